@@ -1,0 +1,62 @@
+"""One continuous variable in ascending order: where it may be cut, and what the prior charges for it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Ordered(NamedTuple):
+    """The values of a variable, sorted; made once, used for every discretization of it."""
+
+    order: NDArray[np.intp]  # [n] row of the data at each rank
+    values: NDArray[np.float64]  # [n] ascending
+    can_cut: NDArray[np.bool_]  # [n] whether the next value is larger; the last is False
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct values."""
+        return int(self.can_cut.sum()) + 1
+
+    def edge(self, row: int) -> float:
+        """The cut behind a rank: the midpoint to the next value."""
+        return midpoint(self.values[row], self.values[row + 1])
+
+
+def sort_values(values: NDArray[np.float64]) -> Ordered:
+    """Sort the values of a variable, stably."""
+    order = np.argsort(values, kind="stable")
+    ascending = values[order]
+    return Ordered(order, ascending, np.append(ascending[1:] > ascending[:-1], False))
+
+
+def midpoint(left: float, right: float) -> float:
+    """The cut between two neighbours, `left < cut <= right`, so that left-closed bins keep them apart.
+
+    Where no number lies between them the cut is the right one.
+    """
+    middle = left + right
+    middle = middle / 2 if np.isfinite(middle) else left / 2 + right / 2
+    return float(middle) if left < middle <= right else float(right)
+
+
+def gaps(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each gap's share of the range, g_t = (u_{t+1} - u_t) / (u_m - u_1), for ascending values [n - 1]."""
+    with np.errstate(over="ignore"):
+        span = values[-1] - values[0]
+    if not np.isfinite(span):
+        values = values / 4
+        span = values[-1] - values[0]
+    return np.diff(values) / span if span > 0 else np.zeros(len(values) - 1)
+
+
+def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
+    """The prior's charge for a cut, w_t = -ln(exp(L g_t) - 1): +inf where there is no gap, 0 behind the last [n].
+
+    Written so that neither a tiny nor a huge L g_t overflows.
+    """
+    x = rate * gaps(values)
+    with np.errstate(divide="ignore"):
+        return np.append(-x - np.log(-np.expm1(-x)), 0.0)
