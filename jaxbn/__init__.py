@@ -10,14 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxbn import datasets as datasets
+    from jaxbn.bif import read_bif as read_bif
+    from jaxbn.model import fit as fit
+    from jaxbn.network import BayesNet as BayesNet
+    from jaxbn.passes import Discretization as Discretization
+    from jaxbn.passes import discretize as discretize
     from jaxbn.policy import Policy as Policy
+    from jaxbn.restarts import learn as learn
+    from jaxbn.serialize import load as load
     from jaxbn.variable import discretize_variable as discretize_variable
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BayesNet": "jaxbn.network",
+    "Discretization": "jaxbn.passes",
     "Policy": "jaxbn.policy",
+    "discretize": "jaxbn.passes",
     "discretize_variable": "jaxbn.variable",
+    "fit": "jaxbn.model",
+    "learn": "jaxbn.restarts",
+    "load": "jaxbn.serialize",
+    "read_bif": "jaxbn.bif",
 }
 _MODULES = ("datasets",)
 

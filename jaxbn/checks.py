@@ -32,24 +32,23 @@ def numbers(argument: str, values: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def integers(argument: str, values: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+def integers(argument: str, values: ArrayLike, n_rows: int, remedy: str = "code them as 0, 1, …") -> NDArray[np.int64]:
     """Non-negative integers, one for each row."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{argument} must be integers, got {_sample(array)} of type {array.dtype}; code them as 0, 1, …"
-        )
+        raise TypeError(f"{argument} must be integers, got {_sample(array)} of type {array.dtype}; {remedy}")
     if array.shape != (n_rows,):
         raise ValueError(f"{argument} must have one entry for each of the {n_rows} rows, got shape {array.shape}")
     if array.dtype.kind == "f":
         bad = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
         if len(bad):
-            raise ValueError(
-                f"{argument} must be whole numbers, got {array[bad[0]]} in row {bad[0]}; code them as 0, 1, …"
-            )
+            raise ValueError(f"{argument} must be whole numbers, got {array[bad[0]]} in row {bad[0]}; {remedy}")
     bad = np.flatnonzero(array < 0)
     if len(bad):
-        raise ValueError(f"{argument} must not be negative, got {array[bad[0]]} in row {bad[0]}; code them as 0, 1, …")
+        raise ValueError(f"{argument} must not be negative, got {array[bad[0]]} in row {bad[0]}; {remedy}")
+    bad = np.flatnonzero(array >= 2.0**53)  # beyond, a float is no longer one whole number
+    if len(bad):
+        raise ValueError(f"{argument} must be below 2^53, got {array[bad[0]]} in row {bad[0]}; {remedy}")
     return array.astype(np.int64)
 
 
@@ -57,8 +56,8 @@ def row_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.int64] | N
     """Non-negative integer weights with a positive sum, or None for all one."""
     if weights is None:
         return None
-    array = integers("weights", weights, n_rows)
-    total = int(array.sum())
+    array = integers("weights", weights, n_rows, "give each row the whole number of times it counts")
+    total = int(array.sum(dtype=np.float64))
     if total == 0:
         raise ValueError("weights are all zero; at least one row must count")
     if total > MAX_TOTAL_WEIGHT:
@@ -70,9 +69,13 @@ def positive(argument: str, value: Any) -> float:
     """A finite number above zero."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{argument} must be a number, got {value!r} of type {type(value).__name__}")
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{argument} must be finite and above zero, got {value}; e.g. {argument}=4.0")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an int beyond all floats
+        number = math.inf
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{argument} must be finite and above zero, got {number}; e.g. {argument}=4.0")
+    return number
 
 
 def at_least(argument: str, value: Any, least: int) -> int:

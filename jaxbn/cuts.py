@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -15,14 +17,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from jaxbn.factors import Factor
-from jaxbn.kernels import program
-from jaxbn.kernels.shapes import Shape, shape_for
+from jaxbn.kernels import dense, program
+from jaxbn.kernels.dense import DenseProblem, Extent, solve_dense
+from jaxbn.kernels.shapes import BATCH_SIZES, DENSE_ROWS, DenseShape, PrunedShape, dense_shape, pruned_shape
 
 BATCH_BYTES = 256 * 2**20
 """Memory a batch of small problems may take."""
-
-BATCH_SIZES = (1, 8, 64)
-"""Batches are padded to one of these, so that few programs are compiled."""
 
 ENTROPY = 0
 """Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
@@ -85,119 +85,195 @@ def _terms(factors: Iterable[Factor], context_table: Callable[[Factor], int], ce
 
 
 def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
-    """Solve every task exactly; small ones of one shape run as one batch."""
-    groups: dict[Shape, list[int]] = defaultdict(list)
-    for i, task in enumerate(tasks):
-        groups[_shape(task, prune)].append(i)
+    """Solve every task exactly: few rows by the dense program, in batches of one shape, many by the pruned one.
+
+    `prune=False` keeps every start of the pruned program, for comparison.
+    """
     solutions: dict[int, Solution] = {}
+    groups: dict[DenseShape, list[int]] = defaultdict(list)
     with jax.enable_x64(True):
-        for shape, members in groups.items():
-            if shape.prune:
-                found: Iterable[Solution] = (_solve_large(tasks[i], shape) for i in members)
+        for i, task in enumerate(tasks):
+            if task.n_rows <= DENSE_ROWS:
+                groups[_dense_shape(task)].append(i)
             else:
-                found = _solve_small([tasks[i] for i in members], shape)
+                solutions[i] = _solve_pruned(task, prune)
+        for shape, members in groups.items():
+            found = _solve_dense([tasks[i] for i in members], shape)
             solutions.update(zip(members, found, strict=True))
     return [solutions[i] for i in range(len(tasks))]
 
 
-def _shape(task: Task, prune: bool) -> Shape:
-    total = task.n_rows if task.weights is None else int(task.weights.sum())
-    n_cells = sum(term.n_cells for term in task.terms)
-    return shape_for(task.n_rows, len(task.terms), n_cells, total, unit=task.weights is None, prune=prune)
-
-
 def prefix_costs(task: Task) -> NDArray[np.float64]:
-    """Least cost of the rows up to each one and of a cut behind it [n]."""
+    """Least cost of the rows up to each one and of a cut behind it, by the pruned program [n]."""
     with jax.enable_x64(True):
-        shape = _shape(task, True)
-        state = _run_pruned(task, shape) if shape.prune else _run_batch([task], shape)
-        return np.asarray(state.best).reshape(-1)[: task.n_rows]
+        return np.asarray(_run_pruned(task, True).best)[: task.n_rows]
 
 
-def _run_pruned(task: Task, shape: Shape) -> program.State:
-    """One problem, in as many legs as the live starts need more room."""
-    problem = program.Problem(**{field: jnp.asarray(array) for field, array in _arrays(task, shape).items()})
-    state = program.initial_state(problem, shape.settled, shape.recent)
-    while True:
-        state = program.advance(problem, state, width=shape.width, unit=shape.unit)
-        if int(state.block) * program.BLOCK >= task.n_rows:
-            return state
-        state = program.with_more_slots(state)
+def _size(task: Task) -> dict[str, Any]:
+    return {
+        "n_terms": len(task.terms),
+        "n_cells": sum(term.n_cells for term in task.terms),
+        "total_weight": task.n_rows if task.weights is None else int(task.weights.sum()),
+        "unit": task.weights is None,
+    }
 
 
-def _solve_large(task: Task, shape: Shape) -> Solution:
-    state = _run_pruned(task, shape)
-    return _solution(task, np.asarray(state.best), np.asarray(state.last), float(state.visited))
+def _dense_shape(task: Task) -> DenseShape:
+    return dense_shape(int(np.isfinite(task.cut_cost).sum()), **_size(task))
 
 
-def _run_batch(tasks: Sequence[Task], shape: Shape) -> program.State:
-    """Small problems of one shape at once, padded to one of the batch sizes."""
-    size = min(size for size in BATCH_SIZES if size >= len(tasks))
-    arrays = [_arrays(task, shape) for task in tasks]
-    arrays += [arrays[0]] * (size - len(tasks))
-    problem = program.Problem(**{field: jnp.asarray(np.stack([a[field] for a in arrays])) for field in arrays[0]})
-    n_blocks = np.int32(max(-(-task.n_rows // program.BLOCK) for task in tasks))
-    return program.run_unpruned(problem, n_blocks, slots=shape.recent, width=shape.width, unit=shape.unit)
-
-
-def _solve_small(tasks: Sequence[Task], shape: Shape) -> list[Solution]:
+def _solve_dense(tasks: Sequence[Task], shape: DenseShape) -> list[Solution]:
     most = max(size for size in BATCH_SIZES if size == 1 or size * shape.n_bytes <= BATCH_BYTES)
-    solutions: list[Solution] = []
-    for first in range(0, len(tasks), most):
-        chunk = tasks[first : first + most]
-        state = _run_batch(chunk, shape)
-        best, last, visited = np.asarray(state.best), np.asarray(state.last), np.asarray(state.visited)
-        solutions += [_solution(task, best[i], last[i], float(visited[i])) for i, task in enumerate(chunk)]
-    return solutions
+    chunks = [tasks[first : first + most] for first in range(0, len(tasks), most)]
+    if len(chunks) == 1:
+        return _solve_chunk(chunks[0], shape)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # a small batch keeps one core busy
+        return [solution for found in pool.map(partial(_solve_chunk, shape=shape), chunks) for solution in found]
 
 
-def _solution(task: Task, best: NDArray[np.float64], last: NDArray[np.int32], visited: float) -> Solution:
-    """Walk back over the last intervals."""
+def _solve_chunk(tasks: Sequence[Task], shape: DenseShape) -> list[Solution]:
+    """One batch, padded to one of the batch sizes."""
+    arrays = [_dense_arrays(task, shape) for task in tasks]
+    arrays += [arrays[0]] * (min(size for size in BATCH_SIZES if size >= len(tasks)) - len(tasks))
+    with jax.enable_x64(True):
+        problem = DenseProblem(**{field: jnp.asarray(np.stack([a[field] for a in arrays])) for field in arrays[0]})
+        found = solve_dense(problem, _extent(tasks, shape), unit=shape.unit)
+        best, start = np.asarray(found.best), np.asarray(found.start)
+    return [_dense_solution(task, best[i], start[i]) for i, task in enumerate(tasks)]
+
+
+def _extent(tasks: Sequence[Task], shape: DenseShape) -> Extent:
+    """What a batch needs of the padded arrays."""
+    ends = np.arange(dense.BLOCK, shape.rows + 1, dense.BLOCK)  # of the blocks of rows
+    values = [1 + np.cumsum(np.isfinite(task.cut_cost)) for task in tasks]  # begun behind each row
+    begun = np.max([v[np.minimum(ends, len(v)) - 1] for v in values], axis=0)
+    return Extent(
+        n_values=np.int32(max(v[-1] - 1 for v in values)),
+        n_terms=np.int32(max(len(task.terms) for task in tasks)),
+        n_blocks=np.int32(max(-(-task.n_rows // dense.BLOCK) for task in tasks)),
+        n_chunks=np.minimum(-(-begun // dense.CHUNK), shape.values // dense.CHUNK).astype(np.int32),
+    )
+
+
+def _dense_solution(task: Task, best: NDArray[np.float64], start: NDArray[np.int32]) -> Solution:
+    """Walk back over the last intervals, which are counted in distinct values."""
+    ends = np.flatnonzero(np.isfinite(task.cut_cost))
     cuts = []
-    start = int(last[task.n_rows - 1])
-    while start > 0:
-        cuts.append(start - 1)
-        start = int(last[start - 1])
-    return Solution(float(best[task.n_rows - 1]), cuts[::-1], visited / task.n_rows)
+    value = int(start[len(ends) - 1])
+    while value > 0:
+        cuts.append(int(ends[value - 1]))
+        value = int(start[value - 1])
+    return Solution(float(best[len(ends) - 1]), cuts[::-1], len(ends) / 2)
 
 
-def _arrays(task: Task, shape: Shape) -> dict[str, Any]:
-    """The fields of `program.Problem` as padded NumPy arrays."""
+def _dense_arrays(task: Task, shape: DenseShape) -> dict[str, Any]:
+    """The fields of `DenseProblem` as padded NumPy arrays."""
     n, n_terms = task.n_rows, len(task.terms)
-    cells = np.full((shape.terms, shape.rows), shape.cells, np.int32)  # no cell: what is counted there is dropped
-    cell_sign = np.zeros(shape.cells)
-    first = 0
+    weights = np.ones(n, np.int64) if task.weights is None else task.weights.astype(np.int64)
+    ends = np.flatnonzero(np.isfinite(task.cut_cost))
+    m = len(ends)
+    value = np.concatenate([[0], np.cumsum(np.isfinite(task.cut_cost[:-1]))])  # distinct value of each row
+    cells = np.empty((n_terms, n), np.int64)
+    n_cells = 0
     for j, term in enumerate(task.terms):
-        cells[j, :n] = term.cells
-        cells[j, :n] += first
-        cell_sign[first : first + term.n_cells] = term.sign
-        first += term.n_cells
+        np.add(term.cells, n_cells, out=cells[j])
+        n_cells += term.n_cells
+    at_value = np.bincount((cells * m + value).reshape(-1), np.tile(weights, n_terms), n_cells * m).reshape(-1, m)
+    before = np.zeros((shape.cells, shape.values), np.int32)
+    before[:n_cells, 1:m] = np.cumsum(at_value[:, :-1], axis=1)
+    return {
+        "cells": _padded(cells, (shape.terms, shape.rows)),
+        "seen": _padded(_seen_before(cells, weights), (shape.terms, shape.rows)),
+        "weights": _padded(weights, (shape.rows,)),
+        "first_row": _padded(np.append(0, ends[:-1] + 1), (shape.values,), shape.rows),
+        "last_row": _padded(ends, (shape.values,)),
+        "before": before,
+        "cut_cost": _padded(task.cut_cost[ends], (shape.values,), np.inf, np.float64),
+        "first_cost": np.float64(task.first_cost),
+        **_term_arrays(task, shape),
+    }
+
+
+def _seen_before(cells: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Weight of the earlier rows in the same cell [J, n]."""
+    flat = cells.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    added = np.tile(weights, len(cells))[order]
+    running = np.cumsum(added) - added
+    sorted_cells = flat[order]
+    first = np.flatnonzero(np.append(True, sorted_cells[1:] != sorted_cells[:-1])[: len(flat)])
+    running -= np.repeat(running[first], np.diff(np.append(first, len(flat))))
+    seen = np.empty_like(flat)
+    seen[order] = running
+    return seen.reshape(cells.shape)
+
+
+def _term_arrays(task: Task, shape: DenseShape | PrunedShape) -> dict[str, Any]:
+    """Tables, and which of them each term uses with which sign."""
     kinds = sorted({term.tables for term in task.terms})
     tables = np.zeros((shape.tables, shape.length))
     for row, names in enumerate(kinds):
         for name in names:
             tables[row] += table(name, shape.length, shape.unit)
-    weights = np.zeros(shape.rows, np.int32)
-    weights[:n] = 1 if task.weights is None else task.weights
-    cut_cost = np.full(shape.rows, np.inf)
-    cut_cost[:n] = task.cut_cost
-    term_table = np.zeros(shape.terms, np.int32)
-    term_table[:n_terms] = [kinds.index(term.tables) * shape.length for term in task.terms]
-    term_sign = np.zeros(shape.terms)
-    term_sign[:n_terms] = [term.sign for term in task.terms]
+    begins = np.array([kinds.index(term.tables) * shape.length for term in task.terms])
+    return {
+        "tables": tables.reshape(-1),
+        "term_table": _padded(begins, (shape.terms,)),
+        "term_sign": _padded(np.array([term.sign for term in task.terms]), (shape.terms,), 0.0, np.float64),
+        "n_terms": np.int32(len(task.terms)),
+    }
+
+
+def _padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype: Any = np.int32) -> NDArray[Any]:
+    """The array in the corner of a larger one."""
+    result = np.full(shape, fill, dtype)
+    result[tuple(slice(size) for size in array.shape)] = array
+    return result
+
+
+def _solve_pruned(task: Task, prune: bool) -> Solution:
+    state = _run_pruned(task, prune)
+    last = np.asarray(state.last)
+    cuts = []
+    start = int(last[task.n_rows - 1])
+    while start > 0:
+        cuts.append(start - 1)
+        start = int(last[start - 1])
+    return Solution(float(state.best[task.n_rows - 1]), cuts[::-1], float(state.visited) / task.n_rows)
+
+
+def _run_pruned(task: Task, prune: bool) -> program.State:
+    """One problem, in as many legs as the live starts need more room."""
+    shape = pruned_shape(task.n_rows, **_size(task))
+    problem = program.Problem(**{field: jnp.asarray(array) for field, array in _arrays(task, shape).items()})
+    state = program.initial_state(problem, shape.settled, shape.recent)
+    while True:
+        state = program.advance(problem, state, width=shape.width, unit=shape.unit, prune=prune)
+        if int(state.block) * program.BLOCK >= task.n_rows:
+            return state
+        state = program.with_more_slots(state)
+
+
+def _arrays(task: Task, shape: PrunedShape) -> dict[str, Any]:
+    """The fields of `program.Problem` as padded NumPy arrays."""
+    n = task.n_rows
+    cells = np.full((shape.terms, shape.rows), shape.cells, np.int32)  # no cell: what is counted there is dropped
+    cell_sign = np.zeros(shape.cells)
+    first = 0
+    for j, term in enumerate(task.terms):
+        np.add(term.cells, first, out=cells[j, :n])
+        cell_sign[first : first + term.n_cells] = term.sign
+        first += term.n_cells
     return {
         "cells": cells,
-        "weights": weights,
-        "cut_cost": cut_cost,
+        "weights": _padded(np.ones(n) if task.weights is None else task.weights, (shape.rows,)),
+        "cut_cost": _padded(task.cut_cost, (shape.rows,), np.inf, np.float64),
         "first_cost": np.float64(task.first_cost),
-        "tables": tables.reshape(-1),
-        "term_table": term_table,
-        "term_sign": term_sign,
         "entropy": table(ENTROPY, shape.length, False),
         "cell_sign": cell_sign,
         "n_rows": np.int32(n),
-        "n_terms": np.int32(n_terms),
         "n_cells": np.int32(first),
+        **_term_arrays(task, shape),
     }
 
 

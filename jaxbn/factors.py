@@ -9,6 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+MAX_CONFIGURATIONS = 10**300
+"""Largest product of cardinalities: beyond it a float overflows."""
+
 Codes = NDArray[np.integer]
 Child = tuple[Codes, Sequence[Codes]]
 
@@ -49,6 +52,17 @@ def joint(columns: Sequence[tuple[NDArray[np.int32], int]], n_rows: int) -> tupl
     return code, n_levels
 
 
+def _configurations(whose: str, cardinalities: Sequence[int]) -> int:
+    """How many joint configurations there could be; as a number of states it must fit in a float."""
+    product = math.prod(cardinalities)
+    if product > MAX_CONFIGURATIONS:
+        raise ValueError(
+            f"{whose} have about 10^{len(str(product)) - 1} joint configurations, more than 10^300; "
+            "pass fewer of them or merge their levels"
+        )
+    return product
+
+
 def factors_of(parents: Sequence[Codes], children: Sequence[Child], n_rows: int) -> list[Factor]:
     """The parents' factor, then one for each child, also where it costs nothing (one state).
 
@@ -57,12 +71,13 @@ def factors_of(parents: Sequence[Codes], children: Sequence[Child], n_rows: int)
     compact_parents = [compact(np.asarray(codes)) for codes in parents]
     nothing = np.zeros(n_rows, np.int32)
     cell, n_cells = joint(compact_parents, n_rows)
-    factors = [Factor(nothing, cell, cell, 1, n_cells, math.prod(k for _, k in compact_parents), 1)]
-    for codes, spouses in children:
+    n_states = _configurations("parents", [k for _, k in compact_parents])
+    factors = [Factor(nothing, cell, cell, 1, n_cells, n_states, 1)]
+    for i, (codes, spouses) in enumerate(children):
         outcome = compact(np.asarray(codes))
         compact_spouses = [compact(np.asarray(spouse)) for spouse in spouses]
         context, n_contexts = joint(compact_spouses, n_rows)
         cell, n_cells = joint([(context, n_contexts), outcome], n_rows)
-        states = math.prod(k for _, k in compact_spouses)
+        states = _configurations(f"spouses of children[{i}]", [k for _, k in compact_spouses])
         factors.append(Factor(context, outcome[0], cell, n_contexts, n_cells, outcome[1], states))
     return factors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -37,26 +38,28 @@ def midpoint(left: float, right: float) -> float:
 
     Where no number lies between them the cut is the right one.
     """
-    middle = left + right
-    middle = middle / 2 if np.isfinite(middle) else left / 2 + right / 2
+    middle = float(left) + float(right)
+    middle = middle / 2 if math.isfinite(middle) else left / 2 + right / 2
     return float(middle) if left < middle <= right else float(right)
-
-
-def gaps(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each gap's share of the range, g_t = (u_{t+1} - u_t) / (u_m - u_1), for ascending values [n - 1]."""
-    with np.errstate(over="ignore"):
-        span = values[-1] - values[0]
-    if not np.isfinite(span):
-        values = values / 4
-        span = values[-1] - values[0]
-    return np.diff(values) / span if span > 0 else np.zeros(len(values) - 1)
 
 
 def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
     """The prior's charge for a cut, w_t = -ln(exp(L g_t) - 1): +inf where there is no gap, 0 behind the last [n].
 
-    Written so that neither a tiny nor a huge L g_t overflows.
+    g_t is the gap's share of the range. A huge L g_t does not overflow; one too small for a float has a logarithm.
     """
-    x = rate * gaps(values)
-    with np.errstate(divide="ignore"):
-        return np.append(-x - np.log(-np.expm1(-x)), 0.0)
+    steps, span = _steps(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = rate * (steps / span)
+        log_x = np.log(rate) + np.log(steps) - np.log(span)
+        costs = np.where(x > 1e-300, -x - np.log(-np.expm1(-x)), -log_x)
+    return np.append(np.where(steps > 0, costs, np.inf), 0.0)
+
+
+def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], np.float64]:
+    """The differences of ascending values and their sum, all a quarter where the range is too large for a float."""
+    with np.errstate(over="ignore"):
+        span = values[-1] - values[0]
+    if not np.isfinite(span):
+        return _steps(values / 4)
+    return np.diff(values), span

@@ -187,11 +187,12 @@ def _before_the_block(
         interval = _running_sum(_increments(problem, rows, before, unit, own=False)) + inside
         total = interval + cost
         best = total.min(axis=1)
-        # of equal costs the earliest start wins, whatever the slot it sits in
-        start = jnp.where(total == best[:, None], row, jnp.int32(NEVER)).min(axis=1)
-        better = (best < carry.best) | ((best == carry.best) & (start < carry.row))
+        # of equal costs, up to rounding, the earliest start wins, whatever the slot it sits in
+        start = jnp.where(total <= (best + _rounding(best))[:, None], row, jnp.int32(NEVER)).min(axis=1)
+        rounding = _rounding(carry.best)
+        better = (best < carry.best - rounding) | ((best <= carry.best + rounding) & (start < carry.row))
         return _Tile(
-            jnp.where(better, best, carry.best),
+            jnp.minimum(best, carry.best),
             jnp.where(better, start, carry.row),
             lax.dynamic_update_slice_in_dim(carry.inside, interval[-1], first, 0),
         )
@@ -212,10 +213,15 @@ def _settle(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Array, 
         inside = carry + triangle[t]  # [s]
         inner = inside.min()
         best = jnp.minimum(inner, tile_best[t]) + cut_cost[t]
-        behind = jnp.where(inner < tile_best[t], jnp.argmin(inside), -1).astype(jnp.int32)
+        behind = jnp.where(inner < tile_best[t] - _rounding(tile_best[t]), jnp.argmin(inside), -1).astype(jnp.int32)
         return carry.at[t].set(best), (best, behind)
 
     return lax.scan(row, jnp.full(BLOCK, jnp.inf), jnp.arange(BLOCK))[1]
+
+
+def _rounding(cost: Array) -> Array:
+    """Costs closer than this are equal."""
+    return jnp.where(jnp.isfinite(cost), 1e-11 * (1 + jnp.abs(cost)), 0)
 
 
 def _slack(cost: Array) -> Array:
@@ -278,19 +284,17 @@ def _append(starts: Starts, rows: _Block, cost: Array, inside: Array, keep: Arra
     )
 
 
-def _step(problem: Problem, state: State, width: int, unit: bool, prune: bool, axis: str | None = None) -> State:
-    """One block of rows; `axis` names the batch axis, if there is one."""
+def _step(problem: Problem, state: State, width: int, unit: bool, prune: bool) -> State:
+    """One block of rows."""
 
     def n_chunks(starts: Starts) -> Array:
-        most = starts.n_slots if axis is None else lax.pmax(starts.n_slots, axis)  # type: ignore[no-untyped-call]
-        return (most + width - 1) // width
+        return (starts.n_slots + width - 1) // width
 
     rows = _block_rows(problem, state.block, state.prefix)
     settled, recent = state.settled, state.recent
     found = _Tile(jnp.full(BLOCK, jnp.inf), jnp.full(BLOCK, NEVER, jnp.int32), jnp.zeros(0))
-    if prune:
-        found = _before_the_block(problem, settled, rows, found, width, unit, n_chunks(settled))
-        settled = settled._replace(inside=found.inside)
+    found = _before_the_block(problem, settled, rows, found, width, unit, n_chunks(settled))
+    settled = settled._replace(inside=found.inside)
     found = _before_the_block(problem, recent, rows, found, width, unit, n_chunks(recent))
     recent = recent._replace(inside=found.inside)
 
@@ -341,23 +345,28 @@ def _compact(state: State) -> State:
     )
 
 
-def _run_blocks(problem: Problem, state: State, unfinished: Callable[[State], Array], width: int, unit: bool) -> State:
-    """Blocks with pruning, while `unfinished(state)`; what does not change is kept out of the loop's carry."""
+def _run_blocks(
+    problem: Problem, state: State, unfinished: Callable[[State], Array], width: int, unit: bool, prune: bool
+) -> State:
+    """Blocks while `unfinished(state)`; what does not change is kept out of the loop's carry."""
     fixed = {"row": state.settled.row, "before": state.settled.before, "n_slots": state.settled.n_slots}
     absent = dict.fromkeys(fixed, jnp.zeros(0))
 
     def step(moving: State) -> State:
         whole = moving._replace(settled=moving.settled._replace(**fixed))
-        after = _step(problem, whole, width, unit, prune=True)
+        after = _step(problem, whole, width, unit, prune)
         return after._replace(settled=after.settled._replace(**absent))
 
     moving = lax.while_loop(unfinished, step, state._replace(settled=state.settled._replace(**absent)))
     return moving._replace(settled=moving.settled._replace(**fixed))
 
 
-@partial(jax.jit, static_argnames=("width", "unit"))
-def advance(problem: Problem, state: State, *, width: int, unit: bool) -> State:
-    """Run blocks until the rows end or the slots do: then rows are left, and the host gives more slots."""
+@partial(jax.jit, static_argnames=("width", "unit", "prune"))
+def advance(problem: Problem, state: State, *, width: int, unit: bool, prune: bool = True) -> State:
+    """Run blocks until the rows end or the slots do: then rows are left, and the host gives more slots.
+
+    `prune=False` keeps every start: the quadratic program, for comparison.
+    """
     n_blocks = number_of_blocks(problem.n_rows)
     room = state.recent.row.shape[0] - BLOCK
     capacity = state.settled.row.shape[0]
@@ -368,20 +377,8 @@ def advance(problem: Problem, state: State, *, width: int, unit: bool) -> State:
     def can_go_on(state: State) -> Array:
         return (state.block < n_blocks) & (_live(state.settled) + _live(state.recent) <= capacity)
 
-    run = partial(_run_blocks, problem, unfinished=unfinished, width=width, unit=unit)
+    run = partial(_run_blocks, problem, unfinished=unfinished, width=width, unit=unit, prune=prune)
     return lax.while_loop(can_go_on, lambda state: run(_compact(state)), run(state))
-
-
-@partial(jax.jit, static_argnames=("slots", "width", "unit"))
-def run_unpruned(problem: Problem, n_blocks: Array, *, slots: int, width: int, unit: bool) -> State:
-    """Every start of every problem of a batch, to the end: all fields of `problem` have a leading batch axis."""
-
-    def one(problem: Problem) -> State:
-        step = partial(_step, width=width, unit=unit, prune=False, axis="batch")
-        state = initial_state(problem, 0, slots)
-        return lax.while_loop(lambda state: state.block < n_blocks, lambda state: step(problem, state), state)
-
-    return jax.vmap(one, axis_name="batch")(problem)
 
 
 def number_of_blocks(n_rows: Array) -> Array:

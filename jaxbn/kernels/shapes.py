@@ -8,14 +8,35 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jaxbn.kernels.dense import CHUNK
 from jaxbn.kernels.program import BLOCK, CELL_GROUP
 
-SMALL_ROWS = 512
-"""Up to here every start gets a slot of its own and nothing is pruned: there is nothing to win."""
+DENSE_ROWS = 512
+"""Up to here every interval is costed: there is nothing to win by pruning."""
+
+BATCH_SIZES = (1, 8)
+"""Batches are padded to one of these. On a CPU the time of a batch grows with its size, so larger ones win nothing."""
 
 
-class Shape(NamedTuple):
-    """Sizes and switches of one compiled program; the letters are those of `program`."""
+class DenseShape(NamedTuple):
+    """Sizes and switches of a compiled program of `dense`; the letters are its own."""
+
+    rows: int  # N
+    values: int  # M
+    terms: int  # J
+    cells: int  # C
+    tables: int  # number of tables
+    length: int  # entries of each
+    unit: bool
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of one problem at work."""
+        return 16 * self.rows * self.values + 4 * self.cells * self.values + 8 * self.tables * self.length
+
+
+class PrunedShape(NamedTuple):
+    """Sizes and switches of a compiled program of `program`; the letters are its own."""
 
     rows: int  # N
     terms: int  # J
@@ -26,18 +47,6 @@ class Shape(NamedTuple):
     recent: int  # M of the recent ones
     width: int  # W
     unit: bool
-    prune: bool
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of one problem and its state."""
-        per_slot = 4 * self.cells + 20
-        return (
-            (self.settled + self.recent) * per_slot
-            + self.rows * (4 * self.terms + 24)
-            + 8 * self.length * (self.tables + 1)
-            + 16 * BLOCK * self.width
-        )
 
 
 def bucket(size: int, least: int, ratio: int = 2) -> int:
@@ -47,22 +56,32 @@ def bucket(size: int, least: int, ratio: int = 2) -> int:
     return least
 
 
-def shape_for(n_rows: int, n_terms: int, n_cells: int, total_weight: int, *, unit: bool, prune: bool = True) -> Shape:
-    """The bucket of a problem."""
-    rows = bucket(n_rows, SMALL_ROWS)
+def dense_shape(n_values: int, n_terms: int, n_cells: int, total_weight: int, *, unit: bool) -> DenseShape:
+    """The bucket of a problem of at most `DENSE_ROWS` rows."""
+    terms = bucket(n_terms, 16)
+    return DenseShape(
+        rows=DENSE_ROWS,
+        values=-(-n_values // CHUNK) * CHUNK,
+        terms=terms,
+        cells=bucket(n_cells, 512, 8),
+        tables=terms // 2 + 1,
+        length=bucket(total_weight + 2, 2 * DENSE_ROWS),
+        unit=unit,
+    )
+
+
+def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int, *, unit: bool) -> PrunedShape:
+    """The bucket of a larger problem."""
+    rows = bucket(n_rows, 2 * DENSE_ROWS)
     terms = 2 if n_terms <= 2 else bucket(n_terms, 16)
-    prune = prune and rows > SMALL_ROWS
-    width = 256 if prune else 128
-    recent = 512 if prune else rows + width
-    return Shape(
+    return PrunedShape(
         rows=rows,
         terms=terms,
-        cells=bucket(n_cells, 8 * CELL_GROUP if terms > 2 else CELL_GROUP, 8),
+        cells=bucket(n_cells, CELL_GROUP, 8),
         tables=terms // 2 + 1,
-        length=bucket(total_weight + 2 * BLOCK, 2 * SMALL_ROWS),
-        settled=bucket(2 * int(rows**0.5), 1024) if prune else width,
-        recent=recent,
-        width=width,
+        length=bucket(total_weight + 2 * BLOCK, 4 * DENSE_ROWS),
+        settled=bucket(8 * int(rows**0.5), 1024),
+        recent=512,
+        width=256,
         unit=unit,
-        prune=prune,
     )

@@ -1,0 +1,105 @@
+"""Long runs on disk: what is finished is written in one step, and a run started again goes on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbn.k2 import Learned
+from jaxbn.policy import Policy
+from jaxbn.serialize import PathLike, write_text
+from jaxbn.table import Table
+
+FORMAT = "jaxbn.checkpoint"
+VERSION = 1
+
+
+@dataclass
+class Checkpoint:
+    """Finished restarts by number, kept in a file."""
+
+    path: Path
+    run: dict[str, Any]  # data and options that the restarts belong to
+    finished: dict[int, Learned] = field(default_factory=dict)
+
+    def add(self, number: int, learned: Learned) -> None:
+        """Keep one more restart; the file is never seen half-written."""
+        self.finished[number] = learned
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": self.run,
+            "finished": {str(i): _to_json(found) for i, found in sorted(self.finished.items())},
+        }
+        write_text(self.path, json.dumps(document, indent=1) + "\n")
+
+
+def open_checkpoint(path: PathLike, run: Mapping[str, Any]) -> Checkpoint:
+    """The checkpoint at a path, empty if there is no file yet.
+
+    Raises:
+        ValueError: the file is no checkpoint, or belongs to other data or options; the message names the difference.
+    """
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise ValueError(f"checkpoint {str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
+    plain = json.loads(json.dumps(run))
+    if not file.exists():
+        return Checkpoint(file, plain)
+    document = _read(file)
+    for key in plain | document["run"]:
+        ours, theirs = plain.get(key), document["run"].get(key)
+        if ours != theirs:
+            raise ValueError(
+                f"checkpoint {str(path)!r} belongs to another run: {key} was {theirs!r}, now it is {ours!r}; "
+                "use the same arguments, or another file"
+            )
+    return Checkpoint(file, plain, {int(i): _from_json(found) for i, found in document["finished"].items()})
+
+
+def fingerprint(table: Table) -> str:
+    """A hash of everything in a table."""
+    digest = hashlib.sha256(repr((table.names, table.continuous, table.levels)).encode())
+    for name in table.names:
+        column = table.values.get(name, table.codes.get(name))
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(file.read_bytes())
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError(f"{str(file)!r} is no jaxbn checkpoint; name another file")
+    if document.get("version") != VERSION:
+        raise ValueError(
+            f"checkpoint {str(file)!r} has version {document.get('version')!r}, this program reads {VERSION}; "
+            "name another file"
+        )
+    return document
+
+
+def _to_json(learned: Learned) -> dict[str, Any]:
+    policies = {
+        name: {"edges": p.edges.tolist(), "cost": repr(p.cost), "lower": p.lower, "upper": p.upper, "method": p.method}
+        for name, p in learned.policies.items()
+    }
+    parents = {name: list(found) for name, found in learned.parents.items()}
+    return {**learned._asdict(), "order": list(learned.order), "parents": parents, "policies": policies}
+
+
+def _from_json(found: dict[str, Any]) -> Learned:
+    policies = {
+        name: Policy(np.array(p["edges"]), float(p["cost"]), p["lower"], p["upper"], p["method"])
+        for name, p in found["policies"].items()
+    }
+    parents = {name: tuple(names) for name, names in found["parents"].items()}
+    return Learned(tuple(found["order"]), parents, policies, found["score"], found["criterion"])

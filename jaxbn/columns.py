@@ -1,0 +1,198 @@
+"""One column at a time: is it continuous or discrete, and what are its codes?"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Level = bool | int | float | str
+MAX_INTEGER_LEVELS = 20  # integer columns with more distinct values than this are taken as continuous
+MISSING = -1  # the code of a missing entry
+
+
+def suggest(name: object, known: Iterable[object]) -> str:
+    """A hint that names the nearest known names, or all of them when none is near and they are few.
+
+    Example:
+        >>> suggest("wieght", ["weight", "year"])
+        "did you mean 'weight'?"
+    """
+    names = [str(k) for k in known]
+    near = difflib.get_close_matches(str(name), names, n=3)
+    if near:
+        return f"did you mean {' or '.join(repr(n) for n in near)}?"
+    shown = ", ".join(repr(n) for n in names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"known: {shown}"
+
+
+def infer_kind(name: str, column: pd.Series) -> tuple[Literal["continuous", "discrete"], str]:
+    """Kind of a column by its dtype, and the reason in words.
+
+    Float columns are continuous; bool, object, string and category columns are discrete; integer columns are
+    discrete up to 20 distinct values, else continuous.
+    """
+    from pandas.api import types
+
+    _refuse_dtype(name, column)
+    dtype = column.dtype
+    if isinstance(dtype, _categorical_dtype()):
+        return "discrete", f"category column with {len(column.cat.categories)} declared levels"
+    if types.is_bool_dtype(dtype):
+        return "discrete", "bool column"
+    if types.is_float_dtype(dtype):
+        return "continuous", "float column"
+    if types.is_integer_dtype(dtype):
+        distinct = column.nunique()
+        if distinct <= MAX_INTEGER_LEVELS:
+            return "discrete", f"integer column with {distinct} distinct values (at most {MAX_INTEGER_LEVELS})"
+        return "continuous", f"integer column with {distinct} distinct values (more than {MAX_INTEGER_LEVELS})"
+    return "discrete", f"{'string' if types.infer_dtype(column, skipna=True) == 'string' else 'object'} column"
+
+
+def as_floats(name: str, column: pd.Series) -> NDArray[np.float64]:
+    """A continuous column as float64 [rows], NaN where missing; infinities and what is no number are refused."""
+    from pandas.api import types
+
+    _refuse_dtype(name, column)
+    if types.is_bool_dtype(column.dtype):
+        raise TypeError(f"column {name!r} is bool and cannot be continuous; leave it out of `continuous`")
+    try:
+        values = column.astype("Float64" if types.is_extension_array_dtype(column.dtype) else "float64")
+        floats: NDArray[np.float64] = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
+    except (TypeError, ValueError):
+        culprit = next((v for v in column.dropna() if not _is_number(v)), None)
+        raise TypeError(
+            f"column {name!r} cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), "
+            "which is not a number; leave it out of `continuous` or convert it with pandas.to_numeric"
+        ) from None
+    infinite = np.flatnonzero(np.isinf(floats))
+    if len(infinite):
+        raise ValueError(
+            f"column {name!r} holds {len(infinite)} infinite value(s), the first in row {infinite[0]}; "
+            "drop these rows or replace the values by NaN"
+        )
+    return floats
+
+
+def as_levels(name: str, column: pd.Series) -> tuple[tuple[Level, ...], NDArray[np.int32]]:
+    """Levels of a discrete column and its codes [rows], -1 where missing.
+
+    Declared categories keep their order, whether observed or not; other levels are the sorted observed ones.
+    """
+    import pandas as pd
+
+    _refuse_dtype(name, column)
+    if isinstance(column.dtype, _categorical_dtype()):
+        declared = tuple(scalar(name, v) for v in column.cat.categories)
+        _refuse_mixture(name, declared)
+        return declared, column.cat.codes.to_numpy().astype(np.int32)
+    raw, uniques = pd.factorize(column)
+    observed = [scalar(name, v) for v in uniques]
+    _refuse_mixture(name, observed)
+    order = sorted(range(len(observed)), key=lambda i: observed[i])
+    rank = np.empty(len(order) + 1, np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank[-1] = MISSING  # factorize codes a missing entry as -1, which indexes the last element
+    return tuple(observed[i] for i in order), rank[raw]
+
+
+def encode(
+    column: Any, levels: Sequence[Level], *, name: str = "column", unknown: Literal["error", "missing"] = "error"
+) -> NDArray[np.int32]:
+    """Codes of new data against fitted levels.
+
+    Args:
+        column: 1-D data, [rows].
+        levels: the fitted levels; the code of a value is its position here.
+        name: the column's name, for messages.
+        unknown: ``"error"`` refuses values that are no level, ``"missing"`` codes them as missing.
+
+    Returns:
+        int32 codes [rows], -1 where the entry is missing.
+
+    Example:
+        >>> encode(["b", None, "a"], ("a", "b")).tolist()
+        [1, -1, 0]
+    """
+    import pandas as pd
+
+    if unknown not in ("error", "missing"):
+        raise ValueError(f"unknown must be 'error' or 'missing', got {unknown!r}")
+    series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
+    raw, uniques = pd.factorize(series)
+    code = {level: i for i, level in enumerate(levels)}
+    scalars = [scalar(name, v) for v in uniques]
+    strangers = [v for v in scalars if v not in code]
+    if strangers and unknown == "error":
+        shown = ", ".join(repr(v) for v in strangers[:5]) + (", ..." if len(strangers) > 5 else "")
+        raise ValueError(
+            f"column {name!r} holds {len(strangers)} unknown level(s): {shown}; {suggest(strangers[0], levels)} "
+            "(unknown='missing' treats them as missing where rows of data are passed)"
+        )
+    lookup = np.array([*(code.get(v, MISSING) for v in scalars), MISSING], np.int32)
+    return lookup[raw]
+
+
+def scalar(name: str, value: Any) -> Level:
+    """A level as a plain Python scalar; intervals (as ``pandas.cut`` makes them) become their text."""
+    import pandas as pd
+
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, pd.Interval):
+        return str(value)
+    if not isinstance(value, bool | int | float | str):
+        raise TypeError(
+            f"column {name!r} holds {value!r} of type {type(value).__name__}; levels are bool, int, float or str: "
+            "convert the column, for example with .astype(str)"
+        )
+    if isinstance(value, float) and np.isinf(value):
+        raise ValueError(f"column {name!r} holds an infinite value; drop these rows or replace the values by NaN")
+    return value
+
+
+def _refuse_dtype(name: str, column: pd.Series) -> None:
+    from pandas.api import types
+
+    dtype = column.dtype
+    if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype) or dtype.kind in "mM":
+        raise TypeError(
+            f"column {name!r} holds dates or durations ({dtype}); turn it into numbers first, for example "
+            "days since the first: (column - column.min()) / pandas.Timedelta(days=1), or drop it"
+        )
+    if types.is_complex_dtype(dtype):
+        raise TypeError(f"column {name!r} is complex; pass its real and imaginary part as two columns")
+
+
+def _refuse_mixture(name: str, levels: Sequence[Level]) -> None:
+    kinds = {_kind(v) for v in levels}
+    if len(kinds) > 1:
+        examples = " and ".join(repr(next(v for v in levels if _kind(v) == k)) for k in sorted(kinds))
+        raise TypeError(
+            f"column {name!r} mixes {' and '.join(sorted(kinds))} values ({examples}); make it one type, "
+            "for example with .astype(str)"
+        )
+
+
+def _kind(value: Level) -> str:
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _categorical_dtype() -> type:
+    import pandas as pd
+
+    return pd.CategoricalDtype

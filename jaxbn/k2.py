@@ -1,0 +1,126 @@
+"""K2 interleaved with discretization, for one order of the variables (design section 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbn.coded import CodedTable, Columns, Start
+from jaxbn.passes import Rate, Settled, discretize_steps
+from jaxbn.policy import Policy
+from jaxbn.work import Family, Learner
+
+
+class Constraints(NamedTuple):
+    """What a structure must keep to."""
+
+    max_parents: int
+    required: Mapping[str, tuple[str, ...]]  # parents that a variable must have
+    forbidden: frozenset[tuple[str, str]]  # arcs (parent, child) that may not be
+    max_cells: int  # of a family's table
+
+
+class Learned(NamedTuple):
+    """A structure with its policies."""
+
+    order: tuple[str, ...]
+    parents: dict[str, tuple[str, ...]]  # in order of addition
+    policies: dict[str, Policy]
+    score: float  # ln P(D* | G)
+    criterion: float  # what restarts are compared by
+
+
+Watcher = Callable[[int, dict[str, tuple[str, ...]], Settled], None]
+"""Told after every variable and every arc: variables done, parents so far, the current discretization."""
+
+
+def k2_steps(
+    data: CodedTable,
+    order: Sequence[str],
+    start: Start,
+    constraints: Constraints,
+    *,
+    rate: Rate,
+    max_passes: int,
+    warm_start: bool,
+    select: str,
+    watch: Watcher = lambda done, parents, settled: None,
+) -> Learner[Learned]:
+    """Give every variable the predecessors that raise its score most, re-discretizing after each accepted arc.
+
+    The score to beat is that of the codes before the arc was accepted; it is not recomputed on the new ones, as in the
+    authors' program.
+    """
+    parents = {name: constraints.required.get(name, ()) for name in data.names}
+    settled = yield from discretize_steps(data, parents, order, start, rate, max_passes)
+    for position, name in enumerate(order):
+        own = tuple(settled.columns[p] for p in parents[name])
+        (to_beat,) = yield [Family(settled.columns[name], own)]
+        while len(parents[name]) < constraints.max_parents:
+            candidates = _candidates(name, order[:position], parents[name], settled.columns, constraints)
+            if not candidates:
+                break
+            columns = settled.columns
+            own = tuple(columns[p] for p in parents[name])
+            scores = yield [Family(columns[name], (*own, columns[candidate])) for candidate in candidates]
+            best = _first_best(scores)
+            if not scores[best] > to_beat + _tolerance(to_beat):
+                break
+            to_beat = scores[best]
+            parents[name] = (*parents[name], candidates[best])
+            again = settled.start if warm_start else start
+            settled = yield from discretize_steps(data, parents, order, again, rate, max_passes)
+            watch(position, parents, settled)
+        watch(position + 1, parents, settled)
+    scores = yield _families(parents, settled.columns)
+    score = math.fsum(scores)
+    criterion = score + (density(data, settled.policies) if select == "density" else 0.0)
+    return Learned(tuple(order), parents, settled.policies, score, criterion)
+
+
+def _candidates(
+    name: str, predecessors: Sequence[str], chosen: Sequence[str], columns: Columns, constraints: Constraints
+) -> list[str]:
+    """Predecessors that may still become a parent, those excepted whose table would be too large."""
+    cells = columns[name].n_states * math.prod(columns[p].n_states for p in chosen)
+    return [
+        other
+        for other in predecessors
+        if other not in chosen
+        and (other, name) not in constraints.forbidden
+        and cells * columns[other].n_states <= constraints.max_cells
+    ]
+
+
+def _first_best(scores: Sequence[float]) -> int:
+    """The highest score; of equal ones, up to rounding, the first."""
+    top = max(scores)
+    return next(i for i, score in enumerate(scores) if score >= top - _tolerance(top))
+
+
+def _tolerance(score: float) -> float:
+    """Rounding is no reason for an arc."""
+    return 1e-11 * (1 + abs(score))
+
+
+def _families(parents: Mapping[str, Sequence[str]], columns: Columns) -> list[Family]:
+    return [Family(columns[name], tuple(columns[p] for p in found)) for name, found in parents.items()]
+
+
+def density(data: CodedTable, policies: Mapping[str, Policy]) -> float:
+    """Log density of the original values given their bins, ln p(D | Λ, D*): uniform over each bin's width.
+
+    The outer bins end at the smallest and largest value; a constant variable has no density and adds nothing.
+    """
+    total = 0.0
+    for name, policy in policies.items():
+        values = data.ordered[name].values
+        if values[-1] > values[0]:
+            widths = np.diff([values[0], *policy.edges, values[-1]])
+            counts = np.diff(np.searchsorted(values, policy.edges), prepend=0, append=len(values))
+            occupied = (counts > 0) & (widths > 0)
+            total -= float((counts[occupied] * np.log(widths[occupied])).sum())
+    return total

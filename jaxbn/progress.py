@@ -1,0 +1,61 @@
+"""A progress bar whose end is the end of the work."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any
+
+
+class Progress(AbstractContextManager["Progress"]):
+    """Restarts on standard error: a bar over the variables settled, with restarts, arcs and the best score in words.
+
+    Shown only where someone watches: a terminal or a notebook.
+    """
+
+    def __init__(self, shown: bool, n_restarts: int, n_variables: int) -> None:
+        self._variables = [0] * n_restarts
+        self._arcs = [0] * n_restarts
+        self._n_variables = n_variables
+        self._done = 0
+        self._best = float("-inf")
+        self._bar: Any = None
+        self._shown = shown and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+    def __enter__(self) -> Progress:
+        if self._shown:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+            columns = [BarColumn(), "{task.percentage:>3.0f}%", TextColumn("{task.description}")]
+            console = Console(stderr=True)
+            self._bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
+            self._bar.start()
+            self._task = self._bar.add_task("starting", total=len(self._variables) * self._n_variables)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def watch(self, restart: int, variables: int, arcs: int) -> None:
+        """One restart has settled so many variables and accepted so many arcs."""
+        self._variables[restart], self._arcs[restart] = variables, arcs
+        self._show()
+
+    def finished(self, restart: int, criterion: float) -> None:
+        """One restart has ended."""
+        self._variables[restart] = self._n_variables
+        self._done += 1
+        self._best = max(self._best, criterion)
+        self._show()
+
+    def _show(self) -> None:
+        if self._bar is not None:
+            text = f"{self._done}/{len(self._variables)} restarts, {sum(self._arcs)} arcs"
+            if self._done:
+                text += f", best {self._best:.2f}"
+            self._bar.update(self._task, completed=sum(self._variables), description=text)

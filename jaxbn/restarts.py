@@ -1,0 +1,237 @@
+"""Learn a network: K2 and discretization from several orders, the best one kept."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxbn import checks
+from jaxbn.checkpoint import Checkpoint, fingerprint, open_checkpoint
+from jaxbn.coded import CodedTable
+from jaxbn.columns import suggest
+from jaxbn.graph import MAX_TABLE_CELLS, as_parents, topological_order
+from jaxbn.k2 import Constraints, Learned, density, k2_steps
+from jaxbn.model import fit
+from jaxbn.network import BayesNet
+from jaxbn.passes import Rate, Settled, check_options, starting_bins
+from jaxbn.progress import Progress
+from jaxbn.serialize import PathLike
+from jaxbn.table import Table, as_table
+from jaxbn.work import Learner, Workshop, run_together
+
+SIDE_BY_SIDE = 64
+"""Restarts that run together: what they ask for at the same time is computed as one batch."""
+
+
+def learn(
+    data: Any,
+    *,
+    continuous: Sequence[str] | None = None,
+    order: Sequence[str] | None = None,
+    max_parents: int = 3,
+    max_passes: int = 10,
+    restarts: int = 1,
+    seed: int = 0,
+    rate: Rate = "network",
+    method: str = "bayesian",
+    warm_start: bool = False,
+    select: Literal["density", "k2"] = "density",
+    required: Iterable[tuple[str, str]] = (),
+    forbidden: Iterable[tuple[str, str]] = (),
+    initial_bins: int | None = None,
+    missing: Literal["error", "drop"] = "error",
+    checkpoint: PathLike | None = None,
+    side_by_side: int = SIDE_BY_SIDE,
+    max_cells: int = MAX_TABLE_CELLS,
+    progress: bool = True,
+) -> BayesNet:
+    """Learn structure and cuts together: K2, with every continuous variable cut again after each accepted arc.
+
+    Args:
+        data: a DataFrame, or a dict of columns.
+        continuous: the continuous columns; inferred if not given (see ``jaxbn.table.as_table``).
+        order: one run with this order of the variables; parents come before their children in it.
+        max_parents: most parents of a variable.
+        max_passes: most passes of a discretization.
+        restarts: without an order, how many random orders to try; the best network is kept.
+        seed: of the random orders.
+        rate: L of the prior: ``"network"``, ``"blanket"`` or a number, see ``discretize``.
+        method: ``"bayesian"`` or ``"mdl"``.
+        warm_start: after an arc go on from the current cuts instead of from bins of equal width: faster.
+        select: restarts are compared by the density of the data in original units, or by the paper's K2 score.
+        required: arcs ``(parent, child)`` the network must have.
+        forbidden: arcs it must not have.
+        initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
+        missing: ``"error"`` or ``"drop"``.
+        checkpoint: a file that keeps every finished restart; the same call started again goes on from it.
+        side_by_side: restarts that run together; the result does not depend on it.
+        max_cells: a family whose table would have more cells is not considered.
+        progress: show a bar where someone watches.
+
+    Returns:
+        The fitted network. Interrupted by Ctrl-C it is the best so far, with a warning.
+
+    Example:
+        >>> import jaxbn
+        >>> iris = jaxbn.datasets.load("iris")
+        >>> net = jaxbn.learn(iris.frame, order=["class", *iris.continuous], max_parents=1)
+        >>> net.parents["petal_width"]
+        ('class',)
+    """
+    table = as_table(data, continuous=continuous, missing=missing)
+    options = check_options(method=method, rate=rate, max_passes=max_passes)
+    checks.one_of("select", select, ("density", "k2"))
+    checks.at_least("restarts", restarts, 1)
+    checks.at_least("side_by_side", side_by_side, 1)
+    constraints = _constraints(table, max_parents, required, forbidden, max_cells)
+    bins = starting_bins(table, initial_bins)
+    orders = (
+        [_given_order(order, table, constraints)] if order is not None else _orders(table, constraints, restarts, seed)
+    )
+    saved = None
+    if checkpoint is not None:
+        run = {
+            "data": fingerprint(table),
+            "orders": [list(o) for o in orders],
+            "max_parents": max_parents,
+            "required": {n: list(p) for n, p in constraints.required.items()},
+            "forbidden": sorted(constraints.forbidden),
+            "max_cells": max_cells,
+            "initial_bins": bins,
+            "warm_start": warm_start,
+            "select": select,
+            **options._asdict(),
+        }
+        saved = open_checkpoint(checkpoint, run)
+
+    coded = CodedTable(table)
+    steps = partial(
+        k2_steps,
+        coded,
+        start=coded.start(bins),
+        constraints=constraints,
+        rate=options.rate,
+        max_passes=options.max_passes,
+        warm_start=warm_start,
+        select=select,
+    )
+    best = _best_restart(steps, orders, coded, Workshop(coded, options.method), saved, side_by_side, progress)
+    return as_network(table, best)
+
+
+def as_network(table: Table, learned: Learned) -> BayesNet:
+    """The fitted network of a learned structure; its score is that of the codes it was learned with."""
+    policies = {name: learned.policies[name] for name in table.continuous}
+    parents = {name: list(learned.parents[name]) for name in table.names}
+    return replace(fit(table, parents, policies), score=learned.score)
+
+
+def _best_restart(
+    steps: Any,
+    orders: Sequence[tuple[str, ...]],
+    data: CodedTable,
+    workshop: Workshop,
+    saved: Checkpoint | None,
+    side_by_side: int,
+    progress: bool,
+) -> Learned:
+    """The restart with the highest criterion; of equal ones the first."""
+    found: dict[int, Learned] = dict(saved.finished) if saved else {}
+    todo = [i for i in range(len(orders)) if i not in found]
+    partial_runs: dict[int, tuple[dict[str, tuple[str, ...]], Settled]] = {}
+    with Progress(progress, len(orders), len(data.names)) as bar:
+        for i, learned in found.items():
+            bar.finished(i, learned.criterion)
+
+        def make(i: int) -> Learner[Learned]:
+            def watch(done: int, parents: dict[str, tuple[str, ...]], settled: Settled) -> None:
+                partial_runs[i] = (dict(parents), settled)
+                bar.watch(i, done, sum(map(len, parents.values())))
+
+            return steps(order=orders[i], watch=watch)
+
+        try:
+            for k, learned in run_together([partial(make, i) for i in todo], workshop, side_by_side):
+                found[todo[k]] = learned
+                bar.finished(todo[k], learned.criterion)
+                if saved:
+                    saved.add(todo[k], learned)
+        except KeyboardInterrupt:
+            if not found and not partial_runs:
+                raise
+            warnings.warn(
+                f"interrupted: this is the best of {len(found)} finished restarts out of {len(orders)}"
+                if found
+                else "interrupted before a restart was finished: this is an unfinished network",
+                stacklevel=3,
+            )
+            if not found:
+                found = _unfinished(partial_runs, orders, data)
+    return max(sorted(found.items()), key=lambda item: item[1].criterion)[1]
+
+
+def _unfinished(
+    runs: Mapping[int, tuple[dict[str, tuple[str, ...]], Settled]], orders: Sequence[tuple[str, ...]], data: CodedTable
+) -> dict[int, Learned]:
+    """The restart with the most arcs, as far as it came."""
+    i, (parents, settled) = max(runs.items(), key=lambda run: sum(map(len, run[1][0].values())))
+    fitted = fit(data.table, {n: list(p) for n, p in parents.items()}, settled.policies)
+    return {i: Learned(orders[i], parents, settled.policies, fitted.score, density(data, settled.policies))}
+
+
+def _constraints(
+    table: Table,
+    max_parents: int,
+    required: Iterable[tuple[str, str]],
+    forbidden: Iterable[tuple[str, str]],
+    max_cells: int,
+) -> Constraints:
+    checks.at_least("max_parents", max_parents, 0)
+    needed = {name: found for name, found in as_parents(list(required), table.names).items() if found}
+    banned = set()
+    for parent, child in forbidden:
+        for name in (parent, child):
+            if name not in table.names:
+                raise ValueError(f"forbidden names {name!r}, which is no column; {suggest(name, table.names)}")
+        banned.add((parent, child))
+    for child, found in needed.items():
+        if len(found) > max_parents:
+            raise ValueError(f"{child!r} has {len(found)} required parents; raise max_parents, which is {max_parents}")
+        for parent in found:
+            if (parent, child) in banned:
+                raise ValueError(f"the arc {parent!r} -> {child!r} is both required and forbidden; remove one")
+    return Constraints(max_parents, needed, frozenset(banned), checks.at_least("max_cells", max_cells, 1))
+
+
+def _given_order(order: Sequence[str], table: Table, constraints: Constraints) -> tuple[str, ...]:
+    names = [str(name) for name in order]
+    for name in names:
+        if name not in table.names:
+            raise ValueError(f"order names {name!r}, which is no column; {suggest(name, table.names)}")
+        if names.count(name) > 1:
+            raise ValueError(f"order names {name!r} {names.count(name)} times; name every column once")
+    missing = [name for name in table.names if name not in names]
+    if missing:
+        raise ValueError(f"order leaves out {', '.join(map(repr, missing))}; name every column once")
+    for child, found in constraints.required.items():
+        for parent in found:
+            if names.index(parent) > names.index(child):
+                raise ValueError(
+                    f"order has {child!r} before {parent!r}, but the arc {parent!r} -> {child!r} is required"
+                )
+    return tuple(names)
+
+
+def _orders(table: Table, constraints: Constraints, restarts: int, seed: int) -> list[tuple[str, ...]]:
+    """Random orders, the first of them the same whatever their number; required arcs point forward in each."""
+    rng = np.random.default_rng(seed)
+    orders = []
+    for _ in range(restarts):
+        shuffled = [table.names[i] for i in rng.permutation(len(table.names))]
+        orders.append(topological_order({name: constraints.required.get(name, ()) for name in shuffled}))
+    return orders

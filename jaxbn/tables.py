@@ -1,0 +1,62 @@
+"""Conditional tables: counts of a family, their posterior means, and the K2 score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def family_counts(child: NDArray[Any], parents: Sequence[NDArray[Any]], shape: Sequence[int]) -> NDArray[np.int64]:
+    """How often each combination of parents and child occurs.
+
+    Args:
+        child: codes of the child, [rows].
+        parents: codes of each parent, [rows] each.
+        shape: cardinalities, parents first, the child last.
+
+    Returns:
+        int64 counts [*parent cardinalities, child cardinality].
+
+    Example:
+        >>> family_counts(np.array([0, 1, 1]), [np.array([0, 0, 1])], (2, 2)).tolist()
+        [[1, 1], [0, 1]]
+    """
+    cell = np.ravel_multi_index((*parents, child), tuple(shape))
+    return np.bincount(cell, minlength=math.prod(shape)).reshape(tuple(shape)).astype(np.int64)
+
+
+def posterior_means(counts: NDArray[np.int64], alpha: float) -> NDArray[np.float64]:
+    """Conditional probabilities of the last axis under a Dirichlet(alpha, ..., alpha) prior.
+
+    Example:
+        >>> posterior_means(np.array([[1, 2], [0, 0]]), 1.0).tolist()
+        [[0.4, 0.6], [0.5, 0.5]]
+    """
+    weights = counts + alpha
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True), np.float64)
+
+
+def k2_score(counts: NDArray[np.int64]) -> float:
+    """Log P(child | parents) of one family with the parameters integrated out, Dirichlet(1, ..., 1).
+
+    sum_j [ ln Gamma(r) - ln Gamma(r + N_j) + sum_k ln Gamma(1 + N_jk) ], where r is the number of states of the child
+    that were observed; configurations of the parents that were not observed contribute nothing.
+
+    Example:
+        >>> round(k2_score(np.array([[1, 1], [0, 1]])), 6)  # ln(1/6) + ln(1/2)
+        -2.484907
+    """
+    table = counts.reshape(-1, counts.shape[-1])
+    r = int(np.count_nonzero(table.sum(axis=0)))
+    row_totals = table.sum(axis=1)
+    row_totals = row_totals[row_totals > 0]
+    return float(len(row_totals) * math.lgamma(r) - _log_gamma(r + row_totals).sum() + _log_gamma(table + 1).sum())
+
+
+def _log_gamma(integers: NDArray[Any]) -> NDArray[np.float64]:
+    distinct, where = np.unique(integers, return_inverse=True)
+    return np.array([math.lgamma(v) for v in distinct])[where]
