@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jaxbn import datasets as datasets
     from jaxbn.bif import read_bif as read_bif
+    from jaxbn.cache import enable_compilation_cache as enable_compilation_cache
+    from jaxbn.evaluate import CrossValidation as CrossValidation
+    from jaxbn.evaluate import compare as compare
+    from jaxbn.evaluate import cross_validate as cross_validate
     from jaxbn.model import fit as fit
     from jaxbn.network import BayesNet as BayesNet
     from jaxbn.passes import Discretization as Discretization
     from jaxbn.passes import discretize as discretize
+    from jaxbn.plots import plot_marginal as plot_marginal
+    from jaxbn.plots import plot_pair as plot_pair
     from jaxbn.policy import Policy as Policy
+    from jaxbn.reporting import report as report
     from jaxbn.restarts import learn as learn
     from jaxbn.serialize import load as load
     from jaxbn.variable import discretize_variable as discretize_variable
@@ -24,14 +31,21 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BayesNet": "jaxbn.network",
+    "CrossValidation": "jaxbn.evaluate",
     "Discretization": "jaxbn.passes",
     "Policy": "jaxbn.policy",
+    "compare": "jaxbn.evaluate",
+    "cross_validate": "jaxbn.evaluate",
     "discretize": "jaxbn.passes",
     "discretize_variable": "jaxbn.variable",
+    "enable_compilation_cache": "jaxbn.cache",
     "fit": "jaxbn.model",
     "learn": "jaxbn.restarts",
     "load": "jaxbn.serialize",
+    "plot_marginal": "jaxbn.plots",
+    "plot_pair": "jaxbn.plots",
     "read_bif": "jaxbn.bif",
+    "report": "jaxbn.reporting",
 }
 _MODULES = ("datasets",)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,10 @@ class Checkpoint:
         write_text(self.path, json.dumps(document, indent=1) + "\n")
 
 
-def open_checkpoint(path: PathLike, run: Mapping[str, Any]) -> Checkpoint:
+def open_checkpoint(path: PathLike, run: Mapping[str, Any], orders: Sequence[tuple[str, ...]]) -> Checkpoint:
     """The checkpoint at a path, empty if there is no file yet.
+
+    Restarts may be more or fewer than before; those that are in both must have the same order.
 
     Raises:
         ValueError: the file is no checkpoint, or belongs to other data or options; the message names the difference.
@@ -49,18 +51,26 @@ def open_checkpoint(path: PathLike, run: Mapping[str, Any]) -> Checkpoint:
     file = Path(path)
     if not file.parent.is_dir():
         raise ValueError(f"checkpoint {str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
+    if file.is_dir():
+        raise ValueError(f"checkpoint {str(path)!r} is a directory; name a file in it")
     plain = json.loads(json.dumps(run))
     if not file.exists():
         return Checkpoint(file, plain)
-    document = _read(file)
-    for key in plain | document["run"]:
-        ours, theirs = plain.get(key), document["run"].get(key)
+    theirs_run, finished = _read(file)
+    for key in plain | theirs_run:
+        ours, theirs = plain.get(key), theirs_run.get(key)
         if ours != theirs:
             raise ValueError(
                 f"checkpoint {str(path)!r} belongs to another run: {key} was {theirs!r}, now it is {ours!r}; "
                 "use the same arguments, or another file"
             )
-    return Checkpoint(file, plain, {int(i): _from_json(found) for i, found in document["finished"].items()})
+    for i, order in enumerate(orders):
+        if i in finished and finished[i].order != order:
+            raise ValueError(
+                f"checkpoint {str(path)!r} belongs to another run: the order of restart {i} was "
+                f"{_shown(finished[i].order)}, now it is {_shown(order)}; use the same order or seed, or another file"
+            )
+    return Checkpoint(file, plain, finished)
 
 
 def fingerprint(table: Table) -> str:
@@ -72,7 +82,8 @@ def fingerprint(table: Table) -> str:
     return digest.hexdigest()[:16]
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> tuple[dict[str, Any], dict[int, Learned]]:
+    """The run and the finished restarts in a file."""
     try:
         document = json.loads(file.read_bytes())
     except ValueError:
@@ -84,7 +95,14 @@ def _read(file: Path) -> dict[str, Any]:
             f"checkpoint {str(file)!r} has version {document.get('version')!r}, this program reads {VERSION}; "
             "name another file"
         )
-    return document
+    try:
+        return dict(document["run"]), {int(i): _from_json(found) for i, found in document["finished"].items()}
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"checkpoint {str(file)!r} is damaged ({error!r}); name another file") from None
+
+
+def _shown(order: Sequence[str]) -> str:
+    return ", ".join(map(repr, order[:6])) + (", ..." if len(order) > 6 else "")
 
 
 def _to_json(learned: Learned) -> dict[str, Any]:

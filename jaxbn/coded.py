@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +37,10 @@ class Start(NamedTuple):
 
 @dataclass
 class CodedTable:
-    """A table prepared for many discretizations: values sorted once, columns numbered as they appear."""
+    """A table prepared for many discretizations: values sorted once, every column made once.
+
+    A column's key is a hash of what made it, so that it does not depend on which column came first.
+    """
 
     table: Table
     ordered: dict[str, Ordered] = field(init=False)
@@ -55,7 +59,7 @@ class CodedTable:
         known = self._keys.get((name, identity))
         if known is None:
             dense, n_states = compact(codes)
-            known = self._keys[name, identity] = Column(len(self._keys), dense, n_states)
+            known = self._keys[name, identity] = Column(_key(name, identity), dense, n_states)
         return known
 
     def coded(self, name: str, policy: Policy) -> Column:
@@ -72,6 +76,10 @@ class CodedTable:
             columns[name] = self.column(name, equal_width_codes(values, n_bins), b"equal width %d" % n_bins)
             policies[name] = equal_width_policy(values, n_bins)
         return Start({name: columns[name] for name in self.names}, policies)
+
+
+def _key(name: str, identity: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(repr((name, identity)).encode(), digest_size=16).digest())
 
 
 def initial_bins(table: Table) -> int:
@@ -96,13 +104,13 @@ def equal_width_codes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
 def equal_width_policy(values: NDArray[np.float64], k: int) -> Policy:
     """Edges min + (max - min) / k · i; fewer where floats run out between them."""
     low, high = float(values.min()), float(values.max())
-    edges = low + (high / k - low / k) * np.arange(1, k) if not math.isfinite(high - low) else _edges(low, high, k)
+    edges = _edges(low, high, k) if math.isfinite(high - low) else 4 * _edges(low / 4, high / 4, k)
     edges = np.unique(edges[(edges > low) & (edges <= high)])
     return Policy(edges, lower=low, upper=high, method="equal width")
 
 
 def _edges(low: float, high: float, k: int) -> NDArray[np.float64]:
-    return low + (high - low) / k * np.arange(1, k)
+    return np.asarray(low + (high - low) / k * np.arange(1, k), np.float64)
 
 
 def largest_cardinality(columns: Columns, names: Sequence[str] | None = None) -> int:

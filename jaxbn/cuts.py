@@ -98,6 +98,7 @@ def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
             else:
                 solutions[i] = _solve_pruned(task, prune)
         for shape, members in groups.items():
+            members.sort(key=lambda i: len(tasks[i].terms))  # a batch takes the time of its longest member
             found = _solve_dense([tasks[i] for i in members], shape)
             solutions.update(zip(members, found, strict=True))
     return [solutions[i] for i in range(len(tasks))]
@@ -136,7 +137,8 @@ def _solve_chunk(tasks: Sequence[Task], shape: DenseShape) -> list[Solution]:
     arrays = [_dense_arrays(task, shape) for task in tasks]
     arrays += [arrays[0]] * (min(size for size in BATCH_SIZES if size >= len(tasks)) - len(tasks))
     with jax.enable_x64(True):
-        problem = DenseProblem(**{field: jnp.asarray(np.stack([a[field] for a in arrays])) for field in arrays[0]})
+        fields: dict[str, Any] = {field: np.stack([a[field] for a in arrays]) for field in arrays[0]}
+        problem = DenseProblem(**fields)
         found = solve_dense(problem, _extent(tasks, shape), unit=shape.unit)
         best, start = np.asarray(found.best), np.asarray(found.start)
     return [_dense_solution(task, best[i], start[i]) for i, task in enumerate(tasks)]
@@ -147,12 +149,13 @@ def _extent(tasks: Sequence[Task], shape: DenseShape) -> Extent:
     ends = np.arange(dense.BLOCK, shape.rows + 1, dense.BLOCK)  # of the blocks of rows
     values = [1 + np.cumsum(np.isfinite(task.cut_cost)) for task in tasks]  # begun behind each row
     begun = np.max([v[np.minimum(ends, len(v)) - 1] for v in values], axis=0)
-    return Extent(
-        n_values=np.int32(max(v[-1] - 1 for v in values)),
-        n_terms=np.int32(max(len(task.terms) for task in tasks)),
-        n_blocks=np.int32(max(-(-task.n_rows // dense.BLOCK) for task in tasks)),
-        n_chunks=np.minimum(-(-begun // dense.CHUNK), shape.values // dense.CHUNK).astype(np.int32),
-    )
+    extent: dict[str, Any] = {
+        "n_values": np.int32(max(v[-1] - 1 for v in values)),
+        "n_terms": np.int32(max(len(task.terms) for task in tasks)),
+        "n_blocks": np.int32(max(-(-task.n_rows // dense.BLOCK) for task in tasks)),
+        "n_chunks": np.minimum(-(-begun // dense.CHUNK), shape.values // dense.CHUNK).astype(np.int32),
+    }
+    return Extent(**extent)
 
 
 def _dense_solution(task: Task, best: NDArray[np.float64], start: NDArray[np.int32]) -> Solution:

@@ -57,7 +57,7 @@ def _configurations(whose: str, cardinalities: Sequence[int]) -> int:
     product = math.prod(cardinalities)
     if product > MAX_CONFIGURATIONS:
         raise ValueError(
-            f"{whose} have about 10^{len(str(product)) - 1} joint configurations, more than 10^300; "
+            f"{whose} have about 10^{math.log10(product):.0f} joint configurations, more than 10^300; "
             "pass fewer of them or merge their levels"
         )
     return product

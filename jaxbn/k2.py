@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbn.coded import CodedTable, Columns, Start
+from jaxbn.coded import CodedTable, Column, Columns, Start
 from jaxbn.passes import Rate, Settled, discretize_steps
 from jaxbn.policy import Policy
+from jaxbn.tables import family_counts, k2_score
 from jaxbn.work import Family, Learner
 
 
@@ -75,8 +76,7 @@ def k2_steps(
             settled = yield from discretize_steps(data, parents, order, again, rate, max_passes)
             watch(position, parents, settled)
         watch(position + 1, parents, settled)
-    scores = yield _families(parents, settled.columns)
-    score = math.fsum(scores)
+    score = math.fsum(_score(settled.columns[name], [settled.columns[p] for p in parents[name]]) for name in data.names)
     criterion = score + (density(data, settled.policies) if select == "density" else 0.0)
     return Learned(tuple(order), parents, settled.policies, score, criterion)
 
@@ -106,8 +106,10 @@ def _tolerance(score: float) -> float:
     return 1e-11 * (1 + abs(score))
 
 
-def _families(parents: Mapping[str, Sequence[str]], columns: Columns) -> list[Family]:
-    return [Family(columns[name], tuple(columns[p] for p in found)) for name, found in parents.items()]
+def _score(child: Column, parents: Sequence[Column]) -> float:
+    """The score of a family to the last bit: that of a batch is rounded otherwise in a batch of another size."""
+    shape = [column.n_states for column in (*parents, child)]
+    return k2_score(family_counts(child.codes, [parent.codes for parent in parents], shape))
 
 
 def density(data: CodedTable, policies: Mapping[str, Policy]) -> float:

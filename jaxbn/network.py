@@ -21,6 +21,7 @@ from jaxbn.policy import Policy
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +95,13 @@ class BayesNet:
         return to_networkx(self.parents)
 
     def edges(self, name: str) -> NDArray[np.float64]:
-        """All edges of a continuous variable, the outer ones included, float64 [bins + 1]."""
+        """All edges of a continuous variable, the outer ones included, float64 [bins + 1].
+
+        Example:
+            >>> from jaxbn.model import fit
+            >>> fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).edges("x").tolist()
+            [0.0, 2.0, 4.0]
+        """
         if name not in self.policies:
             raise ValueError(f"{name!r} is no continuous variable of the network; {suggest(name, self.policies)}")
         low, high = self.bounds[name]
@@ -230,7 +237,17 @@ class BayesNet:
         return answers.sample(self, n, seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the network as JSON, which ``jaxbn.serialize.load`` reads back bit for bit; see the example there."""
+        """Write the network as JSON, which ``jaxbn.load`` reads back bit for bit.
+
+        Example:
+            >>> import tempfile
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     net.save(f"{folder}/net.json")
+            ...     jaxbn.load(f"{folder}/net.json").tables["x"].tolist()
+            [0.6, 0.4]
+        """
         from jaxbn.serialize import save
 
         save(self, path)
@@ -238,7 +255,16 @@ class BayesNet:
     def to_bif(self, path: str | os.PathLike[str]) -> None:
         """Write the network in the BIF format; names and states are reduced to letters, digits and underscores.
 
-        ``jaxbn.bif.read_bif`` restores the original ones, and has an example.
+        ``jaxbn.read_bif`` restores the original ones.
+
+        Example:
+            >>> import tempfile
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"the x": [0.0, 1.0, 4.0]}, {}, {"the x": [2.0]})
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     net.to_bif(f"{folder}/net.bif")
+            ...     jaxbn.read_bif(f"{folder}/net.bif").names
+            ('the x',)
         """
         from jaxbn.bif import write_bif
 
@@ -266,8 +292,27 @@ class BayesNet:
 
         return to_pyagrum(self)
 
+    def plot(self, ax: Axes | None = None, *, strengths: Mapping[tuple[str, str], float] | None = None) -> Axes:
+        """Draw the network with matplotlib: a box for each variable with its number of bins, discrete ones shaded.
+
+        Args:
+            ax: axes to draw on; new ones by default.
+            strengths: share of resamples that have an arc, by (parent, child), written at the arcs.
+
+        Example:
+            >>> net.plot().figure.savefig("network.svg")  # doctest: +SKIP
+        """
+        from jaxbn.plots import plot_network
+
+        return plot_network(self, ax, strengths=strengths)
+
     def __repr__(self) -> str:
         return answers.describe(self)
+
+    def _repr_html_(self) -> str:
+        from jaxbn.notebook import network_html
+
+        return network_html(self)
 
 
 def check_edges(name: str, edges: NDArray[np.float64]) -> None:

@@ -46,6 +46,16 @@ class Discretization:
         policies: a policy for each continuous variable, in column order.
         passes: passes made over the variables.
         converged: whether the last pass changed no cut.
+
+    Example:
+        >>> import jaxbn
+        >>> iris = jaxbn.datasets.load("iris")
+        >>> jaxbn.discretize(iris.frame, iris.structures["paper"])
+        Discretization: 4 continuous variables, 2 passes, converged
+          sepal_length    3 bins  5.45 6.15
+          sepal_width     3 bins  2.95 3.35
+          petal_length    3 bins  2.45 4.75
+          petal_width     3 bins  0.8 1.75
     """
 
     policies: dict[str, Policy]
@@ -56,6 +66,17 @@ class Discretization:
         """The data with every continuous column replaced by the codes of its bins, int32; other columns stay.
 
         Values beyond the range of the original data fall into the outer bins.
+
+        Args:
+            data: rows with every continuous variable as a column.
+
+        Returns:
+            A new DataFrame [rows, columns of the data].
+
+        Example:
+            >>> found = Discretization({"x": Policy([1.0, 2.5])}, passes=1, converged=True)
+            >>> found.transform({"x": [0.0, 1.0, 9.0], "kind": ["a", "b", "a"]})["x"].tolist()
+            [0, 1, 2]
         """
         frame = as_frame(data)
         for name in self.policies:
@@ -74,6 +95,12 @@ class Discretization:
             edges = " ".join(f"{edge:g}" for edge in policy.edges) or "no cuts"
             lines.append(f"  {name:<{width}}  {policy.n_bins:>3} bins  {edges}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from jaxbn.notebook import policies_html
+
+        state = "converged" if self.converged else "not converged"
+        return policies_html(self.policies, f"{self.passes} passes, {state}")
 
 
 def discretize(

@@ -28,7 +28,7 @@ class Progress(AbstractContextManager["Progress"]):
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-            columns = [BarColumn(), "{task.percentage:>3.0f}%", TextColumn("{task.description}")]
+            columns = (BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TextColumn("{task.description}"))
             console = Console(stderr=True)
             self._bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
             self._bar.start()

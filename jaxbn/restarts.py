@@ -14,7 +14,7 @@ from jaxbn import checks
 from jaxbn.checkpoint import Checkpoint, fingerprint, open_checkpoint
 from jaxbn.coded import CodedTable
 from jaxbn.columns import suggest
-from jaxbn.graph import MAX_TABLE_CELLS, as_parents, topological_order
+from jaxbn.graph import MAX_TABLE_CELLS, as_parents, check_table_sizes, topological_order
 from jaxbn.k2 import Constraints, Learned, density, k2_steps
 from jaxbn.model import fit
 from jaxbn.network import BayesNet
@@ -68,7 +68,8 @@ def learn(
         forbidden: arcs it must not have.
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
         missing: ``"error"`` or ``"drop"``.
-        checkpoint: a file that keeps every finished restart; the same call started again goes on from it.
+        checkpoint: a file that keeps every finished restart; the same call started again goes on from it, also with
+            more restarts.
         side_by_side: restarts that run together; the result does not depend on it.
         max_cells: a family whose table would have more cells is not considered.
         progress: show a bar where someone watches.
@@ -96,24 +97,28 @@ def learn(
     saved = None
     if checkpoint is not None:
         run = {
+            "columns": list(table.names),
+            "continuous": list(table.continuous),
+            "rows": table.n_rows,
             "data": fingerprint(table),
-            "orders": [list(o) for o in orders],
-            "max_parents": max_parents,
+            "max_parents": constraints.max_parents,
             "required": {n: list(p) for n, p in constraints.required.items()},
             "forbidden": sorted(constraints.forbidden),
-            "max_cells": max_cells,
+            "max_cells": constraints.max_cells,
             "initial_bins": bins,
-            "warm_start": warm_start,
+            "warm_start": bool(warm_start),
             "select": select,
             **options._asdict(),
         }
-        saved = open_checkpoint(checkpoint, run)
+        saved = open_checkpoint(checkpoint, run, orders)
 
     coded = CodedTable(table)
+    start = coded.start(bins)
+    check_table_sizes(constraints.required, {n: c.n_states for n, c in start.columns.items()}, constraints.max_cells)
     steps = partial(
         k2_steps,
         coded,
-        start=coded.start(bins),
+        start=start,
         constraints=constraints,
         rate=options.rate,
         max_passes=options.max_passes,
@@ -141,7 +146,7 @@ def _best_restart(
     progress: bool,
 ) -> Learned:
     """The restart with the highest criterion; of equal ones the first."""
-    found: dict[int, Learned] = dict(saved.finished) if saved else {}
+    found = {i: learned for i, learned in saved.finished.items() if i < len(orders)} if saved else {}
     todo = [i for i in range(len(orders)) if i not in found]
     partial_runs: dict[int, tuple[dict[str, tuple[str, ...]], Settled]] = {}
     with Progress(progress, len(orders), len(data.names)) as bar:
@@ -192,20 +197,29 @@ def _constraints(
     max_cells: int,
 ) -> Constraints:
     checks.at_least("max_parents", max_parents, 0)
-    needed = {name: found for name, found in as_parents(list(required), table.names).items() if found}
-    banned = set()
-    for parent, child in forbidden:
-        for name in (parent, child):
-            if name not in table.names:
-                raise ValueError(f"forbidden names {name!r}, which is no column; {suggest(name, table.names)}")
-        banned.add((parent, child))
+    arcs = _arcs("required", required, table.names)
+    needed = {name: found for name, found in as_parents(arcs, table.names).items() if found}
+    banned = frozenset(_arcs("forbidden", forbidden, table.names))
     for child, found in needed.items():
         if len(found) > max_parents:
             raise ValueError(f"{child!r} has {len(found)} required parents; raise max_parents, which is {max_parents}")
         for parent in found:
             if (parent, child) in banned:
                 raise ValueError(f"the arc {parent!r} -> {child!r} is both required and forbidden; remove one")
-    return Constraints(max_parents, needed, frozenset(banned), checks.at_least("max_cells", max_cells, 1))
+    return Constraints(int(max_parents), needed, banned, checks.at_least("max_cells", max_cells, 1))
+
+
+def _arcs(argument: str, arcs: Iterable[Any], names: Sequence[str]) -> list[tuple[str, str]]:
+    """(parent, child) pairs of known names."""
+    found = []
+    for arc in arcs:
+        if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
+            raise TypeError(f"{argument} must hold (parent, child) pairs, got {arc!r}; write [(parent, child)]")
+        for name in map(str, arc):
+            if name not in names:
+                raise ValueError(f"{argument} names {name!r}, which is no column; {suggest(name, names)}")
+        found.append((str(arc[0]), str(arc[1])))
+    return found
 
 
 def _given_order(order: Sequence[str], table: Table, constraints: Constraints) -> tuple[str, ...]:

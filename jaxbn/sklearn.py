@@ -16,7 +16,9 @@ from jaxbn.model import fit
 if TYPE_CHECKING:
     import pandas as pd
 
-Method = Literal["bayesian", "evidence", "mdl"]
+    from jaxbn.network import BayesNet
+
+Method = Literal["bayesian", "mdl"]
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
@@ -26,7 +28,7 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
     Args:
         encode: ``"onehot"`` (sparse), ``"onehot-dense"`` or ``"ordinal"``, as in ``KBinsDiscretizer``.
         rate: prior rate L of the cuts; ``"classes"`` takes the number of classes. A larger one favours more cuts.
-        method: ``"bayesian"``, ``"evidence"`` or ``"mdl"``.
+        method: ``"bayesian"`` or ``"mdl"``.
         dtype: dtype of the output, float32 or float64; None keeps that of the input.
 
     Attributes:
@@ -61,7 +63,7 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
-        rate = float(len(self.classes_)) if self.rate == "classes" else self.rate
+        rate: Any = float(len(self.classes_)) if self.rate == "classes" else self.rate
         columns = np.asarray(X, np.float64).T
         self.policies_ = [
             jaxbn.discretize_variable(column, parents=(codes,), rate=rate, method=self.method) for column in columns
@@ -124,7 +126,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
             the features in column order.
         max_parents: most parents of a feature in a learned structure.
         rate: prior rate of the cuts, see ``jaxbn.discretize``.
-        method: ``"bayesian"``, ``"evidence"`` or ``"mdl"``.
+        method: ``"bayesian"`` or ``"mdl"``.
         alpha: Dirichlet weight of each cell of the tables.
         max_passes: most passes over the continuous features.
 
@@ -185,7 +187,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def _network(self, frame: pd.DataFrame) -> Any:
+    def _network(self, frame: pd.DataFrame) -> BayesNet:
         import jaxbn
         from jaxbn.table import as_table
 
@@ -193,12 +195,10 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         options: dict[str, Any] = {"rate": self.rate, "method": self.method, "max_passes": self.max_passes}
         if self.structure == "naive":
             graph = {name: [self.class_name_] for name in table.names if name != self.class_name_}
-            found = jaxbn.discretize(table, graph, **options)
-        else:
-            order = [self.class_name_, *(name for name in table.names if name != self.class_name_)]
-            found = jaxbn.learn(table, order=order, max_parents=self.max_parents, progress=False, **options)
-            graph = found.parents
-        return fit(table, graph, found.policies, alpha=self.alpha)
+            return fit(table, graph, jaxbn.discretize(table, graph, **options).policies, alpha=self.alpha)
+        order = [self.class_name_, *(name for name in table.names if name != self.class_name_)]
+        found = jaxbn.learn(table, order=order, max_parents=self.max_parents, progress=False, **options)
+        return fit(table, found.parents, found.policies, alpha=self.alpha)
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:
         """The features as a DataFrame of their own, checked against those of ``fit``, and y in one dimension."""

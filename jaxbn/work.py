@@ -1,6 +1,6 @@
 """Work asked for by the learners and done in batches, with what was done before remembered.
 
-A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the policy or the scores. Many learners
+A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the policy or the scores. Many of them
 run side by side, so that what they ask for at the same time is computed together. An answer depends on the question
 alone, so the results do not depend on how many run together.
 """
@@ -79,12 +79,12 @@ class Workshop:
     def work_out(self, questions: Sequence[Question]) -> None:
         """Find and remember the answers to some questions, each kind in one batch."""
         cuts = {q.key: q for q in questions if isinstance(q, Cut) and q.key not in self.policies}
-        found = best_policies([self._request(cut) for cut in cuts.values()], self.method)
+        found = best_policies([self.request(cut) for cut in cuts.values()], self.method)
         self.policies.update(zip(cuts, found, strict=True))
         families = {f.key: f for q in questions if not isinstance(q, Cut) for f in q if f.key not in self.scores}
         self.scores.update(zip(families, score_families(list(families.values())), strict=True))
 
-    def _request(self, cut: Cut) -> Request:
+    def request(self, cut: Cut) -> Request:
         ordered = self.data.ordered[cut.name]
         factors = factors_of(
             [parent.codes[ordered.order] for parent in cut.parents],
@@ -114,14 +114,14 @@ def run_together(
             running[number] = (make(), None)
         for number, (learner, question) in list(running.items()):
             try:
-                running[number] = (learner, _drive(learner, question, workshop))
+                running[number] = (learner, drive(learner, question, workshop))
             except StopIteration as end:
                 del running[number]
                 yield number, end.value
         workshop.work_out([question for _, question in running.values() if question is not None])
 
 
-def _drive(learner: Learner[Any], question: Question | None, workshop: Workshop) -> Question:
+def drive(learner: Learner[Any], question: Question | None, workshop: Workshop) -> Question:
     """Let a learner go on until it asks something that is not known yet."""
     question = next(learner) if question is None else learner.send(workshop.answer(question))
     while (known := workshop.answer(question)) is not None:

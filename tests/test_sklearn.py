@@ -18,18 +18,21 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer
+from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from jaxbn.sklearn import BayesianDiscretizer, BayesNetClassifier
 
-pytestmark = [
-    pytest.mark.filterwarnings("default"),
-    pytest.mark.skipif(not hasattr(jaxbn, "discretize"), reason="needs jaxbn.discretize"),
+ESTIMATORS = [
+    BayesianDiscretizer(),
+    BayesianDiscretizer(encode="ordinal"),
+    BayesNetClassifier(),
+    BayesNetClassifier(structure="learn"),
 ]
 
 
-@parametrize_with_checks([BayesianDiscretizer(), BayesianDiscretizer(encode="ordinal"), BayesNetClassifier()])
+@pytest.mark.filterwarnings("default")  # scikit-learn's checks warn on purpose
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -71,10 +74,16 @@ def test_bad_parameters_are_refused() -> None:
 
 def test_pipelines_and_grid_search() -> None:
     X, y = load_wine(return_X_y=True)
-    pipeline = make_pipeline(BayesianDiscretizer(), LogisticRegression())
+    pipeline = make_pipeline(BayesianDiscretizer(), LogisticRegression(max_iter=1000))
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.9
     search = GridSearchCV(BayesNetClassifier(), {"alpha": [0.5, 1.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.9
+    choices = {"bayesiandiscretizer__rate": [1.0, "classes"], "bayesiandiscretizer__encode": ["onehot", "ordinal"]}
+    tuned = GridSearchCV(pipeline, choices, cv=2).fit(X, y)
+    assert tuned.best_score_ > 0.9
+    in_pipeline = make_pipeline(StandardScaler(), BayesNetClassifier(max_parents=1))
+    choices = {"bayesnetclassifier__structure": ["naive", "learn"]}
+    assert GridSearchCV(in_pipeline, choices, cv=2).fit(X, y).best_score_ > 0.9
     assert (
         cross_val_score(BayesNetClassifier(), X, y, cv=3).mean()
         > cross_val_score(GaussianNB(), X, y, cv=3).mean() - 0.05
@@ -95,9 +104,26 @@ def test_mixed_columns_unseen_levels_and_missing_entries() -> None:
     assert model.predict(new).tolist() == ["yes", "yes"]
 
 
-@pytest.mark.skipif(not hasattr(jaxbn, "learn"), reason="needs jaxbn.learn")
-def test_learned_structure() -> None:
-    X, y = load_iris(return_X_y=True)
-    model = BayesNetClassifier(structure="learn").fit(X, y)
+def test_learned_structure_is_that_of_learn() -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = BayesNetClassifier(structure="learn", max_parents=1, alpha=0.5).fit(X, y)
+    frame = X.assign(**{"class": y.astype("category")})
+    net = jaxbn.learn(frame, order=["class", *X.columns], max_parents=1, progress=False)
+    assert model.network_.parents == net.parents
+    assert model.network_.alpha == 0.5
+    for name, policy in net.policies.items():
+        np.testing.assert_array_equal(model.network_.policies[name].edges, policy.edges)
+    expected = jaxbn.fit(frame, net.parents, net.policies, alpha=0.5).predict_proba(X, "class").to_numpy()
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
     assert model.score(X, y) > 0.9
-    assert all(model.network_.parents[name] for name in ("x2", "x3"))
+
+
+def test_learned_structure_sees_what_naive_bayes_cannot() -> None:
+    """A feature that depends on the class and on another feature, which alone says nothing of the class."""
+    rng = np.random.default_rng(0)
+    kind, y = rng.choice(["u", "v"], 600), rng.integers(0, 2, 600)
+    X = pd.DataFrame({"kind": kind, "x": y + np.where(kind == "u", 1.0, 0.0) + rng.uniform(0, 0.9, 600)})
+    naive, learned = (BayesNetClassifier(structure=s).fit(X[:400], y[:400]) for s in ("naive", "learn"))
+    assert set(learned.network_.parents["x"]) == {"class", "kind"}
+    assert naive.score(X[400:], y[400:]) < 0.9
+    assert learned.score(X[400:], y[400:]) > 0.95

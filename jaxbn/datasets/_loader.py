@@ -30,6 +30,11 @@ class Dataset:
         structures: name -> ``{child: (parents, ...)}`` in column names. ``"paper"`` is the fixed structure of Chen,
             Wheeler and Kochenderfer (2017); a column the paper leaves out is no key.
         letters: the paper's letter for each column, ``{"A": first column, ...}``.
+
+    Example:
+        >>> data = load("iris")
+        >>> data.target, data.letters["C"], data.structures["paper"]["petal_length"]
+        ('class', 'petal_length', ('class',))
     """
 
     name: str

@@ -49,6 +49,10 @@ def gauss(n: int, seed: int = 0) -> pd.DataFrame:
 
     Returns:
         Columns P1, P2 (int64) and X (float64).
+
+    Example:
+        >>> gauss(50_000).groupby(["P1", "P2"])["X"].mean().round(1).tolist()
+        [3.0, 4.0, 5.0, 6.0]
     """
     rng = np.random.default_rng(seed)
     p1, p2 = _coin(rng, n), _coin(rng, n)
@@ -64,6 +68,10 @@ def indep(n: int, seed: int = 0) -> pd.DataFrame:
 
     Returns:
         Columns P1, P2 (int64) and X (float64).
+
+    Example:
+        >>> list(indep(10))
+        ['P1', 'P2', 'X']
     """
     rng = np.random.default_rng(seed)
     return _frame(P1=_coin(rng, n), P2=_coin(rng, n), X=rng.normal(size=n))
@@ -78,6 +86,11 @@ def appendix_a(n: int, seed: int = 0) -> pd.DataFrame:
 
     Returns:
         Columns A (int64) and B (float64).
+
+    Example:
+        >>> data = appendix_a(100)
+        >>> bool(((data["B"] > 1) == (data["A"] == 2)).all())
+        True
     """
     rng = np.random.default_rng(seed)
     a = _coin(rng, n)

@@ -18,7 +18,7 @@ from jax import Array, lax
 BLOCK = 32
 """Rows of a tile, summed by one product with a triangle; N is a multiple of it."""
 
-CHUNK = 128
+CHUNK = 64
 """Distinct values of a tile; M is a multiple of it."""
 
 

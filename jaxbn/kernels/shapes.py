@@ -14,6 +14,9 @@ from jaxbn.kernels.program import BLOCK, CELL_GROUP
 DENSE_ROWS = 512
 """Up to here every interval is costed: there is nothing to win by pruning."""
 
+VALUES = 2 * CHUNK
+"""Distinct values are padded to a multiple of this."""
+
 BATCH_SIZES = (1, 8)
 """Batches are padded to one of these. On a CPU the time of a batch grows with its size, so larger ones win nothing."""
 
@@ -61,7 +64,7 @@ def dense_shape(n_values: int, n_terms: int, n_cells: int, total_weight: int, *,
     terms = bucket(n_terms, 16)
     return DenseShape(
         rows=DENSE_ROWS,
-        values=-(-n_values // CHUNK) * CHUNK,
+        values=-(-n_values // VALUES) * VALUES,
         terms=terms,
         cells=bucket(n_cells, 512, 8),
         tables=terms // 2 + 1,
