@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jaxbn.reporting import report as report
     from jaxbn.restarts import learn as learn
     from jaxbn.serialize import load as load
+    from jaxbn.table import as_table as as_table
     from jaxbn.variable import discretize_variable as discretize_variable
 
 __version__ = "0.1.0"
@@ -34,6 +35,7 @@ _HOMES = {
     "CrossValidation": "jaxbn.evaluate",
     "Discretization": "jaxbn.passes",
     "Policy": "jaxbn.policy",
+    "as_table": "jaxbn.table",
     "compare": "jaxbn.evaluate",
     "cross_validate": "jaxbn.evaluate",
     "discretize": "jaxbn.passes",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +58,22 @@ class Policy:
     def __call__(self, values: ArrayLike) -> NDArray[np.int32]:
         """Code of the bin each value falls into, int32, 0-based."""
         return np.searchsorted(self.edges, np.asarray(values, np.float64), side="right").astype(np.int32)
+
+    def plot(self, values: ArrayLike, ax: Axes | None = None) -> Axes:
+        """Draw the cuts with matplotlib over the histogram of the values and the density of each bin.
+
+        Args:
+            values: the variable's data, 1-D.
+            ax: axes to draw on; new ones by default.
+
+        Example:
+            >>> Policy([1.0, 2.5]).plot([0.0, 1.0, 2.0, 3.0])  # doctest: +SKIP
+        """
+        from jaxbn.plots import plot_policy
+
+        return plot_policy(self, values, ax)
+
+    def _repr_html_(self) -> str:
+        from jaxbn.notebook import policy_html
+
+        return policy_html(self)

@@ -71,7 +71,7 @@ class Table:
               kind  discrete    2 levels: 'a', 'b'       string column
         """
         rows = [
-            (n, "continuous" if n in self.values else "discrete", self._content(n), self.inferred[n])
+            (n, "continuous" if n in self.values else "discrete", self.content(n), self.inferred[n])
             for n in self.names
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
@@ -82,7 +82,8 @@ class Table:
     def __repr__(self) -> str:
         return f"<Table {self.describe()}>"
 
-    def _content(self, name: str) -> str:
+    def content(self, name: str) -> str:
+        """What a column holds, in a few words."""
         if name in self.values:
             column = self.values[name]
             return f"{column.min():g} to {column.max():g}, {len(np.unique(column))} distinct"

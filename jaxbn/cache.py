@@ -1,0 +1,47 @@
+"""Compiled kernels kept on disk, so that the next run of the same kind starts at once."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+OFF = "JAXBN_NO_CACHE"
+"""Environment variable that turns the command line's cache off."""
+
+LEAST_SECONDS = 0.1
+"""A kernel that compiled in less is not kept: reading it back would save nothing."""
+
+
+def enable_compilation_cache(directory: str | os.PathLike[str] | None = None) -> Path | None:
+    """Keep compiled kernels on disk from now on, with JAX's persistent compilation cache.
+
+    The command line does this by itself. Call it before anything is compiled.
+
+    Args:
+        directory: where; by default one of jaxbn's own in the user's cache directory, or what JAX was told already
+            (``JAX_COMPILATION_CACHE_DIR``).
+
+    Returns:
+        The directory, or None with a warning where it cannot be written.
+
+    Example:
+        >>> import jaxbn
+        >>> folder = jaxbn.enable_compilation_cache()  # doctest: +SKIP
+    """
+    import jax
+    from platformdirs import user_cache_path
+
+    told = jax.config.jax_compilation_cache_dir
+    folder = Path(directory or told or user_cache_path("jaxbn") / "kernels")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        warnings.warn(f"compiled kernels are not kept: cannot write to {str(folder)!r}", stacklevel=2)
+        return None
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST_SECONDS)
+    return folder

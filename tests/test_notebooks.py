@@ -1,0 +1,23 @@
+"""The notebooks run from top to bottom: they cannot rot."""
+
+from pathlib import Path
+
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.md"))
+
+
+def test_there_are_notebooks():
+    assert len(NOTEBOOKS) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of the kernel's own libraries, not ours
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs(path, monkeypatch):
+    jupytext = pytest.importorskip("jupytext")
+    client = pytest.importorskip("nbclient")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    notebook = jupytext.read(path)
+    client.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": "."}}).execute()
+    assert all(cell.get("execution_count") for cell in notebook.cells if cell.cell_type == "code")
