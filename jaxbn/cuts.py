@@ -24,6 +24,9 @@ from jaxbn.kernels.shapes import BATCH_SIZES, DENSE_ROWS, DenseShape, PrunedShap
 BATCH_BYTES = 256 * 2**20
 """Memory a batch of small problems may take."""
 
+WORKERS = os.cpu_count() or 1
+"""Problems solved at the same time."""
+
 ENTROPY = 0
 """Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
 
@@ -89,19 +92,27 @@ def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
 
     `prune=False` keeps every start of the pruned program, for comparison.
     """
-    solutions: dict[int, Solution] = {}
+    large = [i for i, task in enumerate(tasks) if task.n_rows > DENSE_ROWS]
+    solutions = dict(
+        zip(large, _in_threads(partial(_solve_pruned, prune=prune), [tasks[i] for i in large]), strict=True)
+    )
     groups: dict[DenseShape, list[int]] = defaultdict(list)
-    with jax.enable_x64(True):
-        for i, task in enumerate(tasks):
-            if task.n_rows <= DENSE_ROWS:
-                groups[_dense_shape(task)].append(i)
-            else:
-                solutions[i] = _solve_pruned(task, prune)
-        for shape, members in groups.items():
-            members.sort(key=lambda i: len(tasks[i].terms))  # a batch takes the time of its longest member
-            found = _solve_dense([tasks[i] for i in members], shape)
-            solutions.update(zip(members, found, strict=True))
+    for i, task in enumerate(tasks):
+        if task.n_rows <= DENSE_ROWS:
+            groups[_dense_shape(task)].append(i)
+    for shape, members in groups.items():
+        members.sort(key=lambda i: len(tasks[i].terms))  # a batch takes the time of its longest member
+        found = _solve_dense([tasks[i] for i in members], shape)
+        solutions.update(zip(members, found, strict=True))
     return [solutions[i] for i in range(len(tasks))]
+
+
+def _in_threads(function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
+    """Map in threads: one program keeps one core busy."""
+    if len(arguments) < 2:
+        return [function(argument) for argument in arguments]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return list(pool.map(function, arguments))
 
 
 def prefix_costs(task: Task) -> NDArray[np.float64]:
@@ -126,10 +137,7 @@ def _dense_shape(task: Task) -> DenseShape:
 def _solve_dense(tasks: Sequence[Task], shape: DenseShape) -> list[Solution]:
     most = max(size for size in BATCH_SIZES if size == 1 or size * shape.n_bytes <= BATCH_BYTES)
     chunks = [tasks[first : first + most] for first in range(0, len(tasks), most)]
-    if len(chunks) == 1:
-        return _solve_chunk(chunks[0], shape)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # a small batch keeps one core busy
-        return [solution for found in pool.map(partial(_solve_chunk, shape=shape), chunks) for solution in found]
+    return [solution for found in _in_threads(partial(_solve_chunk, shape=shape), chunks) for solution in found]
 
 
 def _solve_chunk(tasks: Sequence[Task], shape: DenseShape) -> list[Solution]:
@@ -235,8 +243,9 @@ def _padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype:
 
 
 def _solve_pruned(task: Task, prune: bool) -> Solution:
-    state = _run_pruned(task, prune)
-    last = np.asarray(state.last)
+    with jax.enable_x64(True):  # known to this thread alone
+        state = jax.tree.map(np.asarray, _run_pruned(task, prune))
+    last = state.last
     cuts = []
     start = int(last[task.n_rows - 1])
     while start > 0:

@@ -1,7 +1,7 @@
 """Work asked for by the learners and done in batches, with what was done before remembered.
 
-A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the policy or the scores. Many of them
-run side by side, so that what they ask for at the same time is computed together. An answer depends on the question
+A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the policy or the scores. Many run
+side by side, so that what they ask for at the same time is computed together. An answer depends on the question
 alone, so the results do not depend on how many run together.
 """
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from jaxbn.coded import CodedTable, Column
+from jaxbn.cuts import WORKERS
 from jaxbn.factors import factors_of
 from jaxbn.kernels.scores import family_scores
 from jaxbn.kernels.shapes import bucket
@@ -35,6 +36,7 @@ class Cut(NamedTuple):
     parents: tuple[Column, ...]
     children: tuple[tuple[Column, tuple[Column, ...]], ...]
     rate: float
+    ahead: tuple[Cut, ...] = ()  # what will probably be asked next, for cores that would be idle
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -79,12 +81,16 @@ class Workshop:
     def work_out(self, questions: Sequence[Question]) -> None:
         """Find and remember the answers to some questions, each kind in one batch."""
         cuts = {q.key: q for q in questions if isinstance(q, Cut) and q.key not in self.policies}
+        ahead = {later.key: later for cut in cuts.values() for later in cut.ahead if later.key not in self.policies}
+        for key in list(ahead)[: max(0, WORKERS - len(cuts))]:
+            cuts.setdefault(key, ahead[key])
         found = best_policies([self.request(cut) for cut in cuts.values()], self.method)
         self.policies.update(zip(cuts, found, strict=True))
         families = {f.key: f for q in questions if not isinstance(q, Cut) for f in q if f.key not in self.scores}
         self.scores.update(zip(families, score_families(list(families.values())), strict=True))
 
     def request(self, cut: Cut) -> Request:
+        """The question as rows in ascending order of the variable's values."""
         ordered = self.data.ordered[cut.name]
         factors = factors_of(
             [parent.codes[ordered.order] for parent in cut.parents],
