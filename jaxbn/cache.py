@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 OFF = "JAXBN_NO_CACHE"
 """Environment variable that turns the command line's cache off."""
 
-LEAST_SECONDS = 0.1
+LEAST_SECONDS = 0.05
 """A kernel that compiled in less is not kept: reading it back would save nothing."""
 
 
@@ -32,7 +33,8 @@ def enable_compilation_cache(directory: str | os.PathLike[str] | None = None) ->
     import jax
     from platformdirs import user_cache_path
 
-    told = jax.config.jax_compilation_cache_dir
+    settings: Any = jax.config
+    told = settings.jax_compilation_cache_dir
     folder = Path(directory or told or user_cache_path("jaxbn") / "kernels")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,6 +44,6 @@ def enable_compilation_cache(directory: str | os.PathLike[str] | None = None) ->
     if not writable:
         warnings.warn(f"compiled kernels are not kept: cannot write to {str(folder)!r}", stacklevel=2)
         return None
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST_SECONDS)
+    settings.update("jax_compilation_cache_dir", str(folder))
+    settings.update("jax_persistent_cache_min_compile_time_secs", LEAST_SECONDS)
     return folder

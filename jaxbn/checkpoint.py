@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -56,6 +57,7 @@ def open_checkpoint(path: PathLike, run: Mapping[str, Any], orders: Sequence[tup
     plain = json.loads(json.dumps(run))
     if not file.exists():
         return Checkpoint(file, plain)
+    _remove_drafts(file)
     theirs_run, finished = _read(file)
     for key in plain | theirs_run:
         ours, theirs = plain.get(key), theirs_run.get(key)
@@ -71,6 +73,12 @@ def open_checkpoint(path: PathLike, run: Mapping[str, Any], orders: Sequence[tup
                 f"{_shown(finished[i].order)}, now it is {_shown(order)}; use the same order or seed, or another file"
             )
     return Checkpoint(file, plain, finished)
+
+
+def _remove_drafts(file: Path) -> None:
+    """What a run that was killed while it wrote has left beside the file."""
+    for draft in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
+        draft.unlink(missing_ok=True)
 
 
 def fingerprint(table: Table) -> str:

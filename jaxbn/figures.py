@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.layout import Layout, Point, layered
+from jaxbn.layout import Box, Layout, Point, layered
 
 if TYPE_CHECKING:
     from jaxbn.network import BayesNet
@@ -37,15 +37,7 @@ def network_svg(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None
     """
     plan = network_layout(net)
     parts = [_arc(points, (strengths or {}).get(arc), arc) for arc, points in plan.arcs.items()]
-    for name, box in plan.boxes.items():
-        shade = 0.16 if name in net.levels else 0.0
-        parts.append(
-            f"<g><title>{escape(name)}</title>"
-            f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" width="{box.width:.1f}" '
-            f'height="{box.height:.1f}" rx="8" fill="currentColor" fill-opacity="{shade}" stroke="currentColor"/>'
-            f'<text x="{box.x:.1f}" y="{box.y - 3:.1f}" text-anchor="middle" font-size="13">{escape(short(name))}</text>'
-            f'<text x="{box.x:.1f}" y="{box.y + 13:.1f}" text-anchor="middle" {NOTE}>{count_states(net, name)}</text></g>'
-        )
+    parts += [_box(net, name, box) for name, box in plan.boxes.items()]
     return _svg(plan.width, plan.height, parts, "network of the variables", "network")
 
 
@@ -86,15 +78,21 @@ def variable_svg(
         for bar, a, b in zip(bars, borders[:-1], borders[1:], strict=True)
         if bar > 0
     ]
-    for cut in edges[1:-1]:
-        parts.append(
-            f'<line x1="{across(cut):.1f}" x2="{across(cut):.1f}" y1="6" y2="{height - foot}" stroke="{ORANGE}" '
-            f'stroke-dasharray="4 3"><title>{cut:g}</title></line>'
-        )
+    parts += [
+        f'<line x1="{across(cut):.1f}" x2="{across(cut):.1f}" y1="6" y2="{height - foot}" stroke="{ORANGE}" '
+        f'stroke-dasharray="4 3"><title>{cut:g}</title></line>'
+        for cut in edges[1:-1]
+    ]
     if density is not None:
-        steps = [f"{across(e):.1f},{up(d):.1f}" for d, a, b in zip(density, edges[:-1], edges[1:], strict=True) for e in (a, b)]
+        steps = [
+            f"{across(e):.1f},{up(d):.1f}"
+            for d, a, b in zip(density, edges[:-1], edges[1:], strict=True)
+            for e in (a, b)
+        ]
         line = " ".join([f"{across(low):.1f},{up(0)}", *steps, f"{across(high):.1f},{up(0)}"])
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{BLUE}" stroke-width="2" stroke-linejoin="round"/>')
+        parts.append(
+            f'<polyline points="{line}" fill="none" stroke="{BLUE}" stroke-width="2" stroke-linejoin="round"/>'
+        )
     parts.append(f'<path d="M{left} {height - foot}H{width - right}" stroke="currentColor" stroke-opacity="0.5"/>')
     parts += [_tick(across(tick), height - foot, f"{tick:g}", width) for tick in ticks(low, high)]
     return _svg(width, height, parts, f"values, density and cuts of {name}", "variable")
@@ -102,7 +100,7 @@ def variable_svg(
 
 def scores_svg(labels: Sequence[str], means: Sequence[float], errors: Sequence[float]) -> str:
     """Scores as points with their standard errors, one line each; further right is better."""
-    row, left, width = 28.0, 8 + 6.6 * max(map(len, labels)), 560.0
+    row, left, width = 28.0, 8 + 6.6 * max(map(len, labels)), 400.0
     height = row * len(labels) + 30
     low = min(m - 2 * e for m, e in zip(means, errors, strict=True))
     high = max(m + 2 * e for m, e in zip(means, errors, strict=True))
@@ -171,6 +169,17 @@ def count_states(net: BayesNet, name: str) -> str:
     return f"{n} {'bin' if name in net.policies else 'level'}{'s' * (n != 1)}"
 
 
+def _box(net: BayesNet, name: str, box: Box) -> str:
+    shade = 0.16 if name in net.levels else 0.0
+    return (
+        f"<g><title>{escape(name)}</title>"
+        f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}" rx="8" fill="currentColor" fill-opacity="{shade}" stroke="currentColor"/>'
+        f'<text x="{box.x:.1f}" y="{box.y - 3:.1f}" text-anchor="middle" font-size="13">{escape(short(name))}</text>'
+        f'<text x="{box.x:.1f}" y="{box.y + 13:.1f}" text-anchor="middle" {NOTE}>{count_states(net, name)}</text></g>'
+    )
+
+
 def _arc(points: Sequence[Point], strength: float | None, arc: tuple[str, str]) -> str:
     x, y = points[-1]
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(
@@ -200,6 +209,7 @@ def _tick(x: float, y: float, text: str, width: float) -> str:
 def _svg(width: float, height: float, parts: Sequence[str], label: str, kind: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" viewBox="-1 -1 {width + 2:.0f} {height + 2:.0f}" '
-        f'width="{width + 2:.0f}" height="{height + 2:.0f}" role="img" aria-label="{escape(label)}" {FONT}>'
+        f'width="{width + 2:.0f}" height="{height + 2:.0f}" style="--natural:{width + 2:.0f}px" '
+        f'role="img" aria-label="{escape(label)}" {FONT}>'
         f"{''.join(parts)}</svg>"
     )

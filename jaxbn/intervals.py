@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,13 +79,12 @@ def _layered(
     least_charge = np.minimum.accumulate(charge[::-1])[::-1]  # over this and every larger k
     n_layers, possible = 8, min(len(charge), len(positions) - 1)
     while True:
-        n_layers = min(n_layers, bucket(possible, 8))
+        n_layers = min(n_layers, possible)
         whole, last = _run_layers(counts, sign, names, rows.total, n_layers)
-        reached = min(n_layers, possible)
-        totals = charge[:reached] + whole[:reached]
+        totals = charge[:n_layers] + whole[:n_layers]
         k = int(np.argmin(totals))
         cost = min(float(totals[k]), np.inf if best is None else best.cost)
-        if reached == possible or least_charge[reached] + finest >= cost:
+        if n_layers == possible or least_charge[n_layers] + finest >= cost:
             break
         n_layers *= 4
     if best is not None and best.cost <= totals[k]:
@@ -144,37 +142,42 @@ def _run_layers(
     counts: NDArray[np.int32], sign: NDArray[np.float64], names: list[tuple[int, ...]], total: int, n_layers: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     n_cells, n_positions = counts.shape
-    padded_cells, padded_positions = bucket(n_cells, 64, 8), bucket(n_positions, 64)
+    padded_cells, padded_positions = bucket(n_cells, 512, 8), bucket(n_positions, 64)
     tables, begins = _table_rows(names, bucket(total + 1, 1024))
     pad = padded_cells - n_cells
     with jax.enable_x64(True):
         layers = interval_layers(
-            jnp.asarray(np.pad(counts, ((0, pad), (0, padded_positions - n_positions)))),
-            jnp.asarray(np.pad(sign, (0, pad))),
-            jnp.asarray(np.pad(begins, (0, pad))),
-            jnp.asarray(tables),
+            np.pad(counts, ((0, pad), (0, padded_positions - n_positions))),
+            np.pad(sign, (0, pad)),
+            np.pad(begins, (0, pad)),
+            tables,
             np.int32(n_positions),
             np.int32(n_cells),
-            n_layers=n_layers,
+            np.int32(n_layers),
         )
         return np.asarray(layers.whole), np.asarray(layers.last)
 
 
 def _priced(rows: Rows, positions: NDArray[np.intp], charge: NDArray[np.float64]) -> Solution:
-    """Vertices of the hull until every other number of intervals is ruled out."""
+    """Vertices of the hull until every other number of intervals is ruled out.
+
+    The next price is the slope of the hull's chord over a number of intervals still in doubt, or the charge's own slope
+    where no vertex lies to the right of it.
+    """
     k = np.arange(1, len(charge) + 1)
     counts, sign, names = _counts_before(rows, positions[[0, -1]])
     hull: dict[int, tuple[float, list[int]]] = {1: (_cost_of(counts, sign, names, rows.total, np.array([0, 1])), [])}
     bound = np.full(len(charge), -np.inf)
-    tried: set[float] = set()
+    prices: set[float] = set()
+    asked: set[tuple[int, int]] = set()
     live = 0.0
     price = float(charge[min(9, len(charge) - 1)] - charge[0]) / min(9, len(charge) - 1)
     while True:
         found = solve([rows.priced(price)])[0]
-        tried.add(price)
+        prices.add(price)
         live = max(live, found.live)
         n_found = len(found.cuts) + 1
-        hull[n_found] = (found.cost - price * n_found, found.cuts)
+        hull.setdefault(n_found, (found.cost - price * n_found, found.cuts))
         bound = np.maximum(bound, found.cost - price * k)
         totals = {n: charge[n - 1] + cost for n, (cost, _) in hull.items()}
         best_k = min(totals, key=lambda n: totals[n])
@@ -183,18 +186,16 @@ def _priced(rows: Rows, positions: NDArray[np.intp], charge: NDArray[np.float64]
         doubtful = [int(n) for n in k[charge + bound < best.cost - slack] if n not in hull]
         if not doubtful:
             return best
-        price = _next_price(min(doubtful, key=lambda n: charge[n - 1] + bound[n - 1]), hull, charge)
-        if price in tried:
-            return _settle_doubt(rows, positions, charge, best, doubtful, tried)
-
-
-def _next_price(n: int, hull: dict[int, tuple[float, list[int]]], charge: NDArray[np.float64]) -> float:
-    """The slope of the hull's chord over n, or the charge's own slope where nothing lies to the right."""
-    left = max(v for v in hull if v < n)
-    right = min((v for v in hull if v > n), default=None)
-    if right is None:
-        return float(charge[n - 1] - charge[n - 2])
-    return (hull[left][0] - hull[right][0]) / (right - left)
+        n = min(doubtful, key=lambda n: charge[n - 1] + bound[n - 1])
+        left, right = max(v for v in hull if v < n), min((v for v in hull if v > n), default=None)
+        question = (left, -n if right is None else right)
+        if question in asked:  # the prices of one chord differ by rounding, so they are no sign of a new question
+            return _settle_doubt(rows, positions, charge, best, doubtful, prices)
+        asked.add(question)
+        if right is None:
+            price = float(charge[n - 1] - charge[n - 2])
+        else:
+            price = (hull[left][0] - hull[right][0]) / (right - left)
 
 
 def _settle_doubt(

@@ -57,7 +57,7 @@ def layered(parents: Parents, widths: Mapping[str, float], *, height: float = 40
         rise: between two layers.
 
     Example:
-        >>> plan = layered({"a": (), "b": ("a",)}, {"a": 50, "b": 70}, height=40, rise=40)
+        >>> plan = layered({"a": (), "b": ("a",)}, {"a": 50, "b": 70}, height=40.0, rise=40.0)
         >>> plan.width, plan.height, plan.boxes["b"].y, plan.arcs["a", "b"]
         (70.0, 120.0, 100.0, ((35.0, 40.0), (35.0, 80.0)))
     """
@@ -126,7 +126,7 @@ def _untangled(rows: list[list[Node]], links: Sequence[tuple[Node, Node]]) -> li
             if 0 <= other < len(rows):
                 place = {node: k for k, node in enumerate(rows[other])}
                 own = {node: k for k, node in enumerate(rows[i])}
-                rows[i].sort(key=lambda node: _mean([place[n] for n in near[node]], own[node]))  # noqa: B023
+                rows[i].sort(key=lambda node: _mean([place[n] for n in near[node]], own[node]))
         crossings = _crossings(rows, links)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings

@@ -1,4 +1,4 @@
-"""What a notebook shows for a network, a policy or a discretization: a small table, and a picture where there is one."""
+"""What a notebook shows for a network, a policy or a discretization: a table, and a picture where there is one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def network_html(net: BayesNet) -> str:
     ]
     picture = f'<div style="overflow-x:auto">{figures.network_svg(net)}</div>'
     title = f"{len(net.names)} variables, {sum(map(len, net.parents.values()))} arcs, {net.n_rows:,} rows"
-    return f"<div><p><b>BayesNet</b>: {title}</p>{picture}{_table(('variable', 'parents', 'states', 'cuts or levels'), rows)}</div>"
+    table = _table(("variable", "parents", "states", "cuts or levels"), rows)
+    return f"<div><p><b>BayesNet</b>: {title}</p>{picture}{table}</div>"
 
 
 def policy_html(policy: Policy) -> str:

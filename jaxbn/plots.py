@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,9 @@ GREY = "0.78"
 def plot_policy(policy: Policy, values: ArrayLike, ax: Axes | None = None) -> Axes:
     """The cuts of a variable over the histogram of its values, with the density of each bin; see ``Policy.plot``."""
     numbers = checks.numbers("values", values)
-    ends = [*policy.edges[[0, -1]], numbers.min(), numbers.max()] if len(policy.edges) else [numbers.min(), numbers.max()]
+    ends = (
+        [*policy.edges[[0, -1]], numbers.min(), numbers.max()] if len(policy.edges) else [numbers.min(), numbers.max()]
+    )
     edges = np.array([min(ends), *policy.edges, max(ends)])
     shares = np.bincount(policy(numbers), minlength=policy.n_bins) / len(numbers)
     widths = np.diff(edges)
@@ -122,7 +125,7 @@ def _curve(points: Any) -> Any:
 
     stops = [*points[:-1], (points[-1][0], points[-1][1] - 7)]
     vertices, codes = [stops[0]], [Path.MOVETO]
-    for a, b in zip(stops[:-1], stops[1:], strict=True):
+    for a, b in pairwise(stops):
         middle = (a[1] + b[1]) / 2
         vertices += [(a[0], middle), (b[0], middle), b]
         codes += [Path.CURVE4] * 3

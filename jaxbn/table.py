@@ -71,8 +71,7 @@ class Table:
               kind  discrete    2 levels: 'a', 'b'       string column
         """
         rows = [
-            (n, "continuous" if n in self.values else "discrete", self.content(n), self.inferred[n])
-            for n in self.names
+            (n, "continuous" if n in self.values else "discrete", self.content(n), self.inferred[n]) for n in self.names
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = ["  ".join([f"  {r[0]:<{widths[0]}}", f"{r[1]:<10}", f"{r[2]:<{widths[2]}} ", r[3]]) for r in rows]

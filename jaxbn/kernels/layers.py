@@ -3,12 +3,11 @@
 Used where the count of intervals enters the objective non-linearly (the minimum description length): layer k holds the
 best cost of every prefix in exactly k intervals.
 
-Shapes: P positions (padded) at which an interval may begin or end, C cells, K layers.
+Shapes: P positions (padded) at which an interval may begin or end, C cells.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -19,11 +18,11 @@ from jax import Array, lax
 class Layers(NamedTuple):
     """Best cost, and the start of the last interval, of every number of intervals."""
 
-    whole: Array  # [K] float64, cost of all rows in k + 1 intervals, +inf where that was not reached
-    last: Array  # [K, P] int32, position at which the last interval of positions 0..p begins
+    whole: Array  # [P] float64, cost of all rows in k + 1 intervals, +inf where that was not reached
+    last: Array  # [P, P] int32, position at which the last interval of positions 0..p begins
 
 
-@partial(jax.jit, static_argnames=("n_layers",))
+@jax.jit
 def interval_layers(
     counts: Array,
     cell_sign: Array,
@@ -31,10 +30,9 @@ def interval_layers(
     tables: Array,
     n_positions: Array,
     n_cells: Array,
-    *,
-    n_layers: int,
+    n_layers: Array,
 ) -> Layers:
-    """Layers 1..K over the intervals between positions.
+    """The first layers over the intervals between positions.
 
     Args:
         counts: [C, P] int32, rows before each position in each cell; position 0 is before all rows.
@@ -43,7 +41,7 @@ def interval_layers(
         tables: [Z] float64, cumulative tables one after the other.
         n_positions: [] int32, positions in use; the last one is behind all rows.
         n_cells: [] int32.
-        n_layers: K.
+        n_layers: [] int32, at most P.
     """
     n = counts.shape[1]
 
@@ -62,6 +60,6 @@ def interval_layers(
         return best, whole.at[k].set(best[n_positions - 1]), last.at[k].set(first)
 
     start = jnp.full(n, jnp.inf).at[0].set(0.0)
-    carry = (start, jnp.full(n_layers, jnp.inf), jnp.zeros((n_layers, n), jnp.int32))
+    carry = (start, jnp.full(n, jnp.inf), jnp.zeros((n, n), jnp.int32))
     _, whole, last = lax.fori_loop(0, n_layers, layer, carry)
     return Layers(whole, last)

@@ -81,5 +81,7 @@ def _table(net: BayesNet, data: Any) -> Table:
     table = data if isinstance(data, Table) else as_table(data, continuous=list(net.policies), missing="drop")
     absent = [name for name in net.names if name not in table.names]
     if absent:
-        raise ValueError(f"the data lacks column(s) {', '.join(map(repr, absent))} of the network; pass all its columns")
+        raise ValueError(
+            f"the data lacks column(s) {', '.join(map(repr, absent))} of the network; pass all its columns"
+        )
     return table

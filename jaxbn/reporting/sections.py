@@ -46,9 +46,7 @@ def network(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None) ->
     note = "An arrow runs from parent to child. Shaded: discrete as given; the others were cut into bins."
     if strengths:
         note += " The percentage at an arrow is the share of resamples that have it."
-    return _section(
-        "Network", f'<div class="panel scroll">{figures.network_svg(net, strengths)}</div>{_note(note)}'
-    )
+    return _section("Network", f'<div class="panel scroll">{figures.network_svg(net, strengths)}</div>{_note(note)}')
 
 
 def variables(net: BayesNet, table: Table | None) -> str:
@@ -56,7 +54,9 @@ def variables(net: BayesNet, table: Table | None) -> str:
     if not net.policies:
         return ""
     cards = "".join(_variable(net, name, table) for name in net.policies)
-    return _section("Cuts of the continuous variables", f'<p class="note">{LEGEND}</p><div class="variables">{cards}</div>')
+    return _section(
+        "Cuts of the continuous variables", f'<p class="note">{LEGEND}</p><div class="variables">{cards}</div>'
+    )
 
 
 def scores(found: pd.DataFrame | None, notes: str) -> str:
@@ -70,7 +70,10 @@ def scores(found: pd.DataFrame | None, notes: str) -> str:
         for label, (_, row) in zip(labels, found.iterrows(), strict=True)
     ]
     body = _table(("method", "log-likelihood a row", "standard error", "mean bins"), rows, numbers=(1, 2, 3))
-    note = "Cross-validated, in original units; higher is better. Structure fixed, cuts and tables found without the held-out rows."
+    note = (
+        "Cross-validated, in original units; higher is better. The structure is fixed, cuts and tables are found "
+        "without the held-out rows."
+    )
     return _section("Held-out log-likelihood", f"{picture}{body}{_note(note)}{_note(notes)}")
 
 
@@ -119,7 +122,10 @@ def _conditional(net: BayesNet, name: str) -> str:
     head = (*found, *(state_text(net, name, i) for i in range(net.cardinalities[name])))
     contexts = itertools.product(*(range(net.cardinalities[parent]) for parent in found))
     rows = [
-        (*(state_text(net, p, i) for p, i in zip(found, context, strict=True)), *(f"{v:.3f}" for v in net.tables[name][context]))
+        (
+            *(state_text(net, p, i) for p, i in zip(found, context, strict=True)),
+            *(f"{v:.3f}" for v in net.tables[name][context]),
+        )
         for context in itertools.islice(contexts, MOST_ROWS)
     ]
     total = math.prod(net.cardinalities[parent] for parent in found)
@@ -142,7 +148,9 @@ def state_text(net: BayesNet, name: str, state: int) -> str:
     interval = states(net, name)[state]
     if not math.isfinite(interval.left):
         return f"below {interval.right:g}" if math.isfinite(interval.right) else "all"
-    return f"{interval.left:g} to {interval.right:g}" if math.isfinite(interval.right) else f"{interval.left:g} and more"
+    return (
+        f"{interval.left:g} to {interval.right:g}" if math.isfinite(interval.right) else f"{interval.left:g} and more"
+    )
 
 
 def _section(title: str, body: str) -> str:

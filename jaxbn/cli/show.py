@@ -1,0 +1,90 @@
+"""Results for people, on standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.network import BayesNet
+    from jaxbn.passes import Discretization
+    from jaxbn.policy import Policy
+
+WIDE = 120  # characters of a line where no terminal tells
+
+
+def network(net: BayesNet) -> None:
+    """A line for each variable: parents, number of states, cuts."""
+    rows = []
+    for name, found in net.parents.items():
+        policy = net.policies.get(name)
+        if policy is None:
+            states = (f"{len(net.levels[name])} levels", _few(net.levels[name]))
+        else:
+            states = (_bins(policy), cuts(policy))
+        rows.append((name, ", ".join(found), *states))
+    table(("variable", "parents", "states", "cuts or levels"), rows)
+    arcs = sum(map(len, net.parents.values()))
+    say(f"{arcs} arc{'s' * (arcs != 1)}, {net.n_rows:,} rows, K2 score {net.score:.2f}")
+
+
+def discretization(found: Discretization) -> None:
+    """A line for each continuous variable."""
+    table(("variable", "states", "cuts"), [(n, _bins(p), cuts(p)) for n, p in found.policies.items()])
+    say(f"{found.passes} passes, {'converged' if found.converged else 'not converged: raise --max-passes'}")
+
+
+def scores(found: pd.DataFrame) -> None:
+    """A line for each method."""
+    rows = [
+        (str(method).replace("_", " "), f"{row['mean']:.3f}", f"{row['standard_error']:.3f}", f"{row['bins']:.1f}")
+        for method, row in found.iterrows()
+    ]
+    table(("method", "log-likelihood a row", "standard error", "mean bins"), rows, numbers=(1, 2, 3))
+
+
+def posterior(found: pd.Series, labels: Sequence[str]) -> None:
+    """A line for each state, with a bar."""
+    rows = [(label, f"{p:.4f}", "█" * round(30 * p)) for label, p in zip(labels, found.tolist(), strict=True)]
+    table((", ".join(map(str, found.index.names)), "probability", ""), rows, numbers=(1,))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> None:
+    """A table as wide as the terminal, or as wide as a long line elsewhere."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, title in enumerate(head):
+        made.add_column(Text(title), justify="right" if i in numbers else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*map(Text, row))
+    _console().print(made)
+
+
+def say(line: str) -> None:
+    """A line of the result."""
+    sys.stdout.write(line + "\n")
+
+
+def cuts(policy: Policy) -> str:
+    """The cuts in words."""
+    return " ".join(f"{edge:g}" for edge in policy.edges) or "none"
+
+
+def _bins(policy: Policy) -> str:
+    return f"{policy.n_bins} bin{'s' * (policy.n_bins != 1)}"
+
+
+def _few(levels: Sequence[Any], most: int = 8) -> str:
+    return " ".join(str(level) for level in levels[:most]) + (" …" if len(levels) > most else "")
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)

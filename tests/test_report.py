@@ -1,0 +1,152 @@
+"""The HTML report: what is in it, and that a browser shows it at any width without asking anyone for anything."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxbn
+from jaxbn.coded import equal_width_policy
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --hide-scrollbars --enable-logging=stderr --virtual-time-budget=2000"
+)
+SCORES = pd.DataFrame(
+    {"mean": [-26.1, -29.2], "standard_error": [0.3, 0.2], "bins": [4.1, 3.0]}, index=["bayesian", "equal_width"]
+)
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+def a_network() -> tuple[pd.DataFrame, jaxbn.BayesNet]:
+    cars = jaxbn.datasets.load("auto_mpg")
+    cuts = {name: equal_width_policy(cars.frame[name].to_numpy(float), 4) for name in cars.continuous}
+    return cars.frame, jaxbn.fit(cars.frame, cars.structures["paper_learned"], cuts)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    frame, net = a_network()
+    options = {"seed": 5, "order": None, "continuous": ["a", "b"]}
+    return jaxbn.report(net, frame, title="Cars & <trucks>", scores=SCORES, notes="A figure: -26.04", options=options)
+
+
+class Checker(HTMLParser):
+    """Every tag is closed in its turn; remembers the words outside tags, and the tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.words = ""
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_the_page_is_well_formed_and_says_everything(page: str) -> None:
+    checker = Checker()
+    checker.feed(page)
+    assert checker.open == []
+    for words in ("Cars & <trucks>", "horsepower", "equal width", "-26.100", "A figure: -26.04", "392 rows", "named"):
+        assert words in checker.words
+    assert checker.tags.count("details") == 8  # a table for each variable
+    assert checker.tags.count("svg") == 1 + 5 + 1  # network, continuous variables, scores
+    assert re.search(r"<td>seed</td><td>5</td>", page)
+    assert jaxbn.__version__ in page
+
+
+def test_the_page_needs_neither_script_nor_network(page: str) -> None:
+    assert "<script" not in page
+    outside = page.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?://|src=|@import|url\(", outside)
+    assert "default-src 'none'" in page  # the browser would refuse to fetch anything
+
+
+def test_the_page_fits_light_dark_phone_and_paper(page: str) -> None:
+    for words in ("prefers-color-scheme: dark", "@media print", "width=device-width"):
+        assert words in page
+
+
+def test_a_page_of_the_network_alone() -> None:
+    net = jaxbn.fit({"x": [1.0, 1.0], "k": ["a", "b"]}, {}, {"x": []})  # a constant column has no density
+    page = jaxbn.report(net)
+    assert "Held-out" not in page
+    assert "<h2>Columns</h2>" not in page
+
+
+def test_a_page_shows_the_strengths_of_arcs() -> None:
+    _, net = a_network()
+    page = jaxbn.report(net, strengths={("cylinders", "mpg"): 0.83})
+    assert "83%" in page
+
+
+def test_large_tables_are_cut_short() -> None:
+    rng = np.random.default_rng(0)
+    data = {name: rng.integers(0, 8, 300).astype(str) for name in "abcd"}
+    page = jaxbn.report(jaxbn.fit(data, {"d": ["a", "b", "c"]}, {}))
+    assert "The first 200 of 512 rows" in page
+
+
+def test_the_page_is_written_in_one_step(tmp_path: Path) -> None:
+    _, net = a_network()
+    text = jaxbn.report(net, path=tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == text
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_data_without_a_column_of_the_network_is_refused() -> None:
+    frame, net = a_network()
+    with pytest.raises(ValueError, match="lacks column"):
+        jaxbn.report(net, frame.drop(columns="origin"))
+
+
+MEASURE = "<script>parent.postMessage([innerWidth, document.documentElement.scrollWidth].join(), '*')</script>"
+FRAME = """<!DOCTYPE html><body style="margin:0"><iframe src="{page}" width="{width}" height="1500" style="border:0">
+</iframe><script>onmessage = message => document.body.dataset.measured = message.data</script></body>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: the page is not opened in a browser")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_browser_shows_the_page(page: str, width: int, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    _, complaints = browse(tmp_path, "page.html", width)
+    assert complaints == []
+
+    # The same page with a script that measures it, in a frame: a window cannot be as narrow as a phone.
+    measured = re.sub(r"<meta http-equiv[^>]*>", "", page).replace("</body>", f"{MEASURE}</body>")
+    (tmp_path / "measured.html").write_text(measured, encoding="utf-8")
+    (tmp_path / "frame.html").write_text(FRAME.format(page="measured.html", width=width), encoding="utf-8")
+    dom, _ = browse(tmp_path, "frame.html", 1300)
+    found = re.search(r'data-measured="(\d+),(\d+)"', dom)
+    assert found, dom[:500]
+    assert (int(found[1]), int(found[2])) == (width, width)  # nothing sticks out
+
+
+def browse(folder: Path, name: str, width: int) -> tuple[str, list[str]]:
+    """The document after loading, and what the browser's console says."""
+    command = [str(CHROMIUM), *FLAGS.split(), f"--user-data-dir={folder / 'profile'}", f"--window-size={width},1500"]
+    done = subprocess.run(
+        [*command, "--dump-dom", (folder / name).as_uri()], capture_output=True, timeout=120, check=True
+    )
+    lines = done.stderr.decode("utf-8", "replace").splitlines()
+    return done.stdout.decode("utf-8", "replace"), [line for line in lines if "CONSOLE" in line]
