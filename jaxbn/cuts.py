@@ -11,7 +11,6 @@ from functools import lru_cache, partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
@@ -251,13 +250,13 @@ def _solve_pruned(task: Task, prune: bool) -> Solution:
     while start > 0:
         cuts.append(start - 1)
         start = int(last[start - 1])
-    return Solution(float(state.best[task.n_rows - 1]), cuts[::-1], float(state.visited) / task.n_rows)
+    return Solution(float(np.asarray(state.best)[task.n_rows - 1]), cuts[::-1], float(state.visited) / task.n_rows)
 
 
 def _run_pruned(task: Task, prune: bool) -> program.State:
     """One problem, in as many legs as the live starts need more room."""
     shape = pruned_shape(task.n_rows, **_size(task))
-    problem = program.Problem(**{field: jnp.asarray(array) for field, array in _arrays(task, shape).items()})
+    problem = jax.device_put(program.Problem(**_arrays(task, shape)))
     state = program.initial_state(problem, shape.settled, shape.recent)
     while True:
         state = program.advance(problem, state, width=shape.width, unit=shape.unit, prune=prune)

@@ -90,6 +90,7 @@ def _no_starts(n_cells: int, capacity: int) -> Starts:
     )
 
 
+@partial(jax.jit, static_argnames=("settled", "recent"))
 def initial_state(problem: Problem, settled: int, recent: int) -> State:
     """The state before the first row: one live start, at row 0; `settled` and `recent` are numbers of slots."""
     n_cells, n = problem.cell_sign.shape[0], problem.weights.shape[0]
@@ -386,6 +387,7 @@ def number_of_blocks(n_rows: Array) -> Array:
     return (n_rows + BLOCK - 1) // BLOCK
 
 
+@jax.jit
 def with_more_slots(state: State) -> State:
     """The same state with twice the slots for settled starts."""
     old = state.settled
