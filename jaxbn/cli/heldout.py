@@ -13,18 +13,9 @@ if TYPE_CHECKING:
     from jaxbn.network import BayesNet
     from jaxbn.table import Table
 
-# Mean log-likelihood in ten folds with the fixed structure of the paper, (Bayesian, MDL): Chen, Wheeler and
-# Kochenderfer (2017). Without Heart and Iris, where the paper leaves out the class or its term.
-PUBLISHED = {
-    "auto_mpg": (-26.04, -30.40),
-    "wine": (-19.94, -23.60),
-    "housing": (-31.40, -43.20),
-    "seeds": (-2.35, -5.71),
-    "glass": (-1.62, -7.75),
-    "liver_disorders": (-23.73, -26.57),
-    "ilpd": (-34.89, -40.53),
-    "banknote": (-8.99, -12.13),
-}
+NOT_COMPARABLE = ("heart", "iris")
+"""Data sets for which the paper leaves out the class or its term."""
+
 BASELINES = ("equal_width", "equal_frequency")
 ALL = ("bayesian", "mdl", *BASELINES)
 
@@ -45,7 +36,9 @@ def held_out(
 
 def published(source: Source) -> str:
     """The paper's figures for a built-in data set, in a sentence; nothing where there are none that compare."""
-    if not source.builtin or source.name not in PUBLISHED:
+    from jaxbn.paper.published import LOG_LIKELIHOOD
+
+    figures = LOG_LIKELIHOOD.get((source.name, "paper"))
+    if not source.builtin or figures is None or source.name in NOT_COMPARABLE:
         return ""
-    bayesian, mdl = PUBLISHED[source.name]
-    return f"The paper, with its own structure: {bayesian:.2f} (bayesian), {mdl:.2f} (mdl)."
+    return f"The paper, with its own structure: {figures[0]:.2f} (bayesian), {figures[1]:.2f} (mdl)."

@@ -52,7 +52,7 @@ class Page:
         return target
 
 
-def run(output: Path, quick: bool = False, force: bool = False) -> Path:
+def write_all(output: Path, quick: bool = False, force: bool = False) -> Path:
     """Compute everything and write it into a directory; returns the page.
 
     Args:
