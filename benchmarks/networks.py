@@ -163,7 +163,7 @@ def time_reference(data: Any, kept: dict[str, Any], options: dict[str, Any]) -> 
 # --- drawn tables, each in a process of its own
 
 
-def time_table(n_rows: int, n_continuous: int, n_discrete: int, limit: float = LIMIT) -> dict[str, Any]:
+def time_table(n_rows: int, n_continuous: int, n_discrete: int, limit: float) -> dict[str, Any]:
     """Learn one drawn table in a process of its own."""
     arguments = ["--table", str(n_rows), str(n_continuous), str(n_discrete)]
     command = [sys.executable, "-m", "benchmarks.networks", *arguments]
@@ -201,7 +201,7 @@ def learn_table(n_rows: int, n_continuous: int, n_discrete: int) -> dict[str, An
 # --- the whole
 
 
-def measure(part: str, quick: bool) -> Any:
+def measure(part: str, quick: bool, limit: float) -> Any:
     """One part of the benchmark."""
     if part == "restarts":
         chosen = {"auto_mpg": (8, 1)} if quick else {name: (50, orders) for name, (_, orders) in RESTARTS.items()}
@@ -216,7 +216,7 @@ def measure(part: str, quick: bool) -> Any:
         sizes = [(1000, 12, 8)] if quick else [(1000, 12, 8), (10_000, 12, 8), (100_000, 12, 8)]
     result = []
     for size in sizes:
-        result.append(time_table(*size))
+        result.append(time_table(*size, limit))
         show("{:,} rows x {} continuous + {} discrete".format(*size), result[-1])
     return result
 
@@ -258,14 +258,18 @@ def plot(results: dict[str, Any], path: Path) -> None:
         axes[0].annotate(
             f"{entry['speedup']:.0f}x", (min(entry["warm"]), i - 0.2), (4, 0), textcoords="offset points", va="center"
         )
-    axes[0].set(title="50 restarts", xlabel="seconds", xscale="log", yticks=range(len(restarts)), yticklabels=restarts)
     if restarts:
+        axes[0].set(
+            title="50 restarts", xlabel="seconds", xscale="log", yticks=range(len(restarts)), yticklabels=restarts
+        )
         axes[0].legend(fontsize=7)
     for axis, part, key, title in (
         (axes[1], "columns", "columns", "1,000 rows, one order"),
         (axes[2], "rows", "rows", "20 columns, one order"),
     ):
         entries = [entry for entry in results.get(part, []) if entry["seconds"] is not None]
+        if not entries:
+            continue
         axis.plot([e[key] for e in entries], [e["seconds"] for e in entries], "o-")
         axis.set(title=title, xlabel=key, ylabel="seconds", xscale="log", yscale="log")
     figure.savefig(path, dpi=120)
@@ -276,6 +280,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a small share, printed only")
     parser.add_argument("--part", action="append", choices=["restarts", "columns", "rows"], help="all if not given")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds one drawn table may take, 1800 by default")
     parser.add_argument("--table", nargs=3, type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.table:
@@ -284,7 +289,7 @@ def main() -> None:
     path = RESULTS / "networks.json"
     results = json.loads(path.read_text()) if path.exists() else {}
     for part in arguments.part or ["restarts", "columns", "rows"]:
-        measured = measure(part, arguments.quick)
+        measured = measure(part, arguments.quick, arguments.limit)
         if not arguments.quick:
             results |= {"machine": machine(), part: measured}
             RESULTS.mkdir(exist_ok=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -22,9 +20,6 @@ from jaxbn.kernels.shapes import BATCH_SIZES, DENSE_ROWS, DenseShape, PrunedShap
 
 BATCH_BYTES = 256 * 2**20
 """Memory a batch of small problems may take."""
-
-WORKERS = os.cpu_count() or 1
-"""Problems solved at the same time."""
 
 ENTROPY = 0
 """Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
@@ -91,27 +86,15 @@ def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
 
     `prune=False` keeps every start of the pruned program, for comparison.
     """
-    large = [i for i, task in enumerate(tasks) if task.n_rows > DENSE_ROWS]
-    solutions = dict(
-        zip(large, _in_threads(partial(_solve_pruned, prune=prune), [tasks[i] for i in large]), strict=True)
-    )
+    solutions = {i: _solve_pruned(task, prune) for i, task in enumerate(tasks) if task.n_rows > DENSE_ROWS}
     groups: dict[DenseShape, list[int]] = defaultdict(list)
     for i, task in enumerate(tasks):
         if task.n_rows <= DENSE_ROWS:
             groups[_dense_shape(task)].append(i)
     for shape, members in groups.items():
-        members.sort(key=lambda i: len(tasks[i].terms))  # a batch takes the time of its longest member
-        found = _solve_dense([tasks[i] for i in members], shape)
-        solutions.update(zip(members, found, strict=True))
+        for batch in _batches(tasks, shape, members):
+            solutions.update(zip(batch, _solve_batch([tasks[i] for i in batch], shape), strict=True))
     return [solutions[i] for i in range(len(tasks))]
-
-
-def _in_threads(function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
-    """Map in threads: one program keeps one core busy."""
-    if len(arguments) < 2:
-        return [function(argument) for argument in arguments]
-    with ThreadPoolExecutor(WORKERS) as pool:
-        return list(pool.map(function, arguments))
 
 
 def prefix_costs(task: Task) -> NDArray[np.float64]:
@@ -133,13 +116,14 @@ def _dense_shape(task: Task) -> DenseShape:
     return dense_shape(int(np.isfinite(task.cut_cost).sum()), **_size(task))
 
 
-def _solve_dense(tasks: Sequence[Task], shape: DenseShape) -> list[Solution]:
+def _batches(tasks: Sequence[Task], shape: DenseShape, members: list[int]) -> list[list[int]]:
+    """Problems of one shape in batches that fit in memory; each takes the time of its longest member."""
+    members = sorted(members, key=lambda i: len(tasks[i].terms))
     most = max(size for size in BATCH_SIZES if size == 1 or size * shape.n_bytes <= BATCH_BYTES)
-    chunks = [tasks[first : first + most] for first in range(0, len(tasks), most)]
-    return [solution for found in _in_threads(partial(_solve_chunk, shape=shape), chunks) for solution in found]
+    return [members[first : first + most] for first in range(0, len(members), most)]
 
 
-def _solve_chunk(tasks: Sequence[Task], shape: DenseShape) -> list[Solution]:
+def _solve_batch(tasks: Sequence[Task], shape: DenseShape) -> list[Solution]:
     """One batch, padded to one of the batch sizes."""
     arrays = [_dense_arrays(task, shape) for task in tasks]
     arrays += [arrays[0]] * (min(size for size in BATCH_SIZES if size >= len(tasks)) - len(tasks))
@@ -242,7 +226,7 @@ def _padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype:
 
 
 def _solve_pruned(task: Task, prune: bool) -> Solution:
-    with jax.enable_x64(True):  # known to this thread alone
+    with jax.enable_x64(True):
         state = jax.tree.map(np.asarray, _run_pruned(task, prune))
     last = state.last
     cuts = []

@@ -11,9 +11,7 @@ import numpy as np
 from jaxbn import checks
 from jaxbn.coded import CodedTable, Column, Columns, Start, initial_bins, largest_cardinality
 from jaxbn.columns import suggest
-from jaxbn.cuts import WORKERS
 from jaxbn.graph import as_parents, check_table_sizes, children_of, markov_blanket, topological_order
-from jaxbn.kernels.shapes import DENSE_ROWS
 from jaxbn.policy import Policy
 from jaxbn.table import as_frame, as_table
 from jaxbn.variable import METHODS
@@ -188,9 +186,8 @@ def discretize_steps(
     visits = _visits(parents, priority, policies)
     for done in range(max_passes):
         changed = False
-        for i, name in enumerate(visits):
-            question = _cut(name, parents, columns, rate)
-            policy = yield question._replace(ahead=_ahead(name, visits[i + 1 :], parents, columns, rate, data))
+        for name in visits:
+            policy = yield _cut(name, parents, columns, rate)
             changed |= not np.array_equal(policy.edges, policies[name].edges)
             policies[name], columns[name] = policy, data.coded(name, policy)
         if not changed:
@@ -203,19 +200,6 @@ def _visits(parents: Parents, priority: Sequence[str], continuous: Mapping[str, 
     order = topological_order({name: parents[name] for name in priority})
     has_children = {parent for found in parents.values() for parent in found}
     return [name for name in reversed(order) if name in continuous and (parents[name] or name in has_children)]
-
-
-def _ahead(
-    name: str, later: Sequence[str], parents: Parents, columns: Columns, rate: Rate, data: CodedTable
-) -> tuple[Cut, ...]:
-    """Questions about later variables that the answer about this one does not touch, unless it changes the rate.
-
-    Only where rows are many: few are cut in no time.
-    """
-    if data.table.n_rows <= DENSE_ROWS:
-        return ()
-    untouched = [other for other in later if name not in markov_blanket(parents, other)]
-    return tuple(_cut(other, parents, columns, rate) for other in untouched[: WORKERS - 1])
 
 
 def _cut(name: str, parents: Parents, columns: Columns, rate: Rate) -> Cut:

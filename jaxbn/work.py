@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from jaxbn.coded import CodedTable, Column
-from jaxbn.cuts import WORKERS
 from jaxbn.factors import factors_of
 from jaxbn.kernels.scores import family_scores
 from jaxbn.kernels.shapes import bucket
@@ -36,7 +35,6 @@ class Cut(NamedTuple):
     parents: tuple[Column, ...]
     children: tuple[tuple[Column, tuple[Column, ...]], ...]
     rate: float
-    ahead: tuple[Cut, ...] = ()  # what will probably be asked next, for cores that would be idle
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -81,9 +79,6 @@ class Workshop:
     def work_out(self, questions: Sequence[Question]) -> None:
         """Find and remember the answers to some questions, each kind in one batch."""
         cuts = {q.key: q for q in questions if isinstance(q, Cut) and q.key not in self.policies}
-        ahead = {later.key: later for cut in cuts.values() for later in cut.ahead if later.key not in self.policies}
-        for key in list(ahead)[: max(0, WORKERS - len(cuts))]:
-            cuts.setdefault(key, ahead[key])
         found = best_policies([self.request(cut) for cut in cuts.values()], self.method)
         self.policies.update(zip(cuts, found, strict=True))
         families = {f.key: f for q in questions if not isinstance(q, Cut) for f in q if f.key not in self.scores}

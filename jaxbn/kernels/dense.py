@@ -69,11 +69,13 @@ def _interval_costs(problem: DenseProblem, extent: Extent, unit: bool) -> Array:
         rows = partial(lax.dynamic_slice_in_dim, start_index=block * BLOCK, slice_size=BLOCK, axis=-1)
         values = partial(lax.dynamic_slice_in_dim, start_index=chunk * CHUNK, slice_size=CHUNK, axis=-1)
         cells, seen, weights = rows(problem.cells), rows(problem.seen), rows(problem.weights)
-        before = values(problem.before)
         inside = (block * BLOCK + jnp.arange(BLOCK))[:, None] >= values(problem.first_row)  # [B, W]
 
+        def window(cell: Array) -> Array:
+            return lax.dynamic_slice(problem.before, (cell, chunk * CHUNK), (1, CHUNK))[0]
+
         def term(j: Array, total: Array) -> Array:
-            count = seen[j][:, None] - before.at[cells[j]].get(mode="promise_in_bounds")
+            count = seen[j][:, None] - jax.vmap(window)(cells[j])
             count = problem.term_table[j] + jnp.where(inside, count, 0)
             change = look_up(count) if unit else look_up(count + weights[:, None]) - look_up(count)
             return total + problem.term_sign[j] * change

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxbn.kernels.dense import CHUNK
 from jaxbn.kernels.program import BLOCK, CELL_GROUP
 
 DENSE_ROWS = 512
 """Up to here every interval is costed: there is nothing to win by pruning."""
 
-VALUES = 2 * CHUNK
+VALUES = 128
 """Distinct values are padded to a multiple of this."""
 
 BATCH_SIZES = (1, 8)
