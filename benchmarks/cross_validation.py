@@ -13,22 +13,10 @@ import time
 import numpy as np
 
 import jaxbn
+from jaxbn.paper.published import LOG_LIKELIHOOD
 
 METHODS = ("bayesian", "mdl")
 SEEDS = (0, 1)
-PAPER = {  # data set and structure -> the paper's log-likelihood, Bayesian and MDL
-    ("auto_mpg", "paper"): (-26.04, -30.40),
-    ("auto_mpg", "appendix_b"): (-25.94, -26.83),
-    ("wine", "paper"): (-19.94, -23.60),
-    ("housing", "paper"): (-31.40, -43.20),
-    ("seeds", "paper"): (-2.35, -5.71),
-    ("glass", "paper"): (-1.62, -7.75),
-    ("heart", "paper"): (-25.81, -26.91),
-    ("liver_disorders", "paper"): (-23.73, -26.57),
-    ("ilpd", "paper"): (-34.89, -40.53),
-    ("banknote", "paper"): (-8.99, -12.13),
-    ("iris", "paper"): (-2.25, -2.50),
-}
 
 
 def line(name: str, structure: str) -> str:
@@ -43,7 +31,7 @@ def line(name: str, structure: str) -> str:
     mean = {method: np.mean([run.mean for run in found]) for method, found in runs.items()}
     error = {method: np.mean([run.standard_error for run in found]) for method, found in runs.items()}
     ours = [f"{mean[method]:.2f} ± {error[method]:.2f}" for method in METHODS]
-    bayesian, mdl = PAPER[name, structure]
+    bayesian, mdl = LOG_LIKELIHOOD[name, structure]
     off, ahead = mean["bayesian"] - bayesian, mean["bayesian"] - mean["mdl"]
     label = name if structure == "paper" else f"{name}, {structure}"
     cells = [label, len(frame), ours[0], f"{bayesian:.2f}", f"{off:+.2f}", ours[1], f"{mdl:.2f}", f"{ahead:+.2f}"]
@@ -53,7 +41,7 @@ def line(name: str, structure: str) -> str:
 def main(wanted: list[str]) -> None:
     print("| data | rows | Bayesian | paper | ours - paper | MDL | paper | Bayesian - MDL | seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for name, structure in PAPER:
+    for name, structure in LOG_LIKELIHOOD:
         if not wanted or name in wanted:
             print(line(name, structure), flush=True)
 
