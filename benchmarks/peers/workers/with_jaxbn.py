@@ -1,0 +1,75 @@
+"""jaxbn itself, in a process of its own for each request: the first call compiles, the later ones are warm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from common import Answer, serve, timed
+
+import jaxbn
+
+
+def cuts(request: dict[str, Any]) -> Answer:
+    arrays = np.load(request["data"])
+    values, codes, method = arrays["values"], arrays["codes"], request["method"]
+    options = {"rate": request["rate"]} if method == "bayesian" else {}
+    policy, seconds = timed(
+        lambda: jaxbn.discretize_variable(values, [codes], method=method, **options), at_least=request["warm"]
+    )
+    return {"edges": policy.edges.tolist(), "cost": policy.cost, **seconds}
+
+
+def fixed(request: dict[str, Any]) -> Answer:
+    data, arcs = pd.read_csv(request["data"]), [tuple(arc) for arc in request["arcs"]]
+    call = lambda: jaxbn.discretize(data, arcs, continuous=request["continuous"], method=request["method"])  # noqa: E731
+    found, seconds = timed(call, at_least=1)
+    return {"edges": {name: policy.edges.tolist() for name, policy in found.policies.items()}, **seconds}
+
+
+def structure(request: dict[str, Any]) -> Answer:
+    data = pd.read_csv(request["data"])
+    options = {"order": request["order"]} if request["order"] else {"restarts": request["restarts"]}
+    call = lambda: jaxbn.learn(data, max_parents=request["max_parents"], progress=False, **options)  # noqa: E731
+    net, seconds = timed(call, at_least=1)
+    arcs = [(parent, child) for child, parents in net.parents.items() for parent in parents]
+    return {"arcs": arcs, "score": net.score, **seconds}
+
+
+def density(request: dict[str, Any]) -> Answer:
+    """Ten folds with the given structure, or with one learned in each fold."""
+    data = pd.read_csv(request["data"])
+    folds = data.pop("fold").to_numpy()
+    options: dict[str, Any] = {"method": request["method"], "continuous": request["continuous"]}
+    if request["parents"] is None:
+        options["learn"] = {"restarts": request["restarts"], "max_parents": request["max_parents"]}
+    call = lambda: jaxbn.cross_validate(data, request["parents"], folds=folds, **options)  # noqa: E731
+    found, seconds = timed(call, at_least=request["warm"])
+    bins = {name: counts.tolist() for name, counts in found.bins.items()}
+    return {"rows": found.log_likelihood.tolist(), "bins": bins, **seconds}
+
+
+def predict(request: dict[str, Any]) -> Answer:
+    net, rows = jaxbn.load(request["model"]), pd.read_csv(request["original"])[: request["rows"]]
+    found, seconds = timed(lambda: net.predict_proba(rows, request["target"]).to_numpy(), at_least=1)
+    np.save(request["output"], found)
+    return {"rows": len(rows), **seconds}
+
+
+def query(request: dict[str, Any]) -> Answer:
+    net = jaxbn.load(request["model"])
+    found, seconds = timed(lambda: net.query(request["target"], request["original_evidence"]), at_least=1)
+    return {"posterior": np.asarray(found, float).ravel().tolist(), **seconds}
+
+
+serve(
+    {
+        "cuts": cuts,
+        "fixed": fixed,
+        "structure": structure,
+        "density": density,
+        "predict": predict,
+        "query": query,
+    }
+)

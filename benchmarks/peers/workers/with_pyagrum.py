@@ -1,0 +1,70 @@
+"""pyAgrum: K2 and hill climbing on discrete columns, and exact inference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyagrum
+from common import Answer, serve, timed
+
+
+def structure(request: dict[str, Any]) -> Answer:
+    data = pd.read_csv(request["data"])
+    names = list(data)
+
+    def call() -> list[tuple[str, str]]:
+        learner = pyagrum.BNLearner(data)
+        learner.useScoreK2()
+        learner.setMaxIndegree(request["max_parents"])
+        if request["search"] == "K2":
+            learner.useK2([names.index(name) for name in request["order"]])
+        else:
+            learner.useGreedyHillClimbing()
+        return [(names[tail], names[head]) for tail, head in learner.learnDAG().arcs()]
+
+    arcs, seconds = timed(call)
+    return {"arcs": arcs, **seconds}
+
+
+def predict(request: dict[str, Any]) -> Answer:
+    """Row by row: it has no call for a table of probabilities."""
+    net = pyagrum.loadBN(request["network"])
+    target, order = request["target"], request["states"]
+    rows = pd.read_csv(request["data"], dtype=str).drop(columns=target)[: request["rows"]]
+    engine = pyagrum.LazyPropagation(net)
+    engine.addTarget(target)
+    labels = list(net.variable(target).labels())
+
+    def call() -> np.ndarray:
+        result = np.empty((len(rows), len(labels)))
+        for i, row in enumerate(rows.to_dict("records")):
+            engine.setEvidence(row)
+            engine.makeInference()
+            result[i] = engine.posterior(target).toarray()
+        return result[:, [labels.index(state) for state in order]]
+
+    found, seconds = timed(call)
+    np.save(request["output"], found)
+    return {"rows": len(rows), **seconds}
+
+
+def query(request: dict[str, Any]) -> Answer:
+    net = pyagrum.loadBN(request["network"])
+    target, order = request["target"], request["states"]
+    labels = list(net.variable(target).labels())
+
+    def call() -> list[float]:
+        engine = pyagrum.LazyPropagation(net)
+        engine.setEvidence(request["evidence"])
+        engine.addTarget(target)
+        engine.makeInference()
+        found = engine.posterior(target).toarray()
+        return [float(found[labels.index(state)]) for state in order]
+
+    found, seconds = timed(call)
+    return {"posterior": found, **seconds}
+
+
+serve({"structure": structure, "predict": predict, "query": query})
