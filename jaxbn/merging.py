@@ -1,0 +1,266 @@
+"""Search for the best grouping of levels: greedy merges with exact scores, then single levels moved.
+
+Shapes: U units (levels, or levels with the same counts taken as one), G groups, C columns.
+
+All counts that the score of a group looks at stand side by side as C columns: a group's rows in each configuration of
+the parents, in each cell of each child's factor, and in each of its contexts. Counts add up when groups are merged, so
+the score of a group is a sum over columns of ``sign · (ln Γ(count + offset) - ln Γ(offset))``, and columns in which
+one of two groups has no rows do not matter for their merge. That is why rare levels, however many, cost little.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+MAX_START = 1000
+"""Groups that merging starts from; more units are first joined to the most frequent ones."""
+
+MAX_WORK = 10**9
+"""Table look-ups that merging may take, which bounds the groups at the start where there are many columns."""
+
+TOLERANCE = 1e-9
+"""Rounding is no reason for a change."""
+
+
+class Columns(NamedTuple):
+    """How the score looks at the counts."""
+
+    sign: NDArray[np.float64]  # [C] +1 for cells, -1 for contexts
+    offset: NDArray[np.int64]  # [C] 1 for cells, K for contexts
+    log_gamma: NDArray[np.float64]  # ln Γ at the integers; the entry at 0 is not used
+
+
+class Units(NamedTuple):
+    """What is put into groups."""
+
+    counts: csr_array  # [U, C]
+    sizes: NDArray[np.int64]  # [U] levels in each
+    totals: NDArray[np.int64]  # [U] rows of each
+
+
+class Problem(NamedTuple):
+    """Units, and the score of groups of them: ``whole[k]`` for k groups plus a term for each group."""
+
+    columns: Columns
+    units: Units
+    whole: NDArray[np.float64]  # [most groups + 1]; -inf for no group
+
+
+class Groups:
+    """Counts of the groups of a partition, changed in place."""
+
+    def __init__(self, problem: Problem, where: NDArray[np.int64], room: int) -> None:
+        self.columns = problem.columns
+        n_groups = int(where.max()) + 1
+        chosen = csr_array((np.ones(len(where), np.int64), (where, np.arange(len(where)))), (n_groups, len(where)))
+        self.counts = np.zeros((len(self.columns.sign), max(room, n_groups)), np.int64)  # [C, room]
+        self.counts[:, :n_groups] = (chosen @ problem.units.counts).toarray().T
+        self.sizes = np.bincount(where, problem.units.sizes, self.counts.shape[1]).astype(np.int64)
+        self.totals = np.bincount(where, problem.units.totals, self.counts.shape[1]).astype(np.int64)
+        self.n = n_groups
+
+    def of_group(self, g: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
+        """Columns in which a group has rows, its counts there, its levels and its rows."""
+        at = np.flatnonzero(self.counts[:, g])
+        return at, self.counts[at, g], int(self.sizes[g]), int(self.totals[g])
+
+    def gains(self, at: NDArray[np.integer], counts: NDArray[np.integer], size: int, total: int) -> NDArray[np.float64]:
+        """What each group's score gains when some further rows join it [G]; an empty group's gain is their score."""
+        sign, offset, table = self.columns
+        before = self.counts[at, : self.n] + offset[at, None]
+        gained = sign[at] @ (table[before + counts[:, None]] - table[before])
+        sizes, totals = self.sizes[: self.n], self.totals[: self.n]
+        inside = _inside(table, sizes + size, totals + total) - _inside(table, np.maximum(sizes, 1), totals)
+        return np.asarray(gained + inside, np.float64)
+
+    def add(self, g: int, at: NDArray[np.integer], counts: NDArray[np.integer], size: int, total: int) -> None:
+        """Rows join a group; negative numbers leave it."""
+        self.counts[at, g] += counts
+        self.sizes[g] += size
+        self.totals[g] += total
+
+    def replace(self, g: int, other: int) -> None:
+        """Group g becomes a copy of another."""
+        self.counts[:, g] = self.counts[:, other]
+        self.sizes[g], self.totals[g] = self.sizes[other], self.totals[other]
+
+    def clear(self, g: int) -> None:
+        """Group g becomes empty."""
+        self.counts[:, g] = 0
+        self.sizes[g] = self.totals[g] = 0
+
+    def scores(self) -> NDArray[np.float64]:
+        """The score of each group [G]."""
+        sign, offset, table = self.columns
+        terms = table[self.counts[:, : self.n] + offset[:, None]] - table[offset][:, None]
+        inside = _inside(table, self.sizes[: self.n], self.totals[: self.n])
+        return np.asarray(sign @ terms + inside, np.float64)
+
+
+def _inside(table: NDArray[np.float64], sizes: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Log Γ(s) - log Γ(s + n), the part of a group's density that depends on its numbers of levels and rows."""
+    return np.asarray(table[sizes] - table[sizes + totals], np.float64)
+
+
+def score(problem: Problem, where: NDArray[np.int64]) -> float:
+    """The score of a partition; ``where`` is the group of each unit, numbered without gaps."""
+    groups = Groups(problem, where, 0)
+    return float(problem.whole[groups.n] + groups.scores().sum())
+
+
+def most_groups(n_units: int, n_columns: int) -> int:
+    """Groups that merging may start from."""
+    return max(2, min(n_units, MAX_START, int((MAX_WORK / max(n_columns, 1)) ** 0.5)))
+
+
+def search(problem: Problem, most: int) -> NDArray[np.int64]:
+    """A partition that no merge and no move of one unit improves [U]; the same one whenever asked.
+
+    Args:
+        problem: the units.
+        most: groups to start from.
+    """
+    where = _start(problem, most)
+    found = score(problem, where)
+    while True:
+        where = _move(problem, _merge(problem, where))
+        reached = score(problem, where)
+        if not reached > found + TOLERANCE * (1 + abs(found)):
+            return where
+        found = reached
+
+
+def _start(problem: Problem, most: int) -> NDArray[np.int64]:
+    """Every unit alone; where these are too many, the rarer ones join whichever frequent one they suit best."""
+    units = problem.units
+    n_units = len(units.sizes)
+    if n_units <= most:
+        return np.arange(n_units)
+    order = np.argsort(-units.totals, kind="stable")
+    where = np.empty(n_units, np.int64)
+    where[order[:most]] = np.arange(most)
+    seeds = Problem(problem.columns, _take(units, order[:most]), problem.whole)
+    groups = Groups(seeds, np.arange(most), most)
+    for unit in order[most:]:
+        rows = _rows(units, unit)
+        where[unit] = g = int(np.argmax(groups.gains(*rows)))
+        groups.add(g, *rows)
+    return where
+
+
+def _take(units: Units, chosen: NDArray[np.integer]) -> Units:
+    return Units(units.counts[chosen], units.sizes[chosen], units.totals[chosen])
+
+
+def _rows(units: Units, unit: int) -> tuple[NDArray[np.integer], NDArray[np.integer], int, int]:
+    """Columns in which a unit has rows, its counts there, its levels and its rows."""
+    first, last = units.counts.indptr[unit], units.counts.indptr[unit + 1]
+    counts = units.counts.data[first:last]
+    return units.counts.indices[first:last], counts, int(units.sizes[unit]), int(units.totals[unit])
+
+
+def _merge(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Merge the pair that gains most, again and again down to one group; the best partition on the way.
+
+    Of the groups a < b, b is merged into a and the last group takes b's number. The gains of all pairs are kept, and
+    for each group its best partner; a merge changes one row of them.
+    """
+    groups = Groups(problem, where, 0)
+    pairs = np.full((groups.n, groups.n), -np.inf)
+    for a in range(groups.n):
+        pairs[a] = _pair_gains(groups, a)
+    partner = pairs.argmax(axis=1) if groups.n else np.zeros(0, np.int64)
+    gain = pairs[np.arange(groups.n), partner]
+
+    where = best = where.copy()
+    value = highest = score(problem, where)
+    while groups.n > 1:
+        n = groups.n
+        first = int(np.argmax(gain[:n]))
+        a, b = sorted((first, int(partner[first])))
+        value += float(gain[first]) + problem.whole[n - 1] - problem.whole[n]
+        groups.add(a, *groups.of_group(b))
+        last = groups.n = n - 1
+        where = np.where(where == b, a, where)
+        if b != last:
+            groups.replace(b, last)
+            where = np.where(where == last, b, where)
+            pairs[b, :n], pairs[:n, b] = pairs[last, :n], pairs[:n, last]
+            pairs[b, b] = -np.inf
+            partner[b], gain[b] = partner[last], gain[last]
+        stale = np.isin(partner[:last], (a, b, last))  # their best partner is changed, gone or has another number
+        pairs[a, :last] = pairs[:last, a] = _pair_gains(groups, a)
+        better = pairs[:last, a] > gain[:last]
+        partner[:last][better], gain[:last][better] = a, pairs[:last, a][better]
+        stale[a] = True
+        rows = np.flatnonzero(stale)
+        partner[rows] = pairs[rows, :last].argmax(axis=1)
+        gain[rows] = pairs[rows, partner[rows]]
+        if value > highest + TOLERANCE:
+            best, highest = where, value
+    return best
+
+
+def _pair_gains(groups: Groups, a: int) -> NDArray[np.float64]:
+    """What the score gains when group a is merged with each other one [G]."""
+    at, counts, size, total = rows = groups.of_group(a)
+    groups.add(a, at, -counts, -size, -total)
+    gained = groups.gains(*rows)
+    groups.add(a, *rows)
+    gained -= gained[a]  # what it scores alone
+    gained[a] = -np.inf
+    return gained
+
+
+def _move(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Move single units to the group they suit best, or to one of their own, until no move gains anything."""
+    units, whole = problem.units, problem.whole
+    where = where.copy()
+    groups = Groups(problem, where, int(where.max()) + 2)
+    groups.n += 1  # the last group is always empty: the room of a unit that leaves for a group of its own
+    order = np.argsort(-units.totals, kind="stable")
+    moved = True
+    while moved:
+        moved = False
+        for unit in order:
+            rows = at, counts, size, total = _rows(units, unit)
+            home = int(where[unit])
+            groups.add(home, at, -counts, -size, -total)
+            empty = groups.n - 1
+            occupied = empty - (groups.sizes[home] == 0)
+            gains = groups.gains(*rows)
+            alone = gains[empty] + (whole[occupied + 1] if occupied + 1 < len(whole) else -np.inf)
+            gains += whole[occupied]
+            gains[empty] = alone
+            if groups.sizes[home] == 0:
+                gains[home] = alone
+            best = int(np.argmax(gains))
+            if not gains[best] > gains[home] + TOLERANCE:
+                best = home
+            groups.add(best, *rows)
+            if best != home:
+                moved = True
+                where[unit] = best
+                _renumber(groups, where, home)
+    return where
+
+
+def _renumber(groups: Groups, where: NDArray[np.int64], left: int) -> None:
+    """After a move from a group: no empty group but the last one."""
+    if groups.sizes[groups.n - 1] > 0:
+        groups.n += 1
+        if groups.n > groups.counts.shape[1]:
+            groups.counts = np.pad(groups.counts, ((0, 0), (0, groups.n)))
+            groups.sizes = np.pad(groups.sizes, (0, groups.n))
+            groups.totals = np.pad(groups.totals, (0, groups.n))
+    if groups.sizes[left] == 0:
+        last = groups.n - 2
+        if left != last:
+            groups.replace(left, last)
+            where[where == last] = left
+        groups.clear(last)
+        groups.n -= 1
