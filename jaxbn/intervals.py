@@ -8,20 +8,25 @@ left the layered program runs on the positions that the two-sided bound admits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts import Solution, Task, Term, prefix_costs, solve, table
+from jaxbn.cuts import prefix_costs, solve
 from jaxbn.kernels.layers import interval_layers
 from jaxbn.kernels.program import BLOCK
 from jaxbn.kernels.shapes import bucket
+from jaxbn.tasks import Solution, Spread, Task, Term, summed_tables
 
 LAYERED_POSITIONS = 1024
 """Up to here the layered program is quicker than pricing."""
+
+LAYERED_SPREAD = 256
+"""The same where the width counts: then even many intervals are hard to rule out by layers."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Rows:
     can_cut: NDArray[np.bool_]  # [n]
     terms: Sequence[Term]
     weights: NDArray[np.int32] | None
+    spread: Spread | None = None
 
     @property
     def n(self) -> int:
@@ -46,21 +52,26 @@ class Rows:
         """The task in which every interval costs `price` more."""
         cut_cost = np.where(self.can_cut, price, np.inf)
         cut_cost[-1] = 0.0
-        return Task(self.terms, cut_cost, price, self.weights)
+        return Task(self.terms, cut_cost, price, self.weights, self.spread)
+
+    @property
+    def mirrored(self) -> Rows:
+        """The same rows in descending order."""
+        spread = self.spread
+        return Rows(
+            np.append(self.can_cut[-2::-1], False),
+            [replace(term, cells=term.cells[::-1]) for term in self.terms],
+            None if self.weights is None else self.weights[::-1],
+            None if spread is None else spread._replace(end=1 - np.append(0.0, spread.end[:-1])[::-1]),
+        )
 
 
-def best_number_of_intervals(
-    can_cut: NDArray[np.bool_],
-    terms: Sequence[Term],
-    weights: NDArray[np.int32] | None,
-    charge: NDArray[np.float64],
-) -> Solution:
+def best_number_of_intervals(rows: Rows, charge: NDArray[np.float64]) -> Solution:
     """The exact minimum of `charge[k - 1] + B(k)` over all partitions; `charge` has one entry for each possible k."""
-    rows = Rows(can_cut, terms, weights)
-    positions = np.concatenate([[0], np.flatnonzero(can_cut) + 1, [rows.n]])
-    if not terms:
+    positions = np.concatenate([[0], np.flatnonzero(rows.can_cut) + 1, [rows.n]])
+    if not rows.terms:
         return Solution(float(charge.min()), _finest_cuts(positions, int(charge.argmin()) + 1), 0.0)
-    if len(positions) <= LAYERED_POSITIONS:
+    if len(positions) <= (LAYERED_SPREAD if rows.spread else LAYERED_POSITIONS):
         return _layered(rows, positions, charge)
     return _priced(rows, positions, charge)
 
@@ -70,17 +81,39 @@ def _finest_cuts(positions: NDArray[np.intp], k: int) -> list[int]:
     return [int(p) - 1 for p in positions[1:k]]
 
 
+class Grid(NamedTuple):
+    """The rows between some positions: what the cost of an interval from one to another is made of."""
+
+    counts: NDArray[np.int32]  # [C, P] rows before each position in every cell
+    sign: NDArray[np.float64]  # [C]
+    tables: list[tuple[int, ...]]  # of each cell
+    floor: list[tuple[int, ...]]
+    mass: NDArray[np.int32]  # [P] weight before each position
+    end: NDArray[np.float64]  # [P] where it lies, as a share of the range
+    min_width: float
+    spread: bool
+
+    def cost_of(self, chosen: NDArray[np.intp], names: list[tuple[int, ...]]) -> float:
+        """Cost of the partition at the chosen positions, with the tables of these names."""
+        tables, begins = _table_rows(names, bucket(int(self.mass[-1]) + 1, BLOCK))
+        steps = np.diff(self.counts[:, chosen], axis=1)
+        cost = float((self.sign[:, None] * tables[begins[:, None] + steps]).sum())
+        if self.spread:
+            cost += float((np.diff(self.mass[chosen]) * np.log(np.diff(self.end[chosen]))).sum())
+        return cost
+
+
 def _layered(
     rows: Rows, positions: NDArray[np.intp], charge: NDArray[np.float64], best: Solution | None = None
 ) -> Solution:
     """The layered program, with more layers until no further one can win."""
-    counts, sign, names = _counts_before(rows, positions)
-    finest = _cost_of(counts, sign, names, rows.total, np.arange(len(positions)))
+    grid = _grid(rows, positions)
+    finest = grid.cost_of(np.arange(len(positions)), grid.floor)  # no partition costs less
     least_charge = np.minimum.accumulate(charge[::-1])[::-1]  # over this and every larger k
     n_layers, possible = 8, min(len(charge), len(positions) - 1)
     while True:
         n_layers = min(n_layers, possible)
-        whole, last = _run_layers(counts, sign, names, rows.total, n_layers)
+        whole, last = _run_layers(grid, n_layers)
         totals = charge[:n_layers] + whole[:n_layers]
         k = int(np.argmin(totals))
         cost = min(float(totals[k]), np.inf if best is None else best.cost)
@@ -101,83 +134,75 @@ def _walk_back(last: NDArray[np.int32], positions: NDArray[np.intp], k: int) -> 
     return cuts[::-1]
 
 
-def _counts_before(
-    rows: Rows, positions: NDArray[np.intp]
-) -> tuple[NDArray[np.int32], NDArray[np.float64], list[tuple[int, ...]]]:
-    """Counts of the rows before each position in every cell [C, P]; the sign and the tables of each cell."""
+def _grid(rows: Rows, positions: NDArray[np.intp]) -> Grid:
     group = np.searchsorted(positions[1:], np.arange(rows.n), side="right")  # interval between positions, per row
     n_groups = len(positions) - 1
-    parts, signs, names = [], [], []
+    parts = [np.bincount(group, rows.weights, n_groups)[None]]
     for term in rows.terms:
         flat = np.bincount(term.cells.astype(np.int64) * n_groups + group, rows.weights, term.n_cells * n_groups)
-        parts.append(np.cumsum(flat.reshape(term.n_cells, n_groups), axis=1))
-        signs += [term.sign] * term.n_cells
-        names += [term.tables] * term.n_cells
-    counts = np.concatenate(parts).astype(np.int32)
-    return np.pad(counts, ((0, 0), (1, 0))), np.array(signs), names
+        parts.append(flat.reshape(term.n_cells, n_groups))
+    counts = np.pad(np.cumsum(np.concatenate(parts), axis=1).astype(np.int32), ((0, 0), (1, 0)))
+    of_cell = [term for term in rows.terms for _ in range(term.n_cells)]
+    end = np.zeros(rows.n) if rows.spread is None else rows.spread.end
+    return Grid(
+        counts=counts[1:],
+        sign=np.array([term.sign for term in of_cell]),
+        tables=[term.tables for term in of_cell],
+        floor=[term.floor for term in of_cell],
+        mass=counts[0],
+        end=np.append(0.0, end[positions[1:] - 1]),
+        min_width=0.0 if rows.spread is None else rows.spread.min_width,
+        spread=rows.spread is not None,
+    )
 
 
 def _table_rows(names: list[tuple[int, ...]], length: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """The distinct tables, one after the other, and where that of each cell begins."""
     kinds = sorted(set(names))
-    tables = [sum((table(name, length, False) for name in kind), np.zeros(length)) for kind in kinds]
     begins = {kind: i * length for i, kind in enumerate(kinds)}
-    return np.concatenate(tables), np.array([begins[kind] for kind in names], np.int32)
+    return summed_tables(kinds, len(kinds), length, False), np.array([begins[kind] for kind in names], np.int32)
 
 
-def _cost_of(
-    counts: NDArray[np.int32],
-    sign: NDArray[np.float64],
-    names: list[tuple[int, ...]],
-    total: int,
-    chosen: NDArray[np.intp],
-) -> float:
-    """Cost of the partition at the chosen positions."""
-    tables, begins = _table_rows(names, bucket(total + 1, BLOCK))
-    steps = np.diff(counts[:, chosen], axis=1)
-    return float((sign[:, None] * tables[begins[:, None] + steps]).sum())
-
-
-def _run_layers(
-    counts: NDArray[np.int32], sign: NDArray[np.float64], names: list[tuple[int, ...]], total: int, n_layers: int
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    n_cells, n_positions = counts.shape
+def _run_layers(grid: Grid, n_layers: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    n_cells, n_positions = grid.counts.shape
     padded_cells, padded_positions = bucket(n_cells, 512, 8), bucket(n_positions, 64)
-    tables, begins = _table_rows(names, bucket(total + 1, 1024))
-    pad = padded_cells - n_cells
+    tables, begins = _table_rows(grid.tables, bucket(int(grid.mass[-1]) + 1, 1024))
+    pad, behind = padded_cells - n_cells, padded_positions - n_positions
     with jax.enable_x64(True):
         layers = interval_layers(
-            np.pad(counts, ((0, pad), (0, padded_positions - n_positions))),
-            np.pad(sign, (0, pad)),
+            np.pad(grid.counts, ((0, pad), (0, behind))),
+            np.pad(grid.sign, (0, pad)),
             np.pad(begins, (0, pad)),
             tables,
+            np.pad(grid.mass, (0, behind)),
+            np.pad(grid.end, (0, behind)),
+            np.float64(grid.min_width),
             np.int32(n_positions),
             np.int32(n_cells),
             np.int32(n_layers),
+            spread=grid.spread,
         )
         return np.asarray(layers.whole), np.asarray(layers.last)
 
 
 def _priced(rows: Rows, positions: NDArray[np.intp], charge: NDArray[np.float64]) -> Solution:
-    """Vertices of the hull until every other number of intervals is ruled out.
-
-    The next price is the slope of the hull's chord over a number of intervals still in doubt, or the charge's own slope
-    where no vertex lies to the right of it.
-    """
+    """Vertices of the hull until every other number of intervals is ruled out."""
     k = np.arange(1, len(charge) + 1)
-    counts, sign, names = _counts_before(rows, positions[[0, -1]])
-    hull: dict[int, tuple[float, list[int]]] = {1: (_cost_of(counts, sign, names, rows.total, np.array([0, 1])), [])}
+    whole = _grid(rows, positions[[0, -1]])
+    hull: dict[int, tuple[float, list[int]]] = {1: (whole.cost_of(np.array([0, 1]), whole.tables), [])}
     bound = np.full(len(charge), -np.inf)
     prices: set[float] = set()
-    asked: set[tuple[int, int]] = set()
+    asked: set[tuple[int, int, str]] = set()
     live = 0.0
-    price = float(charge[min(9, len(charge) - 1)] - charge[0]) / min(9, len(charge) - 1)
+    some = min(9, len(charge) - 1)
+    price = float(charge[some] - charge[0]) / some
     while True:
         found = solve([rows.priced(price)])[0]
         prices.add(price)
         live = max(live, found.live)
         n_found = len(found.cuts) + 1
-        hull.setdefault(n_found, (found.cost - price * n_found, found.cuts))
+        if n_found <= len(charge):
+            hull.setdefault(n_found, (found.cost - price * n_found, found.cuts))
         bound = np.maximum(bound, found.cost - price * k)
         totals = {n: charge[n - 1] + cost for n, (cost, _) in hull.items()}
         best_k = min(totals, key=lambda n: totals[n])
@@ -186,16 +211,32 @@ def _priced(rows: Rows, positions: NDArray[np.intp], charge: NDArray[np.float64]
         doubtful = [int(n) for n in k[charge + bound < best.cost - slack] if n not in hull]
         if not doubtful:
             return best
-        n = min(doubtful, key=lambda n: charge[n - 1] + bound[n - 1])
-        left, right = max(v for v in hull if v < n), min((v for v in hull if v > n), default=None)
-        question = (left, -n if right is None else right)
-        if question in asked:  # the prices of one chord differ by rounding, so they are no sign of a new question
+        worst = min(doubtful, key=lambda n: charge[n - 1] + bound[n - 1])
+        chords = _chords(doubtful, worst, best_k, {n: cost for n, (cost, _) in hull.items()}, charge)
+        question, price = next(((q, p) for q, p in chords if q not in asked), (None, price))
+        if question is None:
             return _settle_doubt(rows, positions, charge, best, doubtful, prices)
         asked.add(question)
-        if right is None:
-            price = float(charge[n - 1] - charge[n - 2])
-        else:
-            price = (hull[left][0] - hull[right][0]) / (right - left)
+
+
+def _chords(
+    doubtful: Sequence[int], worst: int, best_k: int, hull: Mapping[int, float], charge: NDArray[np.float64]
+) -> Iterator[tuple[tuple[int, int, str], float]]:
+    """Prices worth asking for, best first, each with what it is the chord of.
+
+    Beyond all vertices the charge's own slope there. Then the charge's chord from the best number of intervals to the
+    doubtful one farthest on either side: if the best number is optimal at that price too, everything in between is
+    ruled out where the charge is concave. Then the hull's chord over the number that could be best.
+    """
+    last = doubtful[-1]
+    if last > max(hull):
+        yield (last - 1, last, "charge"), float(charge[last - 1] - charge[last - 2])
+    right, left = [n for n in doubtful[-1:] if n > best_k], [n for n in doubtful[:1] if n < best_k]
+    for far in right + left:
+        yield (best_k, far, "charge"), float(charge[far - 1] - charge[best_k - 1]) / (far - best_k)
+    before, behind = max(n for n in hull if n < worst), min((n for n in hull if n > worst), default=None)
+    if behind is not None:
+        yield (before, behind, "hull"), (hull[before] - hull[behind]) / (behind - before)
 
 
 def _settle_doubt(
@@ -222,12 +263,7 @@ def _settle_doubt(
 
 def _through(rows: Rows, positions: NDArray[np.intp], price: float) -> NDArray[np.float64]:
     """Least cost of a priced partition with a boundary at each position."""
-    mirrored = Rows(
-        np.append(rows.can_cut[-2::-1], False),
-        [replace(term, cells=term.cells[::-1]) for term in rows.terms],
-        None if rows.weights is None else rows.weights[::-1],
-    )
     inner = positions[1:-1]
     forward = prefix_costs(rows.priced(price))[inner - 1]
-    backward = prefix_costs(mirrored.priced(price))[rows.n - inner - 1]
+    backward = prefix_costs(rows.mirrored.priced(price))[rows.n - inner - 1]
     return np.concatenate([[0.0], forward + backward - 2 * price, [0.0]])  # both sides paid for a further interval

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts import Solution, entropy_terms
 from jaxbn.factors import Factor
-from jaxbn.intervals import best_number_of_intervals
+from jaxbn.intervals import Rows, best_number_of_intervals
 from jaxbn.ordered import Ordered
+from jaxbn.tasks import Solution, entropy_terms
 
 
 def penalty(factors: Sequence[Factor], total_weight: int, n_distinct: int) -> NDArray[np.float64]:
@@ -35,7 +35,7 @@ def solve_mdl(ordered: Ordered, factors: Sequence[Factor], weights: NDArray[np.i
     """The exact minimum for one variable; `cost` is the printed equation."""
     total = len(ordered.values) if weights is None else int(weights.sum())
     charge = penalty(factors, total, ordered.n_distinct)
-    solution = best_number_of_intervals(ordered.can_cut, entropy_terms(factors), weights, charge)
+    solution = best_number_of_intervals(Rows(ordered.can_cut, entropy_terms(factors), weights), charge)
     marginal = sum(_outcome_entropy(factor, weights) for factor in factors)
     return Solution(solution.cost - marginal, solution.cuts, solution.live)
 

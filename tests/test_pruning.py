@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import jaxbn
 from jaxbn import cuts, intervals, variable
 from jaxbn.factors import factors_of
-from jaxbn.kernels import program
 from jaxbn.ordered import sort_values
 from tests.random_variables import RATES, cost_of_edges, random_variable, reference_cost, variables
 from tests.reference import cuts as reference
@@ -138,7 +137,7 @@ def test_pruned_equals_unpruned_on_5000_rows(name):
 def test_slots_that_run_out_are_added():
     task = task_of(class_of_table("indep", 3000))
     expected = cuts.solve([task])[0]
-    with pruned_shapes(settled=256), counted_calls(program, "with_more_slots") as more:
+    with pruned_shapes(settled=256), counted_calls(cuts, "with_more_slots") as more:
         found = cuts.solve([task])[0]
     assert more
     assert found.cost == close(expected.cost)

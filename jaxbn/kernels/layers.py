@@ -1,18 +1,21 @@
 """The dynamic program over the number of intervals, for objectives that charge more than a fixed price for each.
 
-Used where the count of intervals enters the objective non-linearly (the minimum description length): layer k holds the
-best cost of every prefix in exactly k intervals.
+Used where the count of intervals enters the objective non-linearly (the minimum description length, the evidence):
+layer k holds the best cost of every prefix in exactly k intervals.
 
 Shapes: P positions (padded) at which an interval may begin or end, C cells.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
+
+from jaxbn.kernels.starts import log_width
 
 
 class Layers(NamedTuple):
@@ -22,15 +25,20 @@ class Layers(NamedTuple):
     last: Array  # [P, P] int32, position at which the last interval of positions 0..p begins
 
 
-@jax.jit
+@partial(jax.jit, static_argnames=("spread",))
 def interval_layers(
     counts: Array,
     cell_sign: Array,
     cell_table: Array,
     tables: Array,
+    mass: Array,
+    end: Array,
+    min_width: Array,
     n_positions: Array,
     n_cells: Array,
     n_layers: Array,
+    *,
+    spread: bool,
 ) -> Layers:
     """The first layers over the intervals between positions.
 
@@ -39,9 +47,13 @@ def interval_layers(
         cell_sign: [C] float64, sign of each cell's table.
         cell_table: [C] int32, where the table of each cell begins.
         tables: [Z] float64, cumulative tables one after the other.
+        mass: [P] int32, weight before each position.
+        end: [P] float64, where each position lies, as a share of the range.
+        min_width: [] float64, narrower intervals are not allowed.
         n_positions: [] int32, positions in use; the last one is behind all rows.
         n_cells: [] int32.
         n_layers: [] int32, at most P.
+        spread: whether n values in an interval also cost n ln width.
     """
     n = counts.shape[1]
 
@@ -50,6 +62,9 @@ def interval_layers(
         return total + cell_sign[c] * tables.at[index].get(mode="promise_in_bounds")
 
     cost = lax.fori_loop(0, n_cells, cell, jnp.zeros((n, n)))  # [u, v]
+    if spread:
+        width = end[None, :] - end[:, None]
+        cost += jnp.where(width >= min_width, log_width(mass[None, :] - mass[:, None], width), jnp.inf)
     cost = jnp.where(jnp.triu(jnp.ones((n, n), bool), 1), cost, jnp.inf)
 
     def layer(k: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:

@@ -2,16 +2,19 @@
 
 A problem is a list of rows sorted by value. The cost of an interval is a signed sum of tables,
 
-    cost(interval) = sum_terms sign * sum_cells table[count of the cell in the interval],
+    cost(interval) = sum_terms sign * sum_cells table[count of the cell in the interval]  (+ n ln width),
 
 one term for the contexts (+) and one for the outcomes (-) of every factor, so that a row added to an interval
 touches one cell of each term and nothing else. Rows come in blocks. For the starts before a block the counts are
 `counts at the block's start + rank inside the block`: a tile `[rows, starts]` that does not depend on the block's own
 optima. Only the triangle of starts inside the block is sequential.
 
-Shapes:
-    N rows (padded), B rows of a block, J terms (padded), C cells of all terms (padded), Q tables, Z table length,
-    M slots for starts, W slots of one tile.
+Two rules, both exact, keep most starts out of the tiles. A start is dropped when a later one is proved to be better
+for every end to come (`_drop`). And a chunk of neighbouring starts is passed over in a block in which a lower bound of
+all their totals lies above the best total found (`_chunk_bounds`): a row adds -ln((outcome + 1) / (context + K)) for
+each factor, and that ratio hardly differs between neighbouring starts.
+
+Shapes: those of `starts`, and B rows of a block.
 """
 
 from __future__ import annotations
@@ -24,86 +27,42 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbn.kernels.starts import (
+    NO_START,
+    Check,
+    Chunks,
+    Problem,
+    Starts,
+    State,
+    appended,
+    compacted,
+    log_width,
+    n_live,
+)
+
 BLOCK = 32
 """Rows of a block: the cumulative sum down a tile is a product with a BLOCK x BLOCK triangle."""
 
 CELL_GROUP = 8
 """Cells looked up together when starts are checked; the number of cells is padded to a multiple of it."""
 
-NO_START = -1
-"""`last` of a row that no interval may end at."""
-
 NEVER = 2**31 - 1
 """A row index behind all rows."""
 
+LEGS = 8
+"""How often new starts are settled behind the others before all are checked and compacted."""
 
-class Problem(NamedTuple):
-    """One variable to cut, as arrays."""
-
-    cells: Array  # [J, N] int32, the cell of row i in term j, unique over terms
-    weights: Array  # [N] int32
-    cut_cost: Array  # [N] float64, cost of a cut behind row i: +inf where there can be none, 0 behind the last row
-    first_cost: Array  # [] float64, cost of the empty prefix
-    tables: Array  # [Q * Z] float64, cumulative tables (step tables if weights are all one), one after the other
-    term_table: Array  # [J] int32, where the table of term j begins
-    term_sign: Array  # [J] float64
-    entropy: Array  # [Z] float64, n ln n
-    cell_sign: Array  # [C] float64, sign of the cell's term, 0 for padding
-    n_rows: Array  # [] int32
-    n_terms: Array  # [] int32
-    n_cells: Array  # [] int32
+TINY = 1e-300
+"""In the place of a width or a ratio of zero."""
 
 
-class Starts(NamedTuple):
-    """Live starts of the last interval, one in a slot."""
+class Switches(NamedTuple):
+    """What is decided when the program is compiled."""
 
-    row: Array  # [M] int32, first row of the interval
-    cost: Array  # [M] float64, best cost of everything before it, +inf for an empty slot
-    inside: Array  # [M] float64, cost of the interval from it to the current block
-    before: Array  # [C, M] int32, counts of all rows before it
-    n_slots: Array  # [] int32, slots in use
-
-
-class State(NamedTuple):
-    """Everything between two blocks.
-
-    The starts are in two groups: `settled`, whose counts stay where they are between two compactions (so that no loop
-    copies the large array), and `recent`, a small buffer that new starts are appended to.
-    """
-
-    block: Array  # [] int32, blocks done
-    prefix: Array  # [C] int32, counts of all rows before the block
-    settled: Starts
-    recent: Starts
-    best: Array  # [N] float64, best cost up to row i with a cut behind it
-    last: Array  # [N] int32, first row of the last interval of that optimum
-    visited: Array  # [] float64, sum over rows of the live starts looked at
-
-
-def _no_starts(n_cells: int, capacity: int) -> Starts:
-    return Starts(
-        row=jnp.zeros(capacity, jnp.int32),
-        cost=jnp.full(capacity, jnp.inf),
-        inside=jnp.zeros(capacity),
-        before=jnp.zeros((n_cells, capacity), jnp.int32),
-        n_slots=jnp.int32(0),
-    )
-
-
-@partial(jax.jit, static_argnames=("settled", "recent"))
-def initial_state(problem: Problem, settled: int, recent: int) -> State:
-    """The state before the first row: one live start, at row 0; `settled` and `recent` are numbers of slots."""
-    n_cells, n = problem.cell_sign.shape[0], problem.weights.shape[0]
-    empty = _no_starts(n_cells, recent)
-    return State(
-        block=jnp.int32(0),
-        prefix=jnp.zeros(n_cells, jnp.int32),
-        settled=_no_starts(n_cells, settled),
-        recent=empty._replace(cost=empty.cost.at[0].set(problem.first_cost), n_slots=jnp.int32(1)),
-        best=jnp.full(n, jnp.inf),
-        last=jnp.full(n, NO_START, jnp.int32),
-        visited=jnp.float64(0),
-    )
+    width: int  # W, starts of a tile and of a chunk
+    unit: bool  # whether all weights are one
+    spread: bool = False  # whether the width of an interval counts
+    prune: bool = True  # False keeps and visits every start: the quadratic program, for comparison
 
 
 class _Block(NamedTuple):
@@ -112,23 +71,46 @@ class _Block(NamedTuple):
     first: Array  # [] int32, index of its first row
     cells: Array  # [J, B] int32
     weights: Array  # [B] int32
+    mass: Array  # [B] int32
+    end: Array  # [B] float64
     cut_cost: Array  # [B] float64
     seen: Array  # [J, B] int32, earlier rows of all the data in row t's cell
     counts: Array  # [C, B] int32, rows up to and including row t in every cell
+    mass_before: Array  # [] int32, of all rows before the block
+    end_before: Array  # [] float64
+    end_after: Array  # [] float64, end of the first row behind the block
 
 
 def _block_rows(problem: Problem, block: Array, prefix: Array) -> _Block:
     first = block * BLOCK
-    cells = lax.dynamic_slice_in_dim(problem.cells, first, BLOCK, axis=1)
-    weights = lax.dynamic_slice_in_dim(problem.weights, first, BLOCK)
-    cut_cost = lax.dynamic_slice_in_dim(problem.cut_cost, first, BLOCK)
+    rows = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=BLOCK)
+    cells, weights = rows(problem.cells, axis=1), rows(problem.weights)
     earlier = jnp.triu(jnp.ones((BLOCK, BLOCK), jnp.int32), 1) * weights[:, None]
     rank = jnp.where(cells[:, :, None] == cells[:, None, :], earlier, 0).sum(axis=1, dtype=jnp.int32)
     local = (
         jnp.zeros((prefix.shape[0], BLOCK)).at[cells, jnp.arange(BLOCK)].add(weights.astype(jnp.float64), mode="drop")
     )
-    counts = prefix[:, None] + _running_sum(local.T).T.astype(jnp.int32)
-    return _Block(first, cells, weights, cut_cost, prefix[cells] + rank, counts)
+    mass_before, end_before = _just_before(problem, block)
+    return _Block(
+        first=first,
+        cells=cells,
+        weights=weights,
+        mass=rows(problem.mass),
+        end=rows(problem.end),
+        cut_cost=rows(problem.cut_cost),
+        seen=prefix[cells] + rank,
+        counts=prefix[:, None] + _running_sum(local.T).T.astype(jnp.int32),
+        mass_before=mass_before,
+        end_before=end_before,
+        end_after=problem.end[jnp.minimum(first + BLOCK, problem.end.shape[0] - 1)],
+    )
+
+
+def _just_before(problem: Problem, block: Array) -> tuple[Array, Array]:
+    """Weight of all rows before a block, and where they end."""
+    row = block * BLOCK - 1
+    at = jnp.maximum(row, 0)
+    return jnp.where(row < 0, 0, problem.mass[at]), jnp.where(row < 0, 0.0, problem.end[at])
 
 
 def _lookup(table: Array, index: Array) -> Array:
@@ -141,70 +123,218 @@ def _running_sum(rows: Array) -> Array:
 
 
 def _increments(
-    problem: Problem, rows: _Block, before: Array, unit: bool, *, own: bool, entropy: bool = False
+    problem: Problem,
+    rows: _Block,
+    before: Callable[[Array], Array],
+    shape: tuple[int, int],
+    unit: bool,
+    *,
+    outside: Array | None = None,
+    floor: bool = False,
 ) -> Array:
-    """What each row adds to the intervals of some starts, [B, W]; `before` [C, W] are the counts before the starts.
+    """What each row adds to the intervals of some starts, or to their floors, [B, W].
 
-    The block's `own` starts lie behind some of its rows: those add nothing.
+    `before(j)` [B, W] are the counts before the starts in the cells of term j; rows `outside` an interval add nothing.
     """
-    width = before.shape[1]
-    outside = jnp.arange(BLOCK)[:, None] <= jnp.arange(width)  # own start number s lies behind row s
 
     def term(j: Array) -> Array:
-        counts = rows.seen[j][:, None] - _lookup(before, rows.cells[j])
-        counts = jnp.where(outside, 0, counts) if own else counts
-        if entropy:
-            change = _lookup(problem.entropy, counts + rows.weights[:, None]) - _lookup(problem.entropy, counts)
-        elif unit:
-            change = _lookup(problem.tables, problem.term_table[j] + counts)
+        counts = rows.seen[j][:, None] - before(j)
+        counts = counts if outside is None else jnp.where(outside, 0, counts)
+        if unit and not floor:
+            change = _lookup(problem.steps, problem.term_table[j] + counts)
         else:
-            counts += problem.term_table[j]
+            counts += problem.term_floor[j] if floor else problem.term_table[j]
             change = _lookup(problem.tables, counts + rows.weights[:, None]) - _lookup(problem.tables, counts)
         return problem.term_sign[j] * change
 
-    total = lax.fori_loop(0, problem.n_terms, lambda j, total: total + term(j), jnp.zeros((BLOCK, width)))
-    return jnp.where(outside, 0, total) if own else total
+    total = lax.fori_loop(0, problem.n_terms, lambda j, total: total + term(j), jnp.zeros(shape))
+    return total if outside is None else jnp.where(outside, 0, total)
 
 
-class _Tile(NamedTuple):
+def _spread(problem: Problem, rows: _Block, begin: Array, mass: Array) -> Array:
+    """The n ln width of the intervals from some starts to every row [B, W], +inf for those too narrow."""
+    width = rows.end[:, None] - begin
+    return jnp.where(width >= problem.min_width, log_width(rows.mass[:, None] - mass, width), jnp.inf)
+
+
+def _cell_sums(problem: Problem, counts: Array, tables: tuple[Array, ...], before: Array) -> tuple[Array, ...]:
+    """For each of some tables, sum_cells sign * table[counts - before] [W]; `counts` [T, C] go with them."""
+    width = before.shape[1]
+
+    def cells(group: Array, totals: tuple[Array, ...]) -> tuple[Array, ...]:
+        some = partial(lax.dynamic_slice_in_dim, start_index=group * CELL_GROUP, slice_size=CELL_GROUP, axis=-1)
+        earlier = lax.dynamic_slice_in_dim(before, group * CELL_GROUP, CELL_GROUP)
+        sign = some(problem.cell_sign)[:, None]
+        return tuple(
+            total + (sign * _lookup(problem.tables, (some(table) + some(count))[:, None] - earlier)).sum(axis=0)
+            for total, table, count in zip(totals, tables, counts, strict=True)
+        )
+
+    n_groups = (problem.n_cells + CELL_GROUP - 1) // CELL_GROUP
+    return lax.fori_loop(0, n_groups, cells, tuple(jnp.zeros(width) for _ in tables))
+
+
+class _Found(NamedTuple):
     """Best start before the block for each row of it, over the slots seen so far."""
 
     best: Array  # [B] float64
     row: Array  # [B] int32, first row of the interval that gives it
+
+
+def _slots(starts: Starts, chunk: Array, width: int) -> Starts:
+    """The starts of one chunk."""
+    cut = partial(lax.dynamic_slice_in_dim, start_index=chunk * width, slice_size=width, axis=-1)
+    return Starts._make([*map(cut, starts[:-1]), starts.n_slots])
+
+
+def _compete(problem: Problem, rows: _Block, starts: Starts, found: _Found, switches: Switches) -> tuple[_Found, Array]:
+    """Let one chunk of starts compete for the rows of the block; also their interval costs at its end [W]."""
+    shape = (BLOCK, switches.width)
+    increments = _increments(problem, rows, lambda j: _lookup(starts.before, rows.cells[j]), shape, switches.unit)
+    interval = _running_sum(increments) + starts.inside
+    total = interval + starts.cost
+    if switches.spread:
+        total += _spread(problem, rows, starts.begin, starts.mass)
+    best = total.min(axis=1)
+    # of equal costs, up to rounding, the earliest start wins, whatever the slot it sits in
+    start = jnp.where(total <= (best + _rounding(best))[:, None], starts.row, jnp.int32(NEVER)).min(axis=1)
+    rounding = _rounding(found.best)
+    better = (best < found.best - rounding) | ((best <= found.best + rounding) & (start < found.row))
+    return _Found(jnp.minimum(best, found.best), jnp.where(better, start, found.row)), interval[-1]
+
+
+def _all_recent(
+    problem: Problem, rows: _Block, recent: Starts, found: _Found, switches: Switches
+) -> tuple[_Found, Starts]:
+    """Let the recent starts compete; their interval costs move on to the block's end."""
+    width = switches.width
+
+    def chunk(number: Array, carry: tuple[_Found, Array]) -> tuple[_Found, Array]:
+        found, inside = carry
+        found, after = _compete(problem, rows, _slots(recent, number, width), found, switches)
+        return found, lax.dynamic_update_slice_in_dim(inside, after, number * width, 0)
+
+    found, inside = lax.fori_loop(0, (recent.n_slots + width - 1) // width, chunk, (found, recent.inside))
+    return found, recent._replace(inside=inside)
+
+
+def _largest_ratio(ratio: Array, outcomes: Array, contexts: Array, least: Array, most: Array) -> Array:
+    """The largest (a + outcomes) / (b + contexts) where a <= ratio * b and b lies between `least` and `most`."""
+
+    def at(b: Array) -> Array:
+        return (ratio * b + outcomes) / jnp.maximum(b + contexts, TINY)
+
+    return jnp.maximum(at(least), at(most))
+
+
+def _context_range(problem: Problem, chunks: Chunks, prefix: Array, end_before: Array) -> tuple[Array, Array]:
+    """Least and most of context + K (or the width) over the starts of each chunk, for every outcome's cell [C, G]."""
+
+    def at(before: Array, begin: Array) -> Array:
+        counts = (prefix[:, None] - before)[problem.cell_given] + problem.cell_states[:, None]
+        return jnp.where(problem.cell_given[:, None] < 0, jnp.maximum(end_before - begin, TINY), counts)
+
+    return at(chunks.newest, chunks.newest_begin), at(chunks.oldest, chunks.oldest_begin)
+
+
+def _chunk_bounds(
+    problem: Problem, rows: _Block, prefix: Array, chunks: Chunks, switches: Switches
+) -> tuple[Array, Chunks]:
+    """A lower bound of the totals of each chunk's starts at every row of the block [B, G]; the chunks at its end."""
+    least, most = _context_range(problem, chunks, prefix, rows.end_before)
+    more_width = rows.end - rows.end_before
+    extra = rows.weights - 1  # of a row of weight a, the last (n + a) / (m + a) is the largest
+    rank = rows.seen - prefix[rows.cells]
+
+    def factor(j: Array, total: Array) -> Array:
+        given, cells = problem.term_given[j], rows.cells[j]
+        contexts = jnp.where(given < 0, more_width, (rank[given] + extra).astype(jnp.float64))
+        outcomes = (rank[j] + extra).astype(jnp.float64)
+        at = partial(_lookup, index=cells)
+        ratio = _largest_ratio(at(chunks.ratio), outcomes[:, None], contexts[:, None], at(least), at(most))
+        return total - rows.weights[:, None] * jnp.log(jnp.maximum(ratio, TINY))
+
+    shape = (BLOCK, chunks.bound.shape[0])
+    rise = _running_sum(lax.fori_loop(0, problem.n_outcomes, factor, jnp.zeros(shape)))
+    added = (rows.counts[:, -1] - prefix).astype(jnp.float64)
+    contexts = jnp.where(problem.cell_given < 0, more_width[-1], added[problem.cell_given])
+    chunks = chunks._replace(ratio=_largest_ratio(chunks.ratio, added[:, None], contexts[:, None], least, most))
+    if switches.spread:
+        narrow = jnp.maximum(rows.end_before - chunks.newest_begin, TINY)
+        wide = jnp.maximum(rows.end_before - chunks.oldest_begin, TINY)
+        rise += chunks.density * narrow * jnp.log1p(more_width[:, None] / narrow)
+        weight = (rows.mass[-1] - rows.mass_before).astype(jnp.float64)
+        least_density = -_largest_ratio(-chunks.density, -weight, more_width[-1], narrow, wide)
+        chunks = chunks._replace(density=least_density)
+    return chunks.bound + rise, chunks
+
+
+class _Visits(NamedTuple):
+    """Chunks looked at in one block."""
+
+    found: _Found
     inside: Array  # [M] float64
+    chunks: Chunks
+    done: Array  # [G] bool
+    todo: Array  # [G] bool
 
 
-def _before_the_block(
-    problem: Problem, starts: Starts, rows: _Block, found: _Tile, width: int, unit: bool, n_chunks: Array
-) -> _Tile:
-    """Let the `starts` compete for the rows of the block; their interval costs move on to the block's end."""
+def _settled_where_needed(
+    problem: Problem, rows: _Block, state: State, found: _Found, switches: Switches
+) -> tuple[_Found, Array, Chunks, Array]:
+    """Let those chunks of settled starts compete that a bound does not rule out; counts the starts looked at."""
+    settled, chunks, width = state.settled, state.chunks, switches.width
+    lower, after = _chunk_bounds(problem, rows, state.prefix, chunks, switches)
+    used = jnp.isfinite(chunks.bound)
 
-    def tile(chunk: Array, carry: _Tile) -> _Tile:
-        first = chunk * width
-        before = lax.dynamic_slice_in_dim(starts.before, first, width, axis=1)
-        inside = lax.dynamic_slice_in_dim(carry.inside, first, width)
-        cost = lax.dynamic_slice_in_dim(starts.cost, first, width)
-        row = lax.dynamic_slice_in_dim(starts.row, first, width)
-        interval = _running_sum(_increments(problem, rows, before, unit, own=False)) + inside
-        total = interval + cost
-        best = total.min(axis=1)
-        # of equal costs, up to rounding, the earliest start wins, whatever the slot it sits in
-        start = jnp.where(total <= (best + _rounding(best))[:, None], row, jnp.int32(NEVER)).min(axis=1)
-        rounding = _rounding(carry.best)
-        better = (best < carry.best - rounding) | ((best <= carry.best + rounding) & (start < carry.row))
-        return _Tile(
-            jnp.minimum(best, carry.best),
-            jnp.where(better, start, carry.row),
-            lax.dynamic_update_slice_in_dim(carry.inside, interval[-1], first, 0),
+    def visit(chunk: Array, carry: tuple[_Found, Array, Chunks]) -> tuple[_Found, Array, Chunks]:
+        found, inside, after = carry
+        starts = _slots(settled._replace(inside=inside), chunk, width)
+        starts = starts._replace(
+            inside=lax.cond(
+                chunks.fresh[chunk],
+                lambda: starts.inside,
+                lambda: _cell_sums(problem, state.prefix[None], (problem.cell_table,), starts.before)[0],
+            )
         )
+        found, inside_now = _compete(problem, rows, starts, found, switches)
+        total = starts.cost + inside_now
+        if switches.spread:
+            total += log_width(rows.mass[-1] - starts.mass, rows.end[-1] - starts.begin)
+        after = after._replace(bound=after.bound.at[chunk].set(total.min()), fresh=after.fresh.at[chunk].set(True))
+        return found, lax.dynamic_update_slice_in_dim(inside, inside_now, chunk * width, 0), after
 
-    return lax.fori_loop(0, n_chunks, tile, found._replace(inside=starts.inside))
+    def go_on(carry: _Visits) -> _Visits:
+        chunk = jnp.argmax(carry.todo)
+        found, inside, after = visit(chunk, (carry.found, carry.inside, carry.chunks))
+        done = carry.done.at[chunk].set(True)
+        limit = found.best + _slack(found.best)
+        todo = jnp.any(lower <= limit[:, None], axis=0) if switches.prune else used
+        return _Visits(found, inside, after, done, used & todo & ~done)
+
+    # the chunk that led at the last row, or ended before what led, sets the limit for the others
+    leading = jnp.maximum((settled.row[::width] <= state.leader).sum(where=used) - 1, 0)
+    after = after._replace(bound=lower[-1], fresh=jnp.zeros_like(chunks.fresh))
+    nobody = jnp.zeros_like(used)
+    carry = _Visits(found, settled.inside, after, nobody, nobody.at[leading].set(used[leading]))
+    found, inside, after, done, _ = lax.while_loop(lambda carry: carry.todo.any(), go_on, carry)
+    return found, inside, after, width * done.sum()
 
 
-def _triangle(problem: Problem, rows: _Block, unit: bool, *, entropy: bool = False) -> Array:
-    """Cost, or entropy, up to row t of the interval that starts behind row s of the block: [t, s], +inf for t <= s."""
-    increments = _increments(problem, rows, rows.counts, unit, own=True, entropy=entropy)
-    return jnp.where(jnp.tri(BLOCK, k=-1, dtype=bool), _running_sum(increments), jnp.inf)
+def _triangle(problem: Problem, rows: _Block, switches: Switches, *, floor: bool = False) -> tuple[Array, Array]:
+    """Cost, or floor, up to row t of the interval that starts behind row s of the block: [t, s], +inf for t <= s.
+
+    The second array leaves the width out.
+    """
+    outside = jnp.arange(BLOCK)[:, None] <= jnp.arange(BLOCK)
+
+    def before(j: Array) -> Array:
+        return _lookup(rows.counts, rows.cells[j])
+
+    steps = _increments(problem, rows, before, (BLOCK, BLOCK), switches.unit, outside=outside, floor=floor)
+    inside = _running_sum(steps)
+    whole = inside + _spread(problem, rows, rows.end, rows.mass) if switches.spread else inside
+    return jnp.where(outside, jnp.inf, whole), inside
 
 
 def _settle(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Array, Array]:
@@ -230,46 +360,99 @@ def _slack(cost: Array) -> Array:
     return 1e-9 + 1e-11 * jnp.abs(cost)
 
 
-def _dominated_inside(best: Array, entropy: Array) -> Array:
+def _dominated_inside(problem: Problem, rows: _Block, best: Array, floor: Array) -> Array:
     """Whether the start behind row s of the block is dropped at a later row t of it, [B]."""
-    return jnp.any((best + entropy >= (best + _slack(best))[:, None]) & jnp.isfinite(entropy), axis=0)
+    reached = rows.end_after - rows.end >= problem.min_width  # by every later end, from a start behind row t
+    worse = (best + floor >= (best + _slack(best))[:, None]) & jnp.isfinite(floor)
+    return jnp.any(worse & reached[:, None], axis=0)
 
 
-def _pruning_row(best: Array) -> Array:
-    """The row of the block against which starts are checked: the one whose optimum lies lowest under the trend."""
+def _check_row(rows: _Block, best: Array) -> Check:
+    """The cut of the block against which starts are checked: the one whose optimum lies lowest under the trend."""
     finite = jnp.isfinite(best)
-    steps = jnp.arange(BLOCK)
     low = jnp.where(finite, best, jnp.inf)
     first, final = jnp.argmax(finite), BLOCK - 1 - jnp.argmax(finite[::-1])
     slope = (best[final] - best[first]) / jnp.maximum(final - first, 1)
-    return jnp.argmin(jnp.where(finite, low - slope * steps, jnp.inf))
+    t = jnp.argmin(jnp.where(finite, low - slope * jnp.arange(BLOCK), jnp.inf))
+    return Check(rows.counts[:, t], rows.mass[t], rows.end[t], best[t])
 
 
-def _prune(problem: Problem, starts: Starts, counts: Array, threshold: Array, width: int) -> Starts:
-    """Drop the starts that no later end can use.
+def _drop(problem: Problem, starts: Starts, check: Check, floor: Array, end_after: Array, spread: bool) -> Starts:
+    """Drop the starts that no later end can use; `end_after` is the end of the next row.
 
-    A start u is dropped at t when S_u + E(u, t) >= S_t, E being the cost of the interval at its maximum-likelihood
-    parameters: h(u, T) >= E(u, t) + h(t, T) for every later T. `counts` [C] are those of all rows up to t, `threshold`
-    is S_t.
+    A start u is dropped at t when S_u + floor(u, t) >= S_t, where cost(u, T) >= floor(u, t) + cost(t, T) for every
+    later T: the floor is the cost at the maximum-likelihood parameters. It has to stay until every later end can be
+    reached from t.
     """
+    if spread:
+        floor += log_width(check.mass - starts.mass, check.end - starts.begin)
+    doomed = starts.cost + floor >= check.cost + _slack(check.cost)
+    doom = jnp.where(doomed, jnp.minimum(starts.doom, check.end), starts.doom)
+    return starts._replace(doom=doom, cost=jnp.where(end_after - doom >= problem.min_width, jnp.inf, starts.cost))
 
-    def tile(chunk: Array, cost: Array) -> Array:
-        first = chunk * width
 
-        def cells(group: Array, total: Array) -> Array:
-            c = group * CELL_GROUP
-            before = lax.dynamic_slice(starts.before, (c, first), (CELL_GROUP, width))
-            count = lax.dynamic_slice_in_dim(counts, c, CELL_GROUP)
-            sign = lax.dynamic_slice_in_dim(problem.cell_sign, c, CELL_GROUP)
-            return total + (sign[:, None] * _lookup(problem.entropy, count[:, None] - before)).sum(axis=0)
+def _drop_recent(problem: Problem, recent: Starts, check: Check, rows: _Block, switches: Switches) -> Starts:
+    width = switches.width
 
-        n_groups = (problem.n_cells + CELL_GROUP - 1) // CELL_GROUP
-        entropy = lax.fori_loop(0, n_groups, cells, jnp.zeros(width))
-        here = lax.dynamic_slice_in_dim(cost, first, width)
-        return lax.dynamic_update_slice_in_dim(cost, jnp.where(here + entropy >= threshold, jnp.inf, here), first, 0)
+    def chunk(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        starts = _slots(recent._replace(cost=carry[0], doom=carry[1]), number, width)
+        (floor,) = _cell_sums(problem, check.counts[None], (problem.cell_floor,), starts.before)
+        starts = _drop(problem, starts, check, floor, rows.end_after, switches.spread)
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=number * width, axis=0)
+        return put(carry[0], starts.cost), put(carry[1], starts.doom)
 
-    n_chunks = (starts.n_slots + width - 1) // width
-    return starts._replace(cost=lax.fori_loop(0, n_chunks, tile, starts.cost))
+    n_chunks = (recent.n_slots + width - 1) // width
+    cost, doom = lax.fori_loop(0, n_chunks, chunk, (recent.cost, recent.doom))
+    return recent._replace(cost=cost, doom=doom)
+
+
+def _drop_settled(problem: Problem, state: State, switches: Switches) -> State:
+    settled, check, width = state.settled, state.check, switches.width
+    end_after = problem.end[jnp.minimum(state.block * BLOCK, problem.end.shape[0] - 1)]
+
+    def chunk(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        starts = _slots(settled, number, width)
+        (floor,) = _cell_sums(problem, check.counts[None], (problem.cell_floor,), starts.before)
+        starts = _drop(problem, starts, check, floor, end_after, switches.spread)
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=number * width, axis=0)
+        return put(carry[0], starts.cost), put(carry[1], starts.doom)
+
+    n_chunks = (settled.n_slots + width - 1) // width
+    cost, doom = lax.fori_loop(0, n_chunks, chunk, (settled.cost, settled.doom))
+    return state._replace(settled=settled._replace(cost=cost, doom=doom))
+
+
+def _measure_chunks(problem: Problem, state: State, first: Array, switches: Switches) -> State:
+    """From the chunk `first` on: interval costs of the settled starts at the current block, and what bounds them."""
+    settled, prefix, width = state.settled, state.prefix, switches.width
+    mass, end = _just_before(problem, state.block)
+
+    def chunk(number: Array, carry: tuple[Array, Chunks]) -> tuple[Array, Chunks]:
+        starts = _slots(settled, number, width)
+        live = jnp.isfinite(starts.cost)
+        (inside,) = _cell_sums(problem, prefix[None], (problem.cell_table,), starts.before)
+        weights, widths = mass - starts.mass, jnp.maximum(end - starts.begin, TINY)
+        total = starts.cost + inside + (log_width(weights, widths) if switches.spread else 0.0)
+        counts = prefix[:, None] - starts.before
+        contexts = counts[problem.cell_given] + problem.cell_states[:, None]
+        contexts = jnp.where(problem.cell_given[:, None] < 0, widths, contexts)
+        last = jnp.maximum(live.sum() - 1, 0)
+        after = Chunks(
+            bound=total.min(),
+            fresh=jnp.array(True),
+            ratio=jnp.where(live, (counts + 1) / contexts, 0.0).max(axis=1),
+            density=jnp.where(live, weights / widths, jnp.inf).min(),
+            oldest=starts.before[:, 0],
+            newest=starts.before[:, last],
+            oldest_begin=starts.begin[0],
+            newest_begin=starts.begin[last],
+        )
+        chunks = jax.tree.map(lambda array, value: array.at[..., number].set(value), carry[1], after)
+        return lax.dynamic_update_slice_in_dim(carry[0], inside, number * width, 0), chunks
+
+    n_chunks = (settled.n_slots + width - 1) // width
+    inside, chunks = lax.fori_loop(first, n_chunks, chunk, (settled.inside, state.chunks))
+    return state._replace(settled=settled._replace(inside=inside), chunks=chunks)
 
 
 def _append(starts: Starts, rows: _Block, cost: Array, inside: Array, keep: Array) -> Starts:
@@ -281,124 +464,98 @@ def _append(starts: Starts, rows: _Block, cost: Array, inside: Array, keep: Arra
         cost=place(starts.cost, jnp.where(keep, cost, jnp.inf)[order], axis=0),
         inside=place(starts.inside, inside[order], axis=0),
         before=place(starts.before, rows.counts[:, order], axis=1),
+        mass=place(starts.mass, rows.mass[order], axis=0),
+        begin=place(starts.begin, rows.end[order], axis=0),
+        doom=place(starts.doom, jnp.full(BLOCK, jnp.inf), axis=0),
         n_slots=starts.n_slots + keep.sum(dtype=jnp.int32),
     )
 
 
-def _step(problem: Problem, state: State, width: int, unit: bool, prune: bool) -> State:
+def _step(problem: Problem, state: State, switches: Switches) -> State:
     """One block of rows."""
-
-    def n_chunks(starts: Starts) -> Array:
-        return (starts.n_slots + width - 1) // width
-
     rows = _block_rows(problem, state.block, state.prefix)
-    settled, recent = state.settled, state.recent
-    found = _Tile(jnp.full(BLOCK, jnp.inf), jnp.full(BLOCK, NEVER, jnp.int32), jnp.zeros(0))
-    found = _before_the_block(problem, settled, rows, found, width, unit, n_chunks(settled))
-    settled = settled._replace(inside=found.inside)
-    found = _before_the_block(problem, recent, rows, found, width, unit, n_chunks(recent))
-    recent = recent._replace(inside=found.inside)
+    found = _Found(jnp.full(BLOCK, jnp.inf), jnp.full(BLOCK, NEVER, jnp.int32))
+    found, recent = _all_recent(problem, rows, state.recent, found, switches)
+    found, inside, chunks, visited = _settled_where_needed(problem, rows, state, found, switches)
 
-    triangle = _triangle(problem, rows, unit)
+    triangle, own_inside = _triangle(problem, rows, switches)
     best, behind = _settle(found.best, triangle, rows.cut_cost)
     last = jnp.where(behind >= 0, rows.first + behind + 1, found.row)
-    visited = _live(settled) + _live(recent)
+    visited += n_live(recent)
     keep = jnp.isfinite(best)
-    if prune:
-        keep &= ~_dominated_inside(best, _triangle(problem, rows, unit, entropy=True))
-        t = _pruning_row(best)
-        threshold = best[t] + _slack(best[t])
-        settled = _prune(problem, settled, rows.counts[:, t], threshold, width)
-        recent = _prune(problem, recent, rows.counts[:, t], threshold, width)
-    inside = triangle[-1].at[-1].set(0.0)
+    check = _check_row(rows, best)
+    if switches.prune:
+        keep &= ~_dominated_inside(problem, rows, best, _triangle(problem, rows, switches, floor=True)[0])
+        recent = _drop_recent(problem, recent, check, rows, switches)
     return State(
         block=state.block + 1,
         prefix=rows.counts[:, -1],
-        settled=settled,
-        recent=_append(recent, rows, best, inside, keep),
+        check=check,
+        leader=last[-1],
+        settled=state.settled._replace(inside=inside),
+        chunks=chunks,
+        recent=_append(recent, rows, best, own_inside[-1], keep),
         best=lax.dynamic_update_slice_in_dim(state.best, best, rows.first, 0),
         last=lax.dynamic_update_slice_in_dim(state.last, jnp.where(jnp.isfinite(best), last, NO_START), rows.first, 0),
         visited=state.visited + BLOCK * visited.astype(jnp.float64),
     )
 
 
-def _live(starts: Starts) -> Array:
-    return jnp.isfinite(starts.cost).sum(dtype=jnp.int32)
+_MOVING = {"settled": ("inside",), "chunks": ("bound", "fresh", "ratio", "density")}
+"""What changes from block to block in the parts of the state that are large."""
 
 
-def _compact(state: State) -> State:
-    """Settle the recent starts and close the gaps that pruned ones left; `fits` says whether there is room."""
-    old, new = state.settled, state.recent
-    capacity = old.row.shape[0]
-    cost = jnp.concatenate([old.cost, new.cost])
-    live = jnp.isfinite(cost)
-    (order,) = jnp.nonzero(live, size=capacity, fill_value=0)
-    n_live = live.sum(dtype=jnp.int32)
-    return state._replace(
-        settled=Starts(
-            row=jnp.concatenate([old.row, new.row])[order],
-            cost=jnp.where(jnp.arange(capacity) < n_live, cost[order], jnp.inf),
-            inside=jnp.concatenate([old.inside, new.inside])[order],
-            before=jnp.concatenate([old.before, new.before], axis=1)[:, order],
-            n_slots=n_live,
-        ),
-        recent=new._replace(cost=jnp.full_like(new.cost, jnp.inf), n_slots=jnp.int32(0)),
-    )
-
-
-def _run_blocks(
-    problem: Problem, state: State, unfinished: Callable[[State], Array], width: int, unit: bool, prune: bool
-) -> State:
+def _run_blocks(problem: Problem, state: State, unfinished: Callable[[State], Array], switches: Switches) -> State:
     """Blocks while `unfinished(state)`; what does not change is kept out of the loop's carry."""
-    fixed = {"row": state.settled.row, "before": state.settled.before, "n_slots": state.settled.n_slots}
-    absent = dict.fromkeys(fixed, jnp.zeros(0))
+    fixed = {
+        part: {name: array for name, array in getattr(state, part)._asdict().items() if name not in moving}
+        for part, moving in _MOVING.items()
+    }
 
-    def step(moving: State) -> State:
-        whole = moving._replace(settled=moving.settled._replace(**fixed))
-        after = _step(problem, whole, width, unit, prune)
-        return after._replace(settled=after.settled._replace(**absent))
+    def with_fixed(state: State, fixed: dict[str, dict[str, Array]]) -> State:
+        return state._replace(**{part: getattr(state, part)._replace(**fields) for part, fields in fixed.items()})
 
-    moving = lax.while_loop(unfinished, step, state._replace(settled=state.settled._replace(**absent)))
-    return moving._replace(settled=moving.settled._replace(**fixed))
+    absent = jax.tree.map(lambda array: jnp.zeros(0), fixed)
+    moving = lax.while_loop(
+        unfinished,
+        lambda moving: with_fixed(_step(problem, with_fixed(moving, fixed), switches), absent),
+        with_fixed(state, absent),
+    )
+    return with_fixed(moving, fixed)
 
 
-@partial(jax.jit, static_argnames=("width", "unit", "prune"))
-def advance(problem: Problem, state: State, *, width: int, unit: bool, prune: bool = True) -> State:
-    """Run blocks until the rows end or the slots do: then rows are left, and the host gives more slots.
-
-    `prune=False` keeps every start: the quadratic program, for comparison.
-    """
+@partial(jax.jit, static_argnames=("switches",))
+def advance(problem: Problem, state: State, *, switches: Switches) -> State:
+    """Run blocks until the rows end or the slots do: then rows are left, and the host gives more slots."""
     n_blocks = number_of_blocks(problem.n_rows)
     room = state.recent.row.shape[0] - BLOCK
-    capacity = state.settled.row.shape[0]
+    # what is appended takes whole chunks, and at most so many as the recent starts
+    capacity = state.settled.row.shape[0] - state.recent.row.shape[0] - switches.width
 
-    def unfinished(state: State) -> Array:
-        return (state.block < n_blocks) & (state.recent.n_slots <= room)
+    def rows_left(state: State) -> Array:
+        return state.block < n_blocks
+
+    def leg(carry: tuple[Array, State]) -> tuple[Array, State]:
+        legs, state = carry
+        state, first = appended(state, switches.width)
+        state = _measure_chunks(problem, state, jnp.where(legs == 0, 0, first), switches)
+        state = _run_blocks(problem, state, lambda s: rows_left(s) & (s.recent.n_slots <= room), switches)
+        return legs + 1, state
+
+    def can_append(carry: tuple[Array, State]) -> Array:
+        legs, state = carry
+        return rows_left(state) & (state.settled.n_slots <= capacity) & (legs < LEGS)
+
+    def several_legs(state: State) -> State:
+        state = lax.while_loop(can_append, leg, (jnp.int32(0), compacted(state)))[1]
+        return _drop_settled(problem, state, switches) if switches.prune else state
 
     def can_go_on(state: State) -> Array:
-        return (state.block < n_blocks) & (_live(state.settled) + _live(state.recent) <= capacity)
+        return rows_left(state) & (n_live(state.settled) + n_live(state.recent) <= capacity)
 
-    run = partial(_run_blocks, problem, unfinished=unfinished, width=width, unit=unit, prune=prune)
-    return lax.while_loop(can_go_on, lambda state: run(_compact(state)), run(state))
+    return lax.while_loop(can_go_on, several_legs, state)
 
 
 def number_of_blocks(n_rows: Array) -> Array:
     """Blocks that hold `n_rows` rows."""
     return (n_rows + BLOCK - 1) // BLOCK
-
-
-@jax.jit
-def with_more_slots(state: State) -> State:
-    """The same state with twice the slots for settled starts."""
-    old = state.settled
-    empty = _no_starts(old.before.shape[0], old.row.shape[0])
-    join = partial(jnp.concatenate, axis=-1)
-    return state._replace(
-        settled=Starts(
-            row=join([old.row, empty.row]),
-            cost=join([old.cost, empty.cost]),
-            inside=join([old.inside, empty.inside]),
-            before=join([old.before, empty.before]),
-            n_slots=old.n_slots,
-        )
-    )

@@ -80,10 +80,10 @@ def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int, *, 
         rows=rows,
         terms=terms,
         cells=bucket(n_cells, CELL_GROUP, 4),
-        tables=terms // 2 + 1,
+        tables=terms // 2 + 3,  # two more for the floors
         length=bucket(total_weight + 2 * BLOCK, 4 * DENSE_ROWS),
         settled=min(rows, 8192 if terms == 2 else 16384),
         recent=512,
-        width=256,
+        width=128,
         unit=unit,
     )

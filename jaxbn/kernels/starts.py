@@ -1,0 +1,207 @@
+"""What the pruned program works on: the problem, the live starts of the last interval, and the state between blocks.
+
+Shapes:
+    N rows (padded), J terms (padded), C cells of all terms (padded), Q tables, Z table length,
+    M slots for starts, W slots of a chunk, G = M / W chunks of the settled starts.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+NO_START = -1
+"""`last` of a row that no interval may end at."""
+
+
+class Problem(NamedTuple):
+    """One variable to cut, as arrays."""
+
+    cells: Array  # [J, N] int32, the cell of row i in term j, unique over terms
+    weights: Array  # [N] int32
+    mass: Array  # [N] int32, weight of the rows up to and including row i
+    end: Array  # [N] float64, where an interval that ends at row i ends, as a share of the range
+    min_width: Array  # [] float64, narrower intervals are not allowed
+    cut_cost: Array  # [N] float64, cost of a cut behind row i: +inf where there can be none, 0 behind the last row
+    first_cost: Array  # [] float64, cost of the empty prefix
+    tables: Array  # [Q * Z] float64, cumulative tables, one after the other
+    steps: Array  # [Q * Z] float64, their differences; used if all weights are one
+    term_table: Array  # [J] int32, where the table of term j begins
+    term_floor: Array  # [J] int32, where the table of its floor begins
+    term_sign: Array  # [J] float64
+    cell_table: Array  # [C] int32, where the table of the cell's term begins
+    cell_floor: Array  # [C] int32
+    cell_sign: Array  # [C] float64, sign of the cell's term, 0 for padding
+    term_given: Array  # [J] int32, of outcomes: the term of their contexts, negative for the width
+    term_states: Array  # [J] float64, K: a row added costs at least ln((context + K) / (outcome + 1))
+    cell_given: Array  # [C] int32, the cell of an outcome's context, negative for the width
+    cell_states: Array  # [C] float64
+    n_outcomes: Array  # [] int32, terms of outcomes; they come first
+    n_rows: Array  # [] int32
+    n_terms: Array  # [] int32
+    n_cells: Array  # [] int32
+
+
+class Starts(NamedTuple):
+    """Live starts of the last interval, one in a slot, in ascending order of rows."""
+
+    row: Array  # [M] int32, first row of the interval
+    cost: Array  # [M] float64, best cost of everything before it, +inf for an empty slot
+    inside: Array  # [M] float64, cost of the interval from it to the current block, without its width
+    before: Array  # [C, M] int32, counts of all rows before it
+    mass: Array  # [M] int32, weight of all rows before it
+    begin: Array  # [M] float64, where the interval begins, as a share of the range
+    doom: Array  # [M] float64, where a better start lies for every later end that this one can reach
+    n_slots: Array  # [] int32, slots in use
+
+
+class Chunks(NamedTuple):
+    """What is known of W neighbouring settled starts together, so that most of them need not be looked at."""
+
+    bound: Array  # [G] float64, none of their totals at the current block lies below it
+    fresh: Array  # [G] bool, whether `inside` is that at the current block
+    ratio: Array  # [C, G] float64, at least (outcome + 1) / (context + K) of every interval
+    density: Array  # [G] float64, at most weight / width of every interval
+    oldest: Array  # [C, G] int32, `before` of the first of them
+    newest: Array  # [C, G] int32, `before` of the last
+    oldest_begin: Array  # [G] float64
+    newest_begin: Array  # [G] float64
+
+
+class Check(NamedTuple):
+    """A cut of the last block against which starts are checked."""
+
+    counts: Array  # [C] int32, of all rows up to it
+    mass: Array  # [] int32
+    end: Array  # [] float64
+    cost: Array  # [] float64, the best up to it
+
+
+class State(NamedTuple):
+    """Everything between two blocks.
+
+    The starts are in two groups: `settled`, which stay where they are between two compactions (so that no loop copies
+    the large arrays), and `recent`, a small buffer that new starts are appended to.
+    """
+
+    block: Array  # [] int32, blocks done
+    prefix: Array  # [C] int32, counts of all rows before the block
+    check: Check
+    leader: Array  # [] int32, first row of the best interval that ends at the last row
+    settled: Starts
+    chunks: Chunks
+    recent: Starts
+    best: Array  # [N] float64, best cost up to row i with a cut behind it
+    last: Array  # [N] int32, first row of the last interval of that optimum
+    visited: Array  # [] float64, sum over rows of the starts looked at
+
+
+def no_starts(n_cells: int, capacity: int) -> Starts:
+    """Empty slots."""
+    return Starts(
+        row=jnp.zeros(capacity, jnp.int32),
+        cost=jnp.full(capacity, jnp.inf),
+        inside=jnp.zeros(capacity),
+        before=jnp.zeros((n_cells, capacity), jnp.int32),
+        mass=jnp.zeros(capacity, jnp.int32),
+        begin=jnp.zeros(capacity),
+        doom=jnp.full(capacity, jnp.inf),
+        n_slots=jnp.int32(0),
+    )
+
+
+def n_live(starts: Starts) -> Array:
+    """Slots that hold a start which may still be used."""
+    return jnp.isfinite(starts.cost).sum(dtype=jnp.int32)
+
+
+def log_width(mass: Array, width: Array) -> Array:
+    """The n ln width of an interval: minus the log density of n values spread evenly over an interval."""
+    return jnp.where(mass > 0, mass * jnp.log(jnp.maximum(width, 1e-300)), 0.0)
+
+
+def no_chunks(n_cells: int, n_chunks: int) -> Chunks:
+    """Chunks without starts."""
+    counts, numbers = jnp.zeros((n_cells, n_chunks), jnp.int32), jnp.zeros(n_chunks)
+    return Chunks(
+        bound=jnp.full(n_chunks, jnp.inf),
+        fresh=jnp.zeros(n_chunks, bool),
+        ratio=jnp.zeros((n_cells, n_chunks)),
+        density=numbers,
+        oldest=counts,
+        newest=counts,
+        oldest_begin=numbers,
+        newest_begin=numbers,
+    )
+
+
+@partial(jax.jit, static_argnames=("settled", "recent", "width"))
+def initial_state(problem: Problem, settled: int, recent: int, width: int) -> State:
+    """The state before the first row: one live start, at row 0; `settled` and `recent` are numbers of slots."""
+    n_cells, n = problem.cell_sign.shape[0], problem.weights.shape[0]
+    empty, nobody = no_starts(n_cells, recent), no_starts(n_cells, settled)
+    no_counts = jnp.zeros(n_cells, jnp.int32)
+    return State(
+        block=jnp.int32(0),
+        prefix=no_counts,
+        check=Check(no_counts, jnp.int32(0), jnp.float64(0), jnp.float64(jnp.inf)),
+        leader=jnp.int32(0),
+        settled=nobody,
+        chunks=no_chunks(n_cells, settled // width),
+        recent=empty._replace(cost=empty.cost.at[0].set(problem.first_cost), n_slots=jnp.int32(1)),
+        best=jnp.full(n, jnp.inf),
+        last=jnp.full(n, NO_START, jnp.int32),
+        visited=jnp.float64(0),
+    )
+
+
+def compacted(state: State) -> State:
+    """Settle the recent starts and close the gaps that dropped ones left; the caller knows that there is room."""
+    old, new = state.settled, state.recent
+    capacity = old.row.shape[0]
+    join = partial(jnp.concatenate, axis=-1)
+    (order,) = jnp.nonzero(jnp.isfinite(join([old.cost, new.cost])), size=capacity, fill_value=0)
+    kept = n_live(old) + n_live(new)
+    fields = {name: join([getattr(old, name), getattr(new, name)])[..., order] for name in _MOVED}
+    fields["cost"] = jnp.where(jnp.arange(capacity) < kept, fields["cost"], jnp.inf)
+    return state._replace(
+        settled=Starts(**fields, n_slots=kept),
+        chunks=no_chunks(state.chunks.ratio.shape[0], state.chunks.bound.shape[0]),
+        recent=new._replace(cost=jnp.full_like(new.cost, jnp.inf), n_slots=jnp.int32(0)),
+    )
+
+
+def appended(state: State, width: int) -> tuple[State, Array]:
+    """Settle the recent starts in new chunks behind the others, and the first of these chunks.
+
+    Quicker than a compaction: what is settled stays where it is. The caller knows that there is room.
+    """
+    old, new = state.settled, state.recent
+    (order,) = jnp.nonzero(jnp.isfinite(new.cost), size=new.cost.shape[0], fill_value=0)
+    kept = n_live(new)
+    chunk = (old.n_slots + width - 1) // width
+    fields = {name: getattr(new, name)[..., order] for name in _MOVED}
+    fields["cost"] = jnp.where(jnp.arange(len(order)) < kept, fields["cost"], jnp.inf)
+    place = partial(lax.dynamic_update_slice_in_dim, start_index=chunk * width, axis=-1)
+    settled = Starts(
+        **{name: place(getattr(old, name), field) for name, field in fields.items()}, n_slots=chunk * width + kept
+    )
+    recent = new._replace(cost=jnp.full_like(new.cost, jnp.inf), n_slots=jnp.int32(0))
+    return state._replace(settled=settled, recent=recent), chunk
+
+
+_MOVED = ("row", "cost", "inside", "before", "mass", "begin", "doom")
+
+
+@jax.jit
+def with_more_slots(state: State) -> State:
+    """The same state with twice the slots for settled starts; a compaction has to follow."""
+    old = state.settled
+    empty = no_starts(old.before.shape[0], old.row.shape[0])
+    fields = {name: jnp.concatenate([getattr(old, name), getattr(empty, name)], axis=-1) for name in _MOVED}
+    chunks = jax.tree.map(lambda array: jnp.concatenate([array, array], axis=-1), state.chunks)
+    return state._replace(settled=Starts(**fields, n_slots=old.n_slots), chunks=chunks)
