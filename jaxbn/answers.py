@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.columns import suggest
+from jaxbn.columns import encode, suggest
 from jaxbn.evidence import Unknown, encode_rows, evidence_weights
 from jaxbn.graph import topological_order
 from jaxbn.inference import joint, row_log_joint
@@ -37,6 +37,9 @@ def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float
     for i, name in enumerate(net.names):
         if name in net.policies:
             result -= _log_widths(net, name)[codes[:, i]]
+    for name, shares in net.shares.items():
+        level = encode(as_frame(data)[name], net.levels[name], name=name, unknown=unknown)
+        result += np.append(np.log(shares), 0.0)[level]  # a missing entry, of code -1, picks the last
     return result
 
 
@@ -47,6 +50,8 @@ def query(net: BayesNet, targets: str | Sequence[str], evidence: Mapping[str, An
     wanted = [targets] if isinstance(targets, str) else list(targets)
     _check_targets(net, wanted, evidence)
     probabilities = joint(net, wanted, evidence_weights(net, evidence), max_memory)
+    for axis, name in enumerate(wanted):
+        probabilities = _over_levels(net, name, probabilities, axis)
     axes = [states(net, name) for name in wanted]
     index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=wanted)
     return pd.Series(probabilities.ravel(), index=index, name="probability")
@@ -78,7 +83,8 @@ def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_m
     codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
     logs = row_log_joint(net, codes, target, max_memory)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return pd.DataFrame(weights / weights.sum(axis=1, keepdims=True), index=index, columns=states(net, target))
+    chances = _over_levels(net, target, weights / weights.sum(axis=1, keepdims=True), 1)
+    return pd.DataFrame(chances, index=index, columns=states(net, target))
 
 
 def predict(net: BayesNet, data: Any, target: str, unknown: Unknown, max_memory: float) -> pd.Series:
@@ -118,8 +124,18 @@ def describe(net: BayesNet) -> str:
 
 
 def _size(net: BayesNet, name: str) -> str:
-    n = net.cardinalities[name]
-    return f"{n} {'bin' if name in net.policies else 'level'}{'s' * (n != 1)}"
+    from jaxbn.figures import count_states
+
+    size = count_states(net, name)
+    return f"{size} of {len(net.levels[name])} levels" if name in net.groupings else size
+
+
+def _over_levels(net: BayesNet, name: str, chances: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Chances of a grouped variable's groups shared out among its levels; those of other variables as they are."""
+    if name not in net.groupings:
+        return chances
+    shape = [-1 if i == axis else 1 for i in range(chances.ndim)]
+    return np.take(chances, net.group_codes[name], axis=axis) * net.shares[name].reshape(shape)
 
 
 def _log_widths(net: BayesNet, name: str) -> NDArray[np.float64]:
@@ -129,6 +145,8 @@ def _log_widths(net: BayesNet, name: str) -> NDArray[np.float64]:
 
 
 def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.Generator) -> Any:
+    if name in net.groupings:
+        codes = _draw_levels(net, name, codes, rng)
     if name not in net.policies:
         levels = net.levels[name]
         return np.array(levels, object if isinstance(levels[0], str) else None)[codes]
@@ -137,6 +155,18 @@ def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.G
     values = left + rng.random(len(codes)) * (right - left)
     inner = codes < len(edges) - 2  # rounding may reach the right edge, which belongs to the next bin
     return np.where(inner, np.minimum(values, np.nextafter(right, -np.inf)), np.minimum(values, right))
+
+
+def _draw_levels(net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A level of each row's group, by its share of the group."""
+    group_of, drawn = net.group_codes[name], np.empty(len(groups), np.int64)
+    chances = rng.random(len(groups))
+    for group in np.unique(groups):
+        members, rows = np.flatnonzero(group_of == group), groups == group
+        ends = np.cumsum(net.shares[name][members])
+        found = np.searchsorted(ends, chances[rows] * ends[-1], side="right")
+        drawn[rows] = members[np.minimum(found, len(members) - 1)]
+    return drawn
 
 
 def _check_targets(net: BayesNet, targets: Sequence[str], evidence: Mapping[str, Any]) -> None:

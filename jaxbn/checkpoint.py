@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from jaxbn.coded import Coding
+from jaxbn.grouping import Grouping
 from jaxbn.k2 import Learned
 from jaxbn.policy import Policy
+from jaxbn.processes import Team
 from jaxbn.serialize import PathLike, write_text
 from jaxbn.table import Table
 
@@ -36,7 +39,7 @@ class Checkpoint:
             "format": FORMAT,
             "version": VERSION,
             "run": self.run,
-            "finished": {str(i): _to_json(found) for i, found in sorted(self.finished.items())},
+            "finished": {str(i): to_json(found) for i, found in sorted(self.finished.items())},
         }
         write_text(self.path, json.dumps(document, indent=1) + "\n")
 
@@ -104,7 +107,7 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[int, Learned]]:
             "name another file"
         )
     try:
-        return dict(document["run"]), {int(i): _from_json(found) for i, found in document["finished"].items()}
+        return dict(document["run"]), {int(i): from_json(found) for i, found in document["finished"].items()}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"checkpoint {str(file)!r} is damaged ({error!r}); name another file") from None
 
@@ -113,19 +116,36 @@ def _shown(order: Sequence[str]) -> str:
     return ", ".join(map(repr, order[:6])) + (", ..." if len(order) > 6 else "")
 
 
-def _to_json(learned: Learned) -> dict[str, Any]:
-    policies = {
-        name: {"edges": p.edges.tolist(), "cost": repr(p.cost), "lower": p.lower, "upper": p.upper, "method": p.method}
-        for name, p in learned.policies.items()
-    }
+def _coding_to_json(p: Coding) -> dict[str, Any]:
+    if isinstance(p, Grouping):
+        return {"groups": [list(group) for group in p.groups], "cost": repr(p.cost), "method": p.method}
+    return {"edges": p.edges.tolist(), "cost": repr(p.cost), "lower": p.lower, "upper": p.upper, "method": p.method}
+
+
+def _coding_from_json(p: dict[str, Any]) -> Coding:
+    if "groups" in p:
+        return Grouping(tuple(map(tuple, p["groups"])), float(p["cost"]), p["method"])
+    return Policy(np.array(p["edges"]), float(p["cost"]), p["lower"], p["upper"], p["method"])
+
+
+def exchanged(found: Mapping[int, Learned], mates: Team) -> dict[int, Learned]:
+    """What all processes have found, by number."""
+    if mates.size == 1:
+        return dict(found)
+    text = json.dumps({str(i): to_json(learned) for i, learned in found.items()})
+    every = [json.loads(message) for message in mates.exchange(text.encode())]
+    return {int(i): from_json(learned) for each in every for i, learned in each.items()}
+
+
+def to_json(learned: Learned) -> dict[str, Any]:
+    """A learned structure as JSON can hold it, to the last bit."""
+    policies = {name: _coding_to_json(p) for name, p in learned.policies.items()}
     parents = {name: list(found) for name, found in learned.parents.items()}
     return {**learned._asdict(), "order": list(learned.order), "parents": parents, "policies": policies}
 
 
-def _from_json(found: dict[str, Any]) -> Learned:
-    policies = {
-        name: Policy(np.array(p["edges"]), float(p["cost"]), p["lower"], p["upper"], p["method"])
-        for name, p in found["policies"].items()
-    }
+def from_json(found: dict[str, Any]) -> Learned:
+    """The learned structure that `to_json` wrote."""
+    policies = {name: _coding_from_json(p) for name, p in found["policies"].items()}
     parents = {name: tuple(names) for name, names in found["parents"].items()}
-    return Learned(tuple(found["order"]), parents, policies, found["score"], found["criterion"])
+    return Learned(tuple(found["order"]), parents, policies, found["score"], found["criterion"], tuple(found["trace"]))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.factors import compact
+from jaxbn.grouping import Grouping, frequency_grouping
 from jaxbn.ordered import Ordered, sort_values
 from jaxbn.policy import Policy
 from jaxbn.table import Table
@@ -26,13 +27,18 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Column]
+Coding = Policy | Grouping
+"""How a variable is coded: cut into bins, or its levels merged."""
+
+STARTING_GROUPS = 10
+"""Groups of levels that a search begins with."""
 
 
 class Start(NamedTuple):
-    """Where a discretization begins: a column for every variable, a policy for every continuous one."""
+    """Where a discretization begins: a column for every variable, a policy for every continuous or grouped one."""
 
     columns: dict[str, Column]
-    policies: dict[str, Policy]
+    policies: dict[str, Coding]
 
 
 @dataclass
@@ -43,6 +49,7 @@ class CodedTable:
     """
 
     table: Table
+    grouped: tuple[str, ...] = ()  # discrete variables whose levels are merged
     ordered: dict[str, Ordered] = field(init=False)
     _keys: dict[tuple[str, bytes], Column] = field(init=False, default_factory=dict)
 
@@ -62,30 +69,50 @@ class CodedTable:
             known = self._keys[name, identity] = Column(_key(name, identity), dense, n_states)
         return known
 
-    def coded(self, name: str, policy: Policy) -> Column:
-        """A continuous variable coded by a policy."""
+    def coded(self, name: str, policy: Coding) -> Column:
+        """A continuous variable coded by a policy, or a discrete one by a grouping."""
+        if isinstance(policy, Grouping):
+            codes = policy(self.table.levels[name], name=name)[self.table.codes[name]]
+            return self.column(name, codes, repr(policy.groups).encode())
         identity = policy.edges.tobytes()
         known = self._keys.get((name, identity))
         return known or self.column(name, policy(self.table.values[name]), identity)
 
     def start(self, n_bins: int) -> Start:
-        """Discrete variables as they are, continuous ones in bins of equal width (design section 4)."""
+        """Discrete variables as they are, continuous ones in bins of equal width (design section 4).
+
+        Of a variable to be grouped, the most frequent levels are alone and all others together.
+        """
         columns = {name: self.column(name, codes, b"levels") for name, codes in self.table.codes.items()}
-        policies = {}
+        policies: dict[str, Coding] = {}
+        for name in self.grouped:
+            policies[name] = frequency_grouping(self.table.levels[name], self.table.codes[name], STARTING_GROUPS)
+            columns[name] = self.coded(name, policies[name])
         for name, values in self.table.values.items():
             columns[name] = self.column(name, equal_width_codes(values, n_bins), b"equal width %d" % n_bins)
             policies[name] = equal_width_policy(values, n_bins)
         return Start({name: columns[name] for name in self.names}, policies)
 
 
+def same_coding(a: Coding, b: Coding) -> bool:
+    """Whether two codings of a variable give the same codes."""
+    if isinstance(a, Grouping) or isinstance(b, Grouping):
+        return isinstance(a, Grouping) and isinstance(b, Grouping) and a.groups == b.groups
+    return np.array_equal(a.edges, b.edges)
+
+
 def _key(name: str, identity: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(repr((name, identity)).encode(), digest_size=16).digest())
 
 
-def initial_bins(table: Table) -> int:
-    """The largest cardinality among the discrete variables; with none of them round(ln(variables) + 1)."""
-    if table.codes:
-        return max(len(np.unique(codes)) for codes in table.codes.values())
+def initial_bins(table: Table, grouped: Sequence[str] = ()) -> int:
+    """The largest cardinality among the discrete variables; with none of them round(ln(variables) + 1).
+
+    Of variables that are to be grouped no more levels count than there are groups at the start.
+    """
+    sizes = {name: len(np.unique(codes)) for name, codes in table.codes.items()}
+    if sizes:
+        return max(min(n, STARTING_GROUPS) if name in grouped else n for name, n in sizes.items())
     return round(math.log(len(table.names)) + 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -13,17 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn import checks
+from jaxbn.coded import Coding
 from jaxbn.columns import suggest
 from jaxbn.folds import fold_numbers, settle_together
 from jaxbn.graph import Parents, as_parents
+from jaxbn.grouping import columns_to_group
 from jaxbn.marginal import MARGINAL_METHODS, WITH_BINS, check_installed, marginal_policy
 from jaxbn.model import fit
 from jaxbn.network import BayesNet
-from jaxbn.passes import Options, Rate, check_options, starting_bins
+from jaxbn.options import MinWidth, Options, check_options
+from jaxbn.passes import starting_bins
 from jaxbn.policy import Policy
 from jaxbn.restarts import learn as learn_network
 from jaxbn.table import Table, as_table
 from jaxbn.variable import METHODS
+from jaxbn.visits import Rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +102,7 @@ class _Plan(NamedTuple):
     initial_bins: int | None
     bins: int | None
     learn: dict[str, Any]
+    grouped: tuple[str, ...]
 
 
 def cross_validate(
@@ -111,11 +116,13 @@ def cross_validate(
     continuous: Sequence[str] | None = None,
     initial_bins: int | None = None,
     bins: int | None = None,
-    max_passes: int = 10,
+    max_passes: int | None = 10,
     alpha: float = 1.0,
     given: str | Sequence[str] = (),
     missing: Missing = "error",
     learn: Mapping[str, Any] | None = None,
+    group: Iterable[str] | None = None,
+    min_width: MinWidth = None,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut, and fit, on all folds but one, score on that one.
 
@@ -129,8 +136,8 @@ def cross_validate(
             the structure in every fold anew.
         folds: how many, of sizes that differ by at most one row; or the number of each row's fold, integers [rows].
         seed: shuffles the rows among the folds.
-        method: ``"bayesian"`` or ``"mdl"``; or one that looks at each variable alone, for comparison and with a graph
-            only: ``"equal_width"``, ``"equal_frequency"``, ``"bayesian_blocks"`` (needs astropy).
+        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``; or one that looks at each variable alone, for comparison
+            and with a graph only: ``"equal_width"``, ``"equal_frequency"``, ``"bayesian_blocks"`` (needs astropy).
         rate: L of the prior, see ``jaxbn.discretize``.
         continuous: the continuous columns; inferred if not given (see ``jaxbn.table.as_table``).
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
@@ -141,6 +148,9 @@ def cross_validate(
             parents this leaves out its own term, as the paper does with the class of Iris.
         missing: ``"error"`` refuses missing entries, ``"drop"`` drops rows that have one before the folds are made.
         learn: without a graph, options for ``jaxbn.learn``, such as ``{"max_parents": 2, "restarts": 5}``.
+        group: discrete columns whose levels are merged, see ``jaxbn.discretize``; a method that looks at each variable
+            alone merges none.
+        min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
 
     Returns:
         Mean, standard error, and the log-likelihood of each fold and each row.
@@ -155,10 +165,14 @@ def cross_validate(
     """
     table = as_table(data, continuous=continuous, missing=missing)
     options = check_options(
-        method=METHODS[0] if method in MARGINAL_METHODS else _known(method), rate=rate, max_passes=max_passes
+        method=METHODS[0] if method in MARGINAL_METHODS else _known(method),
+        rate=rate,
+        max_passes=max_passes,
+        min_width=min_width,
     )
     parents = None if graph is None else as_parents(graph, table.names)
-    plan = _checked(_Plan(method, options, parents, initial_bins, bins, dict(learn or {})))
+    grouped = () if method in MARGINAL_METHODS else columns_to_group(table, group)
+    plan = _checked(_Plan(method, options, parents, initial_bins, bins, dict(learn or {}), grouped))
     conditions = _conditions(given, table)
     fold_of_row = fold_numbers(folds, seed, table, data)
     numbers = range(int(fold_of_row.max()) + 1)
@@ -240,7 +254,7 @@ class _Structure(NamedTuple):
     """What was found on the training rows of a fold."""
 
     parents: Parents
-    policies: Mapping[str, Policy]
+    policies: Mapping[str, Coding]
 
 
 def _structures(training: Sequence[Table], plan: _Plan) -> list[_Structure]:
@@ -249,7 +263,7 @@ def _structures(training: Sequence[Table], plan: _Plan) -> list[_Structure]:
         return [_learned(table, plan) for table in training]
     if plan.method in MARGINAL_METHODS:
         return [_Structure(plan.parents, _marginal(table, plan)) for table in training]
-    settled = settle_together(training, plan.parents, plan.options, plan.initial_bins)
+    settled = settle_together(training, plan.parents, plan.options, plan.initial_bins, plan.grouped)
     return [_Structure(plan.parents, each.policies) for each in settled]
 
 
@@ -259,11 +273,16 @@ def _learned(table: Table, plan: _Plan) -> _Structure:
         warnings.filterwarnings("error", message="interrupted", category=UserWarning)
         try:
             net = learn_network(
-                table, **plan.options._asdict(), initial_bins=plan.initial_bins, progress=False, **plan.learn
+                table,
+                **plan.options._asdict(),
+                initial_bins=plan.initial_bins,
+                progress=False,
+                group=plan.grouped,
+                **plan.learn,
             )
         except UserWarning:
             raise KeyboardInterrupt from None
-    return _Structure(net.parents, net.policies)
+    return _Structure(net.parents, net.codings)
 
 
 def _marginal(table: Table, plan: _Plan) -> dict[str, Policy]:

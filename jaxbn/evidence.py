@@ -45,7 +45,8 @@ def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterabl
             values = as_floats(name, frame[name])
             codes[:, i] = np.where(np.isnan(values), MISSING, net.policies[name](values))
         else:
-            codes[:, i] = encode(frame[name], net.levels[name], name=name, unknown=unknown)
+            found = encode(frame[name], net.levels[name], name=name, unknown=unknown)
+            codes[:, i] = np.append(net.group_codes[name], MISSING)[found] if name in net.groupings else found
     return codes
 
 
@@ -124,6 +125,9 @@ def _weigh_discrete(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]
         raise ValueError(f"evidence for {name!r} is missing ({value!r}); leave the name out of the evidence")
     weights = np.zeros(len(levels))
     weights[codes] = 1.0
+    if name in net.groupings:  # P(one of these levels | group)
+        groups = net.group_codes[name]
+        return np.asarray(np.bincount(groups, weights * net.shares[name]), np.float64)
     return weights
 
 

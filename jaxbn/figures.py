@@ -164,9 +164,10 @@ def short(name: str) -> str:
 
 
 def count_states(net: BayesNet, name: str) -> str:
-    """Number of bins or levels in words."""
+    """Number of bins, groups or levels in words."""
     n = net.cardinalities[name]
-    return f"{n} {'bin' if name in net.policies else 'level'}{'s' * (n != 1)}"
+    kind = "bin" if name in net.policies else "group" if name in net.groupings else "level"
+    return f"{n} {kind}{'s' * (n != 1)}"
 
 
 def _box(net: BayesNet, name: str, box: Box) -> str:

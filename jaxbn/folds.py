@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbn import checks
 from jaxbn.coded import CodedTable
 from jaxbn.graph import Parents
-from jaxbn.passes import Options, Settled, discretize_steps, starting_bins
+from jaxbn.options import Options
+from jaxbn.passes import settle_steps, starting_bins
 from jaxbn.table import Table, as_frame
-from jaxbn.variable import best_policies
-from jaxbn.work import Cut, Question, Workshop, drive
+from jaxbn.visits import Settled
+from jaxbn.work import Learner, Workshop, run_each
 
 
 def fold_numbers(folds: int | ArrayLike, seed: int, table: Table, data: Any) -> NDArray[np.int64]:
@@ -52,28 +54,21 @@ def _complete(numbers: NDArray[Any], table: Table, data: Any) -> NDArray[Any]:
 
 
 def settle_together(
-    tables: Sequence[Table], parents: Parents, options: Options, initial_bins: int | None
+    tables: Sequence[Table],
+    parents: Parents,
+    options: Options,
+    initial_bins: int | None,
+    grouped: tuple[str, ...] = (),
 ) -> list[Settled]:
     """Discretize several tables with one structure; the cuts that all of them wait for are computed as one batch.
 
     The results are those of one table after the other.
     """
-    workshops = [Workshop(CodedTable(table), options.method) for table in tables]
-    learners = []
-    for table, workshop in zip(tables, workshops, strict=True):
-        start = workshop.data.start(starting_bins(table, initial_bins))
-        learners.append(discretize_steps(workshop.data, parents, table.names, start, options.rate, options.max_passes))
-    settled: dict[int, Settled] = {}
-    waiting: dict[int, Question | None] = dict.fromkeys(range(len(tables)))
-    while waiting:
-        for i, question in list(waiting.items()):
-            try:
-                waiting[i] = drive(learners[i], question, workshops[i])
-            except StopIteration as end:
-                settled[i] = end.value
-                del waiting[i]
-        cuts = {i: question for i, question in waiting.items() if isinstance(question, Cut)}
-        found = best_policies([workshops[i].request(cut) for i, cut in cuts.items()], options.method)
-        for (i, cut), policy in zip(cuts.items(), found, strict=True):
-            workshops[i].policies[cut.key] = policy
+
+    def make(table: Table) -> tuple[Workshop, Learner[Settled]]:
+        data = CodedTable(table, grouped)
+        start = data.start(starting_bins(table, initial_bins, grouped))
+        return options.workshop(data), settle_steps(data, parents, start, options)
+
+    settled = dict(run_each([partial(make, table) for table in tables], len(tables)))
     return [settled[i] for i in range(len(tables))]

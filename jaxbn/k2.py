@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbn.coded import CodedTable, Column, Columns, Start
-from jaxbn.passes import Rate, Settled, discretize_steps
-from jaxbn.policy import Policy
+from jaxbn.coded import CodedTable, Coding, Column, Columns, Start
+from jaxbn.grouping import Grouping
+from jaxbn.levels import log_inside
 from jaxbn.tables import family_counts, k2_score
+from jaxbn.visits import Rate, Settled, discretize_steps
 from jaxbn.work import Family, Learner
 
 
@@ -29,9 +30,10 @@ class Learned(NamedTuple):
 
     order: tuple[str, ...]
     parents: dict[str, tuple[str, ...]]  # in order of addition
-    policies: dict[str, Policy]
+    policies: dict[str, Coding]
     score: float  # ln P(D* | G)
     criterion: float  # what restarts are compared by
+    trace: tuple[float, ...] = ()  # of the evidence, where that is the objective
 
 
 Watcher = Callable[[int, dict[str, tuple[str, ...]], Settled], None]
@@ -45,7 +47,7 @@ def k2_steps(
     constraints: Constraints,
     *,
     rate: Rate,
-    max_passes: int,
+    max_passes: float,
     warm_start: bool,
     select: str,
     watch: Watcher = lambda done, parents, settled: None,
@@ -61,14 +63,14 @@ def k2_steps(
         own = tuple(settled.columns[p] for p in parents[name])
         (to_beat,) = yield [Family(settled.columns[name], own)]
         while len(parents[name]) < constraints.max_parents:
-            candidates = _candidates(name, order[:position], parents[name], settled.columns, constraints)
+            candidates = candidate_parents(name, order[:position], parents[name], settled.columns, constraints)
             if not candidates:
                 break
             columns = settled.columns
             own = tuple(columns[p] for p in parents[name])
             scores = yield [Family(columns[name], (*own, columns[candidate])) for candidate in candidates]
-            best = _first_best(scores)
-            if not scores[best] > to_beat + _tolerance(to_beat):
+            best = first_best(scores)
+            if not scores[best] > to_beat + tolerance(to_beat):
                 break
             to_beat = scores[best]
             parents[name] = (*parents[name], candidates[best])
@@ -76,12 +78,14 @@ def k2_steps(
             settled = yield from discretize_steps(data, parents, order, again, rate, max_passes)
             watch(position, parents, settled)
         watch(position + 1, parents, settled)
-    score = math.fsum(_score(settled.columns[name], [settled.columns[p] for p in parents[name]]) for name in data.names)
+    score = math.fsum(
+        family_score(settled.columns[name], [settled.columns[p] for p in parents[name]]) for name in data.names
+    )
     criterion = score + (density(data, settled.policies) if select == "density" else 0.0)
     return Learned(tuple(order), parents, settled.policies, score, criterion)
 
 
-def _candidates(
+def candidate_parents(
     name: str, predecessors: Sequence[str], chosen: Sequence[str], columns: Columns, constraints: Constraints
 ) -> list[str]:
     """Predecessors that may still become a parent, those excepted whose table would be too large."""
@@ -95,34 +99,40 @@ def _candidates(
     ]
 
 
-def _first_best(scores: Sequence[float]) -> int:
+def first_best(scores: Sequence[float]) -> int:
     """The highest score; of equal ones, up to rounding, the first."""
     top = max(scores)
-    return next(i for i, score in enumerate(scores) if score >= top - _tolerance(top))
+    return next(i for i, score in enumerate(scores) if score >= top - tolerance(top))
 
 
-def _tolerance(score: float) -> float:
+def tolerance(score: float) -> float:
     """Rounding is no reason for an arc."""
     return 1e-11 * (1 + abs(score))
 
 
-def _score(child: Column, parents: Sequence[Column]) -> float:
+def family_score(child: Column, parents: Sequence[Column]) -> float:
     """The score of a family to the last bit: that of a batch is rounded otherwise in a batch of another size."""
     shape = [column.n_states for column in (*parents, child)]
     return k2_score(family_counts(child.codes, [parent.codes for parent in parents], shape))
 
 
-def density(data: CodedTable, policies: Mapping[str, Policy]) -> float:
+def density(data: CodedTable, policies: Mapping[str, Coding]) -> float:
     """Log density of the original values given their bins, ln p(D | Λ, D*): uniform over each bin's width.
 
-    The outer bins end at the smallest and largest value; a constant variable has no density and adds nothing.
+    The outer bins end at the smallest and largest value; a constant variable has no density and adds nothing. Of a
+    grouped variable it is the probability of the levels given their groups, the chances integrated out.
     """
-    total = 0.0
-    for name, policy in policies.items():
-        values = data.ordered[name].values
-        if values[-1] > values[0]:
-            widths = np.diff([values[0], *policy.edges, values[-1]])
-            counts = np.diff(np.searchsorted(values, policy.edges), prepend=0, append=len(values))
-            occupied = (counts > 0) & (widths > 0)
-            total -= float((counts[occupied] * np.log(widths[occupied])).sum())
-    return total
+    return math.fsum(column_density(data, name, policy) for name, policy in policies.items())
+
+
+def column_density(data: CodedTable, name: str, policy: Coding) -> float:
+    """What one variable adds to it."""
+    if isinstance(policy, Grouping):
+        return log_inside(policy, data.table.levels[name], data.table.codes[name])
+    values = data.ordered[name].values
+    if values[-1] == values[0]:
+        return 0.0
+    widths = np.diff([values[0], *policy.edges, values[-1]])
+    counts = np.diff(np.searchsorted(values, policy.edges), prepend=0, append=len(values))
+    occupied = (counts > 0) & (widths > 0)
+    return -float((counts[occupied] * np.log(widths[occupied])).sum())

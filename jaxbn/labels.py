@@ -17,6 +17,8 @@ RESERVED = {"network", "variable", "probability", "property", "type", "discrete"
 
 def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
     """Labels of a variable's states, see ``BayesNet.state_labels``."""
+    if name in net.groupings:
+        return unique_labels(label.replace(",", "") for label in net.groupings[name].labels)
     if name not in net.policies:
         return unique_labels(map(str, net.levels[name]))
     edges = net.policies[name].edges.tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from jaxbn.columns import Level, suggest
 from jaxbn.contraction import MAX_MEMORY
 from jaxbn.evidence import Unknown
 from jaxbn.graph import to_networkx, topological_order
+from jaxbn.grouping import Grouping, check_shares
 from jaxbn.policy import Policy
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class BayesNet:
         score: ln P(D*|G), the K2 score of the coded data the network was fitted to; NaN if it was not fitted.
         n_rows: rows it was fitted to.
         alpha: Dirichlet weight of each cell of the tables.
+        alphas: weights of the tables that have their own, by child.
+        trace: how the evidence rose while the network was learned with ``method="evidence"``; it is not saved.
+        groupings: groups of the discrete variables whose levels were merged; their tables are over groups.
+        shares: P(level | its group) for each level of these variables.
 
     Example:
         >>> from jaxbn.model import fit
@@ -60,8 +65,14 @@ class BayesNet:
     score: float = float("nan")
     n_rows: int = 0
     alpha: float = 1.0
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+    shares: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    alphas: dict[str, float] = field(default_factory=dict)
+    trace: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        for name, grouping in self.groupings.items():
+            check_shares(name, grouping, self.levels.get(name, ()), self.shares.get(name))
         tables = {}
         for name, found in self.parents.items():
             if (name in self.policies) == (name in self.levels):
@@ -86,8 +97,19 @@ class BayesNet:
 
     @cached_property
     def cardinalities(self) -> dict[str, int]:
-        """Number of bins or levels of each variable."""
-        return {n: self.policies[n].n_bins if n in self.policies else len(self.levels[n]) for n in self.parents}
+        """Number of bins, groups or levels of each variable."""
+        coded = self.codings
+        return {n: coded[n].n_bins if n in coded else len(self.levels[n]) for n in self.parents}
+
+    @property
+    def codings(self) -> dict[str, Policy | Grouping]:
+        """Policies and groupings together, as ``fit`` takes them."""
+        return {**self.policies, **self.groupings}
+
+    @cached_property
+    def group_codes(self) -> dict[str, NDArray[np.int32]]:
+        """Code of the group of each level of a grouped variable, [levels]."""
+        return {name: grouping(self.levels[name], name=name) for name, grouping in self.groupings.items()}
 
     @property
     def graph(self) -> nx.DiGraph:
@@ -124,9 +146,9 @@ class BayesNet:
     ) -> NDArray[np.float64]:
         """Log density of each row in original units.
 
-        ln P(codes) minus ln width of the bin of each continuous value. Missing entries (NaN, None) are integrated out
-        exactly. A bin without width (of a constant column, or of a cut at the largest value) is an atom: it contributes
-        its probability alone.
+        ln P(codes) minus ln width of the bin of each continuous value, plus ln P(level | group) of each grouped one.
+        Missing entries (NaN, None) are integrated out exactly. A bin without width (of a constant column, or of a cut
+        at the largest value) is an atom: it contributes its probability alone.
 
         Args:
             data: rows with every variable as a column; other columns are ignored.
@@ -158,6 +180,7 @@ class BayesNet:
 
         Returns:
             Probabilities, which sum to 1, indexed by level or left-closed interval; a MultiIndex for several targets.
+            Levels of a grouped variable share the probability of their group.
 
         Example:
             >>> from jaxbn.model import fit
@@ -227,7 +250,7 @@ class BayesNet:
         return answers.predict(self, data, target, unknown, max_memory)
 
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> pd.DataFrame:
-        """Draw rows in original units: parents first, then uniformly inside the bin of a continuous variable.
+        """Draw rows in original units: parents first, then a value inside its bin, uniformly, or a level of its group.
 
         Example:
             >>> from jaxbn.model import fit

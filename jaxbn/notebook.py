@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbn import figures
+from jaxbn.grouping import Grouping
 
 if TYPE_CHECKING:
     from jaxbn.network import BayesNet
@@ -40,9 +41,9 @@ def policy_html(policy: Policy) -> str:
     return f'<div style="max-width:24em"><p><b>Policy</b>: {words}</p>{picture}<p>cuts: {cuts(policy)}</p></div>'
 
 
-def policies_html(policies: Mapping[str, Policy], title: str) -> str:
+def policies_html(policies: Mapping[str, Policy | Grouping], title: str) -> str:
     """A line for each variable."""
-    rows = [(name, str(policy.n_bins), cuts(policy)) for name, policy in policies.items()]
+    rows = [(n, str(p.n_bins), groups(p) if isinstance(p, Grouping) else cuts(p)) for n, p in policies.items()]
     return f"<div><p><b>Discretization</b>: {escape(title)}</p>{_table(('variable', 'bins', 'cuts'), rows)}</div>"
 
 
@@ -51,9 +52,16 @@ def cuts(policy: Policy) -> str:
     return ", ".join(f"{edge:g}" for edge in policy.edges) or "none"
 
 
+def groups(grouping: Grouping) -> str:
+    """The groups in words."""
+    return " | ".join(grouping.labels[:8]) + (" | …" if grouping.n_groups > 8 else "")
+
+
 def _states(net: BayesNet, name: str) -> str:
     if name in net.policies:
         return cuts(net.policies[name])
+    if name in net.groupings:
+        return groups(net.groupings[name])
     levels = [str(level) for level in net.levels[name]]
     return ", ".join(levels[:8]) + (", …" if len(levels) > 8 else "")
 

@@ -43,17 +43,29 @@ def midpoint(left: float, right: float) -> float:
     return float(middle) if left < middle <= right else float(right)
 
 
+def midpoints(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The cuts between pairs of neighbours, as `midpoint` has them."""
+    with np.errstate(over="ignore"):
+        middle = (left + right) / 2
+    middle = np.where(np.isfinite(middle), middle, left / 2 + right / 2)
+    return np.where((left < middle) & (middle <= right), middle, right)
+
+
 def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
     """The prior's charge for a cut, w_t = -ln(exp(L g_t) - 1): +inf where there is no gap, 0 behind the last [n].
 
     g_t is the gap's share of the range. A huge L g_t does not overflow; one too small for a float has a logarithm.
     """
-    steps, span = _steps(values)
+    return np.append(gap_costs(*_steps(values), rate), 0.0)
+
+
+def gap_costs(steps: NDArray[np.float64], span: NDArray[np.float64] | np.float64, rate: float) -> NDArray[np.float64]:
+    """The same for each of some gaps, of any shape, in a range of length `span`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         x = rate * (steps / span)
         log_x = np.log(rate) + np.log(steps) - np.log(span)
         costs = np.where(x > 1e-300, -x - np.log(-np.expm1(-x)), -log_x)
-    return np.append(np.where(steps > 0, costs, np.inf), 0.0)
+    return np.where(steps > 0, costs, np.inf)
 
 
 def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], np.float64]:

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jaxbn import checks
-from jaxbn.coded import CodedTable, Column, Columns, Start, initial_bins, largest_cardinality
+from jaxbn.ascent import Ledger, ascend
+from jaxbn.coded import CodedTable, Coding, Start, initial_bins
 from jaxbn.columns import suggest
-from jaxbn.graph import as_parents, check_table_sizes, children_of, markov_blanket, topological_order
+from jaxbn.graph import as_parents, check_table_sizes
+from jaxbn.grouping import Grouping, columns_to_group
+from jaxbn.options import MinWidth, Options, check_options
 from jaxbn.policy import Policy
 from jaxbn.table import as_frame, as_table
-from jaxbn.variable import METHODS
-from jaxbn.work import Cut, Learner, Workshop, run_alone
+from jaxbn.visits import Parents, Rate, Settled, discretize_steps
+from jaxbn.work import Learner, run_alone
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Rate = float | Literal["network", "blanket"]
-Parents = Mapping[str, Sequence[str]]
-
-
-class Settled(NamedTuple):
-    """What a discretization of a network ends with."""
-
-    columns: dict[str, Column]
-    policies: dict[str, Policy]
-    passes: int
-    converged: bool
-
-    @property
-    def start(self) -> Start:
-        """The point from which a further discretization can go on."""
-        return Start(self.columns, self.policies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +33,8 @@ class Discretization:
         policies: a policy for each continuous variable, in column order.
         passes: passes made over the variables.
         converged: whether the last pass changed no cut.
+        groupings: groups of the levels of each discrete variable that has many.
+        trace: with ``method="evidence"`` the log evidence at the start and after every change; it never falls.
 
     Example:
         >>> import jaxbn
@@ -61,11 +50,18 @@ class Discretization:
     policies: dict[str, Policy]
     passes: int
     converged: bool
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+    trace: tuple[float, ...] = ()
+
+    @property
+    def codings(self) -> dict[str, Coding]:
+        """Policies and groupings together, as ``fit`` takes them."""
+        return {**self.policies, **self.groupings}
 
     def transform(self, data: Any) -> pd.DataFrame:
-        """The data with every continuous column replaced by the codes of its bins, int32; other columns stay.
+        """The data with every continuous or grouped column replaced by the codes of bins or groups, int32.
 
-        Values beyond the range of the original data fall into the outer bins.
+        Other columns stay. Values beyond the range of the original data fall into the outer bins.
 
         Args:
             data: rows with every continuous variable as a column.
@@ -79,28 +75,29 @@ class Discretization:
             [0, 1, 2]
         """
         frame = as_frame(data)
-        for name in self.policies:
+        for name in self.codings:
             if name not in frame.columns:
                 raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")
-        codes = {
-            name: policy(checks.numbers(f"column {name!r}", frame[name])) for name, policy in self.policies.items()
-        }
-        return frame.assign(**codes)
+        return frame.assign(**{name: _codes(name, coding, frame[name]) for name, coding in self.codings.items()})
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
-        lines = [f"Discretization: {len(self.policies)} continuous variables, {self.passes} passes, {state}"]
-        width = max((len(name) for name in self.policies), default=0)
+        count = f"{len(self.policies)} continuous variables"
+        count += f", {len(self.groupings)} grouped" if self.groupings else ""
+        lines = [f"Discretization: {count}, {self.passes} passes, {state}"]
+        width = max((len(name) for name in self.codings), default=0)
         for name, policy in self.policies.items():
             edges = " ".join(f"{edge:g}" for edge in policy.edges) or "no cuts"
             lines.append(f"  {name:<{width}}  {policy.n_bins:>3} bins  {edges}")
+        for name, grouping in self.groupings.items():
+            lines.append(f"  {name:<{width}}  {grouping.n_groups:>3} groups of {len(grouping.levels)} levels")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         from jaxbn.notebook import policies_html
 
         state = "converged" if self.converged else "not converged"
-        return policies_html(self.policies, f"{self.passes} passes, {state}")
+        return policies_html(self.codings, f"{self.passes} passes, {state}")
 
 
 def discretize(
@@ -111,24 +108,31 @@ def discretize(
     method: str = "bayesian",
     rate: Rate = "network",
     initial_bins: int | None = None,
-    max_passes: int = 10,
+    max_passes: int | None = 10,
     missing: Literal["error", "drop"] = "error",
+    group: Iterable[str] | None = None,
+    min_width: MinWidth = None,
 ) -> Discretization:
     """Cut all continuous variables of a network, each given its Markov blanket, until nothing changes.
 
     A pass visits the variables from the leaves to the roots; each is cut by the exact optimum given the current bins of
-    the others. A variable without neighbours keeps its bins of equal width.
+    the others. A variable without neighbours keeps its bins of equal width, except with ``"evidence"``: there every
+    change raises one number, the evidence of the data in original units, so that the passes always come to an end.
 
     Args:
         data: a DataFrame, or a dict of columns.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs.
         continuous: the continuous columns; inferred if not given (see ``jaxbn.table.as_table``).
-        method: ``"bayesian"`` or ``"mdl"``.
+        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``, see ``discretize_variable``.
         rate: L of the prior: ``"network"``, the largest cardinality of all variables; ``"blanket"``, that of the Markov
             blanket; or a number.
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
-        max_passes: most passes made.
+        max_passes: most passes made; None for no limit, which only ``"evidence"`` is sure not to need.
         missing: ``"error"`` or ``"drop"``.
+        group: discrete columns whose levels are merged by evidence (see ``group_levels``), anew in each pass; by
+            default those with more than 50 levels, and ``()`` for none.
+        min_width: with ``"evidence"``, the smallest width of a bin: a number, ``{column: number}``, or ``"gap"`` for
+            the smallest gap between the values of each column; no limit if not given.
 
     Returns:
         The policies, the passes made, and whether the last one changed nothing.
@@ -142,81 +146,34 @@ def discretize(
     """
     table = as_table(data, continuous=continuous, missing=missing)
     parents = as_parents(graph, table.names)
-    options = check_options(method=method, rate=rate, max_passes=max_passes)
-    coded = CodedTable(table)
-    start = coded.start(starting_bins(table, initial_bins))
+    options = check_options(method=method, rate=rate, max_passes=max_passes, min_width=min_width)
+    coded = CodedTable(table, columns_to_group(table, group))
+    start = coded.start(starting_bins(table, initial_bins, coded.grouped))
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
-    steps = discretize_steps(coded, parents, table.names, start, options.rate, options.max_passes)
-    found = run_alone(steps, Workshop(coded, options.method))
-    return Discretization({n: found.policies[n] for n in table.continuous}, found.passes, found.converged)
+    found = run_alone(settle_steps(coded, parents, start, options), options.workshop(coded))
+    policies, groupings = split_codings(found.policies, table.names)
+    return Discretization(policies, found.passes, found.converged, groupings, found.trace)
 
 
-class Options(NamedTuple):
-    """Checked options of a discretization."""
-
-    method: str
-    rate: Rate
-    max_passes: int
-
-
-def check_options(*, method: str, rate: Rate, max_passes: int) -> Options:
-    """Refuse what is not an option, by name."""
-    checks.one_of("method", method, METHODS)
-    if isinstance(rate, str):
-        if rate not in ("network", "blanket"):
-            raise ValueError(f"rate must be 'network', 'blanket' or a number above zero, got {rate!r}")
-    else:
-        rate = checks.positive("rate", rate)
-    return Options(method, rate, checks.at_least("max_passes", max_passes, 1))
+def settle_steps(data: CodedTable, parents: Parents, start: Start, options: Options) -> Learner[Settled]:
+    """Passes over a network until nothing changes, by the method that the options name."""
+    if options.method == "evidence":
+        return ascend(data, parents, data.names, start, options, Ledger(data))
+    return discretize_steps(data, parents, data.names, start, options.rate, options.limit)
 
 
-def starting_bins(table: Any, given: int | None) -> int:
+def split_codings(codings: Mapping[str, Coding], names: Sequence[str]) -> tuple[dict[str, Policy], dict[str, Grouping]]:
+    """The policies and the groupings among some codings, in the order of the names."""
+    policies = {n: c for n in names if isinstance(c := codings.get(n), Policy)}
+    return policies, {n: c for n in names if isinstance(c := codings.get(n), Grouping)}
+
+
+def _codes(name: str, policy: Coding, column: pd.Series) -> NDArray[np.int32]:
+    if isinstance(policy, Grouping):
+        return policy(column, name=name)
+    return policy(checks.numbers(f"column {name!r}", column))
+
+
+def starting_bins(table: Any, given: int | None, grouped: Sequence[str] = ()) -> int:
     """Bins of the equal-width start."""
-    return initial_bins(table) if given is None else checks.at_least("initial_bins", given, 1)
-
-
-def discretize_steps(
-    data: CodedTable, parents: Parents, priority: Sequence[str], start: Start, rate: Rate, max_passes: int
-) -> Learner[Settled]:
-    """Passes from a start until one changes nothing.
-
-    The variables are visited in the reverse of a topological order, ties broken by `priority`.
-    """
-    columns, policies = dict(start.columns), dict(start.policies)
-    visits = _visits(parents, priority, policies)
-    for done in range(max_passes):
-        changed = False
-        for name in visits:
-            policy = yield _cut(name, parents, columns, rate)
-            changed |= not np.array_equal(policy.edges, policies[name].edges)
-            policies[name], columns[name] = policy, data.coded(name, policy)
-        if not changed:
-            return Settled(columns, policies, done + 1, True)
-    return Settled(columns, policies, max_passes, False)
-
-
-def _visits(parents: Parents, priority: Sequence[str], continuous: Mapping[str, Any]) -> list[str]:
-    """Continuous variables that have neighbours, leaves first."""
-    order = topological_order({name: parents[name] for name in priority})
-    has_children = {parent for found in parents.values() for parent in found}
-    return [name for name in reversed(order) if name in continuous and (parents[name] or name in has_children)]
-
-
-def _cut(name: str, parents: Parents, columns: Columns, rate: Rate) -> Cut:
-    """The question for one variable, given the current columns of the others."""
-
-    def sort(names: Sequence[str]) -> tuple[Column, ...]:
-        return tuple(sorted((columns[other] for other in names), key=lambda column: column.key))
-
-    children = [
-        (columns[child], sort([other for other in parents[child] if other != name]))
-        for child in children_of(parents)[name]
-    ]
-    children.sort(key=lambda family: (family[0].key, [spouse.key for spouse in family[1]]))
-    if rate == "network":
-        number = largest_cardinality(columns)
-    elif rate == "blanket":
-        number = largest_cardinality(columns, markov_blanket(parents, name))
-    else:
-        number = rate  # type: ignore[assignment]
-    return Cut(name, sort(parents[name]), tuple(children), float(number))
+    return initial_bins(table, grouped) if given is None else checks.at_least("initial_bins", given, 1)

@@ -17,6 +17,7 @@ from jaxbn.table import as_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from jaxbn.bootstrapped import CutBootstrap
     from jaxbn.network import BayesNet
     from jaxbn.policy import Policy
 
@@ -34,6 +35,29 @@ def plot_policy(policy: Policy, values: ArrayLike, ax: Axes | None = None) -> Ax
     widths = np.diff(edges)
     density = np.divide(shares, widths, out=np.zeros_like(shares), where=widths > 0)
     return _draw_variable(_axes(ax, (6, 3.4)), edges, density, numbers)
+
+
+def plot_resampled_cuts(found: CutBootstrap, name: str, ax: Axes | None = None) -> Axes:
+    """The cuts of all resamples as a rug under the density, with the intervals; see ``CutBootstrap.plot``."""
+    ax = plot_policy(found.original[name], found.values[name], ax)
+    ax.set_xlabel(name)
+    top = ax.get_ylim()[1]
+    for lower, upper in found.frame.loc[found.frame["variable"] == name, ["lower", "upper"]].to_numpy():
+        ax.axvspan(lower, upper, color=ORANGE, alpha=0.15, linewidth=0)
+    cuts = np.concatenate([policy.edges for policy in found.policies[name]])
+    shade = float(np.clip(2 / np.sqrt(max(len(cuts), 1)), 0.05, 1))
+    strokes = ax.vlines(cuts, -0.12 * top, -0.02 * top, color="black", linewidth=0.8, alpha=shade)
+    strokes.set_label("resampled cuts")
+    ax.set_ylim(-0.14 * top, top)
+    ax.legend(frameon=False, fontsize=8)
+    return ax
+
+
+def stacked_axes(count: int) -> NDArray[Any]:
+    """New axes, one below the other [count]."""
+    import matplotlib.pyplot as plt
+
+    return np.atleast_1d(plt.subplots(count, figsize=(6, 2.6 * count), layout="constrained")[1])
 
 
 def plot_marginal(net: BayesNet, data: Any, name: str, ax: Axes | None = None) -> Axes:

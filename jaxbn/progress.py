@@ -14,7 +14,8 @@ class Progress(AbstractContextManager["Progress"]):
     Shown only where someone watches: a terminal or a notebook.
     """
 
-    def __init__(self, shown: bool, n_restarts: int, n_variables: int) -> None:
+    def __init__(self, shown: bool, n_restarts: int, n_variables: int, noun: str = "restarts") -> None:
+        self._noun = noun
         self._variables = [0] * n_restarts
         self._arcs = [0] * n_restarts
         self._n_variables = n_variables
@@ -46,7 +47,7 @@ class Progress(AbstractContextManager["Progress"]):
         self._variables[restart], self._arcs[restart] = variables, arcs
         self._show()
 
-    def finished(self, restart: int, criterion: float) -> None:
+    def finished(self, restart: int, criterion: float = float("-inf")) -> None:
         """One restart has ended."""
         self._variables[restart] = self._n_variables
         self._done += 1
@@ -55,7 +56,7 @@ class Progress(AbstractContextManager["Progress"]):
 
     def _show(self) -> None:
         if self._bar is not None:
-            text = f"{self._done}/{len(self._variables)} restarts, {sum(self._arcs)} arcs"
-            if self._done:
+            text = f"{self._done}/{len(self._variables)} {self._noun}, {sum(self._arcs)} arcs"
+            if self._best > float("-inf"):
                 text += f", best {self._best:.2f}"
             self._bar.update(self._task, completed=sum(self._variables), description=text)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -11,17 +12,22 @@ from typing import Any, Literal
 import numpy as np
 
 from jaxbn import checks
-from jaxbn.checkpoint import Checkpoint, fingerprint, open_checkpoint
-from jaxbn.coded import CodedTable
+from jaxbn.ascent import climb
+from jaxbn.checkpoint import Checkpoint, exchanged, fingerprint, open_checkpoint
+from jaxbn.coded import CodedTable, Start
 from jaxbn.columns import suggest
 from jaxbn.graph import MAX_TABLE_CELLS, as_parents, check_table_sizes, topological_order
+from jaxbn.grouping import columns_to_group
 from jaxbn.k2 import Constraints, Learned, density, k2_steps
 from jaxbn.model import fit
 from jaxbn.network import BayesNet
-from jaxbn.passes import Rate, Settled, check_options, starting_bins
+from jaxbn.options import MinWidth, Options, check_options
+from jaxbn.passes import starting_bins
+from jaxbn.processes import Team, team
 from jaxbn.progress import Progress
 from jaxbn.serialize import PathLike
 from jaxbn.table import Table, as_table
+from jaxbn.visits import Rate, Settled
 from jaxbn.work import Learner, Workshop, run_together
 
 SIDE_BY_SIDE = 64
@@ -34,7 +40,7 @@ def learn(
     continuous: Sequence[str] | None = None,
     order: Sequence[str] | None = None,
     max_parents: int = 3,
-    max_passes: int = 10,
+    max_passes: int | None = 10,
     restarts: int = 1,
     seed: int = 0,
     rate: Rate = "network",
@@ -49,6 +55,8 @@ def learn(
     side_by_side: int = SIDE_BY_SIDE,
     max_cells: int = MAX_TABLE_CELLS,
     progress: bool = True,
+    group: Iterable[str] | None = None,
+    min_width: MinWidth = None,
 ) -> BayesNet:
     """Learn structure and cuts together: K2, with every continuous variable cut again after each accepted arc.
 
@@ -61,7 +69,9 @@ def learn(
         restarts: without an order, how many random orders to try; the best network is kept.
         seed: of the random orders.
         rate: L of the prior: ``"network"``, ``"blanket"`` or a number, see ``discretize``.
-        method: ``"bayesian"`` or ``"mdl"``.
+        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``. With the last, cuts, arcs and the choice among restarts all
+            raise one number, the evidence of the data in original units (``net.trace``); ``rate``, ``warm_start`` and
+            ``select`` are not looked at.
         warm_start: after an arc go on from the current cuts instead of from bins of equal width: faster.
         select: restarts are compared by the density of the data in original units, or by the paper's K2 score.
         required: arcs ``(parent, child)`` the network must have.
@@ -73,6 +83,9 @@ def learn(
         side_by_side: restarts that run together; the result does not depend on it.
         max_cells: a family whose table would have more cells is not considered.
         progress: show a bar where someone watches.
+        group: discrete columns whose levels are merged by evidence, anew in each pass; by default those with more than
+            50 levels, and ``()`` for none.
+        min_width: with ``"evidence"``, the smallest width of a bin, see ``discretize``.
 
     Returns:
         The fitted network. Interrupted by Ctrl-C it is the best so far, with a warning.
@@ -85,55 +98,69 @@ def learn(
         ('class',)
     """
     table = as_table(data, continuous=continuous, missing=missing)
-    options = check_options(method=method, rate=rate, max_passes=max_passes)
+    options = check_options(method=method, rate=rate, max_passes=max_passes, min_width=min_width)
     checks.one_of("select", select, ("density", "k2"))
     checks.at_least("restarts", restarts, 1)
     checks.at_least("side_by_side", side_by_side, 1)
-    constraints = _constraints(table, max_parents, required, forbidden, max_cells)
-    bins = starting_bins(table, initial_bins)
+    constraints = as_constraints(table, max_parents, required, forbidden, max_cells)
+    grouped = columns_to_group(table, group)
+    bins = starting_bins(table, initial_bins, grouped)
     orders = (
-        [_given_order(order, table, constraints)] if order is not None else _orders(table, constraints, restarts, seed)
+        [given_order(order, table, constraints)]
+        if order is not None
+        else random_orders(table, constraints, restarts, seed)
     )
-    saved = None
-    if checkpoint is not None:
-        run = {
-            "columns": list(table.names),
-            "continuous": list(table.continuous),
-            "rows": table.n_rows,
-            "data": fingerprint(table),
-            "max_parents": constraints.max_parents,
-            "required": {n: list(p) for n, p in constraints.required.items()},
-            "forbidden": sorted(constraints.forbidden),
-            "max_cells": constraints.max_cells,
-            "initial_bins": bins,
-            "warm_start": bool(warm_start),
-            "select": select,
-            **options._asdict(),
-        }
-        saved = open_checkpoint(checkpoint, run, orders)
-
-    coded = CodedTable(table)
+    run = {
+        "columns": list(table.names),
+        "continuous": list(table.continuous),
+        "rows": table.n_rows,
+        "data": fingerprint(table),
+        "max_parents": constraints.max_parents,
+        "required": {n: list(p) for n, p in constraints.required.items()},
+        "forbidden": sorted(constraints.forbidden),
+        "max_cells": constraints.max_cells,
+        "initial_bins": bins,
+        "warm_start": bool(warm_start),
+        "select": select,
+        **({"group": list(grouped)} if grouped else {}),
+        **options._asdict(),
+        "min_width": dict(min_width) if isinstance(min_width, Mapping) else min_width,
+    }
+    coded = CodedTable(table, grouped)
     start = coded.start(bins)
     check_table_sizes(constraints.required, {n: c.n_states for n, c in start.columns.items()}, constraints.max_cells)
-    steps = partial(
+    steps = structure_steps(coded, start, constraints, options, warm_start=warm_start, select=select)
+    with team(f"learn from {len(orders)} orders beginning with {orders[0]}: {json.dumps(run)}") as mates:
+        saved = None
+        if checkpoint is not None and mates.rank == 0:
+            saved = open_checkpoint(checkpoint, run, orders)
+        workshop = options.workshop(coded)
+        best = _best_restart(steps, orders, coded, workshop, saved, side_by_side, progress, mates)
+    return as_network(table, best)
+
+
+def structure_steps(
+    data: CodedTable, start: Start, constraints: Constraints, options: Options, *, warm_start: bool, select: str
+) -> Callable[..., Learner[Learned]]:
+    """What learns a structure from a given `order`, told to `watch`, by the method that the options name."""
+    if options.method == "evidence":
+        return partial(climb, data, start=start, constraints=constraints, options=options)
+    return partial(
         k2_steps,
-        coded,
+        data,
         start=start,
         constraints=constraints,
         rate=options.rate,
-        max_passes=options.max_passes,
+        max_passes=options.limit,
         warm_start=warm_start,
         select=select,
     )
-    best = _best_restart(steps, orders, coded, Workshop(coded, options.method), saved, side_by_side, progress)
-    return as_network(table, best)
 
 
 def as_network(table: Table, learned: Learned) -> BayesNet:
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
-    policies = {name: learned.policies[name] for name in table.continuous}
     parents = {name: list(learned.parents[name]) for name in table.names}
-    return replace(fit(table, parents, policies), score=learned.score)
+    return replace(fit(table, parents, learned.policies), score=learned.score, trace=learned.trace)
 
 
 def _best_restart(
@@ -144,12 +171,15 @@ def _best_restart(
     saved: Checkpoint | None,
     side_by_side: int,
     progress: bool,
+    mates: Team,
 ) -> Learned:
-    """The restart with the highest criterion; of equal ones the first."""
-    found = {i: learned for i, learned in saved.finished.items() if i < len(orders)} if saved else {}
-    todo = [i for i in range(len(orders)) if i not in found]
+    """The restart with the highest criterion; of equal ones the first. Several processes share the restarts."""
+    known = exchanged(saved.finished if saved else {}, mates)
+    found = {i: learned for i, learned in known.items() if i < len(orders)}
+    left = [i for i in range(len(orders)) if i not in found]
+    todo = [left[k] for k in mates.share(len(left))]
     partial_runs: dict[int, tuple[dict[str, tuple[str, ...]], Settled]] = {}
-    with Progress(progress, len(orders), len(data.names)) as bar:
+    with Progress(progress and mates.rank == 0, len(orders), len(data.names)) as bar:
         for i, learned in found.items():
             bar.finished(i, learned.criterion)
 
@@ -167,7 +197,7 @@ def _best_restart(
                 if saved:
                     saved.add(todo[k], learned)
         except KeyboardInterrupt:
-            if not found and not partial_runs:
+            if mates.size > 1 or (not found and not partial_runs):
                 raise
             warnings.warn(
                 f"interrupted: this is the best of {len(found)} finished restarts out of {len(orders)}"
@@ -177,6 +207,10 @@ def _best_restart(
             )
             if not found:
                 found = _unfinished(partial_runs, orders, data)
+    for i, learned in exchanged({i: found[i] for i in todo if i in found}, mates).items():
+        found[i] = learned
+        if saved and i not in saved.finished:
+            saved.add(i, learned)
     return max(sorted(found.items()), key=lambda item: item[1].criterion)[1]
 
 
@@ -189,13 +223,14 @@ def _unfinished(
     return {i: Learned(orders[i], parents, settled.policies, fitted.score, density(data, settled.policies))}
 
 
-def _constraints(
+def as_constraints(
     table: Table,
     max_parents: int,
     required: Iterable[tuple[str, str]],
     forbidden: Iterable[tuple[str, str]],
     max_cells: int,
 ) -> Constraints:
+    """What a structure must keep to, checked."""
     checks.at_least("max_parents", max_parents, 0)
     arcs = _arcs("required", required, table.names)
     needed = {name: found for name, found in as_parents(arcs, table.names).items() if found}
@@ -222,7 +257,8 @@ def _arcs(argument: str, arcs: Iterable[Any], names: Sequence[str]) -> list[tupl
     return found
 
 
-def _given_order(order: Sequence[str], table: Table, constraints: Constraints) -> tuple[str, ...]:
+def given_order(order: Sequence[str], table: Table, constraints: Constraints) -> tuple[str, ...]:
+    """An order that names every column once, with the parents of required arcs first."""
     names = [str(name) for name in order]
     for name in names:
         if name not in table.names:
@@ -241,7 +277,9 @@ def _given_order(order: Sequence[str], table: Table, constraints: Constraints) -
     return tuple(names)
 
 
-def _orders(table: Table, constraints: Constraints, restarts: int, seed: int) -> list[tuple[str, ...]]:
+def random_orders(
+    table: Table, constraints: Constraints, restarts: int, seed: int | np.random.Generator
+) -> list[tuple[str, ...]]:
     """Random orders, the first of them the same whatever their number; required arcs point forward in each."""
     rng = np.random.default_rng(seed)
     orders = []

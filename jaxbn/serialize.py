@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbn.grouping import Grouping
 from jaxbn.network import BayesNet
 from jaxbn.policy import Policy
 
@@ -70,6 +71,7 @@ def to_dict(net: BayesNet) -> dict[str, Any]:
         "score": _number(net.score),
         "n_rows": net.n_rows,
         "alpha": net.alpha,
+        **({"alphas": dict(net.alphas)} if net.alphas else {}),
         "variables": [
             {"name": name, "parents": list(net.parents[name]), **_states(net, name), "table": net.tables[name].tolist()}
             for name in net.names
@@ -120,10 +122,18 @@ def _network(document: Mapping[str, Any]) -> BayesNet:
         score=float(document["score"]),
         n_rows=int(document["n_rows"]),
         alpha=float(document["alpha"]),
+        groupings={name: _grouping(v["grouping"]) for name, v in variables.items() if "grouping" in v},
+        shares={name: np.array(v["shares"], np.float64) for name, v in variables.items() if "shares" in v},
+        alphas={name: float(weight) for name, weight in document.get("alphas", {}).items()},
     )
 
 
 def _states(net: BayesNet, name: str) -> dict[str, Any]:
+    if name in net.groupings:
+        grouping, levels = net.groupings[name], list(net.levels[name])
+        groups = [list(group) for group in grouping.groups]
+        fields = {"groups": groups, "cost": _number(grouping.cost), "method": grouping.method}
+        return {"levels": levels, "grouping": fields, "shares": net.shares[name].tolist()}
     if name in net.levels:
         return {"levels": list(net.levels[name])}
     policy = net.policies[name]
@@ -137,6 +147,10 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
 def _policy(fields: Mapping[str, Any]) -> Policy:
     numbers = {key: float(fields[key]) for key in ("cost", "lower", "upper")}
     return Policy(np.array(fields["edges"], np.float64), method=fields["method"], **numbers)
+
+
+def _grouping(fields: Mapping[str, Any]) -> Grouping:
+    return Grouping(tuple(map(tuple, fields["groups"])), float(fields["cost"]), fields["method"])
 
 
 def _number(value: float) -> float | str:

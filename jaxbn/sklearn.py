@@ -189,16 +189,18 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
 
     def _network(self, frame: pd.DataFrame) -> BayesNet:
         import jaxbn
+        from jaxbn.grouping import columns_to_group
         from jaxbn.table import as_table
 
         table = as_table(frame)
         options: dict[str, Any] = {"rate": self.rate, "method": self.method, "max_passes": self.max_passes}
+        options["group"] = [name for name in columns_to_group(table, None) if name != self.class_name_]
         if self.structure == "naive":
             graph = {name: [self.class_name_] for name in table.names if name != self.class_name_}
-            return fit(table, graph, jaxbn.discretize(table, graph, **options).policies, alpha=self.alpha)
+            return fit(table, graph, jaxbn.discretize(table, graph, **options).codings, alpha=self.alpha)
         order = [self.class_name_, *(name for name in table.names if name != self.class_name_)]
         found = jaxbn.learn(table, order=order, max_parents=self.max_parents, progress=False, **options)
-        return fit(table, found.parents, found.policies, alpha=self.alpha)
+        return fit(table, found.parents, found.codings, alpha=self.alpha)
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:
         """The features as a DataFrame of their own, checked against those of ``fit``, and y in one dimension."""

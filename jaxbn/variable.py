@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn import checks
-from jaxbn.cuts import Solution, Task, dirichlet_terms, solve
+from jaxbn.cuts import solve
 from jaxbn.factors import Child, Factor, factors_of, joint
 from jaxbn.mdl import solve_mdl
 from jaxbn.ordered import Ordered, cut_costs, sort_values
+from jaxbn.original_units import solve_evidence
 from jaxbn.policy import Policy
+from jaxbn.tasks import Solution, Task, dirichlet_terms
 
-METHODS = ("bayesian", "mdl")
+METHODS = ("bayesian", "mdl", "evidence")
 
 
 class Request(NamedTuple):
@@ -25,6 +27,7 @@ class Request(NamedTuple):
     factors: Sequence[Factor]
     rate: float
     weights: NDArray[np.int32] | None = None
+    min_width: float = 0.0
 
 
 def discretize_variable(
@@ -35,6 +38,7 @@ def discretize_variable(
     rate: float | None = None,
     method: str = "bayesian",
     weights: ArrayLike | None = None,
+    min_width: float | None = None,
 ) -> Policy:
     """Cut one continuous variable into the best intervals given its Markov blanket. The optimum is exact.
 
@@ -43,11 +47,15 @@ def discretize_variable(
         parents: codes of each parent, non-negative integers [n].
         children: for each child its codes [n] and the codes of its other parents, ``(codes, (spouse, ...))``.
         rate: L > 0, the expected number of cuts of the prior (needed by ``"bayesian"``): the larger, the more bins.
-        method: ``"bayesian"`` (Chen, Wheeler and Kochenderfer 2017) or ``"mdl"`` (Friedman and Goldszmidt 1996).
+        method: ``"bayesian"`` (Chen, Wheeler and Kochenderfer 2017), ``"mdl"`` (Friedman and Goldszmidt 1996), or
+            ``"evidence"``, the evidence of the data in original units: it also rewards bins that follow the density.
         weights: how often each row counts, non-negative integers [n]; all one if not given.
+        min_width: with ``"evidence"``, the smallest width of a bin, e.g. the step to which the values are recorded;
+            no limit if not given. A single bin is always allowed.
 
     Returns:
-        The policy; its ``cost`` is the full objective, for ``"bayesian"`` L + Σ w over cuts + Σ h over intervals.
+        The policy; its ``cost`` is the full objective: for ``"bayesian"`` L + Σ w over cuts + Σ h over intervals, for
+        ``"evidence"`` minus the part of the log evidence that depends on the cuts.
         A variable with one distinct value has one bin, and its cost is h alone.
 
     Raises:
@@ -74,6 +82,7 @@ def discretize_variable(
             "rate is missing; the bayesian method needs L > 0, e.g. the largest cardinality of the blanket"
         )
     number = checks.positive("rate", rate) if rate is not None else 1.0
+    narrowest = smallest_width("min_width", min_width, method)
 
     kept = np.arange(n) if counts is None else np.flatnonzero(counts)
     ordered = sort_values(column[kept])
@@ -84,7 +93,16 @@ def discretize_variable(
         len(rows),
     )
     row_weights = None if counts is None or (counts[rows] == 1).all() else counts[rows].astype(np.int32)
-    return best_policies([Request(ordered, factors, number, row_weights)], method)[0]
+    return best_policies([Request(ordered, factors, number, row_weights, narrowest)], method)[0]
+
+
+def smallest_width(argument: str, value: float | None, method: str) -> float:
+    """A checked `min_width`; None is no limit."""
+    if value is None or value == 0:
+        return 0.0
+    if method != "evidence":
+        raise ValueError(f"{argument} belongs to method='evidence', got {value!r} with method={method!r}; leave it out")
+    return checks.positive(argument, value)
 
 
 def _checked_child(i: int, child: tuple[ArrayLike, Sequence[ArrayLike]], n_rows: int) -> Child:
@@ -105,6 +123,8 @@ def best_policies(requests: Sequence[Request], method: str) -> list[Policy]:
     requests = [_without_repeats(request) for request in requests]
     if method == "mdl":
         solutions = [solve_mdl(r.ordered, r.factors, r.weights) for r in requests]
+    elif method == "evidence":
+        solutions = [solve_evidence(r.ordered, r.factors, r.weights, r.min_width) for r in requests]
     else:
         solutions = solve([_bayesian_task(request) for request in requests])
     return [_policy(r.ordered, found, method) for r, found in zip(requests, solutions, strict=True)]
@@ -125,7 +145,7 @@ def _policy(ordered: Ordered, solution: Solution, method: str) -> Policy:
 
 def _without_repeats(request: Request) -> Request:
     """Rows that agree in everything become one, with their weights added; only where that leaves many fewer."""
-    ordered, factors, rate, weights = request
+    ordered, factors, _, weights, _ = request
     n = len(ordered.values)
     if n <= 2048 or 2 * ordered.n_distinct > n:
         return request
@@ -139,4 +159,4 @@ def _without_repeats(request: Request) -> Request:
     thinned = [f._replace(context=f.context[first], outcome=f.outcome[first], cell=f.cell[first]) for f in factors]
     values = ordered.values[first]
     can_cut = np.append(values[1:] > values[:-1], False)
-    return Request(Ordered(ordered.order[first], values, can_cut), thinned, rate, total)
+    return request._replace(ordered=Ordered(ordered.order[first], values, can_cut), factors=thinned, weights=total)

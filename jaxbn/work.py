@@ -7,25 +7,17 @@ alone, so the results do not depend on how many run together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import gammaln
-
-from jaxbn.coded import CodedTable, Column
+from jaxbn.coded import CodedTable, Coding, Column
 from jaxbn.factors import factors_of
-from jaxbn.kernels.scores import family_scores
-from jaxbn.kernels.shapes import bucket
-from jaxbn.policy import Policy
+from jaxbn.familyscores import Family as Family
+from jaxbn.familyscores import score_families
+from jaxbn.grouping import Grouping
+from jaxbn.levels import best_grouping
 from jaxbn.variable import Request, best_policies
-
-SCORE_BYTES = 128 * 2**20
-"""Memory a batch of families may take."""
 
 
 class Cut(NamedTuple):
@@ -43,18 +35,6 @@ class Cut(NamedTuple):
         return self.name, tuple(p.key for p in self.parents), children, self.rate
 
 
-class Family(NamedTuple):
-    """A question: the K2 score of a child with some parents."""
-
-    child: Column
-    parents: tuple[Column, ...]
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """What the answer depends on."""
-        return self.child.key, *sorted(parent.key for parent in self.parents)
-
-
 Question = Cut | list[Family]
 Result = TypeVar("Result")
 Learner = Generator[Question, Any, Result]
@@ -66,7 +46,8 @@ class Workshop:
 
     data: CodedTable
     method: str
-    policies: dict[tuple[Any, ...], Policy] = field(default_factory=dict)
+    min_widths: Mapping[str, float] = field(default_factory=dict)  # of bins, where the method looks at widths
+    policies: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
     scores: dict[tuple[int, ...], float] = field(default_factory=dict)
 
     def answer(self, question: Question) -> Any:
@@ -76,13 +57,31 @@ class Workshop:
         known = [self.scores.get(family.key) for family in question]
         return None if any(score is None for score in known) else known
 
-    def work_out(self, questions: Sequence[Question]) -> None:
-        """Find and remember the answers to some questions, each kind in one batch."""
-        cuts = {q.key: q for q in questions if isinstance(q, Cut) and q.key not in self.policies}
-        found = best_policies([self.request(cut) for cut in cuts.values()], self.method)
-        self.policies.update(zip(cuts, found, strict=True))
-        families = {f.key: f for q in questions if not isinstance(q, Cut) for f in q if f.key not in self.scores}
-        self.scores.update(zip(families, score_families(list(families.values())), strict=True))
+    @staticmethod
+    def work_out(asked: Sequence[tuple[Workshop, Question]]) -> None:
+        """Find and remember the answers to some questions, each kind in one batch whatever tables they are about."""
+        cuts = {(id(w), q.key): (w, q) for w, q in asked if isinstance(q, Cut) and q.key not in w.policies}
+        for key in [key for key, (shop, cut) in cuts.items() if cut.name in shop.data.grouped]:
+            shop, cut = cuts.pop(key)
+            shop.policies[cut.key] = shop.group(cut)
+        for method in {shop.method for shop, _ in cuts.values()}:
+            alike = [(shop, cut) for shop, cut in cuts.values() if shop.method == method]
+            found = best_policies([shop.request(cut) for shop, cut in alike], method)
+            for (shop, cut), policy in zip(alike, found, strict=True):
+                shop.policies[cut.key] = policy
+        families = {
+            (id(w), f.key): (w, f) for w, q in asked if not isinstance(q, Cut) for f in q if f.key not in w.scores
+        }
+        scores = score_families([family for _, family in families.values()])
+        for (shop, family), score in zip(families.values(), scores, strict=True):
+            shop.scores[family.key] = score
+
+    def group(self, cut: Cut) -> Grouping:
+        """The groups of a discrete variable's levels; the rate is not looked at."""
+        codes = self.data.table.codes[cut.name]
+        children = [(child.codes, [s.codes for s in spouses]) for child, spouses in cut.children]
+        factors = factors_of([parent.codes for parent in cut.parents], children, len(codes))
+        return best_grouping(self.data.table.levels[cut.name], codes, factors)
 
     def request(self, cut: Cut) -> Request:
         """The question as rows in ascending order of the variable's values."""
@@ -95,7 +94,7 @@ class Workshop:
             ],
             len(ordered.values),
         )
-        return Request(ordered, factors, cut.rate)
+        return Request(ordered, factors, cut.rate, min_width=self.min_widths.get(cut.name, 0.0))
 
 
 def run_alone(learner: Learner[Result], workshop: Workshop) -> Result:
@@ -106,20 +105,30 @@ def run_alone(learner: Learner[Result], workshop: Workshop) -> Result:
 def run_together(
     learners: Sequence[Callable[[], Learner[Result]]], workshop: Workshop, at_once: int
 ) -> Iterator[tuple[int, Result]]:
-    """Run learners side by side, at most `at_once` of them; yields (number, result) as each one ends."""
-    waiting = list(enumerate(learners))[::-1]
-    running: dict[int, tuple[Learner[Result], Question | None]] = {}
+    """Run learners on one table side by side, see `run_each`."""
+    yield from run_each([lambda make=make: (workshop, make()) for make in learners], at_once)  # type: ignore[misc]
+
+
+def run_each(
+    makers: Sequence[Callable[[], tuple[Workshop, Learner[Result]]]], at_once: int
+) -> Iterator[tuple[int, Result]]:
+    """Run learners side by side, at most `at_once` of them; yields (number, result) as each one ends.
+
+    Each has its own workshop, or shares one with others on the same table; it is made when its turn comes.
+    """
+    waiting = list(enumerate(makers))[::-1]
+    running: dict[int, tuple[Workshop, Learner[Result], Question | None]] = {}
     while waiting or running:
         while waiting and len(running) < at_once:
             number, make = waiting.pop()
-            running[number] = (make(), None)
-        for number, (learner, question) in list(running.items()):
+            running[number] = (*make(), None)
+        for number, (workshop, learner, question) in list(running.items()):
             try:
-                running[number] = (learner, drive(learner, question, workshop))
+                running[number] = (workshop, learner, drive(learner, question, workshop))
             except StopIteration as end:
                 del running[number]
                 yield number, end.value
-        workshop.work_out([question for _, question in running.values() if question is not None])
+        Workshop.work_out([(shop, question) for shop, _, question in running.values() if question is not None])
 
 
 def drive(learner: Learner[Any], question: Question | None, workshop: Workshop) -> Question:
@@ -128,50 +137,3 @@ def drive(learner: Learner[Any], question: Question | None, workshop: Workshop) 
     while (known := workshop.answer(question)) is not None:
         question = learner.send(known)
     return question
-
-
-def score_families(families: Sequence[Family]) -> list[float]:
-    """K2 scores, computed in batches of similar size."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    sizes = [_size(family) for family in families]
-    for i, (n_configurations, n_cells) in enumerate(sizes):
-        groups.setdefault((bucket(n_configurations, 64, 8), bucket(n_cells, 512, 8)), []).append(i)
-    scores = np.empty(len(families))
-    for (n_configurations, n_cells), members in groups.items():
-        n = len(families[members[0]].child.codes)
-        most = max(1, SCORE_BYTES // (8 * (n_cells + n_configurations) + 12 * n))
-        step = max(size for size in (1, 8, 64) if size <= most)
-        for first in range(0, len(members), step):
-            chunk = members[first : first + step]
-            size = next(s for s in (1, 8, 64) if s >= len(chunk))
-            scores[chunk] = _score_batch([families[i] for i in chunk], size, n_configurations, n_cells)
-    return [float(score) for score in scores]
-
-
-def _size(family: Family) -> tuple[int, int]:
-    n_configurations = int(np.prod([p.n_states for p in family.parents], dtype=np.int64))
-    return n_configurations, n_configurations * family.child.n_states
-
-
-def _score_batch(families: Sequence[Family], size: int, n_configurations: int, n_cells: int) -> NDArray[np.float64]:
-    n = len(families[0].child.codes)
-    rows = bucket(n, 512)
-    configuration = np.full((size, rows), n_configurations, np.int32)
-    child = np.zeros((size, rows), np.int32)
-    n_states = np.ones(size, np.int32)
-    for i, family in enumerate(families):
-        code: NDArray[np.int32] = np.zeros(n, np.int32)
-        for parent in family.parents:
-            code = code * np.int32(parent.n_states) + parent.codes
-        configuration[i, :n], child[i, :n], n_states[i] = code, family.child.codes, family.child.n_states
-    most_states = bucket(int(n_states.max()), 64)
-    with jax.enable_x64(True):
-        scores = family_scores(
-            jnp.asarray(configuration),
-            jnp.asarray(child),
-            jnp.asarray(n_states),
-            jnp.asarray(gammaln(np.maximum(np.arange(rows + most_states + 1), 1))),
-            n_cells=n_cells,
-            n_configurations=n_configurations,
-        )
-        return np.asarray(scores)[: len(families)]

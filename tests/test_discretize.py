@@ -12,9 +12,9 @@ import pytest
 
 import jaxbn
 from jaxbn.coded import CodedTable
-from jaxbn.passes import Settled, discretize_steps
 from jaxbn.table import as_table
 from jaxbn.variable import Request, best_policies
+from jaxbn.visits import Settled, discretize_steps
 from jaxbn.work import Workshop, run_alone
 from tests.random_tables import Drawn, assert_edges, golden, lettered, random_table
 from tests.reference import network as reference
@@ -248,7 +248,7 @@ def test_a_family_whose_table_is_too_large_is_named_with_its_size() -> None:
     rng = np.random.default_rng(0)
     data = {name: rng.permutation(np.arange(500) % 250) for name in ("p", "q", "r")} | {"x": rng.normal(size=500)}
     with pytest.raises(ValueError, match=r"table of 'r' given 'p', 'q' would have 15,625,000 cells.*10,000,000"):
-        jaxbn.discretize(data, {"r": ["p", "q"], "x": ["p"]}, continuous=["x"])
+        jaxbn.discretize(data, {"r": ["p", "q"], "x": ["p"]}, continuous=["x"], group=())
 
 
 # --- bad input

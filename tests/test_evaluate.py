@@ -15,7 +15,7 @@ import jaxbn
 from jaxbn import evaluate, restarts
 from jaxbn.folds import settle_together
 from jaxbn.marginal import marginal_policy
-from jaxbn.passes import check_options
+from jaxbn.options import check_options
 from jaxbn.table import as_table
 from tests.reference import network as reference
 
@@ -277,7 +277,7 @@ def test_smallest_and_odd_data() -> None:
         ({"folds": np.full(90, 4)}, "folds puts every row into fold 4; number two folds or more"),
         ({"folds": np.arange(90) - 1}, "folds must not be negative, got -1 in row 0; number the folds"),
         ({"folds": ["a"] * 90}, "folds must be integers, got 'a'|folds must be integers, got np.str_"),
-        ({"method": "kmeans"}, "method must be one of 'bayesian', 'mdl', 'equal_width'.* got 'kmeans'"),
+        ({"method": "kmeans"}, "method must be one of 'bayesian', 'mdl', 'evidence', 'equal_width'.* got 'kmeans'"),
         ({"bins": 3}, "bins=3 with method 'bayesian'; leave it out, or choose the start with initial_bins"),
         ({"bins": 0, "method": "equal_width"}, "bins must be at least 1, got 0"),
         ({"initial_bins": 0}, "initial_bins must be at least 1, got 0"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from jaxbn.cli.given import evidence
 from jaxbn.cli.heldout import ALL, published
 from jaxbn.cli.learning import described
 from jaxbn.cli.reading import Format, Source, names_in, read, read_model
+
+if TYPE_CHECKING:
+    from jaxbn.network import BayesNet
 
 
 def query(
@@ -32,14 +35,21 @@ def query(
     wanted = names_in(targets, "TARGETS", net.names, "variable of the network")
     known = evidence(net, given, allow_outside)
     answer = net.query(wanted, known)
-    from jaxbn.reporting.sections import state_text
-
-    labels = _labels(answer, [[state_text(net, name, i) for i in range(net.cardinalities[name])] for name in wanted])
+    labels = _labels(answer, [_states(net, name) for name in wanted])
     if as_json:
         states = [{"state": label, "probability": p} for label, p in zip(labels, answer.tolist(), strict=True)]
         writing.put_json({"targets": wanted, "given": known, "posterior": states})
     else:
         show.posterior(answer, labels)
+
+
+def _states(net: BayesNet, name: str) -> list[str]:
+    """The states of a posterior as people read them; of a grouped variable these are its levels."""
+    from jaxbn.reporting.sections import state_text
+
+    if name in net.groupings:
+        return [str(level) for level in net.levels[name]]
+    return [state_text(net, name, i) for i in range(net.cardinalities[name])]
 
 
 def sample(

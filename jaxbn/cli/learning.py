@@ -143,7 +143,8 @@ def discretize(
         writing.write_text(out, found.transform(complete).to_csv(index=False))
     if as_json:
         edges = {name: policy.edges for name, policy in found.policies.items()}
-        writing.put_json({"cuts": edges, "passes": found.passes, "converged": found.converged})
+        groups = {name: grouping.groups for name, grouping in found.groupings.items()}
+        writing.put_json({"cuts": edges, "groups": groups, "passes": found.passes, "converged": found.converged})
     else:
         show.discretization(found)
 
@@ -208,6 +209,7 @@ def _document(
         "score": net.score,
         "arcs": [[parent, child] for child, found in net.parents.items() for parent in found],
         "cuts": {name: policy.edges for name, policy in net.policies.items()},
+        "groups": {name: grouping.groups for name, grouping in net.groupings.items()},
         "held_out": None if scored is None else scored.to_dict("index"),
         "options": shown,
         "files": files,

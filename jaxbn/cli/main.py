@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from jaxbn import __version__
-from jaxbn.cli import asking, failures, giving, learning
+from jaxbn.cli import asking, failures, giving, learning, resampling
 
 app = typer.Typer(
     name="jaxbn",
@@ -21,6 +21,7 @@ app = typer.Typer(
 for command in (
     learning.learn,
     learning.discretize,
+    resampling.bootstrap,
     asking.query,
     asking.evaluate,
     asking.sample,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from jaxbn.grouping import Grouping
     from jaxbn.network import BayesNet
     from jaxbn.passes import Discretization
     from jaxbn.policy import Policy
@@ -19,9 +20,13 @@ WIDE = 120  # characters of a line where no terminal tells
 def network(net: BayesNet) -> None:
     """A line for each variable: parents, number of states, cuts."""
     rows = []
+    from jaxbn.figures import count_states
+
     for name, found in net.parents.items():
         policy = net.policies.get(name)
-        if policy is None:
+        if name in net.groupings:
+            states = (count_states(net, name), groups(net.groupings[name]))
+        elif policy is None:
             states = (f"{len(net.levels[name])} levels", _few(net.levels[name]))
         else:
             states = (_bins(policy), cuts(policy))
@@ -32,8 +37,8 @@ def network(net: BayesNet) -> None:
 
 
 def discretization(found: Discretization) -> None:
-    """A line for each continuous variable."""
-    table(("variable", "states", "cuts"), [(n, _bins(p), cuts(p)) for n, p in found.policies.items()])
+    """A line for each variable that was cut or grouped."""
+    table(("variable", "states", "cuts"), [_coded(n, p) for n, p in found.codings.items()])
     say(f"{found.passes} passes, {'converged' if found.converged else 'not converged: raise --max-passes'}")
 
 
@@ -74,6 +79,19 @@ def say(line: str) -> None:
 def cuts(policy: Policy) -> str:
     """The cuts in words."""
     return " ".join(f"{edge:g}" for edge in policy.edges) or "none"
+
+
+def _coded(name: str, policy: Policy | Grouping) -> tuple[str, str, str]:
+    from jaxbn.grouping import Grouping
+
+    if isinstance(policy, Grouping):
+        return name, f"{policy.n_groups} group{'s' * (policy.n_groups != 1)}", groups(policy)
+    return name, _bins(policy), cuts(policy)
+
+
+def groups(grouping: Grouping) -> str:
+    """The groups in words."""
+    return " | ".join(grouping.labels)
 
 
 def _bins(policy: Policy) -> str:

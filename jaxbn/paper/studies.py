@@ -14,8 +14,9 @@ from jaxbn.folds import fold_numbers, settle_together
 from jaxbn.marginal import marginal_policy
 from jaxbn.model import fit
 from jaxbn.network import BayesNet
+from jaxbn.options import check_options
 from jaxbn.paper import published
-from jaxbn.passes import check_options, discretize
+from jaxbn.passes import discretize, split_codings
 from jaxbn.policy import Policy
 from jaxbn.restarts import learn
 from jaxbn.table import Table, as_table
@@ -133,7 +134,7 @@ def synthetic(trials: int = 100, sizes: Sequence[int] = published.SYNTHETIC_SIZE
             found = settle_together(training, parents, options, None)
             scores, edges = [], []
             for table, train, settled in zip(tables, training, found, strict=True):
-                policy = settled.policies["X"]
+                policy = split_codings(settled.policies, ["X"])[0]["X"]
                 scores.append(_given_parents(train, table.take(np.arange(size, 800)), policy, table.values["X"]))
                 edges.append(len(policy.edges))
             i = published.SYNTHETIC_SIZES.index(size)

@@ -59,6 +59,7 @@ def report(
     parts = [
         sections.network(net, strengths),
         sections.variables(net, table),
+        sections.groups(net),
         sections.scores(scores, notes),
         sections.tables(net),
         sections.columns(net, table),

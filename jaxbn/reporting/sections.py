@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 200
 """Rows of a conditional table that the page shows; the model file has all."""
 
+MOST_LEVELS = 40
+"""Levels of a group that the page shows."""
+
 LEGEND = (
     '<span class="key bars"></span>data <span class="key density"></span>density of the network '
     '<span class="key cut"></span>cut'
@@ -33,6 +36,8 @@ def summary(net: BayesNet) -> str:
     """What the network is, in a sentence."""
     arcs = sum(map(len, net.parents.values()))
     kinds = f"{len(net.policies)} continuous, {len(net.levels)} discrete"
+    if net.groupings:
+        kinds += f", {len(net.groupings)} of them with grouped levels"
     text = f"{len(net.names)} variables ({kinds}), {arcs} arc{'s' * (arcs != 1)}"
     if net.n_rows:
         text += f", fitted to {net.n_rows:,} rows"
@@ -57,6 +62,16 @@ def variables(net: BayesNet, table: Table | None) -> str:
     return _section(
         "Cuts of the continuous variables", f'<p class="note">{LEGEND}</p><div class="variables">{cards}</div>'
     )
+
+
+def groups(net: BayesNet) -> str:
+    """The groups of every variable whose levels were merged."""
+    rows = [
+        (name, str(len(group)), ", ".join(map(str, group[:MOST_LEVELS])) + (", …" if len(group) > MOST_LEVELS else ""))
+        for name, grouping in net.groupings.items()
+        for group in grouping.groups
+    ]
+    return _section("Groups of levels", _table(("variable", "size", "levels"), rows, numbers=(1,))) if rows else ""
 
 
 def scores(found: pd.DataFrame | None, notes: str) -> str:
@@ -135,7 +150,7 @@ def _conditional(net: BayesNet, name: str) -> str:
 
 
 def state_text(net: BayesNet, name: str, state: int) -> str:
-    """A state as people read it: a level, or the ends of a bin.
+    """A state as people read it: a level, the first levels of a group, or the ends of a bin.
 
     Example:
         >>> from jaxbn.model import fit
@@ -143,6 +158,8 @@ def state_text(net: BayesNet, name: str, state: int) -> str:
         >>> [state_text(net, "x", i) for i in (0, 1)]
         ['below 2', '2 and more']
     """
+    if name in net.groupings:
+        return net.groupings[name].labels[state]
     if name in net.levels:
         return str(net.levels[name][state])
     interval = states(net, name)[state]

@@ -1,0 +1,60 @@
+"""Options of a discretization, checked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from jaxbn import checks
+from jaxbn.coded import CodedTable
+from jaxbn.original_units import smallest_gap
+from jaxbn.variable import METHODS, smallest_width
+from jaxbn.visits import Rate
+from jaxbn.work import Workshop
+
+MinWidth = float | Mapping[str, float] | Literal["gap"] | None
+
+
+class Options(NamedTuple):
+    """Checked options of a discretization."""
+
+    method: str
+    rate: Rate
+    max_passes: int | None
+    min_width: MinWidth = None
+
+    @property
+    def limit(self) -> float:
+        """The most passes, infinite for no limit."""
+        return math.inf if self.max_passes is None else self.max_passes
+
+    def narrowest(self, data: CodedTable, name: str) -> float:
+        """The smallest width of a bin of one variable, 0 for no limit."""
+        if self.min_width == "gap":
+            return smallest_gap(data.ordered[name])
+        if isinstance(self.min_width, Mapping):
+            return float(self.min_width.get(name, 0.0))
+        return float(self.min_width or 0.0)
+
+    def workshop(self, data: CodedTable) -> Workshop:
+        """Who answers the questions about a table."""
+        widths = {name: self.narrowest(data, name) for name in data.ordered} if self.min_width else {}
+        return Workshop(data, self.method, widths)
+
+
+def check_options(*, method: str, rate: Rate, max_passes: int | None, min_width: MinWidth = None) -> Options:
+    """Refuse what is not an option, by name."""
+    checks.one_of("method", method, METHODS)
+    if isinstance(rate, str):
+        if rate not in ("network", "blanket"):
+            raise ValueError(f"rate must be 'network', 'blanket' or a number above zero, got {rate!r}")
+    else:
+        rate = checks.positive("rate", rate)
+    if isinstance(min_width, str) and min_width != "gap":
+        raise ValueError(f"min_width must be a number, 'gap' or {{column: number}}, got {min_width!r}")
+    for name, width in min_width.items() if isinstance(min_width, Mapping) else [("", min_width)]:
+        smallest_width(f"min_width[{name!r}]" if name else "min_width", 1.0 if width == "gap" else width, method)
+    return Options(
+        method, rate, None if max_passes is None else checks.at_least("max_passes", max_passes, 1), min_width
+    )
