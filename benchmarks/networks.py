@@ -82,7 +82,8 @@ def compilations() -> int:
     """Programs compiled so far in this process."""
     from jaxbn.kernels import dense, layers, program, scores
 
-    functions = (dense.solve_dense, program.advance, layers.interval_layers, scores.family_scores)
+    functions = [dense.solve_dense, program.advance, scores.family_scores]
+    functions += [layers.interval_costs, layers.interval_layers, layers.priced_intervals]
     return sum(function._cache_size() for function in functions)
 
 

@@ -1,14 +1,14 @@
 """Cuts under a charge that depends on the number of intervals: the least of `charge(k) + B(k)`.
 
-B(k), the least cost of a partition into exactly k intervals, comes from the layered program while that is small. For
-many rows it is bounded from below by its convex hull: a program with a fixed price for each interval finds the hull's
+B(k), the least cost of a partition into exactly k intervals, comes from the layered program while that is small. Else
+it is bounded from below by its convex hull: a program with a fixed price for each interval finds the hull's
 vertices, and the number of intervals is settled where no other k can be cheaper than the best vertex. Where a doubt is
 left the layered program runs on the positions that the two-sided bound admits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts import prefix_costs, solve
-from jaxbn.kernels.layers import interval_layers
+from jaxbn.kernels.layers import interval_costs, interval_layers, priced_intervals
 from jaxbn.kernels.program import BLOCK
 from jaxbn.kernels.shapes import bucket
 from jaxbn.tasks import Solution, Spread, Task, Term, summed_tables
 
-LAYERED_POSITIONS = 1024
-"""Up to here the layered program is quicker than pricing."""
+FEW_POSITIONS = 1024
+"""Up to here the costs of all intervals are worked out first."""
 
-LAYERED_SPREAD = 256
-"""The same where the width counts: then even many intervals are hard to rule out by layers."""
+LAYERED_SPREAD = 128
+"""Up to here layers are quicker than prices where the width counts: there many intervals are hard to rule out."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,12 @@ def best_number_of_intervals(rows: Rows, charge: NDArray[np.float64]) -> Solutio
     positions = np.concatenate([[0], np.flatnonzero(rows.can_cut) + 1, [rows.n]])
     if not rows.terms:
         return Solution(float(charge.min()), _finest_cuts(positions, int(charge.argmin()) + 1), 0.0)
-    if len(positions) <= (LAYERED_SPREAD if rows.spread else LAYERED_POSITIONS):
-        return _layered(rows, positions, charge)
-    return _priced(rows, positions, charge)
+    if len(positions) > FEW_POSITIONS:
+        return _priced(rows, positions, charge, lambda price: solve([rows.priced(price)])[0])
+    matrix = CostMatrix(_grid(rows, positions), positions)
+    if rows.spread is None or len(positions) <= LAYERED_SPREAD:
+        return _layered(matrix, charge)
+    return _priced(rows, positions, charge, matrix.priced, lambda best: _layered(matrix, charge, best))
 
 
 def _finest_cuts(positions: NDArray[np.intp], k: int) -> list[int]:
@@ -103,17 +106,55 @@ class Grid(NamedTuple):
         return cost
 
 
-def _layered(
-    rows: Rows, positions: NDArray[np.intp], charge: NDArray[np.float64], best: Solution | None = None
-) -> Solution:
+class CostMatrix:
+    """The costs of all intervals between some positions, kept on the device."""
+
+    def __init__(self, grid: Grid, positions: NDArray[np.intp]) -> None:
+        self.grid, self.positions = grid, positions
+        n_cells, n = grid.counts.shape
+        tables, begins = _table_rows(grid.tables, bucket(int(grid.mass[-1]) + 1, 1024))
+        pad, behind = bucket(n_cells, 512, 8) - n_cells, bucket(n, 64) - n
+        with jax.enable_x64(True):
+            self.cost = interval_costs(
+                np.pad(grid.counts, ((0, pad), (0, behind))),
+                np.pad(grid.sign, (0, pad)),
+                np.pad(begins, (0, pad)),
+                tables,
+                np.pad(grid.mass, (0, behind)),
+                np.pad(grid.end, (0, behind)),
+                np.float64(grid.min_width),
+                np.int32(n_cells),
+                spread=grid.spread,
+            )
+
+    def layers(self, n_layers: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Cost of all rows in 1, 2, … intervals, and where the last interval begins."""
+        with jax.enable_x64(True):
+            found = interval_layers(self.cost, np.int32(len(self.positions)), np.int32(n_layers))
+            return np.asarray(found.whole), np.asarray(found.last)
+
+    def priced(self, price: float) -> Solution:
+        """The optimum where every interval costs `price` more."""
+        n = len(self.positions)
+        with jax.enable_x64(True):
+            found = priced_intervals(self.cost, np.float64(price), np.int32(n))
+            best, last = np.asarray(found.best), np.asarray(found.last)
+        cuts, p = [], int(last[n - 1])
+        while p > 0:
+            cuts.append(int(self.positions[p]) - 1)
+            p = int(last[p])
+        return Solution(float(best[n - 1]), cuts[::-1], float(n) / 2)
+
+
+def _layered(matrix: CostMatrix, charge: NDArray[np.float64], best: Solution | None = None) -> Solution:
     """The layered program, with more layers until no further one can win."""
-    grid = _grid(rows, positions)
+    grid, positions = matrix.grid, matrix.positions
     finest = grid.cost_of(np.arange(len(positions)), grid.floor)  # no partition costs less
     least_charge = np.minimum.accumulate(charge[::-1])[::-1]  # over this and every larger k
     n_layers, possible = 8, min(len(charge), len(positions) - 1)
     while True:
         n_layers = min(n_layers, possible)
-        whole, last = _run_layers(grid, n_layers)
+        whole, last = matrix.layers(n_layers)
         totals = charge[:n_layers] + whole[:n_layers]
         k = int(np.argmin(totals))
         cost = min(float(totals[k]), np.inf if best is None else best.cost)
@@ -163,30 +204,17 @@ def _table_rows(names: list[tuple[int, ...]], length: int) -> tuple[NDArray[np.f
     return summed_tables(kinds, len(kinds), length, False), np.array([begins[kind] for kind in names], np.int32)
 
 
-def _run_layers(grid: Grid, n_layers: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    n_cells, n_positions = grid.counts.shape
-    padded_cells, padded_positions = bucket(n_cells, 512, 8), bucket(n_positions, 64)
-    tables, begins = _table_rows(grid.tables, bucket(int(grid.mass[-1]) + 1, 1024))
-    pad, behind = padded_cells - n_cells, padded_positions - n_positions
-    with jax.enable_x64(True):
-        layers = interval_layers(
-            np.pad(grid.counts, ((0, pad), (0, behind))),
-            np.pad(grid.sign, (0, pad)),
-            np.pad(begins, (0, pad)),
-            tables,
-            np.pad(grid.mass, (0, behind)),
-            np.pad(grid.end, (0, behind)),
-            np.float64(grid.min_width),
-            np.int32(n_positions),
-            np.int32(n_cells),
-            np.int32(n_layers),
-            spread=grid.spread,
-        )
-        return np.asarray(layers.whole), np.asarray(layers.last)
+def _priced(
+    rows: Rows,
+    positions: NDArray[np.intp],
+    charge: NDArray[np.float64],
+    solve_at: Callable[[float], Solution],
+    settle: Callable[[Solution], Solution] | None = None,
+) -> Solution:
+    """Vertices of the hull until every other number of intervals is ruled out.
 
-
-def _priced(rows: Rows, positions: NDArray[np.intp], charge: NDArray[np.float64]) -> Solution:
-    """Vertices of the hull until every other number of intervals is ruled out."""
+    `solve_at(price)` finds one; `settle(best)` decides where a doubt is left.
+    """
     k = np.arange(1, len(charge) + 1)
     whole = _grid(rows, positions[[0, -1]])
     hull: dict[int, tuple[float, list[int]]] = {1: (whole.cost_of(np.array([0, 1]), whole.tables), [])}
@@ -194,10 +222,9 @@ def _priced(rows: Rows, positions: NDArray[np.intp], charge: NDArray[np.float64]
     prices: set[float] = set()
     asked: set[tuple[int, int, str]] = set()
     live = 0.0
-    some = min(9, len(charge) - 1)
-    price = float(charge[some] - charge[0]) / some
+    price = float(charge[1] - charge[0])  # of a concave charge the steepest slope: fewer intervals are ruled out at once
     while True:
-        found = solve([rows.priced(price)])[0]
+        found = solve_at(price)
         prices.add(price)
         live = max(live, found.live)
         n_found = len(found.cuts) + 1
@@ -215,6 +242,8 @@ def _priced(rows: Rows, positions: NDArray[np.intp], charge: NDArray[np.float64]
         chords = _chords(doubtful, worst, best_k, {n: cost for n, (cost, _) in hull.items()}, charge)
         question, price = next(((q, p) for q, p in chords if q not in asked), (None, price))
         if question is None:
+            if settle is not None:
+                return settle(best)
             return _settle_doubt(rows, positions, charge, best, doubtful, prices)
         asked.add(question)
 
@@ -258,7 +287,8 @@ def _settle_doubt(
     for k in doubtful:
         admitted |= np.all([cost - price * k + charge[k - 1] <= limit for price, cost in through.items()], axis=0)
     admitted[[0, -1]] = True
-    return _layered(rows, positions[admitted], charge[: max(doubtful)], best)
+    positions = positions[admitted]
+    return _layered(CostMatrix(_grid(rows, positions), positions), charge[: max(doubtful)], best)
 
 
 def _through(rows: Rows, positions: NDArray[np.intp], price: float) -> NDArray[np.float64]:

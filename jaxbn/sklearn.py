@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from jaxbn.network import BayesNet
 
-Method = Literal["bayesian", "mdl"]
+Method = Literal["bayesian", "mdl", "evidence"]
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
@@ -28,7 +28,7 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
     Args:
         encode: ``"onehot"`` (sparse), ``"onehot-dense"`` or ``"ordinal"``, as in ``KBinsDiscretizer``.
         rate: prior rate L of the cuts; ``"classes"`` takes the number of classes. A larger one favours more cuts.
-        method: ``"bayesian"`` or ``"mdl"``.
+        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``.
         dtype: dtype of the output, float32 or float64; None keeps that of the input.
 
     Attributes:
@@ -126,7 +126,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
             the features in column order.
         max_parents: most parents of a feature in a learned structure.
         rate: prior rate of the cuts, see ``jaxbn.discretize``.
-        method: ``"bayesian"`` or ``"mdl"``.
+        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``.
         alpha: Dirichlet weight of each cell of the tables.
         max_passes: most passes over the continuous features.
 

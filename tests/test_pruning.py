@@ -223,7 +223,7 @@ def test_no_task_is_no_solution():
 def prices_for_few_rows() -> Iterator[None]:
     """The layered program only where a doubt is left."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intervals, "LAYERED_POSITIONS", 2)
+        patch.setattr(intervals, "FEW_POSITIONS", 2)
         yield
 
 

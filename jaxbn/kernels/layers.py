@@ -1,7 +1,8 @@
-"""The dynamic program over the number of intervals, for objectives that charge more than a fixed price for each.
+"""Programs over all intervals of few positions, for objectives that charge by the number of intervals.
 
-Used where the count of intervals enters the objective non-linearly (the minimum description length, the evidence):
-layer k holds the best cost of every prefix in exactly k intervals.
+Such a charge (the minimum description length, the evidence) is not a price for each interval: layer k of the layered
+program holds the best cost of every prefix in exactly k intervals. With a price for each interval the plain program
+will do; its solutions are the hull of the layers.
 
 Shapes: P positions (padded) at which an interval may begin or end, C cells.
 """
@@ -25,8 +26,15 @@ class Layers(NamedTuple):
     last: Array  # [P, P] int32, position at which the last interval of positions 0..p begins
 
 
+class Priced(NamedTuple):
+    """Best cost up to each position, and where its last interval begins, at a price for each interval."""
+
+    best: Array  # [P] float64
+    last: Array  # [P] int32
+
+
 @partial(jax.jit, static_argnames=("spread",))
-def interval_layers(
+def interval_costs(
     counts: Array,
     cell_sign: Array,
     cell_table: Array,
@@ -34,13 +42,11 @@ def interval_layers(
     mass: Array,
     end: Array,
     min_width: Array,
-    n_positions: Array,
     n_cells: Array,
-    n_layers: Array,
     *,
     spread: bool,
-) -> Layers:
-    """The first layers over the intervals between positions.
+) -> Array:
+    """Cost of the interval from position u to v, [v, u] float64, +inf where u is not before v.
 
     Args:
         counts: [C, P] int32, rows before each position in each cell; position 0 is before all rows.
@@ -50,31 +56,55 @@ def interval_layers(
         mass: [P] int32, weight before each position.
         end: [P] float64, where each position lies, as a share of the range.
         min_width: [] float64, narrower intervals are not allowed.
-        n_positions: [] int32, positions in use; the last one is behind all rows.
         n_cells: [] int32.
-        n_layers: [] int32, at most P.
         spread: whether n values in an interval also cost n ln width.
     """
     n = counts.shape[1]
 
     def cell(c: Array, total: Array) -> Array:
-        index = cell_table[c] + jnp.maximum(counts[c][None, :] - counts[c][:, None], 0)
+        index = cell_table[c] + jnp.maximum(counts[c][:, None] - counts[c][None, :], 0)
         return total + cell_sign[c] * tables.at[index].get(mode="promise_in_bounds")
 
-    cost = lax.fori_loop(0, n_cells, cell, jnp.zeros((n, n)))  # [u, v]
+    cost = lax.fori_loop(0, n_cells, cell, jnp.zeros((n, n)))
     if spread:
-        width = end[None, :] - end[:, None]
-        cost += jnp.where(width >= min_width, log_width(mass[None, :] - mass[:, None], width), jnp.inf)
-    cost = jnp.where(jnp.triu(jnp.ones((n, n), bool), 1), cost, jnp.inf)
+        width = end[:, None] - end[None, :]
+        cost += jnp.where(width >= min_width, log_width(mass[:, None] - mass[None, :], width), jnp.inf)
+    return jnp.where(jnp.tri(n, k=-1, dtype=bool), cost, jnp.inf)
+
+
+@jax.jit
+def interval_layers(cost: Array, n_positions: Array, n_layers: Array) -> Layers:
+    """The first layers over the intervals between positions.
+
+    Args:
+        cost: [P, P] float64, of the interval from u to v at [v, u].
+        n_positions: [] int32, positions in use; the last one is behind all rows.
+        n_layers: [] int32, at most P.
+    """
+    n = cost.shape[0]
 
     def layer(k: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         best, whole, last = carry
-        total = best[:, None] + cost
-        best = total.min(axis=0)
-        first = jnp.where(total == best, jnp.arange(n, dtype=jnp.int32)[:, None], n).min(axis=0)
+        total = best[None, :] + cost
+        best = total.min(axis=1)
+        first = jnp.where(total == best[:, None], jnp.arange(n, dtype=jnp.int32), n).min(axis=1)
         return best, whole.at[k].set(best[n_positions - 1]), last.at[k].set(first)
 
     start = jnp.full(n, jnp.inf).at[0].set(0.0)
     carry = (start, jnp.full(n, jnp.inf), jnp.zeros((n, n), jnp.int32))
     _, whole, last = lax.fori_loop(0, n_layers, layer, carry)
     return Layers(whole, last)
+
+
+@jax.jit
+def priced_intervals(cost: Array, price: Array, n_positions: Array) -> Priced:
+    """The cheapest partition of every prefix where each interval costs `price` more; of equal ones the first start."""
+    n = cost.shape[0]
+
+    def position(v: Array, found: Priced) -> Priced:
+        total = found.best + cost[v]
+        u = jnp.argmin(total).astype(jnp.int32)
+        return Priced(found.best.at[v].set(total[u] + price), found.last.at[v].set(u))
+
+    start = Priced(jnp.full(n, jnp.inf).at[0].set(0.0), jnp.zeros(n, jnp.int32))
+    return lax.fori_loop(1, n_positions, position, start)

@@ -535,19 +535,20 @@ def advance(problem: Problem, state: State, *, switches: Switches) -> State:
     def rows_left(state: State) -> Array:
         return state.block < n_blocks
 
-    def leg(carry: tuple[Array, State]) -> tuple[Array, State]:
-        legs, state = carry
+    def leg(carry: tuple[Array, Array, State]) -> tuple[Array, Array, State]:
+        legs, measured, state = carry
         state, first = appended(state, switches.width)
-        state = _measure_chunks(problem, state, jnp.where(legs == 0, 0, first), switches)
+        # what the last leg appended is measured again: its intervals were too short to be bounded well
+        state = _measure_chunks(problem, state, measured, switches)
         state = _run_blocks(problem, state, lambda s: rows_left(s) & (s.recent.n_slots <= room), switches)
-        return legs + 1, state
+        return legs + 1, first, state
 
-    def can_append(carry: tuple[Array, State]) -> Array:
-        legs, state = carry
+    def can_append(carry: tuple[Array, Array, State]) -> Array:
+        legs, _, state = carry
         return rows_left(state) & (state.settled.n_slots <= capacity) & (legs < LEGS)
 
     def several_legs(state: State) -> State:
-        state = lax.while_loop(can_append, leg, (jnp.int32(0), compacted(state)))[1]
+        state = lax.while_loop(can_append, leg, (jnp.int32(0), jnp.int32(0), compacted(state)))[2]
         return _drop_settled(problem, state, switches) if switches.prune else state
 
     def can_go_on(state: State) -> Array:
