@@ -148,4 +148,6 @@ def from_json(found: dict[str, Any]) -> Learned:
     """The learned structure that `to_json` wrote."""
     policies = {name: _coding_from_json(p) for name, p in found["policies"].items()}
     parents = {name: tuple(names) for name, names in found["parents"].items()}
-    return Learned(tuple(found["order"]), parents, policies, found["score"], found["criterion"], tuple(found["trace"]))
+    return Learned(
+        tuple(found["order"]), parents, policies, found["score"], found["criterion"], tuple(found.get("trace", ()))
+    )

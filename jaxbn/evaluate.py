@@ -169,6 +169,7 @@ def cross_validate(
         rate=rate,
         max_passes=max_passes,
         min_width=min_width,
+        continuous=table.continuous,
     )
     parents = None if graph is None else as_parents(graph, table.names)
     grouped = () if method in MARGINAL_METHODS else columns_to_group(table, group)

@@ -222,7 +222,7 @@ def _priced(
     prices: set[float] = set()
     asked: set[tuple[int, int, str]] = set()
     live = 0.0
-    price = float(charge[1] - charge[0])  # of a concave charge the steepest slope: fewer intervals are ruled out at once
+    price = float(charge[1] - charge[0])  # a concave charge's steepest slope: fewer intervals are ruled out at once
     while True:
         found = solve_at(price)
         prices.add(price)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from jaxbn import checks
 from jaxbn.coded import CodedTable
+from jaxbn.columns import suggest
 from jaxbn.original_units import smallest_gap
 from jaxbn.variable import METHODS, smallest_width
 from jaxbn.visits import Rate
@@ -43,18 +44,37 @@ class Options(NamedTuple):
         return Workshop(data, self.method, widths)
 
 
-def check_options(*, method: str, rate: Rate, max_passes: int | None, min_width: MinWidth = None) -> Options:
-    """Refuse what is not an option, by name."""
+def check_options(
+    *,
+    method: str,
+    rate: Rate,
+    max_passes: int | None,
+    min_width: MinWidth = None,
+    continuous: Sequence[str] | None = None,
+) -> Options:
+    """Refuse what is not an option, by name; `continuous` are the columns that may have a smallest width."""
     checks.one_of("method", method, METHODS)
     if isinstance(rate, str):
         if rate not in ("network", "blanket"):
             raise ValueError(f"rate must be 'network', 'blanket' or a number above zero, got {rate!r}")
     else:
         rate = checks.positive("rate", rate)
-    if isinstance(min_width, str) and min_width != "gap":
-        raise ValueError(f"min_width must be a number, 'gap' or {{column: number}}, got {min_width!r}")
-    for name, width in min_width.items() if isinstance(min_width, Mapping) else [("", min_width)]:
-        smallest_width(f"min_width[{name!r}]" if name else "min_width", 1.0 if width == "gap" else width, method)
-    return Options(
-        method, rate, None if max_passes is None else checks.at_least("max_passes", max_passes, 1), min_width
-    )
+    _check_widths(min_width, method, continuous)
+    limit = None if max_passes is None else checks.at_least("max_passes", max_passes, 1)
+    return Options(method, rate, limit, min_width)
+
+
+def _check_widths(min_width: MinWidth, method: str, continuous: Sequence[str] | None) -> None:
+    if isinstance(min_width, str):
+        if min_width != "gap":
+            raise ValueError(f"min_width must be a number, 'gap' or {{column: number}}, got {min_width!r}")
+        if method != "evidence":
+            raise ValueError(f"min_width belongs to method='evidence', got 'gap' with method={method!r}; leave it out")
+    elif isinstance(min_width, Mapping):
+        for name, width in min_width.items():
+            if continuous is not None and name not in continuous:
+                remedy = suggest(name, continuous)
+                raise ValueError(f"min_width names {name!r}, which is no continuous column; {remedy}")
+            smallest_width(f"min_width[{name!r}]", width, method)
+    else:
+        smallest_width("min_width", min_width, method)

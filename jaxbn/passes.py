@@ -146,7 +146,9 @@ def discretize(
     """
     table = as_table(data, continuous=continuous, missing=missing)
     parents = as_parents(graph, table.names)
-    options = check_options(method=method, rate=rate, max_passes=max_passes, min_width=min_width)
+    options = check_options(
+        method=method, rate=rate, max_passes=max_passes, min_width=min_width, continuous=table.continuous
+    )
     coded = CodedTable(table, columns_to_group(table, group))
     start = coded.start(starting_bins(table, initial_bins, coded.grouped))
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})

@@ -98,7 +98,9 @@ def learn(
         ('class',)
     """
     table = as_table(data, continuous=continuous, missing=missing)
-    options = check_options(method=method, rate=rate, max_passes=max_passes, min_width=min_width)
+    options = check_options(
+        method=method, rate=rate, max_passes=max_passes, min_width=min_width, continuous=table.continuous
+    )
     checks.one_of("select", select, ("density", "k2"))
     checks.at_least("restarts", restarts, 1)
     checks.at_least("side_by_side", side_by_side, 1)

@@ -79,6 +79,17 @@ def test_the_finest_partition_can_win(seed):
     assert cost < evidence.evidence_cost(values, parents, [], []) - 5
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_most_bins_are_kept_to(seed):
+    variable = tiny(seed, (1, (1,)))
+    m = len(cuts.prepare(**variable).distinct)
+    for max_bins in (1, 2, 3, m, m + 1):
+        cost, edges = evidence.layered_evidence(**variable, max_bins=max_bins)
+        assert len(edges) < max_bins
+        assert cost == pytest.approx(evidence.enumerate_evidence(**variable, max_bins=max_bins)[0], abs=1e-9)
+    assert cost == pytest.approx(evidence.layered_evidence(**variable)[0], abs=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_weights_are_repeated_rows(seed):
     variable = random_variable(seed, 40, n_parents=1, spouses=(1,), n_values=[None, 12][seed % 2], weighted=True)
@@ -246,6 +257,16 @@ def test_k2_never_lowers_the_total(seed):
     assert found["score"] == pytest.approx(total)
     assert all(drawn.order.index(p) < drawn.order.index(c) for c, own in found["parents"].items() for p in own)
     assert all(len(own) <= 2 for own in found["parents"].values())
+
+
+def test_passes_and_k2_keep_to_the_most_bins():
+    """The limit holds after every visit, and the total still rises."""
+    drawn = small_table(3)
+    found = evidence.evidence_passes(drawn.columns, drawn.continuous, drawn.parents, max_bins=3, initial_bins=2)
+    learned = evidence.evidence_k2(drawn.columns, drawn.continuous, drawn.order, max_bins=3, initial_bins=2)
+    for result in (found, learned):
+        assert max(len(edges) for edges in result["edges"].values()) <= 2
+        assert_rises(result["trace"])
 
 
 def bimodal(n: int) -> dict[str, np.ndarray]:

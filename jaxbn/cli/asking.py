@@ -78,7 +78,8 @@ def evaluate(
         str | None, typer.Option(help="Score the rows by this fitted model instead of a cross-validation.")
     ] = None,
     method: Annotated[
-        list[str], typer.Option("--method", help=f"One or several of {', '.join(ALL)}; bayesian_blocks with astropy.")
+        list[str],
+        typer.Option("--method", help=f"One or several of {', '.join(ALL)}, evidence; bayesian_blocks with astropy."),
     ] = [],  # noqa: B006
     folds: options.Folds = 10,
     seed: options.Seed = 0,

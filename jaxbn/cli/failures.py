@@ -29,7 +29,11 @@ _OPTIONS = (
     (r"^the graph (?=names|has)", "--graph "),
     (r"^order (?=names|leaves|has)", "--order "),
     (r"\bmax_parents, which", "--max-parents, which"),
-    (r"^(rate|method|select|missing|restarts|max_parents|max_passes|initial_bins|folds|bins|n) must be", None),
+    (
+        r"^(rate|method|select|missing|restarts|max_parents|max_passes|initial_bins|min_width|folds|bins|n) must be",
+        None,
+    ),
+    (r"^min_width belongs to method='evidence', got (.+) with method='(\w+)'", r"--min-width is for --method evidence"),
     (r", for example with \.astype\(str\)", ""),
 )
 

@@ -29,9 +29,17 @@ def held_out(
         return None
     from jaxbn.evaluate import compare
 
-    methods = dict.fromkeys((chosen["method"], *(ALL if everything else BASELINES)))
-    own = {key: chosen[key] for key in ("rate", "max_passes", "initial_bins") if key in chosen}
-    return compare(table, net.parents, tuple(methods), folds=min(folds, table.n_rows), seed=seed, **own)
+    method = chosen["method"]
+    others = [other for other in (ALL if everything else BASELINES) if other != method]
+    common: dict[str, Any] = {"folds": min(folds, table.n_rows), "seed": seed}
+    common |= {key: chosen[key] for key in ("rate", "max_passes", "initial_bins") if key in chosen}
+    if "min_width" not in chosen:
+        return compare(table, net.parents, (method, *others), **common)
+    import pandas as pd
+
+    limited = common | {"min_width": chosen["min_width"]}  # only the method used knows such a limit
+    parts = [compare(table, net.parents, (method,), **limited), compare(table, net.parents, others, **common)]
+    return pd.concat(parts)
 
 
 def published(source: Source) -> str:

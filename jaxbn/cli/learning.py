@@ -36,6 +36,7 @@ def learn(
     order: options.Order = [],  # noqa: B006
     rate: options.Rate = "network",
     method: options.Method = "bayesian",
+    min_width: options.MinWidth = None,
     warm_start: options.WarmStart = False,
     select: options.Select = "density",
     required: options.Required = [],  # noqa: B006
@@ -78,6 +79,7 @@ def learn(
         "seed": seed,
         "rate": options.as_rate(rate),
         "method": method,
+        **options.as_min_width(min_width),
         "warm_start": warm_start,
         "select": select,
         "required": graphs.arcs(required, "--required"),
@@ -110,6 +112,7 @@ def discretize(
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
     method: options.Method = "bayesian",
+    min_width: options.MinWidth = None,
     rate: options.Rate = "network",
     initial_bins: options.InitialBins = None,
     max_passes: options.MaxPasses = 10,
@@ -137,6 +140,7 @@ def discretize(
         rate=options.as_rate(rate),  # type: ignore[arg-type]
         initial_bins=initial_bins,
         max_passes=max_passes,
+        **options.as_min_width(min_width),  # type: ignore[arg-type]
     )
     if out is not None:
         complete = source.frame.dropna(ignore_index=True) if missing == "drop" else source.frame

@@ -30,7 +30,11 @@ Delimiter = Annotated[
 Encoding = Annotated[str, _option("Of a text file.", panel=TABLE)]
 Decimal = Annotated[str, _option("Decimal mark of a text file.", panel=TABLE)]
 
-Method = Annotated[str, _option("How variables are cut: bayesian or mdl.", panel=LEARNING)]
+Method = Annotated[str, _option("How variables are cut: bayesian, mdl or evidence.", panel=LEARNING)]
+MinWidth = Annotated[
+    str | None,
+    _option("With evidence, the smallest width of a bin: a number, or gap for that between values.", panel=LEARNING),
+]
 Rate = Annotated[str, _option("L of the prior: network, blanket or a number.", panel=LEARNING)]
 MaxParents = Annotated[int, _option("Most parents of a variable.", panel=LEARNING)]
 MaxPasses = Annotated[int, _option("Most passes of a discretization.", panel=LEARNING)]
@@ -66,6 +70,11 @@ def as_rate(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def as_min_width(text: str | None) -> dict[str, float | str]:
+    """The argument ``min_width`` where it was given."""
+    return {} if text is None else {"min_width": as_rate(text)}
 
 
 def start_compiler(no_cache: bool) -> None:

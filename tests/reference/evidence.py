@@ -16,7 +16,8 @@ Conventions beyond those of ``cuts.py`` and ``network.py``:
 - A visit replaces a policy only where F rises by more than rounding, so that ties cannot go round in circles.
 
 ln C(m - 1, k - 1) falls again beyond k = m / 2 and is 0 at k = m: without repeated values, few rows or parents that say
-little can make the finest partition the best one. That is F as defined, and the programs here find it.
+little can make the finest partition the best one. That is F as defined, and the programs here find it; ``max_bins``
+leaves policies with more bins out of consideration.
 
 Ties. The layered program keeps the least k and then the leftmost last cut; the enumeration the fewest cuts.
 """
@@ -95,14 +96,19 @@ def is_allowed(cuts: np.ndarray, distinct: np.ndarray, min_width: float | None) 
     return len(cuts) == 0 or bool(wide_enough(bin_widths(cuts, distinct[0], distinct[-1]), min_width).all())
 
 
+def most_bins(n_distinct: int, max_bins: int | None) -> int:
+    """The largest number of bins considered."""
+    return n_distinct if max_bins is None else min(n_distinct, max_bins)
+
+
 def enumerate_evidence(
-    values, parents=(), children=(), *, weights=None, min_width: float | None = None
+    values, parents=(), children=(), *, weights=None, min_width: float | None = None, max_bins: int | None = None
 ) -> tuple[float, np.ndarray]:
-    """The least -F of all 2^(m-1) policies, and its edges."""
+    """The least -F of all 2^(m-1) policies, or of those with at most ``max_bins`` bins, and its edges."""
     distinct = prepare(values, parents, children, weights).distinct
     candidates = midpoints(distinct)
     best, best_cuts = math.inf, candidates[:0]
-    for n_cuts in range(len(candidates) + 1):
+    for n_cuts in range(most_bins(len(distinct), max_bins)):
         for chosen in itertools.combinations(range(len(candidates)), n_cuts):
             cuts = candidates[list(chosen)]
             if not is_allowed(cuts, distinct, min_width):
@@ -157,7 +163,7 @@ def interval_costs(problem: Problem, min_width: float | None = None) -> np.ndarr
 
 
 def layered_evidence(
-    values, parents=(), children=(), *, weights=None, min_width: float | None = None
+    values, parents=(), children=(), *, weights=None, min_width: float | None = None, max_bins: int | None = None
 ) -> tuple[float, np.ndarray]:
     """The least -F, A(k) + sum of c, by the dynamic program over the number of bins k, and its edges."""
     problem = prepare(values, parents, children, weights)
@@ -166,7 +172,7 @@ def layered_evidence(
     layer = c[0]  # least cost of the distinct values 0..v in k bins
     last_cuts = np.zeros((m + 1, m), dtype=int)
     best, best_k = a[0] + layer[-1], 1
-    for k in range(2, m + 1):
+    for k in range(2, most_bins(m, max_bins) + 1):
         first = k - 2  # before it there are too few values for k - 1 bins
         candidates = (
             layer[first:-1, None] + c[first + 1 :, first + 1 :]
@@ -211,6 +217,7 @@ def evidence_passes(
     parents: Parents,
     *,
     min_width: Mapping[str, float] | None = None,
+    max_bins: int | None = None,
     initial_bins: int | None = None,
     max_passes: int = 10,
     priority: Sequence[str] | None = None,
@@ -223,6 +230,7 @@ def evidence_passes(
         continuous: names of the continuous columns.
         parents: the structure.
         min_width: smallest width of a bin for each name; a name left out has no limit.
+        max_bins: most bins a visit considers; no limit if not given.
         initial_bins: bins of the equal-width start; by default as section 4 says.
         max_passes: most passes made.
         priority: see the top of ``network.py``; the column order by default.
@@ -245,7 +253,7 @@ def evidence_passes(
             codes = codes_of(columns, continuous, edges)
             own_parents, children = blanket(name, parents)
             neighbours = [codes[p] for p in own_parents], [(codes[c], [codes[s] for s in sp]) for c, sp in children]
-            cost, found = layered_evidence(columns[name], *neighbours, min_width=limits[name])
+            cost, found = layered_evidence(columns[name], *neighbours, min_width=limits[name], max_bins=max_bins)
             current = evidence_cost(columns[name], *neighbours, edges[name])
             if cost < current - SLACK * max(1.0, abs(current)):
                 edges[name], converged = found, False
