@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from jaxbn.factors import Factor
-from jaxbn.kernels.shapes import DenseShape
 
 ENTROPY = 0
 """Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
@@ -106,18 +105,6 @@ def size(task: Task) -> dict[str, Any]:
         "n_cells": sum(term.n_cells for term in task.terms),
         "total_weight": task.n_rows if task.weights is None else int(task.weights.sum()),
         "unit": task.weights is None,
-    }
-
-
-def term_arrays(terms: Sequence[Term], shape: DenseShape) -> dict[str, Any]:
-    """Tables, and which of them each term uses with which sign."""
-    kinds = sorted({term.tables for term in terms})
-    begins = np.array([kinds.index(term.tables) * shape.length for term in terms])
-    return {
-        "tables": summed_tables(kinds, shape.tables, shape.length, shape.unit),
-        "term_table": padded(begins, (shape.terms,)),
-        "term_sign": padded(np.array([term.sign for term in terms]), (shape.terms,), 0.0, np.float64),
-        "n_terms": np.int32(len(terms)),
     }
 
 

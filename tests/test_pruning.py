@@ -137,7 +137,7 @@ def test_pruned_equals_unpruned_on_5000_rows(name):
 def test_slots_that_run_out_are_added():
     task = task_of(class_of_table("indep", 3000))
     expected = cuts.solve([task])[0]
-    with pruned_shapes(settled=256), counted_calls(cuts, "with_more_slots") as more:
+    with pruned_shapes(settled=256, recent=64, width=32), counted_calls(cuts, "with_more_slots") as more:
         found = cuts.solve([task])[0]
     assert more
     assert found.cost == close(expected.cost)
@@ -279,9 +279,9 @@ def test_doubts_that_prices_leave_are_settled(kind):
             least = least_entropy_by_number_of_intervals(problem)
             charge = random_charge(kind, len(least), rng)
             request = request_of(problem)
-            found = intervals.best_number_of_intervals(
-                request.ordered.can_cut, cuts.entropy_terms(request.factors), request.weights, charge
-            )
+            terms = cuts.entropy_terms(request.factors)
+            rows = intervals.Rows(request.ordered.can_cut, terms, request.weights)
+            found = intervals.best_number_of_intervals(rows, charge)
             assert found.cost == close((charge + least).min())
             assert found.cost == close(charge[len(found.cuts)] + entropy_of(problem, found.cuts))
     assert len(doubts) > 5
@@ -303,8 +303,7 @@ def test_prices_that_creep_by_rounding_end():
     with prices_for_few_rows():
         for _ in range(20):
             charge = rng.normal(0, 5, 40)
-            found = intervals.best_number_of_intervals(
-                request.ordered.can_cut, cuts.entropy_terms(request.factors), None, charge
-            )
+            rows = intervals.Rows(request.ordered.can_cut, cuts.entropy_terms(request.factors), None)
+            found = intervals.best_number_of_intervals(rows, charge)
             least = least_entropy_by_number_of_intervals({"values": values, "parents": [parent]})
             assert found.cost == close((charge + least).min())

@@ -1,9 +1,12 @@
-"""The plain dynamic program for few rows: the cost of every interval first, then the optimum (the paper's Algorithm 1).
+"""The plain dynamic program for few rows: every interval is costed (the paper's Algorithm 1).
 
-Quicker than the pruned program while all intervals fit in memory, and without a branch, so that many problems run as
-one batch. A value may occur in several rows; intervals begin and end only between distinct values.
+Quicker than the pruned program while there are few intervals, and without a branch, so that many problems run as one
+batch. It goes through the rows once, in steps of a few rows of one distinct value, and keeps for every start of the
+last interval the cost of the interval up to the current step; no matrix of all intervals is kept. Intervals begin and
+end only between distinct values.
 
-Shapes: N rows (padded), M distinct values (padded), J terms (padded), C cells of all terms (padded), Z tables.
+Shapes: B problems, S steps (padded), E entries of a step (padded): one for each of its rows and terms, M distinct
+    values (padded), C cells of all terms (padded), Z entries of the tables.
 """
 
 from __future__ import annotations
@@ -16,102 +19,132 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 BLOCK = 32
-"""Rows of a tile, summed by one product with a triangle; N is a multiple of it."""
+"""Steps whose increments are looked up together; S is a multiple of it."""
 
-CHUNK = 64
-"""Distinct values of a tile; M is a multiple of it."""
+GROUP = 4
+"""Entries that are looked up together; E is a multiple of it."""
+
+N_WIDTHS = 2
+"""The array of starts grows to its full width M in so many steps; each is compiled on its own."""
+
+NEVER = -(2**24)
+"""Stands in `seen` for no entry: what is looked up there is zero."""
 
 
 class DenseProblem(NamedTuple):
-    """One variable to cut, as arrays."""
+    """Variables to cut, as arrays."""
 
-    cells: Array  # [J, N] int32, the cell of row i in term j, unique over terms
-    seen: Array  # [J, N] int32, weight of the earlier rows in that cell
-    weights: Array  # [N] int32, 0 for padding
-    first_row: Array  # [M] int32, first row of each distinct value, N for padding
-    last_row: Array  # [M] int32
-    before: Array  # [C, M] int32, weight of the rows before each distinct value in each cell
-    cut_cost: Array  # [M] float64, of a cut behind each distinct value, 0 behind the last
-    first_cost: Array  # [] float64
-    tables: Array  # [Z] float64, cumulative tables (step tables if weights are all one), one after the other
-    term_table: Array  # [J] int32, where the table of term j begins
-    term_sign: Array  # [J] float64
-    n_terms: Array  # [] int32
-
-
-class DenseResult(NamedTuple):
-    """Optimum up to each distinct value."""
-
-    best: Array  # [M] float64, with a cut behind it
-    start: Array  # [M] int32, the distinct value at which its last interval begins
+    cells: Array  # [B, E, S] int32, the cell of an entry, unique over terms
+    seen: Array  # [B, E, S] int32, weight of the rows in that cell up to and including its own
+    weights: Array  # [B, E, S] int32, of its row; [B, 0, 0] if all are one
+    tables: Array  # [B, E] int32, where its table begins
+    before: Array  # [B, C, M] int32, weight of the rows before each distinct value in each cell
+    cut_cost: Array  # [B, S] float64, of a cut behind a step, +inf where there can be none, 0 behind the last
+    opens: Array  # [B, S] int32, the distinct value that begins behind a step, M if none
+    first_cost: Array  # [B] float64
 
 
 class Extent(NamedTuple):
     """How much of the padded arrays is in use by any problem of the batch."""
 
-    n_values: Array  # [] int32
-    n_terms: Array  # [] int32
-    n_blocks: Array  # [] int32, blocks of rows
-    n_chunks: Array  # [N / BLOCK] int32, chunks of distinct values that begin before the end of each block
+    n_groups: Array  # [] int32, groups of entries
+    ends: Array  # [N_WIDTHS] int32, up to which block of steps each width is enough
 
 
-def _interval_costs(problem: DenseProblem, extent: Extent, unit: bool) -> Array:
-    """Cost of the interval from distinct value u to row i, [N, M]; what is not needed is not filled in.
+class DenseResult(NamedTuple):
+    """Optimum up to each step; of use where a cut can be behind it."""
 
-    Row by row the cost only grows by the row's own increments; tiles of rows and values stay in the cache.
+    best: Array  # [B, S] float64, with a cut behind it
+    start: Array  # [B, S] int32, the distinct value at which its last interval begins
+
+
+class _Carry(NamedTuple):
+    inside: Array  # [W, B] float64, cost of the interval from each distinct value to the current step
+    before: Array  # [W, B] float64, best cost of everything before it, +inf if not known yet
+    best: Array  # [S, B]
+    start: Array  # [S, B]
+
+
+def _increments(problem: DenseProblem, tables: Array, block: Array, n_groups: Array, width: int) -> Array:
+    """What each step of a block adds to the intervals from the first distinct values on, [B, BLOCK, width]."""
+    unit = not problem.weights.size
+
+    def look_up(begin: Array, count: Array) -> Array:  # below zero if the interval begins behind the row
+        return tables.at[begin + jnp.maximum(count, 0)].get(mode="promise_in_bounds")
+
+    def of_one(before: Array, entries: tuple[Array, ...], total: Array) -> Array:
+        for begin, cell, seen, *weight in zip(*entries, strict=True):
+            count = seen[:, None] - before.at[cell].get(mode="promise_in_bounds")[:, :width]
+            total += look_up(begin, count)
+            if not unit:
+                total -= look_up(begin, count - weight[0][:, None])
+        return total
+
+    def group(g: Array, total: Array) -> Array:
+        def steps(array: Array) -> Array:
+            return lax.dynamic_slice_in_dim(entries(array), block * BLOCK, BLOCK, axis=2)
+
+        def entries(array: Array) -> Array:
+            return lax.dynamic_slice_in_dim(array, g * GROUP, GROUP, axis=1)
+
+        weights = () if unit else (steps(problem.weights),)
+        chosen = (entries(problem.tables), steps(problem.cells), steps(problem.seen), *weights)
+        return jax.vmap(of_one)(problem.before, chosen, total)
+
+    return lax.fori_loop(0, n_groups, group, jnp.zeros((len(problem.cells), BLOCK, width)))
+
+
+@jax.jit
+def solve_dense(problem: DenseProblem, tables: Array, extent: Extent) -> DenseResult:
+    """Solve a batch.
+
+    Args:
+        problem: the problems.
+        tables: [Z] float64, shared by all, with their signs and T(0) = 0: what weight n in a cell costs, or if all
+            weights are one, what the n-th row in it adds.
+        extent: of the batch.
     """
-    n, m = problem.weights.shape[0], problem.first_row.shape[0]
+    n_problems, n_values = len(problem.cells), problem.before.shape[2]
+    cut_cost, opens = problem.cut_cost.T, problem.opens.T  # the batch axis is the last one from here on
 
-    def look_up(index: Array) -> Array:
-        return problem.tables.at[index].get(mode="promise_in_bounds")
+    def at(array: Array, i: Array) -> Array:
+        return lax.dynamic_index_in_dim(array, i, keepdims=False)
 
-    def tile(block: Array, chunk: Array, costs: Array) -> Array:
-        rows = partial(lax.dynamic_slice_in_dim, start_index=block * BLOCK, slice_size=BLOCK, axis=-1)
-        values = partial(lax.dynamic_slice_in_dim, start_index=chunk * CHUNK, slice_size=CHUNK, axis=-1)
-        cells, seen, weights = rows(problem.cells), rows(problem.seen), rows(problem.weights)
-        inside = (block * BLOCK + jnp.arange(BLOCK))[:, None] >= values(problem.first_row)  # [B, W]
+    def block_of_steps(block: Array, carry: _Carry, width: int) -> _Carry:
+        increments = _increments(problem, tables, block, extent.n_groups, width).transpose(1, 2, 0)
+        starts = jnp.arange(width, dtype=jnp.int32)[:, None]
 
-        def window(cell: Array) -> Array:
-            return lax.dynamic_slice(problem.before, (cell, chunk * CHUNK), (1, CHUNK))[0]
-
-        def term(j: Array, total: Array) -> Array:
-            count = seen[j][:, None] - jax.vmap(window)(cells[j])
-            count = problem.term_table[j] + jnp.where(inside, count, 0)
-            change = look_up(count) if unit else look_up(count + weights[:, None]) - look_up(count)
-            return total + problem.term_sign[j] * change
-
-        increments = lax.fori_loop(0, extent.n_terms, term, jnp.zeros((BLOCK, CHUNK)))
-        row_before = jnp.maximum(block * BLOCK - 1, 0)
-        so_far = lax.dynamic_slice(costs, (row_before, chunk * CHUNK), (1, CHUNK))
-        running = jnp.tril(jnp.ones((BLOCK, BLOCK))) @ jnp.where(inside, increments, 0)
-        return lax.dynamic_update_slice(costs, so_far + running, (block * BLOCK, chunk * CHUNK))
-
-    def block_of_rows(block: Array, costs: Array) -> Array:
-        return lax.fori_loop(0, extent.n_chunks[block], lambda chunk, costs: tile(block, chunk, costs), costs)
-
-    return lax.fori_loop(0, extent.n_blocks, block_of_rows, jnp.zeros((n, m)))
-
-
-@partial(jax.jit, static_argnames=("unit",))
-def solve_dense(problem: DenseProblem, extent: Extent, *, unit: bool) -> DenseResult:
-    """Solve a batch: all fields of `problem` have a leading batch axis."""
-
-    def one(problem: DenseProblem) -> DenseResult:
-        costs = _interval_costs(problem, extent, unit)
-        starts = jnp.arange(costs.shape[1], dtype=jnp.int32)
-
-        def end(t: Array, carry: tuple[Array, DenseResult]) -> tuple[Array, DenseResult]:
-            before, found = carry  # `before`: best cost of everything before each distinct value, +inf if not known yet
-            total = before + costs[problem.last_row[t]]
-            least = total.min()
+        def step(i: Array, carry: _Carry) -> _Carry:
+            s = block * BLOCK + i
+            inside = carry.inside + at(increments, i)
+            total = carry.before + inside
+            least = total.min(axis=0)
             # of equal costs, up to rounding, the earliest start wins
-            start = jnp.where(total <= least + 1e-11 * (1 + jnp.abs(least)), starts, starts.shape[0]).min()
-            best = least + problem.cut_cost[t]
-            found = DenseResult(found.best.at[t].set(best), found.start.at[t].set(start))
-            return before.at[t + 1].set(best, mode="drop"), found
+            start = jnp.where(total <= least + 1e-11 * (1 + jnp.abs(least)), starts, n_values).min(axis=0)
+            best = least + at(cut_cost, s)
+            return _Carry(
+                inside,
+                jnp.where(starts == at(opens, s), best, carry.before),
+                lax.dynamic_update_index_in_dim(carry.best, best, s, axis=0),
+                lax.dynamic_update_index_in_dim(carry.start, start, s, axis=0),
+            )
 
-        before = jnp.full(starts.shape[0], jnp.inf).at[0].set(problem.first_cost)
-        found = DenseResult(jnp.full(starts.shape[0], jnp.inf), jnp.zeros(starts.shape[0], jnp.int32))
-        return lax.fori_loop(0, extent.n_values, end, (before, found))[1]
+        return lax.fori_loop(0, BLOCK, step, carry)
 
-    return jax.vmap(one)(problem)
+    width = n_values // N_WIDTHS
+    more = (jnp.zeros((width, n_problems)), jnp.full((width, n_problems), jnp.inf))
+    carry = _Carry(
+        more[0],
+        more[1].at[0].set(problem.first_cost),
+        jnp.full(cut_cost.shape, jnp.inf),
+        jnp.zeros(cut_cost.shape, jnp.int32),
+    )
+    begin = jnp.int32(0)
+    for k in range(N_WIDTHS):
+        if k:
+            carry = carry._replace(
+                inside=jnp.concatenate([carry.inside, more[0]]), before=jnp.concatenate([carry.before, more[1]])
+            )
+        carry = lax.fori_loop(begin, extent.ends[k], partial(block_of_steps, width=(k + 1) * width), carry)
+        begin = extent.ends[k]
+    return DenseResult(carry.best.T, carry.start.T)

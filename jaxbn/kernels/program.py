@@ -318,7 +318,7 @@ def _settled_where_needed(
     nobody = jnp.zeros_like(used)
     carry = _Visits(found, settled.inside, after, nobody, nobody.at[leading].set(used[leading]))
     found, inside, after, done, _ = lax.while_loop(lambda carry: carry.todo.any(), go_on, carry)
-    return found, inside, after, width * done.sum()
+    return found, inside, after, jnp.where(done, chunks.size, 0).sum()
 
 
 def _triangle(problem: Problem, rows: _Block, switches: Switches, *, floor: bool = False) -> tuple[Array, Array]:
@@ -438,6 +438,7 @@ def _measure_chunks(problem: Problem, state: State, first: Array, switches: Swit
         contexts = jnp.where(problem.cell_given[:, None] < 0, widths, contexts)
         last = jnp.maximum(live.sum() - 1, 0)
         after = Chunks(
+            size=live.sum(dtype=jnp.int32),
             bound=total.min(),
             fresh=jnp.array(True),
             ratio=jnp.where(live, (counts + 1) / contexts, 0.0).max(axis=1),

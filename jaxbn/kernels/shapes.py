@@ -23,18 +23,29 @@ BATCH_SIZES = (1, 8)
 class DenseShape(NamedTuple):
     """Sizes and switches of a compiled program of `dense`; the letters are its own."""
 
-    rows: int  # N
+    rows_at_once: int  # rows of a step, at most
+    steps: int  # S
+    entries: int  # E
     values: int  # M
-    terms: int  # J
     cells: int  # C
-    tables: int  # number of tables
-    length: int  # entries of each
+    length: int  # entries of each table
     unit: bool
 
     @property
+    def terms(self) -> int:
+        """Terms there is room for."""
+        return self.entries // self.rows_at_once
+
+    @property
+    def tables(self) -> int:
+        """Tables a problem uses at most."""
+        return self.terms // 2 + 1
+
+    @property
     def n_bytes(self) -> int:
-        """Memory of one problem at work."""
-        return 16 * self.rows * self.values + 4 * self.cells * self.values + 8 * self.tables * self.length
+        """Memory of one problem at work: its arrays, as made and on the device, and its share of the tables."""
+        entries = (8 if self.unit else 12) * self.entries * self.steps
+        return 2 * (entries + 4 * self.cells * self.values) + 8 * self.tables * self.length
 
 
 class PrunedShape(NamedTuple):
@@ -60,13 +71,14 @@ def bucket(size: int, least: int, ratio: int = 2) -> int:
 
 def dense_shape(n_values: int, n_terms: int, n_cells: int, total_weight: int, *, unit: bool) -> DenseShape:
     """The bucket of a problem of at most `DENSE_ROWS` rows."""
-    terms = bucket(n_terms, 16)
+    values = -(-n_values // VALUES) * VALUES
+    rows_at_once = max(DENSE_ROWS // values, 1)  # the fewer values, the more rows has each
     return DenseShape(
-        rows=DENSE_ROWS,
-        values=-(-n_values // VALUES) * VALUES,
-        terms=terms,
-        cells=bucket(n_cells, 512, 8),
-        tables=terms // 2 + 1,
+        rows_at_once=rows_at_once,
+        steps=DENSE_ROWS if rows_at_once == 1 else values + DENSE_ROWS // rows_at_once,
+        entries=rows_at_once * bucket(n_terms, 16),
+        values=values,
+        cells=bucket(n_cells, 256, 4),
         length=bucket(total_weight + 2, 2 * DENSE_ROWS),
         unit=unit,
     )

@@ -62,6 +62,7 @@ class Starts(NamedTuple):
 class Chunks(NamedTuple):
     """What is known of W neighbouring settled starts together, so that most of them need not be looked at."""
 
+    size: Array  # [G] int32, how many they are
     bound: Array  # [G] float64, none of their totals at the current block lies below it
     fresh: Array  # [G] bool, whether `inside` is that at the current block
     ratio: Array  # [C, G] float64, at least (outcome + 1) / (context + K) of every interval
@@ -128,6 +129,7 @@ def no_chunks(n_cells: int, n_chunks: int) -> Chunks:
     """Chunks without starts."""
     counts, numbers = jnp.zeros((n_cells, n_chunks), jnp.int32), jnp.zeros(n_chunks)
     return Chunks(
+        size=jnp.zeros(n_chunks, jnp.int32),
         bound=jnp.full(n_chunks, jnp.inf),
         fresh=jnp.zeros(n_chunks, bool),
         ratio=jnp.zeros((n_cells, n_chunks)),
