@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxbn
+from jaxbn.checkpoint import Checkpoint
 from tests.random_tables import random_table
 
 ROOT = Path(__file__).parents[1]
@@ -72,8 +73,15 @@ def kill_and_resume(folder: Path, kills: int, seed: int) -> tuple[list[int], dic
     return found, run(checkpoint)
 
 
+def add_slowly(checkpoint: Checkpoint, i: int, learned: Any) -> None:
+    """Keep a restart, and take a rest in which a signal can come: on a busy machine it comes late."""
+    add(checkpoint, i, learned)
+    time.sleep(0.05)
+
+
 if __name__ == "__main__":
     file = Path(sys.argv[1])
+    add, Checkpoint.add = Checkpoint.add, add_slowly  # type: ignore[method-assign]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = run(file)
