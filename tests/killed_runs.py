@@ -81,6 +81,7 @@ def add_slowly(checkpoint: Checkpoint, i: int, learned: Any) -> None:
 
 if __name__ == "__main__":
     file = Path(sys.argv[1])
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started it deaf to Ctrl-C
     add, Checkpoint.add = Checkpoint.add, add_slowly  # type: ignore[method-assign]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
