@@ -104,13 +104,14 @@ def measure(name: str, n: int) -> dict[str, Any]:
     """One line of the table, in this process."""
     from jaxbn import cuts, variable
     from jaxbn.kernels.shapes import DENSE_ROWS, bucket
+    from jaxbn.tasks import Solution, Task
 
     idle = peak_memory()
     arguments = make(name, n)
-    asked: list[cuts.Task] = []
-    found: list[cuts.Solution] = []
+    asked: list[Task] = []
+    found: list[Solution] = []
 
-    def recording(tasks: list[cuts.Task]) -> list[cuts.Solution]:
+    def recording(tasks: list[Task]) -> list[Solution]:
         asked[:] = tasks
         found[:] = cuts.solve(tasks)
         return list(found)

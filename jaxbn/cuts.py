@@ -13,20 +13,7 @@ from jaxbn.batches import solve_small
 from jaxbn.kernels.program import BLOCK, Switches, advance
 from jaxbn.kernels.shapes import DENSE_ROWS, PrunedShape, pruned_shape
 from jaxbn.kernels.starts import Problem, State, initial_state, with_more_slots
-from jaxbn.tasks import (
-    WIDTH,
-    Solution,
-    Task,
-    Term,
-    dirichlet_terms,
-    entropy_terms,
-    padded,
-    size,
-    summed_tables,
-    table,
-)
-
-__all__ = ["Solution", "Task", "Term", "dirichlet_terms", "entropy_terms", "prefix_costs", "solve", "table"]
+from jaxbn.tasks import WIDTH, Solution, Task, Term, padded, size, summed_tables
 
 
 def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:

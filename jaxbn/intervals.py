@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -72,11 +73,12 @@ def best_number_of_intervals(rows: Rows, charge: NDArray[np.float64]) -> Solutio
     if not rows.terms:
         return Solution(float(charge.min()), _finest_cuts(positions, int(charge.argmin()) + 1), 0.0)
     if len(positions) > FEW_POSITIONS:
-        return _priced(rows, positions, charge, lambda price: solve([rows.priced(price)])[0])
+        settle = partial(_settle_doubt, rows, positions, charge)
+        return _priced(rows, charge, lambda price: solve([rows.priced(price)])[0], settle)
     matrix = CostMatrix(_grid(rows, positions), positions)
     if rows.spread is None or len(positions) <= LAYERED_SPREAD:
         return _layered(matrix, charge)
-    return _priced(rows, positions, charge, matrix.priced, lambda best: _layered(matrix, charge, best))
+    return _priced(rows, charge, matrix.priced, lambda best, doubtful, prices: _layered(matrix, charge, best))
 
 
 def _finest_cuts(positions: NDArray[np.intp], k: int) -> list[int]:
@@ -206,17 +208,16 @@ def _table_rows(names: list[tuple[int, ...]], length: int) -> tuple[NDArray[np.f
 
 def _priced(
     rows: Rows,
-    positions: NDArray[np.intp],
     charge: NDArray[np.float64],
     solve_at: Callable[[float], Solution],
-    settle: Callable[[Solution], Solution] | None = None,
+    settle: Callable[[Solution, Sequence[int], set[float]], Solution],
 ) -> Solution:
     """Vertices of the hull until every other number of intervals is ruled out.
 
-    `solve_at(price)` finds one; `settle(best)` decides where a doubt is left.
+    `solve_at(price)` finds one; `settle(best, doubtful, prices)` decides where a doubt is left.
     """
     k = np.arange(1, len(charge) + 1)
-    whole = _grid(rows, positions[[0, -1]])
+    whole = _grid(rows, np.array([0, rows.n]))
     hull: dict[int, tuple[float, list[int]]] = {1: (whole.cost_of(np.array([0, 1]), whole.tables), [])}
     bound = np.full(len(charge), -np.inf)
     prices: set[float] = set()
@@ -242,9 +243,7 @@ def _priced(
         chords = _chords(doubtful, worst, best_k, {n: cost for n, (cost, _) in hull.items()}, charge)
         question, price = next(((q, p) for q, p in chords if q not in asked), (None, price))
         if question is None:
-            if settle is not None:
-                return settle(best)
-            return _settle_doubt(rows, positions, charge, best, doubtful, prices)
+            return settle(best, doubtful, prices)
         asked.add(question)
 
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from jaxbn.batches import Batch, in_batches
 from jaxbn.factors import Factor, compact, factors_of
-from jaxbn.kernels.resamples import WIDTH, ResampledOptima, ResampledProblem, Tables, solve_resamples
+from jaxbn.kernels.optima import Optima
+from jaxbn.kernels.resamples import WIDTH, ResampledProblem, Tables, solve_resamples
 from jaxbn.kernels.shapes import bucket
 from jaxbn.ordered import Ordered, gap_costs, midpoint
 from jaxbn.policy import Policy
@@ -350,7 +351,7 @@ def _cardinalities(codes: Codes, present: NDArray[np.bool_]) -> NDArray[np.int64
     return ((present.astype(np.float32) @ member) > 0).sum(axis=1)
 
 
-def _policies(plan: _Plan, weights: Weights, found: ResampledOptima) -> list[Policy]:
+def _policies(plan: _Plan, weights: Weights, found: Optima) -> list[Policy]:
     """Walk back over the last intervals in all resamples at once, then name the cuts."""
     rows = _rows_drawn(weights, plan.shape.rows)
     values = _distinct_values(plan, rows)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbn
-from jaxbn import cuts, intervals, variable
+from jaxbn import cuts, intervals, tasks, variable
 from jaxbn.factors import factors_of
 from jaxbn.ordered import sort_values
 from tests.random_variables import RATES, cost_of_edges, random_variable, reference_cost, variables
@@ -48,7 +48,7 @@ def request_of(problem: dict[str, Any], rate: float = 4.0) -> variable.Request:
     return variable.Request(ordered, factors, rate, weights[rows].astype(np.int32) if "weights" in problem else None)
 
 
-def task_of(problem: dict[str, Any], rate: float = 4.0) -> cuts.Task:
+def task_of(problem: dict[str, Any], rate: float = 4.0) -> tasks.Task:
     return variable._bayesian_task(request_of(problem, rate))
 
 
@@ -150,7 +150,7 @@ def test_prefix_costs_are_optima_of_the_prefixes():
     order = np.argsort(problem["values"])
     price = 3.0
     cut_cost = np.append(np.full(599, price), 0.0)
-    task = cuts.Task(cuts.entropy_terms(request_of(problem).factors), cut_cost, price)
+    task = tasks.Task(tasks.entropy_terms(request_of(problem).factors), cut_cost, price)
     best = cuts.prefix_costs(task)
     matrix = reference.cost_matrix(reference.prepare(problem["values"][order], [problem["parents"][0][order]]), "mdl")
     expected = np.zeros(601)
@@ -184,7 +184,7 @@ def test_few_repeats_are_left_alone():
 # --- batches
 
 
-def mixed_tasks(count: int) -> list[cuts.Task]:
+def mixed_tasks(count: int) -> list[tasks.Task]:
     blankets = [{"n_parents": 1}, {"n_parents": 3, "spouses": (2, 1)}, {"n_parents": 0, "spouses": (0,)}]
     sizes = [1, 2, 40, 130, 300, 512, 600]
     return [
@@ -279,7 +279,7 @@ def test_doubts_that_prices_leave_are_settled(kind):
             least = least_entropy_by_number_of_intervals(problem)
             charge = random_charge(kind, len(least), rng)
             request = request_of(problem)
-            terms = cuts.entropy_terms(request.factors)
+            terms = tasks.entropy_terms(request.factors)
             rows = intervals.Rows(request.ordered.can_cut, terms, request.weights)
             found = intervals.best_number_of_intervals(rows, charge)
             assert found.cost == close((charge + least).min())
@@ -303,7 +303,7 @@ def test_prices_that_creep_by_rounding_end():
     with prices_for_few_rows():
         for _ in range(20):
             charge = rng.normal(0, 5, 40)
-            rows = intervals.Rows(request.ordered.can_cut, cuts.entropy_terms(request.factors), None)
+            rows = intervals.Rows(request.ordered.can_cut, tasks.entropy_terms(request.factors), None)
             found = intervals.best_number_of_intervals(rows, charge)
             least = least_entropy_by_number_of_intervals({"values": values, "parents": [parent]})
             assert found.cost == close((charge + least).min())

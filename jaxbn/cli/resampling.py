@@ -141,7 +141,7 @@ def _write(
 
     graph = found.consensus(threshold)
     cut = discretize(table, graph, method=shown["method"], rate=shown["rate"], max_passes=shown["max_passes"])
-    net = fit(table, graph, {**cut.policies, **cut.groupings})
+    net = fit(table, graph, cut.codings)
     if out is not None:
         writing.write(out, net.save)
     if report is not None:

@@ -18,6 +18,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbn.kernels.optima import Optima, Sweep, earliest_best, first_sweep, widened
+
 BLOCK = 32
 """Steps whose increments are looked up together; S is a multiple of it."""
 
@@ -51,20 +53,6 @@ class Extent(NamedTuple):
     ends: Array  # [N_WIDTHS] int32, up to which block of steps each width is enough
 
 
-class DenseResult(NamedTuple):
-    """Optimum up to each step; of use where a cut can be behind it."""
-
-    best: Array  # [B, S] float64, with a cut behind it
-    start: Array  # [B, S] int32, the distinct value at which its last interval begins
-
-
-class _Carry(NamedTuple):
-    inside: Array  # [W, B] float64, cost of the interval from each distinct value to the current step
-    before: Array  # [W, B] float64, best cost of everything before it, +inf if not known yet
-    best: Array  # [S, B]
-    start: Array  # [S, B]
-
-
 def _increments(problem: DenseProblem, tables: Array, block: Array, n_groups: Array, width: int) -> Array:
     """What each step of a block adds to the intervals from the first distinct values on, [B, BLOCK, width]."""
     unit = not problem.weights.size
@@ -95,7 +83,7 @@ def _increments(problem: DenseProblem, tables: Array, block: Array, n_groups: Ar
 
 
 @jax.jit
-def solve_dense(problem: DenseProblem, tables: Array, extent: Extent) -> DenseResult:
+def solve_dense(problem: DenseProblem, tables: Array, extent: Extent) -> Optima:
     """Solve a batch.
 
     Args:
@@ -104,25 +92,23 @@ def solve_dense(problem: DenseProblem, tables: Array, extent: Extent) -> DenseRe
             weights are one, what the n-th row in it adds.
         extent: of the batch.
     """
-    n_problems, n_values = len(problem.cells), problem.before.shape[2]
+    n_values = problem.before.shape[2]
     cut_cost, opens = problem.cut_cost.T, problem.opens.T  # the batch axis is the last one from here on
 
     def at(array: Array, i: Array) -> Array:
         return lax.dynamic_index_in_dim(array, i, keepdims=False)
 
-    def block_of_steps(block: Array, carry: _Carry, width: int) -> _Carry:
+    def block_of_steps(block: Array, carry: Sweep, width: int) -> Sweep:
         increments = _increments(problem, tables, block, extent.n_groups, width).transpose(1, 2, 0)
         starts = jnp.arange(width, dtype=jnp.int32)[:, None]
 
-        def step(i: Array, carry: _Carry) -> _Carry:
+        def step(i: Array, carry: Sweep) -> Sweep:
             s = block * BLOCK + i
             inside = carry.inside + at(increments, i)
             total = carry.before + inside
-            least = total.min(axis=0)
-            # of equal costs, up to rounding, the earliest start wins
-            start = jnp.where(total <= least + 1e-11 * (1 + jnp.abs(least)), starts, n_values).min(axis=0)
+            least, start = earliest_best(total, starts, n_values)
             best = least + at(cut_cost, s)
-            return _Carry(
+            return Sweep(
                 inside,
                 jnp.where(starts == at(opens, s), best, carry.before),
                 lax.dynamic_update_index_in_dim(carry.best, best, s, axis=0),
@@ -132,19 +118,10 @@ def solve_dense(problem: DenseProblem, tables: Array, extent: Extent) -> DenseRe
         return lax.fori_loop(0, BLOCK, step, carry)
 
     width = n_values // N_WIDTHS
-    more = (jnp.zeros((width, n_problems)), jnp.full((width, n_problems), jnp.inf))
-    carry = _Carry(
-        more[0],
-        more[1].at[0].set(problem.first_cost),
-        jnp.full(cut_cost.shape, jnp.inf),
-        jnp.zeros(cut_cost.shape, jnp.int32),
-    )
+    carry = first_sweep(problem.first_cost, len(cut_cost), width)
     begin = jnp.int32(0)
     for k in range(N_WIDTHS):
-        if k:
-            carry = carry._replace(
-                inside=jnp.concatenate([carry.inside, more[0]]), before=jnp.concatenate([carry.before, more[1]])
-            )
+        carry = widened(carry, width) if k else carry
         carry = lax.fori_loop(begin, extent.ends[k], partial(block_of_steps, width=(k + 1) * width), carry)
         begin = extent.ends[k]
-    return DenseResult(carry.best.T, carry.start.T)
+    return carry.optima

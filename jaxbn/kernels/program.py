@@ -10,9 +10,9 @@ touches one cell of each term and nothing else. Rows come in blocks. For the sta
 optima. Only the triangle of starts inside the block is sequential.
 
 Two rules, both exact, keep most starts out of the tiles. A start is dropped when a later one is proved to be better
-for every end to come (`_drop`). And a chunk of neighbouring starts is passed over in a block in which a lower bound of
-all their totals lies above the best total found (`_chunk_bounds`): a row adds -ln((outcome + 1) / (context + K)) for
-each factor, and that ratio hardly differs between neighbouring starts.
+for every end to come (`_without_useless`). And a chunk of neighbouring starts is passed over in a block in which a
+lower bound of all their totals lies above the best total found (`_chunk_bounds`): a row adds
+-ln((outcome + 1) / (context + K)) for each factor, and that ratio hardly differs between neighbouring starts.
 
 Shapes: those of `starts`, and B rows of a block.
 """
@@ -27,8 +27,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbn.kernels.optima import rounding
 from jaxbn.kernels.starts import (
     NO_START,
+    TINY,
     Check,
     Chunks,
     Problem,
@@ -51,9 +53,6 @@ NEVER = 2**31 - 1
 
 LEGS = 8
 """How often new starts are settled behind the others before all are checked and compacted."""
-
-TINY = 1e-300
-"""In the place of a width or a ratio of zero."""
 
 
 class Switches(NamedTuple):
@@ -102,8 +101,12 @@ def _block_rows(problem: Problem, block: Array, prefix: Array) -> _Block:
         counts=prefix[:, None] + _running_sum(local.T).T.astype(jnp.int32),
         mass_before=mass_before,
         end_before=end_before,
-        end_after=problem.end[jnp.minimum(first + BLOCK, problem.end.shape[0] - 1)],
+        end_after=_end_of_first_row(problem, block + 1),
     )
+
+
+def _end_of_first_row(problem: Problem, block: Array) -> Array:
+    return problem.end[jnp.minimum(block * BLOCK, problem.end.shape[0] - 1)]
 
 
 def _just_before(problem: Problem, block: Array) -> tuple[Array, Array]:
@@ -157,21 +160,16 @@ def _spread(problem: Problem, rows: _Block, begin: Array, mass: Array) -> Array:
     return jnp.where(width >= problem.min_width, log_width(rows.mass[:, None] - mass, width), jnp.inf)
 
 
-def _cell_sums(problem: Problem, counts: Array, tables: tuple[Array, ...], before: Array) -> tuple[Array, ...]:
-    """For each of some tables, sum_cells sign * table[counts - before] [W]; `counts` [T, C] go with them."""
-    width = before.shape[1]
+def _cell_sums(problem: Problem, counts: Array, begins: Array, before: Array) -> Array:
+    """The sum over cells of sign * table[counts - before] [W]; `begins` [C] says where the cells' tables begin."""
 
-    def cells(group: Array, totals: tuple[Array, ...]) -> tuple[Array, ...]:
-        some = partial(lax.dynamic_slice_in_dim, start_index=group * CELL_GROUP, slice_size=CELL_GROUP, axis=-1)
-        earlier = lax.dynamic_slice_in_dim(before, group * CELL_GROUP, CELL_GROUP)
-        sign = some(problem.cell_sign)[:, None]
-        return tuple(
-            total + (sign * _lookup(problem.tables, (some(table) + some(count))[:, None] - earlier)).sum(axis=0)
-            for total, table, count in zip(totals, tables, counts, strict=True)
-        )
+    def cells(group: Array, total: Array) -> Array:
+        some = partial(lax.dynamic_slice_in_dim, start_index=group * CELL_GROUP, slice_size=CELL_GROUP)
+        index = (some(begins) + some(counts))[:, None] - some(before)
+        return total + (some(problem.cell_sign)[:, None] * _lookup(problem.tables, index)).sum(axis=0)
 
     n_groups = (problem.n_cells + CELL_GROUP - 1) // CELL_GROUP
-    return lax.fori_loop(0, n_groups, cells, tuple(jnp.zeros(width) for _ in tables))
+    return lax.fori_loop(0, n_groups, cells, jnp.zeros(before.shape[1]))
 
 
 class _Found(NamedTuple):
@@ -179,6 +177,11 @@ class _Found(NamedTuple):
 
     best: Array  # [B] float64
     row: Array  # [B] int32, first row of the interval that gives it
+
+
+def _n_chunks(starts: Starts, width: int) -> Array:
+    """Chunks that the slots in use fill."""
+    return (starts.n_slots + width - 1) // width
 
 
 def _slots(starts: Starts, chunk: Array, width: int) -> Starts:
@@ -197,9 +200,9 @@ def _compete(problem: Problem, rows: _Block, starts: Starts, found: _Found, swit
         total += _spread(problem, rows, starts.begin, starts.mass)
     best = total.min(axis=1)
     # of equal costs, up to rounding, the earliest start wins, whatever the slot it sits in
-    start = jnp.where(total <= (best + _rounding(best))[:, None], starts.row, jnp.int32(NEVER)).min(axis=1)
-    rounding = _rounding(found.best)
-    better = (best < found.best - rounding) | ((best <= found.best + rounding) & (start < found.row))
+    start = jnp.where(total <= (best + rounding(best))[:, None], starts.row, jnp.int32(NEVER)).min(axis=1)
+    near = rounding(found.best)
+    better = (best < found.best - near) | ((best <= found.best + near) & (start < found.row))
     return _Found(jnp.minimum(best, found.best), jnp.where(better, start, found.row)), interval[-1]
 
 
@@ -214,7 +217,7 @@ def _all_recent(
         found, after = _compete(problem, rows, _slots(recent, number, width), found, switches)
         return found, lax.dynamic_update_slice_in_dim(inside, after, number * width, 0)
 
-    found, inside = lax.fori_loop(0, (recent.n_slots + width - 1) // width, chunk, (found, recent.inside))
+    found, inside = lax.fori_loop(0, _n_chunks(recent, width), chunk, (found, recent.inside))
     return found, recent._replace(inside=inside)
 
 
@@ -231,10 +234,15 @@ def _context_range(problem: Problem, chunks: Chunks, prefix: Array, end_before: 
     """Least and most of context + K (or the width) over the starts of each chunk, for every outcome's cell [C, G]."""
 
     def at(before: Array, begin: Array) -> Array:
-        counts = (prefix[:, None] - before)[problem.cell_given] + problem.cell_states[:, None]
-        return jnp.where(problem.cell_given[:, None] < 0, jnp.maximum(end_before - begin, TINY), counts)
+        return _contexts(problem, prefix[:, None] - before, jnp.maximum(end_before - begin, TINY))
 
     return at(chunks.newest, chunks.newest_begin), at(chunks.oldest, chunks.oldest_begin)
+
+
+def _contexts(problem: Problem, counts: Array, widths: Array) -> Array:
+    """For every outcome's cell its context's count + K, or the width in its place, of some intervals [C, W]."""
+    of_context = counts[problem.cell_given] + problem.cell_states[:, None]
+    return jnp.where(problem.cell_given[:, None] < 0, widths, of_context)
 
 
 def _chunk_bounds(
@@ -294,7 +302,7 @@ def _settled_where_needed(
             inside=lax.cond(
                 chunks.fresh[chunk],
                 lambda: starts.inside,
-                lambda: _cell_sums(problem, state.prefix[None], (problem.cell_table,), starts.before)[0],
+                lambda: _cell_sums(problem, state.prefix, problem.cell_table, starts.before),
             )
         )
         found, inside_now = _compete(problem, rows, starts, found, switches)
@@ -344,15 +352,10 @@ def _settle(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Array, 
         inside = carry + triangle[t]  # [s]
         inner = inside.min()
         best = jnp.minimum(inner, tile_best[t]) + cut_cost[t]
-        behind = jnp.where(inner < tile_best[t] - _rounding(tile_best[t]), jnp.argmin(inside), -1).astype(jnp.int32)
+        behind = jnp.where(inner < tile_best[t] - rounding(tile_best[t]), jnp.argmin(inside), -1).astype(jnp.int32)
         return carry.at[t].set(best), (best, behind)
 
     return lax.scan(row, jnp.full(BLOCK, jnp.inf), jnp.arange(BLOCK))[1]
-
-
-def _rounding(cost: Array) -> Array:
-    """Costs closer than this are equal."""
-    return jnp.where(jnp.isfinite(cost), 1e-11 * (1 + jnp.abs(cost)), 0)
 
 
 def _slack(cost: Array) -> Array:
@@ -377,49 +380,28 @@ def _check_row(rows: _Block, best: Array) -> Check:
     return Check(rows.counts[:, t], rows.mass[t], rows.end[t], best[t])
 
 
-def _drop(problem: Problem, starts: Starts, check: Check, floor: Array, end_after: Array, spread: bool) -> Starts:
+def _without_useless(problem: Problem, starts: Starts, check: Check, end_after: Array, switches: Switches) -> Starts:
     """Drop the starts that no later end can use; `end_after` is the end of the next row.
 
     A start u is dropped at t when S_u + floor(u, t) >= S_t, where cost(u, T) >= floor(u, t) + cost(t, T) for every
     later T: the floor is the cost at the maximum-likelihood parameters. It has to stay until every later end can be
     reached from t.
     """
-    if spread:
-        floor += log_width(check.mass - starts.mass, check.end - starts.begin)
-    doomed = starts.cost + floor >= check.cost + _slack(check.cost)
-    doom = jnp.where(doomed, jnp.minimum(starts.doom, check.end), starts.doom)
-    return starts._replace(doom=doom, cost=jnp.where(end_after - doom >= problem.min_width, jnp.inf, starts.cost))
-
-
-def _drop_recent(problem: Problem, recent: Starts, check: Check, rows: _Block, switches: Switches) -> Starts:
     width = switches.width
 
     def chunk(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        starts = _slots(recent._replace(cost=carry[0], doom=carry[1]), number, width)
-        (floor,) = _cell_sums(problem, check.counts[None], (problem.cell_floor,), starts.before)
-        starts = _drop(problem, starts, check, floor, rows.end_after, switches.spread)
+        some = _slots(starts, number, width)
+        floor = _cell_sums(problem, check.counts, problem.cell_floor, some.before)
+        if switches.spread:
+            floor += log_width(check.mass - some.mass, check.end - some.begin)
+        doomed = some.cost + floor >= check.cost + _slack(check.cost)
+        doom = jnp.where(doomed, jnp.minimum(some.doom, check.end), some.doom)
+        cost = jnp.where(end_after - doom >= problem.min_width, jnp.inf, some.cost)
         put = partial(lax.dynamic_update_slice_in_dim, start_index=number * width, axis=0)
-        return put(carry[0], starts.cost), put(carry[1], starts.doom)
+        return put(carry[0], cost), put(carry[1], doom)
 
-    n_chunks = (recent.n_slots + width - 1) // width
-    cost, doom = lax.fori_loop(0, n_chunks, chunk, (recent.cost, recent.doom))
-    return recent._replace(cost=cost, doom=doom)
-
-
-def _drop_settled(problem: Problem, state: State, switches: Switches) -> State:
-    settled, check, width = state.settled, state.check, switches.width
-    end_after = problem.end[jnp.minimum(state.block * BLOCK, problem.end.shape[0] - 1)]
-
-    def chunk(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        starts = _slots(settled, number, width)
-        (floor,) = _cell_sums(problem, check.counts[None], (problem.cell_floor,), starts.before)
-        starts = _drop(problem, starts, check, floor, end_after, switches.spread)
-        put = partial(lax.dynamic_update_slice_in_dim, start_index=number * width, axis=0)
-        return put(carry[0], starts.cost), put(carry[1], starts.doom)
-
-    n_chunks = (settled.n_slots + width - 1) // width
-    cost, doom = lax.fori_loop(0, n_chunks, chunk, (settled.cost, settled.doom))
-    return state._replace(settled=settled._replace(cost=cost, doom=doom))
+    cost, doom = lax.fori_loop(0, _n_chunks(starts, width), chunk, (starts.cost, starts.doom))
+    return starts._replace(cost=cost, doom=doom)
 
 
 def _measure_chunks(problem: Problem, state: State, first: Array, switches: Switches) -> State:
@@ -430,18 +412,16 @@ def _measure_chunks(problem: Problem, state: State, first: Array, switches: Swit
     def chunk(number: Array, carry: tuple[Array, Chunks]) -> tuple[Array, Chunks]:
         starts = _slots(settled, number, width)
         live = jnp.isfinite(starts.cost)
-        (inside,) = _cell_sums(problem, prefix[None], (problem.cell_table,), starts.before)
+        inside = _cell_sums(problem, prefix, problem.cell_table, starts.before)
         weights, widths = mass - starts.mass, jnp.maximum(end - starts.begin, TINY)
         total = starts.cost + inside + (log_width(weights, widths) if switches.spread else 0.0)
         counts = prefix[:, None] - starts.before
-        contexts = counts[problem.cell_given] + problem.cell_states[:, None]
-        contexts = jnp.where(problem.cell_given[:, None] < 0, widths, contexts)
         last = jnp.maximum(live.sum() - 1, 0)
         after = Chunks(
             size=live.sum(dtype=jnp.int32),
             bound=total.min(),
             fresh=jnp.array(True),
-            ratio=jnp.where(live, (counts + 1) / contexts, 0.0).max(axis=1),
+            ratio=jnp.where(live, (counts + 1) / _contexts(problem, counts, widths), 0.0).max(axis=1),
             density=jnp.where(live, weights / widths, jnp.inf).min(),
             oldest=starts.before[:, 0],
             newest=starts.before[:, last],
@@ -451,8 +431,7 @@ def _measure_chunks(problem: Problem, state: State, first: Array, switches: Swit
         chunks = jax.tree.map(lambda array, value: array.at[..., number].set(value), carry[1], after)
         return lax.dynamic_update_slice_in_dim(carry[0], inside, number * width, 0), chunks
 
-    n_chunks = (settled.n_slots + width - 1) // width
-    inside, chunks = lax.fori_loop(first, n_chunks, chunk, (settled.inside, state.chunks))
+    inside, chunks = lax.fori_loop(first, _n_chunks(settled, width), chunk, (settled.inside, state.chunks))
     return state._replace(settled=settled._replace(inside=inside), chunks=chunks)
 
 
@@ -487,7 +466,7 @@ def _step(problem: Problem, state: State, switches: Switches) -> State:
     check = _check_row(rows, best)
     if switches.prune:
         keep &= ~_dominated_inside(problem, rows, best, _triangle(problem, rows, switches, floor=True)[0])
-        recent = _drop_recent(problem, recent, check, rows, switches)
+        recent = _without_useless(problem, recent, check, rows.end_after, switches)
     return State(
         block=state.block + 1,
         prefix=rows.counts[:, -1],
@@ -550,7 +529,10 @@ def advance(problem: Problem, state: State, *, switches: Switches) -> State:
 
     def several_legs(state: State) -> State:
         state = lax.while_loop(can_append, leg, (jnp.int32(0), jnp.int32(0), compacted(state)))[2]
-        return _drop_settled(problem, state, switches) if switches.prune else state
+        if not switches.prune:
+            return state
+        end_after = _end_of_first_row(problem, state.block)
+        return state._replace(settled=_without_useless(problem, state.settled, state.check, end_after, switches))
 
     def can_go_on(state: State) -> Array:
         return rows_left(state) & (n_live(state.settled) + n_live(state.recent) <= capacity)

@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbn.kernels.optima import Optima, Sweep, earliest_best, first_sweep, widened
+
 WIDTH = 128
 """The array of starts grows by this; M is a multiple of it."""
 
@@ -45,22 +47,8 @@ class Tables(NamedTuple):
     stride: Array  # [] int32
 
 
-class ResampledOptima(NamedTuple):
-    """Optimum up to each row; of use where a cut can be behind it."""
-
-    best: Array  # [B, N] float64, with a cut behind it
-    start: Array  # [B, N] int32, the distinct value at which its last interval begins
-
-
-class _Carry(NamedTuple):
-    inside: Array  # [M, B] float64, cost of the interval from each distinct value to the current row
-    before: Array  # [M, B] float64, best cost of everything before it, +inf if not known yet
-    best: Array  # [N, B]
-    start: Array  # [N, B]
-
-
 @jax.jit
-def solve_resamples(problem: ResampledProblem, tables: Tables, row_ends: Array) -> ResampledOptima:
+def solve_resamples(problem: ResampledProblem, tables: Tables, row_ends: Array) -> Optima:
     """Solve all resamples.
 
     Args:
@@ -78,7 +66,7 @@ def solve_resamples(problem: ResampledProblem, tables: Tables, row_ends: Array) 
     def look_up(table: Array, index: Array) -> Array:
         return table.at[index].get(mode="promise_in_bounds")
 
-    def row(i: Array, carry: _Carry, width: int) -> _Carry:
+    def row(i: Array, carry: Sweep, width: int) -> Sweep:
         first = jnp.arange(width, dtype=jnp.int32)[:, None]  # the distinct value at which an interval begins
         inside = carry.inside
         for j in range(n_terms):
@@ -87,28 +75,17 @@ def solve_resamples(problem: ResampledProblem, tables: Tables, row_ends: Array) 
             inside += look_up(tables.steps, last.term_table[j] + last.weights[i] * tables.stride + middle + count)
         mass = last.mass[i] - last.mass_before[:width]
         total = carry.before + inside + look_up(tables.masses, last.mass_table + middle + mass)
-        least = total.min(axis=0)
-        # of equal costs, up to rounding, the earliest start wins
-        start = jnp.where(total <= least + 1e-11 * (1 + jnp.abs(least)), first, n_values).min(axis=0)
+        least, start = earliest_best(total, first, n_values)
         best = least + last.cut_cost[i]
         opened = (first == last.value[i] + 1) & (best < jnp.inf)
-        return _Carry(
+        return Sweep(
             inside, jnp.where(opened, best, carry.before), carry.best.at[i].set(best), carry.start.at[i].set(start)
         )
 
-    carry = _Carry(
-        jnp.zeros((0, n_problems)),
-        jnp.zeros((0, n_problems)),
-        jnp.full((n_rows, n_problems), jnp.inf),
-        jnp.zeros((n_rows, n_problems), jnp.int32),
-    )
+    carry = first_sweep(problem.first_cost, n_rows, WIDTH)
     begin = jnp.int32(0)
     for k in range(n_values // WIDTH):
-        inside = jnp.concatenate([carry.inside, jnp.zeros((WIDTH, n_problems))])
-        before = jnp.concatenate([carry.before, jnp.full((WIDTH, n_problems), jnp.inf)])
-        if k == 0:
-            before = before.at[0].set(last.first_cost)
-        carry = carry._replace(inside=inside, before=before)
+        carry = widened(carry, WIDTH) if k else carry
         carry = lax.fori_loop(begin, row_ends[k], partial(row, width=(k + 1) * WIDTH), carry)
         begin = row_ends[k]
-    return ResampledOptima(carry.best.T, carry.start.T)
+    return carry.optima

@@ -16,9 +16,6 @@ DENSE_ROWS = 512
 VALUES = 128
 """Distinct values are padded to a multiple of this."""
 
-BATCH_SIZES = (1, 8)
-"""Batches are padded to one of these. On a CPU the time of a batch grows with its size, so larger ones win nothing."""
-
 
 class DenseShape(NamedTuple):
     """Sizes and switches of a compiled program of `dense`; the letters are its own."""

@@ -17,6 +17,9 @@ from jax import Array, lax
 NO_START = -1
 """`last` of a row that no interval may end at."""
 
+TINY = 1e-300
+"""In the place of a width or a ratio of zero."""
+
 
 class Problem(NamedTuple):
     """One variable to cut, as arrays."""
@@ -122,7 +125,7 @@ def n_live(starts: Starts) -> Array:
 
 def log_width(mass: Array, width: Array) -> Array:
     """The n ln width of an interval: minus the log density of n values spread evenly over an interval."""
-    return jnp.where(mass > 0, mass * jnp.log(jnp.maximum(width, 1e-300)), 0.0)
+    return jnp.where(mass > 0, mass * jnp.log(jnp.maximum(width, TINY)), 0.0)
 
 
 def no_chunks(n_cells: int, n_chunks: int) -> Chunks:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from common import Answer, serve, timed
+from common import Answer, cuts_of_folds, serve, timed
 from Orange.data import ContinuousVariable, DiscreteVariable, Domain, Table
 from Orange.preprocess.discretize import EntropyMDL
 
@@ -27,17 +26,7 @@ def cuts(request: dict[str, Any]) -> Answer:
 
 
 def fold_cuts(request: dict[str, Any]) -> Answer:
-    """For each fold the cuts found on the other rows."""
-    data = pd.read_csv(request["data"])
-    folds = data.pop("fold").to_numpy()
-    codes = data.pop("class code").to_numpy()
-
-    def call() -> list[dict[str, list[float]]]:
-        kept = [folds != fold for fold in range(folds.max() + 1)]
-        return [found({name: data[name].to_numpy(float)[rows] for name in data}, codes[rows]) for rows in kept]
-
-    edges, seconds = timed(call)
-    return {"fold_edges": edges, **seconds}
+    return cuts_of_folds(request["data"], found)
 
 
 serve({"cuts": cuts, "fold_cuts": fold_cuts})
