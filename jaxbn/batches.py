@@ -94,7 +94,8 @@ def solve_small(tasks: Sequence[Task]) -> list[Solution]:
 
 
 def _dense_shape(task: Task) -> DenseShape:
-    return dense_shape(int(np.isfinite(task.cut_cost).sum()), **size(task))
+    n_values = int(np.isfinite(task.cut_cost).sum())
+    return dense_shape(n_values, **size(task), unit=task.weights is None)
 
 
 class _Steps(NamedTuple):
@@ -192,7 +193,7 @@ def _dense_tables(kinds: Sequence[tuple[float, tuple[int, ...]]], shape: DenseSh
     first = 1 if shape.unit else 0
     for row, (sign, names) in zip(tables, kinds, strict=False):
         for name in names:
-            row[first:] += sign * table(name, shape.length, shape.unit)[: shape.length - first]
+            row[first:] += sign * table(name, shape.length, steps=shape.unit)[: shape.length - first]
     return tables.reshape(-1)
 
 

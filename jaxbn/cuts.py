@@ -13,7 +13,7 @@ from jaxbn.batches import solve_small
 from jaxbn.kernels.program import BLOCK, Switches, advance
 from jaxbn.kernels.shapes import DENSE_ROWS, PrunedShape, pruned_shape
 from jaxbn.kernels.starts import Problem, State, initial_state, with_more_slots
-from jaxbn.tasks import WIDTH, Solution, Task, Term, padded, size, summed_tables
+from jaxbn.tasks import WIDTH, Solution, Task, Term, padded, ratios_fit, size, summed_tables
 
 
 def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
@@ -48,7 +48,7 @@ def _solve_pruned(task: Task, prune: bool) -> Solution:
 def _run_pruned(task: Task, prune: bool) -> State:
     """One problem, in as many legs as the live starts need more room."""
     shape = pruned_shape(task.n_rows, **size(task))
-    switches = Switches(shape.width, shape.unit, task.spread is not None, prune)
+    switches = Switches(shape.width, ratios_fit(task), task.spread is not None, prune)
     problem = jax.device_put(Problem(**_arrays(task, shape)))
     state = initial_state(problem, shape.settled, shape.recent, shape.width)
     while True:
@@ -97,14 +97,17 @@ def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
     of_cell = np.repeat(np.arange(len(terms)), [term.n_cells for term in terms])
     given = np.array([term.given for term in terms], np.int32)
     states = np.array([term.states for term in terms], np.float64)
+    contexts = [(j, name) for j, term in enumerate(terms) if term.sign > 0 for name in term.tables]
     return {
+        "context_term": padded(np.array([j for j, _ in contexts]), (shape.terms,)),
+        "context_states": padded(np.array([name for _, name in contexts]), (shape.terms,), 1.0, np.float64),
+        "n_contexts": np.int32(len(contexts)),
         "term_given": padded(given, (shape.terms,)),
         "term_states": padded(states, (shape.terms,), 1.0, np.float64),
         "cell_given": padded(_cells_given(terms), (shape.cells,)),
         "cell_states": padded(states[of_cell], (shape.cells,), 1.0, np.float64),
         "n_outcomes": np.int32(sum(term.sign < 0 for term in terms)),
-        "tables": summed_tables(kinds, shape.tables, shape.length, False),
-        "steps": summed_tables(kinds, shape.tables, shape.length, True) if shape.unit else np.zeros(1),
+        "tables": summed_tables(kinds, shape.tables, shape.length),
         "term_table": padded(begin, (shape.terms,)),
         "term_floor": padded(floor, (shape.terms,)),
         "term_sign": padded(sign, (shape.terms,), 0.0, np.float64),

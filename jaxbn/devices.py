@@ -14,6 +14,11 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from jaxbn.kernels.shapes import DENSE_ROWS
+
+CPU_THREADS = "PJRT_NPROC"
+"""The environment variable from which JAX's CPU client takes its number of threads."""
+
 CPU_BYTES = 32 * 2**20
 """What a batch may take on a CPU: its time grows with its size there, and beyond the caches faster."""
 
@@ -28,6 +33,17 @@ MOST_BYTES = 2**33
 
 RATIO = 8
 """Batches grow by this factor, so that few sizes are compiled."""
+
+
+def one_thread_for_many_rows(n_rows: int) -> None:
+    """Let JAX's CPU client use one thread if the rows are too many for batches; to be called before it starts.
+
+    The pruned program is a chain of operations of a few microseconds each. Handing halves of them to another thread
+    takes longer than they do, and where threads share a core the one that waits slows the other down. Whoever owns the
+    process decides: the command line does, and ``PJRT_NPROC`` in the environment overrules.
+    """
+    if n_rows > DENSE_ROWS:
+        os.environ.setdefault(CPU_THREADS, "1")
 
 
 def batch_bytes() -> int:

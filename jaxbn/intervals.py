@@ -203,7 +203,7 @@ def _table_rows(names: list[tuple[int, ...]], length: int) -> tuple[NDArray[np.f
     """The distinct tables, one after the other, and where that of each cell begins."""
     kinds = sorted(set(names))
     begins = {kind: i * length for i, kind in enumerate(kinds)}
-    return summed_tables(kinds, len(kinds), length, False), np.array([begins[kind] for kind in names], np.int32)
+    return summed_tables(kinds, len(kinds), length), np.array([begins[kind] for kind in names], np.int32)
 
 
 def _priced(

@@ -337,7 +337,7 @@ class _Shelf:
         length = shape.length
         made = np.zeros((bucket(len(self._places), 4, 4), n_weights or 1, 2 * length))
         for (sign, *names), place in self._places.items():
-            values = sum((table(name, 2 * length, False) for name in names), np.zeros(2 * length))
+            values = sum((table(name, 2 * length) for name in names), np.zeros(2 * length))
             for w in range(n_weights or 1):
                 row = values[w : w + length] - values[:length] if n_weights else values[:length]
                 made[place, w, length:] = sign * row

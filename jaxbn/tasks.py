@@ -16,6 +16,9 @@ from jaxbn.factors import Factor
 ENTROPY = 0
 """Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
 
+LARGEST_LOG = 690.0
+"""Products below exp of this fit in a float, and so do their reciprocals."""
+
 WIDTH = -1
 """The place of an interval's width among the contexts."""
 
@@ -98,22 +101,28 @@ def _terms(
     return terms
 
 
-def size(task: Task) -> dict[str, Any]:
+def ratios_fit(task: Task) -> bool:
+    """Whether a row adds ln(Π (context + K) / Π (outcome + 1)) to an interval, and the products fit in a float."""
+    names = [name for term in task.terms for name in term.tables]
+    largest = task.n_rows + max(names, default=0)
+    return task.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
+
+
+def size(task: Task) -> dict[str, int]:
     """What decides the shape of the arrays, apart from the rows."""
     return {
         "n_terms": len(task.terms),
         "n_cells": sum(term.n_cells for term in task.terms),
         "total_weight": task.n_rows if task.weights is None else int(task.weights.sum()),
-        "unit": task.weights is None,
     }
 
 
-def summed_tables(kinds: Sequence[tuple[int, ...]], n_tables: int, length: int, steps: bool) -> NDArray[np.float64]:
+def summed_tables(kinds: Sequence[tuple[int, ...]], n_tables: int, length: int) -> NDArray[np.float64]:
     """For each kind the sum of the tables it names, one after the other [n_tables * length]."""
     tables = np.zeros((n_tables, length))
     for row, names in zip(tables, kinds, strict=False):
         for name in names:
-            row += table(name, length, steps)
+            row += table(name, length)
     return tables.reshape(-1)
 
 
@@ -125,7 +134,7 @@ def padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype: 
 
 
 @lru_cache(maxsize=64)
-def table(name: int, length: int, steps: bool) -> NDArray[np.float64]:
+def table(name: int, length: int, *, steps: bool = False) -> NDArray[np.float64]:
     """A cumulative table by name, or its differences, [length]."""
     counts = np.arange(length, dtype=np.float64)
     if name == ENTROPY:

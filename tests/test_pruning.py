@@ -111,6 +111,7 @@ def test_pruned_program_on_few_rows_equals_algorithm_1(problem, rate):
         (1025, {"n_parents": 0, "spouses": (2,), "n_values": 700}),
         (1800, {"n_parents": 2, "spouses": (0, 1)}),
         (3000, {"n_parents": 1}),
+        (600, {"n_parents": 1, "spouses": (0,) * 60}),  # products of counts do not fit in a float
     ],
 )
 def test_pruned_program_equals_algorithm_1(n, options):

@@ -89,7 +89,7 @@ def learn(
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
     table = described(source, missing)
-    options.start_compiler(no_cache)
+    options.start_compiler(no_cache, table.n_rows)
     from jaxbn.restarts import learn as learn_network
 
     net = learn_network(table, checkpoint=checkpoint, **chosen)
@@ -130,7 +130,7 @@ def discretize(
         raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")
     writing.check_free((out,), force)
     table = described(source, missing)
-    options.start_compiler(no_cache)
+    options.start_compiler(no_cache, table.n_rows)
     from jaxbn.passes import discretize as discretize_network
 
     found = discretize_network(

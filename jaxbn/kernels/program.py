@@ -27,6 +27,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbn.kernels.arithmetic import log, running_sum
 from jaxbn.kernels.optima import rounding
 from jaxbn.kernels.starts import (
     NO_START,
@@ -43,10 +44,16 @@ from jaxbn.kernels.starts import (
 )
 
 BLOCK = 32
-"""Rows of a block: the cumulative sum down a tile is a product with a BLOCK x BLOCK triangle."""
+"""Rows of a block."""
 
 CELL_GROUP = 8
-"""Cells looked up together when starts are checked; the number of cells is padded to a multiple of it."""
+"""Cells looked up together, at most, when starts are checked."""
+
+FEW_CELLS = 128
+"""Up to here the counts of a chunk are copied before they are looked up: side by side they stay in the cache."""
+
+CHUNK_GROUP = 16
+"""Chunks bounded together."""
 
 NEVER = 2**31 - 1
 """A row index behind all rows."""
@@ -59,7 +66,7 @@ class Switches(NamedTuple):
     """What is decided when the program is compiled."""
 
     width: int  # W, starts of a tile and of a chunk
-    unit: bool  # whether all weights are one
+    ratios: bool  # whether all weights are one and all tables ln Γ: then a row adds the logarithm of a ratio of counts
     spread: bool = False  # whether the width of an interval counts
     prune: bool = True  # False keeps and visits every start: the quadratic program, for comparison
 
@@ -98,7 +105,7 @@ def _block_rows(problem: Problem, block: Array, prefix: Array) -> _Block:
         end=rows(problem.end),
         cut_cost=rows(problem.cut_cost),
         seen=prefix[cells] + rank,
-        counts=prefix[:, None] + _running_sum(local.T).T.astype(jnp.int32),
+        counts=prefix[:, None] + running_sum(local.T).T.astype(jnp.int32),
         mass_before=mass_before,
         end_before=end_before,
         end_after=_end_of_first_row(problem, block + 1),
@@ -120,18 +127,13 @@ def _lookup(table: Array, index: Array) -> Array:
     return table.at[index].get(mode="promise_in_bounds")
 
 
-def _running_sum(rows: Array) -> Array:
-    """Cumulative sum down the block, as a product with a triangle: `cumsum` is slow on CPUs."""
-    return jnp.tril(jnp.ones((BLOCK, BLOCK))) @ rows
-
-
 def _increments(
     problem: Problem,
     rows: _Block,
     before: Callable[[Array], Array],
     shape: tuple[int, int],
-    unit: bool,
     *,
+    ratios: bool,
     outside: Array | None = None,
     floor: bool = False,
 ) -> Array:
@@ -140,18 +142,44 @@ def _increments(
     `before(j)` [B, W] are the counts before the starts in the cells of term j; rows `outside` an interval add nothing.
     """
 
-    def term(j: Array) -> Array:
-        counts = rows.seen[j][:, None] - before(j)
-        counts = counts if outside is None else jnp.where(outside, 0, counts)
-        if unit and not floor:
-            change = _lookup(problem.steps, problem.term_table[j] + counts)
-        else:
-            counts += problem.term_floor[j] if floor else problem.term_table[j]
-            change = _lookup(problem.tables, counts + rows.weights[:, None]) - _lookup(problem.tables, counts)
-        return problem.term_sign[j] * change
+    def counts(j: Array) -> Array:
+        found = rows.seen[j][:, None] - before(j)
+        return found if outside is None else jnp.where(outside, 0, found)
 
-    total = lax.fori_loop(0, problem.n_terms, lambda j, total: total + term(j), jnp.zeros(shape))
+    def context(i: Array) -> Array:
+        return counts(problem.context_term[i]) + problem.context_states[i]
+
+    def outcome(j: Array) -> Array:
+        return counts(j) + 1.0
+
+    def change(j: Array) -> Array:
+        index = counts(j) + (problem.term_floor if floor else problem.term_table)[j]
+        return problem.term_sign[j] * (
+            _lookup(problem.tables, index + rows.weights[:, None]) - _lookup(problem.tables, index)
+        )
+
+    product = partial(_product, shape=shape, at_once=_at_once(problem))
+    if ratios and not floor:
+        total = log(product(problem.n_contexts, context) / product(problem.n_outcomes, outcome))
+    else:
+        total = lax.fori_loop(0, problem.n_terms, lambda j, total: total + change(j), jnp.zeros(shape))
     return total if outside is None else jnp.where(outside, 0, total)
+
+
+def _product(n: Array, factor: Callable[[Array], Array], shape: tuple[int, int], at_once: int) -> Array:
+    """The product of the first `n` factors; several at a time, as a turn of a loop takes longer than a factor."""
+
+    def several(turn: Array, product: Array) -> Array:
+        for i in range(at_once):
+            number = turn * at_once + i
+            product *= jnp.where(number < n, factor(jnp.minimum(number, n - 1)), 1.0)
+        return product
+
+    return lax.fori_loop(0, (n + at_once - 1) // at_once, several, jnp.ones(shape))
+
+
+def _at_once(problem: Problem) -> int:
+    return 1 if len(problem.term_sign) == 2 else 4
 
 
 def _spread(problem: Problem, rows: _Block, begin: Array, mass: Array) -> Array:
@@ -160,16 +188,47 @@ def _spread(problem: Problem, rows: _Block, begin: Array, mass: Array) -> Array:
     return jnp.where(width >= problem.min_width, log_width(rows.mass[:, None] - mass, width), jnp.inf)
 
 
-def _cell_sums(problem: Problem, counts: Array, begins: Array, before: Array) -> Array:
+class _Chunk(NamedTuple):
+    """The starts of one chunk; their counts are looked up among those of all."""
+
+    row: Array  # [W] int32
+    cost: Array  # [W] float64
+    inside: Array  # [W] float64
+    mass: Array  # [W] int32
+    begin: Array  # [W] float64
+    doom: Array  # [W] float64
+    before: Array  # [C, M] int32, or [C, W] where there are few cells
+    first: Array  # [] int32, the first slot in it
+
+    def before_in(self, cells: Array) -> Array:
+        """Counts before each start in the cells of some rows, [B, W]."""
+        shape = (1, len(self.row))
+        return jax.vmap(lambda cell: lax.dynamic_slice(self.before, (cell, self.first), shape)[0])(cells)
+
+
+def _chunk(starts: Starts, number: Array, width: int) -> _Chunk:
+    first = (number * width).astype(jnp.int32)
+    cut = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=width)
+    few = {name: cut(getattr(starts, name)) for name in ("row", "cost", "inside", "mass", "begin", "doom")}
+    if len(starts.before) > FEW_CELLS:
+        return _Chunk(**few, before=starts.before, first=first)
+    return _Chunk(**few, before=lax.dynamic_slice_in_dim(starts.before, first, width, axis=1), first=jnp.int32(0))
+
+
+def _cell_sums(problem: Problem, counts: Array, begins: Array, starts: _Chunk) -> Array:
     """The sum over cells of sign * table[counts - before] [W]; `begins` [C] says where the cells' tables begin."""
+    at_once = min(CELL_GROUP, len(counts))
+    width = len(starts.row)
 
     def cells(group: Array, total: Array) -> Array:
-        some = partial(lax.dynamic_slice_in_dim, start_index=group * CELL_GROUP, slice_size=CELL_GROUP)
-        index = (some(begins) + some(counts))[:, None] - some(before)
+        first = group * at_once
+        some = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=at_once)
+        before = lax.dynamic_slice(starts.before, (first, starts.first), (at_once, width))
+        index = (some(begins) + some(counts))[:, None] - before
         return total + (some(problem.cell_sign)[:, None] * _lookup(problem.tables, index)).sum(axis=0)
 
-    n_groups = (problem.n_cells + CELL_GROUP - 1) // CELL_GROUP
-    return lax.fori_loop(0, n_groups, cells, jnp.zeros(before.shape[1]))
+    n_groups = (problem.n_cells + at_once - 1) // at_once
+    return lax.fori_loop(0, n_groups, cells, jnp.zeros(width))
 
 
 class _Found(NamedTuple):
@@ -184,17 +243,11 @@ def _n_chunks(starts: Starts, width: int) -> Array:
     return (starts.n_slots + width - 1) // width
 
 
-def _slots(starts: Starts, chunk: Array, width: int) -> Starts:
-    """The starts of one chunk."""
-    cut = partial(lax.dynamic_slice_in_dim, start_index=chunk * width, slice_size=width, axis=-1)
-    return Starts._make([*map(cut, starts[:-1]), starts.n_slots])
-
-
-def _compete(problem: Problem, rows: _Block, starts: Starts, found: _Found, switches: Switches) -> tuple[_Found, Array]:
+def _compete(problem: Problem, rows: _Block, starts: _Chunk, found: _Found, switches: Switches) -> tuple[_Found, Array]:
     """Let one chunk of starts compete for the rows of the block; also their interval costs at its end [W]."""
     shape = (BLOCK, switches.width)
-    increments = _increments(problem, rows, lambda j: _lookup(starts.before, rows.cells[j]), shape, switches.unit)
-    interval = _running_sum(increments) + starts.inside
+    increments = _increments(problem, rows, lambda j: starts.before_in(rows.cells[j]), shape, ratios=switches.ratios)
+    interval = running_sum(increments) + starts.inside
     total = interval + starts.cost
     if switches.spread:
         total += _spread(problem, rows, starts.begin, starts.mass)
@@ -214,7 +267,7 @@ def _all_recent(
 
     def chunk(number: Array, carry: tuple[_Found, Array]) -> tuple[_Found, Array]:
         found, inside = carry
-        found, after = _compete(problem, rows, _slots(recent, number, width), found, switches)
+        found, after = _compete(problem, rows, _chunk(recent, number, width), found, switches)
         return found, lax.dynamic_update_slice_in_dim(inside, after, number * width, 0)
 
     found, inside = lax.fori_loop(0, _n_chunks(recent, width), chunk, (found, recent.inside))
@@ -230,51 +283,50 @@ def _largest_ratio(ratio: Array, outcomes: Array, contexts: Array, least: Array,
     return jnp.maximum(at(least), at(most))
 
 
-def _context_range(problem: Problem, chunks: Chunks, prefix: Array, end_before: Array) -> tuple[Array, Array]:
-    """Least and most of context + K (or the width) over the starts of each chunk, for every outcome's cell [C, G]."""
-
-    def at(before: Array, begin: Array) -> Array:
-        return _contexts(problem, prefix[:, None] - before, jnp.maximum(end_before - begin, TINY))
-
-    return at(chunks.newest, chunks.newest_begin), at(chunks.oldest, chunks.oldest_begin)
-
-
 def _contexts(problem: Problem, counts: Array, widths: Array) -> Array:
     """For every outcome's cell its context's count + K, or the width in its place, of some intervals [C, W]."""
     of_context = counts[problem.cell_given] + problem.cell_states[:, None]
     return jnp.where(problem.cell_given[:, None] < 0, widths, of_context)
 
 
-def _chunk_bounds(
-    problem: Problem, rows: _Block, prefix: Array, chunks: Chunks, switches: Switches
-) -> tuple[Array, Chunks]:
-    """A lower bound of the totals of each chunk's starts at every row of the block [B, G]; the chunks at its end."""
-    least, most = _context_range(problem, chunks, prefix, rows.end_before)
-    more_width = rows.end - rows.end_before
+def _chunk_bounds(problem: Problem, rows: _Block, chunks: Chunks, n_chunks: Array, switches: Switches) -> Array:
+    """A lower bound of the totals of each chunk's starts at every row of the block [B, G]."""
+    at_once = min(CHUNK_GROUP, chunks.bound.shape[0])
     extra = rows.weights - 1  # of a row of weight a, the last (n + a) / (m + a) is the largest
-    rank = rows.seen - prefix[rows.cells]
 
-    def factor(j: Array, total: Array) -> Array:
-        given, cells = problem.term_given[j], rows.cells[j]
-        contexts = jnp.where(given < 0, more_width, (rank[given] + extra).astype(jnp.float64))
-        outcomes = (rank[j] + extra).astype(jnp.float64)
-        at = partial(_lookup, index=cells)
-        ratio = _largest_ratio(at(chunks.ratio), outcomes[:, None], contexts[:, None], at(least), at(most))
-        return total - rows.weights[:, None] * jnp.log(jnp.maximum(ratio, TINY))
+    def group(number: Array, lower: Array) -> Array:
+        first = number * at_once
+        some = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=at_once)
 
-    shape = (BLOCK, chunks.bound.shape[0])
-    rise = _running_sum(lax.fori_loop(0, problem.n_outcomes, factor, jnp.zeros(shape)))
-    added = (rows.counts[:, -1] - prefix).astype(jnp.float64)
-    contexts = jnp.where(problem.cell_given < 0, more_width[-1], added[problem.cell_given])
-    chunks = chunks._replace(ratio=_largest_ratio(chunks.ratio, added[:, None], contexts[:, None], least, most))
-    if switches.spread:
-        narrow = jnp.maximum(rows.end_before - chunks.newest_begin, TINY)
-        wide = jnp.maximum(rows.end_before - chunks.oldest_begin, TINY)
-        rise += chunks.density * narrow * jnp.log1p(more_width[:, None] / narrow)
-        weight = (rows.mass[-1] - rows.mass_before).astype(jnp.float64)
-        least_density = -_largest_ratio(-chunks.density, -weight, more_width[-1], narrow, wide)
-        chunks = chunks._replace(density=least_density)
-    return chunks.bound + rise, chunks
+        def at(array: Array, cells: Array) -> Array:
+            return jax.vmap(lambda cell: lax.dynamic_slice(array, (cell, first), (1, at_once))[0])(cells)
+
+        def since(j: Array) -> Array:
+            """Rows in the cells of term j since the chunks were measured."""
+            return (rows.seen[j] + extra)[:, None] - at(chunks.counts, rows.cells[j])
+
+        more_width = rows.end[:, None] - some(chunks.end)
+
+        def ratio(j: Array) -> Array:
+            given, cells = problem.term_given[j], rows.cells[j]
+            contexts = jnp.where(given < 0, more_width, since(given).astype(jnp.float64))
+            least, most = at(chunks.least, cells), at(chunks.most, cells)
+            return _largest_ratio(at(chunks.ratio, cells), since(j), contexts, least, most)
+
+        shape = (BLOCK, at_once)
+        product = _product(problem.n_outcomes, ratio, shape, _at_once(problem))
+        rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(product, TINY)))
+        if switches.spread:
+            narrow, wide = some(chunks.narrow), some(chunks.wide)
+            before = rows.end_before - some(chunks.end)
+            weight = (rows.mass_before - some(chunks.mass)).astype(jnp.float64)
+            density = -_largest_ratio(-some(chunks.density), -weight, before, narrow, wide)
+            width = narrow + before
+            rise += density * width * jnp.log1p((rows.end - rows.end_before)[:, None] / width)
+        return lax.dynamic_update_slice_in_dim(lower, some(chunks.bound) + rise, first, 1)
+
+    n_groups = (n_chunks + at_once - 1) // at_once
+    return lax.fori_loop(0, n_groups, group, jnp.full((BLOCK, chunks.bound.shape[0]), jnp.inf))
 
 
 class _Visits(NamedTuple):
@@ -292,17 +344,17 @@ def _settled_where_needed(
 ) -> tuple[_Found, Array, Chunks, Array]:
     """Let those chunks of settled starts compete that a bound does not rule out; counts the starts looked at."""
     settled, chunks, width = state.settled, state.chunks, switches.width
-    lower, after = _chunk_bounds(problem, rows, state.prefix, chunks, switches)
+    lower = _chunk_bounds(problem, rows, chunks, _n_chunks(settled, width), switches)
     used = jnp.isfinite(chunks.bound)
 
     def visit(chunk: Array, carry: tuple[_Found, Array, Chunks]) -> tuple[_Found, Array, Chunks]:
         found, inside, after = carry
-        starts = _slots(settled._replace(inside=inside), chunk, width)
+        starts = _chunk(settled._replace(inside=inside), chunk, width)
         starts = starts._replace(
             inside=lax.cond(
                 chunks.fresh[chunk],
                 lambda: starts.inside,
-                lambda: _cell_sums(problem, state.prefix, problem.cell_table, starts.before),
+                lambda: _cell_sums(problem, state.prefix, problem.cell_table, starts),
             )
         )
         found, inside_now = _compete(problem, rows, starts, found, switches)
@@ -322,7 +374,7 @@ def _settled_where_needed(
 
     # the chunk that led at the last row, or ended before what led, sets the limit for the others
     leading = jnp.maximum((settled.row[::width] <= state.leader).sum(where=used) - 1, 0)
-    after = after._replace(bound=lower[-1], fresh=jnp.zeros_like(chunks.fresh))
+    after = chunks._replace(bound=lower[-1], fresh=jnp.zeros_like(chunks.fresh))
     nobody = jnp.zeros_like(used)
     carry = _Visits(found, settled.inside, after, nobody, nobody.at[leading].set(used[leading]))
     found, inside, after, done, _ = lax.while_loop(lambda carry: carry.todo.any(), go_on, carry)
@@ -339,23 +391,28 @@ def _triangle(problem: Problem, rows: _Block, switches: Switches, *, floor: bool
     def before(j: Array) -> Array:
         return _lookup(rows.counts, rows.cells[j])
 
-    steps = _increments(problem, rows, before, (BLOCK, BLOCK), switches.unit, outside=outside, floor=floor)
-    inside = _running_sum(steps)
+    steps = _increments(problem, rows, before, (BLOCK, BLOCK), ratios=switches.ratios, outside=outside, floor=floor)
+    inside = running_sum(steps)
     whole = inside + _spread(problem, rows, rows.end, rows.mass) if switches.spread else inside
     return jnp.where(outside, jnp.inf, whole), inside
 
 
 def _settle(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Array, Array]:
-    """Optimum of every row of the block, and the row that its last interval starts behind, -1 before the block."""
+    """Optimum of every row of the block, and the row that its last interval starts behind, -1 before the block.
 
-    def row(carry: Array, t: Array) -> tuple[Array, tuple[Array, Array]]:
-        inside = carry + triangle[t]  # [s]
-        inner = inside.min()
-        best = jnp.minimum(inner, tile_best[t]) + cut_cost[t]
-        behind = jnp.where(inner < tile_best[t] - rounding(tile_best[t]), jnp.argmin(inside), -1).astype(jnp.int32)
-        return carry.at[t].set(best), (best, behind)
+    Each turn of the loop allows one cut more inside the block; few are of use.
+    """
 
-    return lax.scan(row, jnp.full(BLOCK, jnp.inf), jnp.arange(BLOCK))[1]
+    def with_one_more(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        best = carry[0]
+        better = jnp.minimum(tile_best, (best + triangle).min(axis=1)) + cut_cost
+        return better, jnp.any(better < best)
+
+    first = tile_best + cut_cost
+    best, _ = lax.while_loop(lambda carry: carry[1], with_one_more, (first, jnp.array(True)))
+    inside = best + triangle  # [t, s]
+    inner = inside.min(axis=1)
+    return best, jnp.where(inner < tile_best - rounding(tile_best), jnp.argmin(inside, axis=1), -1).astype(jnp.int32)
 
 
 def _slack(cost: Array) -> Array:
@@ -390,8 +447,8 @@ def _without_useless(problem: Problem, starts: Starts, check: Check, end_after: 
     width = switches.width
 
     def chunk(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        some = _slots(starts, number, width)
-        floor = _cell_sums(problem, check.counts, problem.cell_floor, some.before)
+        some = _chunk(starts, number, width)
+        floor = _cell_sums(problem, check.counts, problem.cell_floor, some)
         if switches.spread:
             floor += log_width(check.mass - some.mass, check.end - some.begin)
         doomed = some.cost + floor >= check.cost + _slack(check.cost)
@@ -410,23 +467,27 @@ def _measure_chunks(problem: Problem, state: State, first: Array, switches: Swit
     mass, end = _just_before(problem, state.block)
 
     def chunk(number: Array, carry: tuple[Array, Chunks]) -> tuple[Array, Chunks]:
-        starts = _slots(settled, number, width)
+        starts = _chunk(settled, number, width)
         live = jnp.isfinite(starts.cost)
-        inside = _cell_sums(problem, prefix, problem.cell_table, starts.before)
+        inside = _cell_sums(problem, prefix, problem.cell_table, starts)
         weights, widths = mass - starts.mass, jnp.maximum(end - starts.begin, TINY)
         total = starts.cost + inside + (log_width(weights, widths) if switches.spread else 0.0)
-        counts = prefix[:, None] - starts.before
-        last = jnp.maximum(live.sum() - 1, 0)
+        counts = prefix[:, None] - lax.dynamic_slice_in_dim(starts.before, starts.first, width, axis=1)
+        contexts = _contexts(problem, counts, widths)
+        last = width - 1 - jnp.argmax(live[::-1])
         after = Chunks(
             size=live.sum(dtype=jnp.int32),
             bound=total.min(),
             fresh=jnp.array(True),
-            ratio=jnp.where(live, (counts + 1) / _contexts(problem, counts, widths), 0.0).max(axis=1),
+            counts=prefix,
+            mass=mass,
+            end=end,
+            ratio=jnp.where(live, (counts + 1) / contexts, 0.0).max(axis=1),
+            least=contexts[:, last],
+            most=contexts[:, 0],
             density=jnp.where(live, weights / widths, jnp.inf).min(),
-            oldest=starts.before[:, 0],
-            newest=starts.before[:, last],
-            oldest_begin=starts.begin[0],
-            newest_begin=starts.begin[last],
+            narrow=widths[last],
+            wide=widths[0],
         )
         chunks = jax.tree.map(lambda array, value: array.at[..., number].set(value), carry[1], after)
         return lax.dynamic_update_slice_in_dim(carry[0], inside, number * width, 0), chunks
@@ -481,7 +542,7 @@ def _step(problem: Problem, state: State, switches: Switches) -> State:
     )
 
 
-_MOVING = {"settled": ("inside",), "chunks": ("bound", "fresh", "ratio", "density")}
+_MOVING = {"settled": ("inside",), "chunks": ("bound", "fresh")}
 """What changes from block to block in the parts of the state that are large."""
 
 
@@ -527,17 +588,25 @@ def advance(problem: Problem, state: State, *, switches: Switches) -> State:
         legs, _, state = carry
         return rows_left(state) & (state.settled.n_slots <= capacity) & (legs < LEGS)
 
-    def several_legs(state: State) -> State:
-        state = lax.while_loop(can_append, leg, (jnp.int32(0), jnp.int32(0), compacted(state)))[2]
-        if not switches.prune:
-            return state
-        end_after = _end_of_first_row(problem, state.block)
-        return state._replace(settled=_without_useless(problem, state.settled, state.check, end_after, switches))
+    def legs_and_a_check(carry: tuple[Array, State]) -> tuple[Array, State]:
+        _, measured, state = lax.while_loop(can_append, leg, (jnp.int32(0), *carry))
+        if switches.prune:
+            end_after = _end_of_first_row(problem, state.block)
+            settled = _without_useless(problem, state.settled, state.check, end_after, switches)
+            state = state._replace(settled=settled)
+        return measured, state
+
+    def well_filled(carry: tuple[Array, State]) -> Array:
+        settled = carry[1].settled
+        return rows_left(carry[1]) & (settled.n_slots <= capacity) & (4 * n_live(settled) >= 3 * settled.n_slots)
+
+    def from_compaction(state: State) -> State:
+        return lax.while_loop(well_filled, legs_and_a_check, (jnp.int32(0), compacted(state)))[1]
 
     def can_go_on(state: State) -> Array:
         return rows_left(state) & (n_live(state.settled) + n_live(state.recent) <= capacity)
 
-    return lax.while_loop(can_go_on, several_legs, state)
+    return lax.while_loop(can_go_on, from_compaction, state)
 
 
 def number_of_blocks(n_rows: Array) -> Array:

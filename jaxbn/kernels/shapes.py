@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxbn.kernels.program import BLOCK, CELL_GROUP
+from jaxbn.kernels.program import BLOCK
 
 DENSE_ROWS = 512
 """Up to here every interval is costed: there is nothing to win by pruning."""
@@ -56,7 +56,6 @@ class PrunedShape(NamedTuple):
     settled: int  # M of the settled starts
     recent: int  # M of the recent ones
     width: int  # W
-    unit: bool
 
 
 def bucket(size: int, least: int, ratio: int = 2) -> int:
@@ -81,18 +80,18 @@ def dense_shape(n_values: int, n_terms: int, n_cells: int, total_weight: int, *,
     )
 
 
-def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int, *, unit: bool) -> PrunedShape:
+def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> PrunedShape:
     """The bucket of a larger problem."""
     rows = bucket(n_rows, 2 * DENSE_ROWS)
     terms = 2 if n_terms <= 2 else bucket(n_terms, 16)
+    cells = bucket(n_cells, 8, 4) if n_cells <= 512 else bucket(n_cells, 1024)
     return PrunedShape(
         rows=rows,
         terms=terms,
-        cells=bucket(n_cells, CELL_GROUP, 4),
+        cells=cells,
         tables=terms // 2 + 3,  # two more for the floors
         length=bucket(total_weight + 2 * BLOCK, 4 * DENSE_ROWS),
-        settled=min(rows, 8192 if terms == 2 else 16384),
+        settled=min(rows, 32768),
         recent=512,
         width=128,
-        unit=unit,
     )

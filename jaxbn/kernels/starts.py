@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbn.kernels.arithmetic import log
+
 NO_START = -1
 """`last` of a row that no interval may end at."""
 
@@ -32,7 +34,6 @@ class Problem(NamedTuple):
     cut_cost: Array  # [N] float64, cost of a cut behind row i: +inf where there can be none, 0 behind the last row
     first_cost: Array  # [] float64, cost of the empty prefix
     tables: Array  # [Q * Z] float64, cumulative tables, one after the other
-    steps: Array  # [Q * Z] float64, their differences; used if all weights are one
     term_table: Array  # [J] int32, where the table of term j begins
     term_floor: Array  # [J] int32, where the table of its floor begins
     term_sign: Array  # [J] float64
@@ -43,7 +44,10 @@ class Problem(NamedTuple):
     term_states: Array  # [J] float64, K: a row added costs at least ln((context + K) / (outcome + 1))
     cell_given: Array  # [C] int32, the cell of an outcome's context, negative for the width
     cell_states: Array  # [C] float64
+    context_term: Array  # [J] int32, terms of contexts, each as often as it has a table
+    context_states: Array  # [J] float64, K of that table
     n_outcomes: Array  # [] int32, terms of outcomes; they come first
+    n_contexts: Array  # [] int32, entries of `context_term` in use
     n_rows: Array  # [] int32
     n_terms: Array  # [] int32
     n_cells: Array  # [] int32
@@ -63,17 +67,23 @@ class Starts(NamedTuple):
 
 
 class Chunks(NamedTuple):
-    """What is known of W neighbouring settled starts together, so that most of them need not be looked at."""
+    """What is known of W neighbouring settled starts together, so that most of them need not be looked at.
+
+    They were measured together at the begin of some block. What came since is the same for all their intervals.
+    """
 
     size: Array  # [G] int32, how many they are
     bound: Array  # [G] float64, none of their totals at the current block lies below it
     fresh: Array  # [G] bool, whether `inside` is that at the current block
-    ratio: Array  # [C, G] float64, at least (outcome + 1) / (context + K) of every interval
-    density: Array  # [G] float64, at most weight / width of every interval
-    oldest: Array  # [C, G] int32, `before` of the first of them
-    newest: Array  # [C, G] int32, `before` of the last
-    oldest_begin: Array  # [G] float64
-    newest_begin: Array  # [G] float64
+    counts: Array  # [C, G] int32, of all rows when they were measured
+    mass: Array  # [G] int32, of all rows then
+    end: Array  # [G] float64, of all rows then
+    ratio: Array  # [C, G] float64, the most that (outcome + 1) / (context + K) was in their intervals then
+    least: Array  # [C, G] float64, the least of their contexts + K, or of their widths
+    most: Array  # [C, G] float64, the most
+    density: Array  # [G] float64, the least weight / width of their intervals
+    narrow: Array  # [G] float64, the least of their widths
+    wide: Array  # [G] float64, the most
 
 
 class Check(NamedTuple):
@@ -125,22 +135,25 @@ def n_live(starts: Starts) -> Array:
 
 def log_width(mass: Array, width: Array) -> Array:
     """The n ln width of an interval: minus the log density of n values spread evenly over an interval."""
-    return jnp.where(mass > 0, mass * jnp.log(jnp.maximum(width, TINY)), 0.0)
+    return jnp.where(mass > 0, mass * log(jnp.maximum(width, TINY)), 0.0)
 
 
 def no_chunks(n_cells: int, n_chunks: int) -> Chunks:
     """Chunks without starts."""
-    counts, numbers = jnp.zeros((n_cells, n_chunks), jnp.int32), jnp.zeros(n_chunks)
+    of_cells, numbers, counts = jnp.zeros((n_cells, n_chunks)), jnp.zeros(n_chunks), jnp.zeros(n_chunks, jnp.int32)
     return Chunks(
-        size=jnp.zeros(n_chunks, jnp.int32),
+        size=counts,
         bound=jnp.full(n_chunks, jnp.inf),
         fresh=jnp.zeros(n_chunks, bool),
-        ratio=jnp.zeros((n_cells, n_chunks)),
+        counts=of_cells.astype(jnp.int32),
+        mass=counts,
+        end=numbers,
+        ratio=of_cells,
+        least=of_cells,
+        most=of_cells,
         density=numbers,
-        oldest=counts,
-        newest=counts,
-        oldest_begin=numbers,
-        newest_begin=numbers,
+        narrow=numbers,
+        wide=numbers,
     )
 
 
