@@ -9,11 +9,13 @@ import pandas as pd
 from common import Answer, serve, timed
 
 import jaxbn
+from jaxbn.devices import one_thread_for_many_rows
 
 
 def cuts(request: dict[str, Any]) -> Answer:
     arrays = np.load(request["data"])
     values, codes, method = arrays["values"], arrays["codes"], request["method"]
+    one_thread_for_many_rows(len(values))  # as the command line does
     options = {"rate": request["rate"]} if method == "bayesian" else {}
     policy, seconds = timed(
         lambda: jaxbn.discretize_variable(values, [codes], method=method, **options), at_least=request["warm"]
