@@ -103,9 +103,11 @@ def peak_memory() -> float:
 def measure(name: str, n: int) -> dict[str, Any]:
     """One line of the table, in this process."""
     from jaxbn import cuts, variable
+    from jaxbn.devices import one_thread_for_many_rows
     from jaxbn.kernels.shapes import DENSE_ROWS, bucket
     from jaxbn.tasks import Solution, Task
 
+    one_thread_for_many_rows(n)  # as the command line does
     idle = peak_memory()
     arguments = make(name, n)
     asked: list[Task] = []
