@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import jax
@@ -22,6 +23,9 @@ from jaxbn.kernels.sharded import ROWS, sharded_family_scores
 ROW_BYTES = 12
 """Memory a row of a family takes at work."""
 
+MANY_ROWS = 4096
+"""More rows are padded to a multiple of this, fewer to a power of two."""
+
 
 class Family(NamedTuple):
     """A question: the K2 score of a child with some parents."""
@@ -39,13 +43,12 @@ class _Shape(NamedTuple):
     """Sizes of a compiled program."""
 
     rows: int
-    configurations: int
     cells: int
 
     @property
     def n_bytes(self) -> int:
         """Memory of one family at work."""
-        return 8 * (self.cells + self.configurations) + ROW_BYTES * self.rows
+        return 16 * self.cells + ROW_BYTES * self.rows
 
 
 def score_families(families: Sequence[Family]) -> list[float]:
@@ -64,41 +67,45 @@ def score_families(families: Sequence[Family]) -> list[float]:
 
 
 def _shape(family: Family) -> _Shape:
-    n_configurations = int(np.prod([p.n_states for p in family.parents], dtype=np.int64))
-    n_cells = n_configurations * family.child.n_states
-    return _Shape(bucket(len(family.child.codes), 512), bucket(n_configurations, 64, 8), bucket(n_cells, 512, 8))
+    n_cells = int(np.prod([column.n_states for column in (family.child, *family.parents)], dtype=np.int64))
+    n = len(family.child.codes)
+    return _Shape(bucket(n, 512) if n <= MANY_ROWS else -(-n // MANY_ROWS) * MANY_ROWS, bucket(n_cells, 512, 8))
 
 
 def _score_batch(families: Sequence[Family], size: int, shape: _Shape) -> NDArray[np.float64]:
-    configuration = np.full((size, shape.rows), shape.configurations, np.int32)
-    child = np.zeros((size, shape.rows), np.int32)
+    cell = np.full((size, shape.rows), shape.cells, np.int32)
     n_states = np.ones(size, np.int32)
     for i, family in enumerate(families):
-        n = len(family.child.codes)
-        code: NDArray[np.int32] = np.zeros(n, np.int32)
-        for parent in family.parents:
-            code = code * np.int32(parent.n_states) + parent.codes
-        configuration[i, :n], child[i, :n], n_states[i] = code, family.child.codes, family.child.n_states
-    log_gamma = gammaln(np.maximum(np.arange(shape.rows + bucket(int(n_states.max()), 64) + 1), 1))
+        _fill(cell[i, : len(family.child.codes)], family)
+        n_states[i] = family.child.n_states
+    log_gamma = _log_gamma(shape.rows + bucket(int(n_states.max()), 64) + 1)
     with jax.enable_x64(True):
-        return np.asarray(_scores(configuration, child, n_states, log_gamma, shape))[: len(families)]
+        return np.asarray(_scores(cell, n_states, log_gamma, shape))[: len(families)]
+
+
+def _fill(cell: NDArray[np.int32], family: Family) -> None:
+    """The joint code of parents and child, the child's changing fastest."""
+    cell[:] = 0
+    for column in (*family.parents, family.child):
+        cell *= np.int32(column.n_states)
+        cell += column.codes
+
+
+@lru_cache(maxsize=8)
+def _log_gamma(length: int) -> NDArray[np.float64]:
+    """Ln Γ at the whole numbers; entry 0 is not used."""
+    return np.asarray(gammaln(np.maximum(np.arange(length), 1)))
 
 
 def _scores(
-    configuration: NDArray[np.int32],
-    child: NDArray[np.int32],
-    n_states: NDArray[np.int32],
-    log_gamma: NDArray[np.float64],
-    shape: _Shape,
+    cell: NDArray[np.int32], n_states: NDArray[np.int32], log_gamma: NDArray[np.float64], shape: _Shape
 ) -> Array:
     """On one device, or where the rows of one family are too many for it, with the rows split over all."""
     devices = jax.local_devices()
     if len(devices) == 1 or ROW_BYTES * shape.rows <= batch_bytes():
-        sizes = {"n_cells": shape.cells, "n_configurations": shape.configurations}
-        return family_scores(configuration, child, n_states, log_gamma, **sizes)
-    while shape.rows % len(devices):  # rows are a power of two
+        return family_scores(cell, n_states, log_gamma, n_cells=shape.cells)
+    while shape.rows % len(devices):  # rows are a multiple of a large power of two, or one themselves
         devices = devices[:-1]
     mesh = Mesh(np.array(devices), (ROWS,))
     split = NamedSharding(mesh, PartitionSpec(None, ROWS))  # type: ignore[no-untyped-call]
-    rows = jax.device_put((configuration, child), split)
-    return sharded_family_scores(mesh, shape.cells, shape.configurations)(*rows, n_states, log_gamma)
+    return sharded_family_scores(mesh, shape.cells)(jax.device_put(cell, split), n_states, log_gamma)
