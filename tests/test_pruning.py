@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import jaxbn
 from jaxbn import cuts, intervals, tasks, variable
 from jaxbn.factors import factors_of
+from jaxbn.kernels import program
 from jaxbn.ordered import sort_values
 from tests.random_variables import RATES, cost_of_edges, random_variable, reference_cost, variables
 from tests.reference import cuts as reference
@@ -133,6 +134,22 @@ def test_pruned_equals_unpruned_on_5000_rows(name):
     policy = jaxbn.discretize_variable(**problem, rate=4.0)
     assert policy.cost == pruned.cost
     assert policy.cost == close(reference.policy_cost(**problem, edges=policy.edges, rate=4.0))
+
+
+@pytest.mark.parametrize(
+    ("used", "leader", "expected"),
+    [
+        ([1, 1, 1, 1, 0], 25, 2),
+        ([1, 1, 1, 1, 0], 99, 3),
+        ([1, 1, 1, 0, 1], 45, 4),
+        ([1, 1, 1, 0, 1], 35, 2),
+        ([0, 1, 1, 1, 1], 5, 1),
+        ([0, 0, 1, 0, 0], 0, 2),
+    ],
+)
+def test_the_chunk_looked_at_first_is_in_use(used, leader, expected):
+    """If it were not, no chunk would be looked at in that block: those between may have been emptied."""
+    assert int(program.leading_chunk(np.arange(0, 50, 10), np.array(used, bool), leader)) == expected
 
 
 def test_slots_that_run_out_are_added():

@@ -47,7 +47,7 @@ BLOCK = 32
 """Rows of a block."""
 
 CELL_GROUP = 8
-"""Cells looked up together, at most, when starts are checked."""
+"""Cells looked up together when starts are checked; the number of cells is padded to a multiple of it."""
 
 FEW_CELLS = 128
 """Up to here the counts of a chunk are copied before they are looked up: side by side they stay in the cache."""
@@ -59,7 +59,7 @@ NEVER = 2**31 - 1
 """A row index behind all rows."""
 
 LEGS = 8
-"""How often new starts are settled behind the others before all are checked and compacted."""
+"""How often new starts are settled behind the others before all are checked."""
 
 
 class Switches(NamedTuple):
@@ -127,6 +127,11 @@ def _lookup(table: Array, index: Array) -> Array:
     return table.at[index].get(mode="promise_in_bounds")
 
 
+def _rows_of(array: Array, cells: Array, first: Array, width: int) -> Array:
+    """The rows of some cells, from column `first` on, [B, width]."""
+    return jax.vmap(lambda cell: lax.dynamic_slice(array, (cell, first), (1, width))[0])(cells)
+
+
 def _increments(
     problem: Problem,
     rows: _Block,
@@ -158,8 +163,8 @@ def _increments(
             _lookup(problem.tables, index + rows.weights[:, None]) - _lookup(problem.tables, index)
         )
 
-    product = partial(_product, shape=shape, at_once=_at_once(problem))
     if ratios and not floor:
+        product = partial(_product, shape=shape, at_once=_at_once(problem))
         total = log(product(problem.n_contexts, context) / product(problem.n_outcomes, outcome))
     else:
         total = lax.fori_loop(0, problem.n_terms, lambda j, total: total + change(j), jnp.zeros(shape))
@@ -202,8 +207,7 @@ class _Chunk(NamedTuple):
 
     def before_in(self, cells: Array) -> Array:
         """Counts before each start in the cells of some rows, [B, W]."""
-        shape = (1, len(self.row))
-        return jax.vmap(lambda cell: lax.dynamic_slice(self.before, (cell, self.first), shape)[0])(cells)
+        return _rows_of(self.before, cells, self.first, len(self.row))
 
 
 def _chunk(starts: Starts, number: Array, width: int) -> _Chunk:
@@ -217,17 +221,16 @@ def _chunk(starts: Starts, number: Array, width: int) -> _Chunk:
 
 def _cell_sums(problem: Problem, counts: Array, begins: Array, starts: _Chunk) -> Array:
     """The sum over cells of sign * table[counts - before] [W]; `begins` [C] says where the cells' tables begin."""
-    at_once = min(CELL_GROUP, len(counts))
     width = len(starts.row)
 
     def cells(group: Array, total: Array) -> Array:
-        first = group * at_once
-        some = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=at_once)
-        before = lax.dynamic_slice(starts.before, (first, starts.first), (at_once, width))
+        first = group * CELL_GROUP
+        some = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=CELL_GROUP)
+        before = lax.dynamic_slice(starts.before, (first, starts.first), (CELL_GROUP, width))
         index = (some(begins) + some(counts))[:, None] - before
         return total + (some(problem.cell_sign)[:, None] * _lookup(problem.tables, index)).sum(axis=0)
 
-    n_groups = (problem.n_cells + at_once - 1) // at_once
+    n_groups = (problem.n_cells + CELL_GROUP - 1) // CELL_GROUP
     return lax.fori_loop(0, n_groups, cells, jnp.zeros(width))
 
 
@@ -298,8 +301,7 @@ def _chunk_bounds(problem: Problem, rows: _Block, chunks: Chunks, n_chunks: Arra
         first = number * at_once
         some = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=at_once)
 
-        def at(array: Array, cells: Array) -> Array:
-            return jax.vmap(lambda cell: lax.dynamic_slice(array, (cell, first), (1, at_once))[0])(cells)
+        at = partial(_rows_of, first=first, width=at_once)
 
         def since(j: Array) -> Array:
             """Rows in the cells of term j since the chunks were measured."""
@@ -327,6 +329,15 @@ def _chunk_bounds(problem: Problem, rows: _Block, chunks: Chunks, n_chunks: Arra
 
     n_groups = (n_chunks + at_once - 1) // at_once
     return lax.fori_loop(0, n_groups, group, jnp.full((BLOCK, chunks.bound.shape[0]), jnp.inf))
+
+
+def leading_chunk(first_rows: Array, used: Array, leader: Array) -> Array:
+    """The chunk in use that holds the row `leader`, or ended before it; the first in use if all begin behind it.
+
+    Chunks in between may be out of use: all their starts were dropped since the last compaction.
+    """
+    begun = used & (first_rows <= leader)
+    return jnp.where(begun.any(), len(begun) - 1 - jnp.argmax(begun[::-1]), jnp.argmax(used))
 
 
 class _Visits(NamedTuple):
@@ -372,8 +383,7 @@ def _settled_where_needed(
         todo = jnp.any(lower <= limit[:, None], axis=0) if switches.prune else used
         return _Visits(found, inside, after, done, used & todo & ~done)
 
-    # the chunk that led at the last row, or ended before what led, sets the limit for the others
-    leading = jnp.maximum((settled.row[::width] <= state.leader).sum(where=used) - 1, 0)
+    leading = leading_chunk(settled.row[::width], used, state.leader)  # it sets the limit for the others
     after = chunks._replace(bound=lower[-1], fresh=jnp.zeros_like(chunks.fresh))
     nobody = jnp.zeros_like(used)
     carry = _Visits(found, settled.inside, after, nobody, nobody.at[leading].set(used[leading]))

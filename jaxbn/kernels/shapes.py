@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxbn.kernels.program import BLOCK
+from jaxbn.kernels.program import BLOCK, CELL_GROUP
 
 DENSE_ROWS = 512
 """Up to here every interval is costed: there is nothing to win by pruning."""
@@ -84,7 +84,7 @@ def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> 
     """The bucket of a larger problem."""
     rows = bucket(n_rows, 2 * DENSE_ROWS)
     terms = 2 if n_terms <= 2 else bucket(n_terms, 16)
-    cells = bucket(n_cells, 8, 4) if n_cells <= 512 else bucket(n_cells, 1024)
+    cells = bucket(n_cells, CELL_GROUP, 4) if n_cells <= 64 * CELL_GROUP else bucket(n_cells, 128 * CELL_GROUP)
     return PrunedShape(
         rows=rows,
         terms=terms,
