@@ -13,7 +13,7 @@ from jaxbn.batches import solve_small
 from jaxbn.kernels.program import BLOCK, Switches, advance
 from jaxbn.kernels.shapes import DENSE_ROWS, PrunedShape, pruned_shape
 from jaxbn.kernels.starts import Problem, State, initial_state, with_more_slots
-from jaxbn.tasks import WIDTH, Solution, Task, Term, padded, ratios_fit, size, summed_tables
+from jaxbn.tasks import ALL, Solution, Task, Term, padded, ratios_fit, size, summed_tables
 
 
 def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
@@ -103,7 +103,7 @@ def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
         "context_states": padded(np.array([name for _, name in contexts]), (shape.terms,), 1.0, np.float64),
         "n_contexts": np.int32(len(contexts)),
         "term_given": padded(given, (shape.terms,)),
-        "term_states": padded(states, (shape.terms,), 1.0, np.float64),
+        "states_of_all": np.float64(max((term.states for term in terms if term.given == ALL), default=1.0)),
         "cell_given": padded(_cells_given(terms), (shape.cells,)),
         "cell_states": padded(states[of_cell], (shape.cells,), 1.0, np.float64),
         "n_outcomes": np.int32(sum(term.sign < 0 for term in terms)),
@@ -118,11 +118,11 @@ def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
 
 
 def _cells_given(terms: Sequence[Term]) -> NDArray[np.int32]:
-    """The cell of the context that each outcome's cell belongs to, WIDTH where it is the width; 0 for contexts."""
+    """The cell of the context that each outcome's cell belongs to, ALL where all rows are one context; 0 for contexts."""
     first = np.cumsum([0, *(term.n_cells for term in terms)])
     found = np.zeros(first[-1], np.int32)
     for j, term in enumerate(terms):
         if term.sign < 0:
-            context = WIDTH if term.given == WIDTH else first[term.given] + terms[term.given].cells
+            context = ALL if term.given == ALL else first[term.given] + terms[term.given].cells
             found[first[j] + term.cells] = context
     return found

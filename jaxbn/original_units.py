@@ -18,7 +18,7 @@ from scipy.special import gammaln
 from jaxbn.factors import Factor
 from jaxbn.intervals import Rows, best_number_of_intervals
 from jaxbn.ordered import Ordered, midpoints
-from jaxbn.tasks import Solution, Spread, Term, dirichlet_terms
+from jaxbn.tasks import ALL, Solution, Spread, Term, dirichlet_terms
 
 TOLERANCE = 1e-9
 """Share of `min_width` that rounding may take: on a regular grid a bin of one value is just one step wide."""
@@ -59,7 +59,7 @@ def solve_evidence(
     own = factors[0]
     configurations = np.bincount(own.cell, weights, own.n_cells).astype(np.int64)
     # within a factor of the parents the cost is superadditive as it stands, so it is its own floor
-    terms = [Term(own.cell, own.n_cells, -1.0, (1,), (1,)), *dirichlet_terms(factors[1:], 1)]
+    terms = [Term(own.cell, own.n_cells, -1.0, (1,), (1,), ALL, own.n_cells), *dirichlet_terms(factors[1:], 1)]
     spread, log_range = _spread(ordered, min_width)
     rows = Rows(ordered.can_cut, terms, weights, spread)
     charges = charge(configurations, ordered.n_distinct)[: most_bins(rows.total)]

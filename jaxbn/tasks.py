@@ -19,8 +19,8 @@ ENTROPY = 0
 LARGEST_LOG = 690.0
 """Products below exp of this fit in a float, and so do their reciprocals."""
 
-WIDTH = -1
-"""The place of an interval's width among the contexts."""
+ALL = -1
+"""The place of an interval with all its rows among the contexts."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Term:
     sign: float
     tables: tuple[int, ...]  # the names of the tables it is the sum of
     floor: tuple[int, ...]  # those of what it costs at least, whatever other rows join the interval
-    given: int = WIDTH  # of outcomes: which term holds their contexts, or the width in their place
+    given: int = ALL  # of outcomes: which term holds their contexts, or all rows are one
     states: float = 0.0  # K: an outcome added costs at least ln((context + K) / (outcome + 1))
 
 

@@ -286,10 +286,33 @@ def _largest_ratio(ratio: Array, outcomes: Array, contexts: Array, least: Array,
     return jnp.maximum(at(least), at(most))
 
 
-def _contexts(problem: Problem, counts: Array, widths: Array) -> Array:
-    """For every outcome's cell its context's count + K, or the width in its place, of some intervals [C, W]."""
-    of_context = counts[problem.cell_given] + problem.cell_states[:, None]
-    return jnp.where(problem.cell_given[:, None] < 0, widths, of_context)
+def _contexts(problem: Problem, counts: Array, mass: Array) -> Array:
+    """For every outcome's cell its context's count + K, of some intervals [C, W]."""
+    of_context = jnp.where(problem.cell_given[:, None] < 0, mass, counts[problem.cell_given])
+    return of_context + problem.cell_states[:, None]
+
+
+def _least_spread(problem: Problem, rows: _Block, chunks: Chunks) -> Array:
+    """A lower bound of what the rows up to each one of the block add to n ln width - ln Γ(n + K) [B, G].
+
+    The n rows of an interval of width w get b more on a length of v. With the density d = n / w they add
+
+        d w ln(1 + v / w) + b ln(1 + v / w) - sum_{i < b} ln(d + (K + i) / w),
+
+    where the last sum is at most b ln(d + (K + (b - 1) / 2) / w). With the narrowest, the widest and the narrowest of
+    the widths this is convex in d and least near the density b / v of the new rows themselves.
+    """
+    weight = (rows.mass_before - chunks.mass).astype(jnp.float64)
+    length = rows.end_before - chunks.end
+    thick = _largest_ratio(chunks.thick, weight, length, chunks.narrow, chunks.wide)
+    thin = -_largest_ratio(-chunks.thin, -weight, length, chunks.narrow, chunks.wide)
+    narrow, wide = chunks.narrow + length, chunks.wide + length
+    more = (rows.mass - rows.mass_before).astype(jnp.float64)[:, None]
+    further = (rows.end - rows.end_before)[:, None]
+    growth = narrow * log(1 + further / narrow)
+    offset = (problem.states_of_all + (more - 1) / 2) / narrow
+    density = jnp.clip(more / jnp.maximum(growth, TINY) - offset, thin, thick)
+    return density * growth + more * log((1 + further / wide) / (density + offset))
 
 
 def _chunk_bounds(problem: Problem, rows: _Block, chunks: Chunks, n_chunks: Array, switches: Switches) -> Array:
@@ -307,11 +330,11 @@ def _chunk_bounds(problem: Problem, rows: _Block, chunks: Chunks, n_chunks: Arra
             """Rows in the cells of term j since the chunks were measured."""
             return (rows.seen[j] + extra)[:, None] - at(chunks.counts, rows.cells[j])
 
-        more_width = rows.end[:, None] - some(chunks.end)
+        all_since = (rows.mass - 1)[:, None] - some(chunks.mass)
 
         def ratio(j: Array) -> Array:
             given, cells = problem.term_given[j], rows.cells[j]
-            contexts = jnp.where(given < 0, more_width, since(given).astype(jnp.float64))
+            contexts = jnp.where(given < 0, all_since, since(given))
             least, most = at(chunks.least, cells), at(chunks.most, cells)
             return _largest_ratio(at(chunks.ratio, cells), since(j), contexts, least, most)
 
@@ -319,12 +342,7 @@ def _chunk_bounds(problem: Problem, rows: _Block, chunks: Chunks, n_chunks: Arra
         product = _product(problem.n_outcomes, ratio, shape, _at_once(problem))
         rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(product, TINY)))
         if switches.spread:
-            narrow, wide = some(chunks.narrow), some(chunks.wide)
-            before = rows.end_before - some(chunks.end)
-            weight = (rows.mass_before - some(chunks.mass)).astype(jnp.float64)
-            density = -_largest_ratio(-some(chunks.density), -weight, before, narrow, wide)
-            width = narrow + before
-            rise += density * width * jnp.log1p((rows.end - rows.end_before)[:, None] / width)
+            rise += _least_spread(problem, rows, jax.tree.map(lambda array: some(array, axis=-1), chunks))
         return lax.dynamic_update_slice_in_dim(lower, some(chunks.bound) + rise, first, 1)
 
     n_groups = (n_chunks + at_once - 1) // at_once
@@ -483,7 +501,7 @@ def _measure_chunks(problem: Problem, state: State, first: Array, switches: Swit
         weights, widths = mass - starts.mass, jnp.maximum(end - starts.begin, TINY)
         total = starts.cost + inside + (log_width(weights, widths) if switches.spread else 0.0)
         counts = prefix[:, None] - lax.dynamic_slice_in_dim(starts.before, starts.first, width, axis=1)
-        contexts = _contexts(problem, counts, widths)
+        contexts = _contexts(problem, counts, weights)
         last = width - 1 - jnp.argmax(live[::-1])
         after = Chunks(
             size=live.sum(dtype=jnp.int32),
@@ -495,7 +513,8 @@ def _measure_chunks(problem: Problem, state: State, first: Array, switches: Swit
             ratio=jnp.where(live, (counts + 1) / contexts, 0.0).max(axis=1),
             least=contexts[:, last],
             most=contexts[:, 0],
-            density=jnp.where(live, weights / widths, jnp.inf).min(),
+            thin=jnp.where(live, weights / widths, jnp.inf).min(),
+            thick=jnp.where(live, weights / widths, 0.0).max(),
             narrow=widths[last],
             wide=widths[0],
         )

@@ -40,10 +40,10 @@ class Problem(NamedTuple):
     cell_table: Array  # [C] int32, where the table of the cell's term begins
     cell_floor: Array  # [C] int32
     cell_sign: Array  # [C] float64, sign of the cell's term, 0 for padding
-    term_given: Array  # [J] int32, of outcomes: the term of their contexts, negative for the width
-    term_states: Array  # [J] float64, K: a row added costs at least ln((context + K) / (outcome + 1))
-    cell_given: Array  # [C] int32, the cell of an outcome's context, negative for the width
-    cell_states: Array  # [C] float64
+    term_given: Array  # [J] int32, of outcomes: the term of their contexts, negative where all rows are one context
+    cell_given: Array  # [C] int32, the cell of an outcome's context, negative likewise
+    cell_states: Array  # [C] float64, K: a row added costs at least ln((context + K) / (outcome + 1))
+    states_of_all: Array  # [] float64, K where all rows are one context
     context_term: Array  # [J] int32, terms of contexts, each as often as it has a table
     context_states: Array  # [J] float64, K of that table
     n_outcomes: Array  # [] int32, terms of outcomes; they come first
@@ -79,9 +79,10 @@ class Chunks(NamedTuple):
     mass: Array  # [G] int32, of all rows then
     end: Array  # [G] float64, of all rows then
     ratio: Array  # [C, G] float64, the most that (outcome + 1) / (context + K) was in their intervals then
-    least: Array  # [C, G] float64, the least of their contexts + K, or of their widths
+    least: Array  # [C, G] float64, the least of their contexts + K
     most: Array  # [C, G] float64, the most
-    density: Array  # [G] float64, the least weight / width of their intervals
+    thin: Array  # [G] float64, the least weight / width of their intervals
+    thick: Array  # [G] float64, the most
     narrow: Array  # [G] float64, the least of their widths
     wide: Array  # [G] float64, the most
 
@@ -151,7 +152,8 @@ def no_chunks(n_cells: int, n_chunks: int) -> Chunks:
         ratio=of_cells,
         least=of_cells,
         most=of_cells,
-        density=numbers,
+        thin=numbers,
+        thick=numbers,
         narrow=numbers,
         wide=numbers,
     )
