@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.batches import solve_small
-from jaxbn.kernels.program import BLOCK, Switches, advance
+from jaxbn.kernels.blocks import BLOCK, Switches
+from jaxbn.kernels.program import advance
 from jaxbn.kernels.shapes import DENSE_ROWS, PrunedShape, pruned_shape
 from jaxbn.kernels.starts import Problem, State, initial_state, with_more_slots
 from jaxbn.tasks import ALL, Solution, Task, Term, padded, ratios_fit, size, summed_tables
@@ -22,34 +23,47 @@ def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
     `prune=False` keeps every start of the pruned program, for comparison.
     """
     small = [i for i, task in enumerate(tasks) if task.n_rows <= DENSE_ROWS and task.spread is None]
-    solutions = {i: _solve_pruned(task, prune) for i, task in enumerate(tasks) if i not in set(small)}
+    large = [i for i in range(len(tasks)) if i not in set(small)]
+    solutions = {i: solve_at_prices(tasks[i], [0.0], prune=prune)[0] for i in large}
     solutions.update(zip(small, solve_small([tasks[i] for i in small]), strict=True))
     return [solutions[i] for i in range(len(tasks))]
 
 
-def prefix_costs(task: Task) -> NDArray[np.float64]:
-    """Least cost of the rows up to each one and of a cut behind it, by the pruned program [n]."""
+def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:
+    """Least cost of the rows up to each one and of a cut behind it at every price, by the pruned program [P, n]."""
     with jax.enable_x64(True):
-        return np.asarray(_run_pruned(task, True).best)[: task.n_rows]
+        return np.asarray(_run_pruned(task, prices).best)[:, : task.n_rows]
 
 
-def _solve_pruned(task: Task, prune: bool) -> Solution:
+def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) -> list[Solution]:
+    """The optimum at each price, where every interval costs so much more: one pass of the pruned program for all."""
     with jax.enable_x64(True):
-        state = jax.tree.map(np.asarray, _run_pruned(task, prune))
-    last = state.last
+        state = _run_pruned(task, prices, prune)
+        best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
+    end = task.n_rows - 1
+    return [Solution(float(best[i, end]), _walk_back(last[i], end), visited / task.n_rows) for i in range(len(prices))]
+
+
+def _walk_back(last: NDArray[np.int32], end: int) -> list[int]:
     cuts = []
-    start = int(last[task.n_rows - 1])
+    start = int(last[end])
     while start > 0:
         cuts.append(start - 1)
         start = int(last[start - 1])
-    return Solution(float(np.asarray(state.best)[task.n_rows - 1]), cuts[::-1], float(state.visited) / task.n_rows)
+    return cuts[::-1]
 
 
-def _run_pruned(task: Task, prune: bool) -> State:
+def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> State:
     """One problem, in as many legs as the live starts need more room."""
     shape = pruned_shape(task.n_rows, **size(task))
-    switches = Switches(shape.width, ratios_fit(task), task.spread is not None, prune)
-    problem = jax.device_put(Problem(**_arrays(task, shape)))
+    switches = Switches(
+        width=shape.width,
+        ratios=ratios_fit(task),
+        contexts=task.spread is None or any(term.sign > 0 for term in task.terms),
+        spread=task.spread is not None,
+        prune=prune,
+    )
+    problem = jax.device_put(Problem(**_arrays(task, prices, shape)))
     state = initial_state(problem, shape.settled, shape.recent, shape.width)
     while True:
         state = advance(problem, state, switches=switches)
@@ -58,7 +72,7 @@ def _run_pruned(task: Task, prune: bool) -> State:
         state = with_more_slots(state)
 
 
-def _arrays(task: Task, shape: PrunedShape) -> dict[str, Any]:
+def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str, Any]:
     """The fields of `Problem` as padded NumPy arrays."""
     n = task.n_rows
     weights = np.ones(n, np.int32) if task.weights is None else task.weights
@@ -75,6 +89,7 @@ def _arrays(task: Task, shape: PrunedShape) -> dict[str, Any]:
         "min_width": np.float64(0 if task.spread is None else task.spread.min_width),
         "cut_cost": padded(task.cut_cost, (shape.rows,), np.inf, np.float64),
         "first_cost": np.float64(task.first_cost),
+        "prices": np.array(prices, np.float64),
         "n_rows": np.int32(n),
         "n_terms": np.int32(len(task.terms)),
         "n_cells": np.int32(first),
@@ -118,7 +133,7 @@ def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
 
 
 def _cells_given(terms: Sequence[Term]) -> NDArray[np.int32]:
-    """The cell of the context that each outcome's cell belongs to, ALL where all rows are one context; 0 for contexts."""
+    """The cell of the context that each outcome's cell belongs to, ALL where that is all rows; 0 for contexts."""
     first = np.cumsum([0, *(term.n_cells for term in terms)])
     found = np.zeros(first[-1], np.int32)
     for j, term in enumerate(terms):

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.factors import Factor
-from jaxbn.intervals import Rows, best_number_of_intervals
+from jaxbn.intervals import best_number_of_intervals
 from jaxbn.ordered import Ordered
+from jaxbn.positions import Rows
 from jaxbn.tasks import Solution, entropy_terms
 
 

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from jaxbn.factors import Factor
-from jaxbn.intervals import Rows, best_number_of_intervals
+from jaxbn.intervals import best_number_of_intervals
 from jaxbn.ordered import Ordered, midpoints
+from jaxbn.positions import Rows
 from jaxbn.tasks import ALL, Solution, Spread, Term, dirichlet_terms
 
 TOLERANCE = 1e-9

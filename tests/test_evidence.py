@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn import cuts, intervals, original_units
+from jaxbn import cuts, intervals, original_units, positions
 from jaxbn.graph import as_parents
 from jaxbn.original_units import most_bins
 from tests.random_tables import Drawn, random_table
@@ -224,12 +224,12 @@ def test_random_variables_by_prices(n, way, monkeypatch):
             assert_exact(problem, some_width(problem, [0, 1, 2, 0][seed % 4]))
 
 
-def rows_of(problem: dict[str, Any], width: float | None) -> intervals.Rows:
+def rows_of(problem: dict[str, Any], width: float | None) -> positions.Rows:
     """The rows as the program of one variable is given them."""
-    found: list[intervals.Rows] = []
+    found: list[positions.Rows] = []
     solve = original_units.best_number_of_intervals
 
-    def spy(rows: intervals.Rows, charge: Any) -> Any:
+    def spy(rows: positions.Rows, charge: Any) -> Any:
         found.append(rows)
         return solve(rows, charge)
 
@@ -254,9 +254,9 @@ def test_pruned_equals_unpruned(name):
     log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
     for price in (1.0, 6.0):
         with prices_and_few_slots(settled=1024):
-            unpruned = cuts.solve([rows.priced(price)], prune=False)[0]
+            unpruned = cuts.solve_at_prices(rows.task, [price], prune=False)[0]
         with prices_and_few_slots():
-            pruned = cuts.solve([rows.priced(price)])[0]
+            pruned = cuts.solve_at_prices(rows.task, [price])[0]
         assert pruned.cost == close(unpruned.cost)
         assert pruned.live <= unpruned.live
         assert pruned.cost + log_range == close(priced_by_definition(problem, width, price))

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbn
-from jaxbn import cuts, intervals, tasks, variable
+from jaxbn import cuts, intervals, positions, tasks, variable
 from jaxbn.factors import factors_of
-from jaxbn.kernels import program
+from jaxbn.kernels import chunks
 from jaxbn.ordered import sort_values
 from tests.random_variables import RATES, cost_of_edges, random_variable, reference_cost, variables
 from tests.reference import cuts as reference
@@ -149,7 +149,7 @@ def test_pruned_equals_unpruned_on_5000_rows(name):
 )
 def test_the_chunk_looked_at_first_is_in_use(used, leader, expected):
     """If it were not, no chunk would be looked at in that block: those between may have been emptied."""
-    assert int(program.leading_chunk(np.arange(0, 50, 10), np.array(used, bool), leader)) == expected
+    assert int(chunks.leading_chunk(np.arange(0, 50, 10), np.array(used, bool), leader)) == expected
 
 
 def test_slots_that_run_out_are_added():
@@ -167,15 +167,13 @@ def test_prefix_costs_are_optima_of_the_prefixes():
     problem = random_variable(3, 600, n_parents=1)
     order = np.argsort(problem["values"])
     price = 3.0
-    cut_cost = np.append(np.full(599, price), 0.0)
-    task = tasks.Task(tasks.entropy_terms(request_of(problem).factors), cut_cost, price)
-    best = cuts.prefix_costs(task)
+    task = tasks.Task(tasks.entropy_terms(request_of(problem).factors), np.zeros(600), 0.0)
+    (best,) = cuts.prefix_costs(task, [price])
     matrix = reference.cost_matrix(reference.prepare(problem["values"][order], [problem["parents"][0][order]]), "mdl")
     expected = np.zeros(601)
     for t in range(600):
         expected[t + 1] = price + (expected[: t + 1] + matrix[: t + 1, t]).min()
-    np.testing.assert_allclose(best[:-1], expected[1:-1] + price, rtol=1e-9)
-    assert best[-1] == close(expected[-1])
+    np.testing.assert_allclose(best, expected[1:], rtol=1e-9)
 
 
 # --- rows that agree in everything are collapsed
@@ -298,7 +296,7 @@ def test_doubts_that_prices_leave_are_settled(kind):
             charge = random_charge(kind, len(least), rng)
             request = request_of(problem)
             terms = tasks.entropy_terms(request.factors)
-            rows = intervals.Rows(request.ordered.can_cut, terms, request.weights)
+            rows = positions.Rows(request.ordered.can_cut, terms, request.weights)
             found = intervals.best_number_of_intervals(rows, charge)
             assert found.cost == close((charge + least).min())
             assert found.cost == close(charge[len(found.cuts)] + entropy_of(problem, found.cuts))
@@ -321,7 +319,7 @@ def test_prices_that_creep_by_rounding_end():
     with prices_for_few_rows():
         for _ in range(20):
             charge = rng.normal(0, 5, 40)
-            rows = intervals.Rows(request.ordered.can_cut, tasks.entropy_terms(request.factors), None)
+            rows = positions.Rows(request.ordered.can_cut, tasks.entropy_terms(request.factors), None)
             found = intervals.best_number_of_intervals(rows, charge)
             least = least_entropy_by_number_of_intervals({"values": values, "parents": [parent]})
             assert found.cost == close((charge + least).min())

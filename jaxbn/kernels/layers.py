@@ -27,10 +27,10 @@ class Layers(NamedTuple):
 
 
 class Priced(NamedTuple):
-    """Best cost up to each position, and where its last interval begins, at a price for each interval."""
+    """Best cost up to each position, and where its last interval begins, at R prices for each interval."""
 
-    best: Array  # [P] float64
-    last: Array  # [P] int32
+    best: Array  # [P, R] float64
+    last: Array  # [P, R] int32
 
 
 @partial(jax.jit, static_argnames=("spread",))
@@ -97,14 +97,22 @@ def interval_layers(cost: Array, n_positions: Array, n_layers: Array) -> Layers:
 
 
 @jax.jit
-def priced_intervals(cost: Array, price: Array, n_positions: Array) -> Priced:
-    """The cheapest partition of every prefix where each interval costs `price` more; of equal ones the first start."""
+def priced_intervals(cost: Array, prices: Array, n_positions: Array) -> Priced:
+    """The cheapest partition of every prefix where each interval costs a price more; of equal ones the first start.
+
+    Args:
+        cost: [P, P] float64, of the interval from u to v at [v, u].
+        prices: [R] float64.
+        n_positions: [] int32, positions in use.
+    """
     n = cost.shape[0]
 
     def position(v: Array, found: Priced) -> Priced:
-        total = found.best + cost[v]
-        u = jnp.argmin(total).astype(jnp.int32)
-        return Priced(found.best.at[v].set(total[u] + price), found.last.at[v].set(u))
+        total = found.best + cost[v][:, None]
+        best = total.min(axis=0)
+        first = jnp.where(total == best, jnp.arange(n, dtype=jnp.int32)[:, None], n).min(axis=0)
+        return Priced(found.best.at[v].set(best + prices), found.last.at[v].set(first))
 
-    start = Priced(jnp.full(n, jnp.inf).at[0].set(0.0), jnp.zeros(n, jnp.int32))
+    shape = (n, len(prices))
+    start = Priced(jnp.full(shape, jnp.inf).at[0].set(0.0), jnp.zeros(shape, jnp.int32))
     return lax.fori_loop(1, n_positions, position, start)

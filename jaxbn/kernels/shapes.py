@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxbn.kernels.program import BLOCK, CELL_GROUP
+from jaxbn.kernels.blocks import BLOCK
+from jaxbn.kernels.program import CELL_GROUP
 
 DENSE_ROWS = 512
 """Up to here every interval is costed: there is nothing to win by pruning."""
@@ -92,6 +93,6 @@ def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> 
         tables=terms // 2 + 3,  # two more for the floors
         length=bucket(total_weight + 2 * BLOCK, 4 * DENSE_ROWS),
         settled=min(rows, 32768),
-        recent=512,
+        recent=256,
         width=128,
     )

@@ -2,7 +2,7 @@
 
 Shapes:
     N rows (padded), J terms (padded), C cells of all terms (padded), Q tables, Z table length,
-    M slots for starts, W slots of a chunk, G = M / W chunks of the settled starts.
+    P prices, M slots for starts, W slots of a chunk, G = M / W chunks of the settled starts.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class Problem(NamedTuple):
     min_width: Array  # [] float64, narrower intervals are not allowed
     cut_cost: Array  # [N] float64, cost of a cut behind row i: +inf where there can be none, 0 behind the last row
     first_cost: Array  # [] float64, cost of the empty prefix
+    prices: Array  # [P] float64, what every interval costs more: one optimum for each
     tables: Array  # [Q * Z] float64, cumulative tables, one after the other
     term_table: Array  # [J] int32, where the table of term j begins
     term_floor: Array  # [J] int32, where the table of its floor begins
@@ -57,12 +58,12 @@ class Starts(NamedTuple):
     """Live starts of the last interval, one in a slot, in ascending order of rows."""
 
     row: Array  # [M] int32, first row of the interval
-    cost: Array  # [M] float64, best cost of everything before it, +inf for an empty slot
+    cost: Array  # [P, M] float64, best cost of everything before it, +inf where it is of no use (any more)
     inside: Array  # [M] float64, cost of the interval from it to the current block, without its width
     before: Array  # [C, M] int32, counts of all rows before it
     mass: Array  # [M] int32, weight of all rows before it
     begin: Array  # [M] float64, where the interval begins, as a share of the range
-    doom: Array  # [M] float64, where a better start lies for every later end that this one can reach
+    doom: Array  # [P, M] float64, where a better start lies for every later end that this one can reach
     n_slots: Array  # [] int32, slots in use
 
 
@@ -73,12 +74,13 @@ class Chunks(NamedTuple):
     """
 
     size: Array  # [G] int32, how many they are
-    bound: Array  # [G] float64, none of their totals at the current block lies below it
+    bound: Array  # [P, G] float64, none of their totals at the current block lies below it
     fresh: Array  # [G] bool, whether `inside` is that at the current block
     counts: Array  # [C, G] int32, of all rows when they were measured
     mass: Array  # [G] int32, of all rows then
     end: Array  # [G] float64, of all rows then
     ratio: Array  # [C, G] float64, the most that (outcome + 1) / (context + K) was in their intervals then
+    low: Array  # [C, G] float64, the least that it was
     least: Array  # [C, G] float64, the least of their contexts + K
     most: Array  # [C, G] float64, the most
     thin: Array  # [G] float64, the least weight / width of their intervals
@@ -93,7 +95,7 @@ class Check(NamedTuple):
     counts: Array  # [C] int32, of all rows up to it
     mass: Array  # [] int32
     end: Array  # [] float64
-    cost: Array  # [] float64, the best up to it
+    cost: Array  # [P] float64, the best up to it
 
 
 class State(NamedTuple):
@@ -106,32 +108,37 @@ class State(NamedTuple):
     block: Array  # [] int32, blocks done
     prefix: Array  # [C] int32, counts of all rows before the block
     check: Check
-    leader: Array  # [] int32, first row of the best interval that ends at the last row
+    leader: Array  # [P] int32, first row of the best interval that ends at the last row
     settled: Starts
     chunks: Chunks
     recent: Starts
-    best: Array  # [N] float64, best cost up to row i with a cut behind it
-    last: Array  # [N] int32, first row of the last interval of that optimum
+    best: Array  # [P, N] float64, best cost up to row i with a cut behind it
+    last: Array  # [P, N] int32, first row of the last interval of that optimum
     visited: Array  # [] float64, sum over rows of the starts looked at
 
 
-def no_starts(n_cells: int, capacity: int) -> Starts:
+def no_starts(n_cells: int, n_prices: int, capacity: int) -> Starts:
     """Empty slots."""
     return Starts(
         row=jnp.zeros(capacity, jnp.int32),
-        cost=jnp.full(capacity, jnp.inf),
+        cost=jnp.full((n_prices, capacity), jnp.inf),
         inside=jnp.zeros(capacity),
         before=jnp.zeros((n_cells, capacity), jnp.int32),
         mass=jnp.zeros(capacity, jnp.int32),
         begin=jnp.zeros(capacity),
-        doom=jnp.full(capacity, jnp.inf),
+        doom=jnp.full((n_prices, capacity), jnp.inf),
         n_slots=jnp.int32(0),
     )
 
 
 def n_live(starts: Starts) -> Array:
     """Slots that hold a start which may still be used."""
-    return jnp.isfinite(starts.cost).sum(dtype=jnp.int32)
+    return alive(starts.cost).sum(dtype=jnp.int32)
+
+
+def alive(cost: Array) -> Array:
+    """Whether a start may still be used at some price, by its costs [P, M]."""
+    return jnp.isfinite(cost).any(axis=0)
 
 
 def log_width(mass: Array, width: Array) -> Array:
@@ -139,17 +146,18 @@ def log_width(mass: Array, width: Array) -> Array:
     return jnp.where(mass > 0, mass * log(jnp.maximum(width, TINY)), 0.0)
 
 
-def no_chunks(n_cells: int, n_chunks: int) -> Chunks:
+def no_chunks(n_cells: int, n_prices: int, n_chunks: int) -> Chunks:
     """Chunks without starts."""
     of_cells, numbers, counts = jnp.zeros((n_cells, n_chunks)), jnp.zeros(n_chunks), jnp.zeros(n_chunks, jnp.int32)
     return Chunks(
         size=counts,
-        bound=jnp.full(n_chunks, jnp.inf),
+        bound=jnp.full((n_prices, n_chunks), jnp.inf),
         fresh=jnp.zeros(n_chunks, bool),
         counts=of_cells.astype(jnp.int32),
         mass=counts,
         end=numbers,
         ratio=of_cells,
+        low=of_cells,
         least=of_cells,
         most=of_cells,
         thin=numbers,
@@ -162,19 +170,19 @@ def no_chunks(n_cells: int, n_chunks: int) -> Chunks:
 @partial(jax.jit, static_argnames=("settled", "recent", "width"))
 def initial_state(problem: Problem, settled: int, recent: int, width: int) -> State:
     """The state before the first row: one live start, at row 0; `settled` and `recent` are numbers of slots."""
-    n_cells, n = problem.cell_sign.shape[0], problem.weights.shape[0]
-    empty, nobody = no_starts(n_cells, recent), no_starts(n_cells, settled)
+    n_cells, n, n_prices = len(problem.cell_sign), len(problem.weights), len(problem.prices)
+    empty, nobody = no_starts(n_cells, n_prices, recent), no_starts(n_cells, n_prices, settled)
     no_counts = jnp.zeros(n_cells, jnp.int32)
     return State(
         block=jnp.int32(0),
         prefix=no_counts,
-        check=Check(no_counts, jnp.int32(0), jnp.float64(0), jnp.float64(jnp.inf)),
-        leader=jnp.int32(0),
+        check=Check(no_counts, jnp.int32(0), jnp.float64(0), jnp.full(n_prices, jnp.inf)),
+        leader=jnp.zeros(n_prices, jnp.int32),
         settled=nobody,
-        chunks=no_chunks(n_cells, settled // width),
-        recent=empty._replace(cost=empty.cost.at[0].set(problem.first_cost), n_slots=jnp.int32(1)),
-        best=jnp.full(n, jnp.inf),
-        last=jnp.full(n, NO_START, jnp.int32),
+        chunks=no_chunks(n_cells, n_prices, settled // width),
+        recent=empty._replace(cost=empty.cost.at[:, 0].set(problem.first_cost), n_slots=jnp.int32(1)),
+        best=jnp.full((n_prices, n), jnp.inf),
+        last=jnp.full((n_prices, n), NO_START, jnp.int32),
         visited=jnp.float64(0),
     )
 
@@ -184,13 +192,13 @@ def compacted(state: State) -> State:
     old, new = state.settled, state.recent
     capacity = old.row.shape[0]
     join = partial(jnp.concatenate, axis=-1)
-    (order,) = jnp.nonzero(jnp.isfinite(join([old.cost, new.cost])), size=capacity, fill_value=0)
+    (order,) = jnp.nonzero(alive(join([old.cost, new.cost])), size=capacity, fill_value=0)
     kept = n_live(old) + n_live(new)
     fields = {name: join([getattr(old, name), getattr(new, name)])[..., order] for name in _MOVED}
     fields["cost"] = jnp.where(jnp.arange(capacity) < kept, fields["cost"], jnp.inf)
     return state._replace(
         settled=Starts(**fields, n_slots=kept),
-        chunks=no_chunks(state.chunks.ratio.shape[0], state.chunks.bound.shape[0]),
+        chunks=no_chunks(len(state.chunks.ratio), *state.chunks.bound.shape),
         recent=new._replace(cost=jnp.full_like(new.cost, jnp.inf), n_slots=jnp.int32(0)),
     )
 
@@ -201,7 +209,7 @@ def appended(state: State, width: int) -> tuple[State, Array]:
     Quicker than a compaction: what is settled stays where it is. The caller knows that there is room.
     """
     old, new = state.settled, state.recent
-    (order,) = jnp.nonzero(jnp.isfinite(new.cost), size=new.cost.shape[0], fill_value=0)
+    (order,) = jnp.nonzero(alive(new.cost), size=len(new.row), fill_value=0)
     kept = n_live(new)
     chunk = (old.n_slots + width - 1) // width
     fields = {name: getattr(new, name)[..., order] for name in _MOVED}
@@ -221,7 +229,7 @@ _MOVED = ("row", "cost", "inside", "before", "mass", "begin", "doom")
 def with_more_slots(state: State) -> State:
     """The same state with twice the slots for settled starts; a compaction has to follow."""
     old = state.settled
-    empty = no_starts(old.before.shape[0], old.row.shape[0])
+    empty = no_starts(len(old.before), *old.cost.shape)
     fields = {name: jnp.concatenate([getattr(old, name), getattr(empty, name)], axis=-1) for name in _MOVED}
     chunks = jax.tree.map(lambda array: jnp.concatenate([array, array], axis=-1), state.chunks)
     return state._replace(settled=Starts(**fields, n_slots=old.n_slots), chunks=chunks)
