@@ -13,7 +13,9 @@ from jaxbn.hull import Hull, prices_that_cover
 from jaxbn.positions import CostMatrix, Rows
 
 POSITIONS = 1024
-"""Of the coarse copy."""
+"""Of the coarse copy, at most; a sixteenth of all if that is less, but not below `FEWEST_POSITIONS`."""
+
+FEWEST_POSITIONS = 256
 
 PRICES = 24
 """Asked for in it, at a time."""
@@ -22,23 +24,28 @@ TURNS = 3
 """Positions are chosen evenly at first, then twice around the cuts that were found."""
 
 FAR = 12
-"""So many times as many intervals as look best are ruled out one by one; more of them by prices set beforehand."""
+"""So many times as many intervals as look best are ruled out by the coarse copy; it has too few positions for more."""
 
 
 def guessed_prices(rows: Rows, positions: NDArray[np.intp], hull: Hull, most: int) -> list[float]:
     """At most so many prices that are likely to settle the number of intervals between the positions."""
-    some = positions[np.unique(np.linspace(0, len(positions) - 1, POSITIONS).round().astype(np.intp))]
+    size = min(max(len(positions) // 16, FEWEST_POSITIONS), POSITIONS)
+    some = positions[np.unique(np.linspace(0, len(positions) - 1, size).round().astype(np.intp))]
     limit = len(hull.charge)
     numbers = np.geomspace(1, limit, PRICES)
+    roomy = None
     for _ in range(TURNS):
         coarse = _coarse_hull(CostMatrix(rows, some), hull, numbers)
         best = coarse.best_number
-        some = _closer(positions, some, _cuts_near(coarse, best))
-        around = best + np.linspace(-1, 1, PRICES // 2) * max(3, best / 8)
-        numbers = np.append(np.geomspace(1, min(16 * best, limit), PRICES // 2), np.clip(around, 1, limit))
-    cover = prices_that_cover(coarse, min(FAR * best, limit))
-    many = [hull.slope(limit / 2), hull.slope(best ** (1 / 3) * limit ** (2 / 3))]
-    return list(dict.fromkeys([*many, *cover, *map(hull.slope, coarse.numbers_found)]))[:most]
+        if roomy is None:  # whether there are positions enough for the best partition at every price
+            roomy = max(coarse.costs) <= size // 8
+        end = limit if roomy else min(FAR * best, limit)
+        around = np.clip(best + np.linspace(-1, 1, PRICES // 2) * max(3, best / 8), 1, limit)
+        numbers = np.append(around, np.geomspace(1, end, PRICES // 2))
+        some = _closer(positions, some, _cuts_near(coarse, best), size)
+    many = [] if roomy else [hull.slope(limit / 2), hull.slope(best ** (1 / 3) * limit ** (2 / 3))]
+    prices = [*many, *prices_that_cover(coarse, end), *map(hull.slope, coarse.numbers_found)]
+    return list(dict.fromkeys(prices))[:most]
 
 
 def _coarse_hull(matrix: CostMatrix, hull: Hull, numbers: NDArray[np.float64]) -> Hull:
@@ -56,9 +63,9 @@ def _cuts_near(hull: Hull, best: int) -> NDArray[np.intp]:
     return np.array(sorted(cuts), np.intp)
 
 
-def _closer(positions: NDArray[np.intp], some: NDArray[np.intp], cuts: NDArray[np.intp]) -> NDArray[np.intp]:
-    """As many of the positions, around the cuts, up to their neighbours among those used so far."""
-    each = (POSITIONS - 2) // max(len(cuts), 1) - 1
+def _closer(positions: NDArray[np.intp], some: NDArray[np.intp], cuts: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+    """About so many positions around the cuts, up to their neighbours among those used so far."""
+    each = (size - 2) // max(len(cuts), 1) - 1
     if each < 3 or not len(cuts):
         return some
     at = np.searchsorted(some, cuts)

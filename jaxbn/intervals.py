@@ -27,8 +27,11 @@ FEW_POSITIONS = 1024
 LAYERED_SPREAD = 128
 """Up to here layers are quicker than prices where the width counts: there many intervals are hard to rule out."""
 
-PRICES = 8
+PRICES = 4
 """Prices of one pass over the rows: a further one adds a tenth to its time, a further pass nearly as much again."""
+
+PRICES_SPREAD = 8
+"""The same where the width counts: there several numbers of intervals are nearly as good as the best."""
 
 
 def best_number_of_intervals(rows: Rows, charge: NDArray[np.float64]) -> Solution:
@@ -38,14 +41,17 @@ def best_number_of_intervals(rows: Rows, charge: NDArray[np.float64]) -> Solutio
         return Solution(float(charge.min()), _finest_cuts(positions, int(charge.argmin()) + 1), 0.0)
     if len(positions) > FEW_POSITIONS:
         hull = Hull(charge, whole_cost(rows))
-        prices = guessed_prices(rows, positions, hull, PRICES)
-        return _priced(hull, prices, partial(_solve_at, rows), partial(_settle_doubt, rows, positions))
+        at_once = PRICES if rows.spread is None else PRICES_SPREAD
+        prices = guessed_prices(rows, positions, hull, at_once)
+        solve_at, settle = partial(_solve_at, rows, at_once), partial(_settle_doubt, rows, positions, at_once)
+        return _priced(hull, prices, at_once, solve_at, settle)
     matrix = CostMatrix(rows, positions)
     if rows.spread is None or len(positions) <= LAYERED_SPREAD:
         return layered(matrix, charge)
     hull = Hull(charge, whole_cost(rows))
-    prices = [hull.slope(k) for k in np.geomspace(1, len(charge), PRICES)]
-    return _priced(hull, prices, matrix.solve_at, lambda hull, doubtful: layered(matrix, charge, hull.best))
+    prices = [hull.slope(k) for k in np.geomspace(1, len(charge), PRICES_SPREAD)]
+    settle_here = partial(_layered_from, matrix)
+    return _priced(hull, prices, PRICES_SPREAD, matrix.solve_at, settle_here)
 
 
 def _finest_cuts(positions: NDArray[np.intp], k: int) -> list[int]:
@@ -56,12 +62,13 @@ def _finest_cuts(positions: NDArray[np.intp], k: int) -> list[int]:
 def _priced(
     hull: Hull,
     prices: Sequence[float],
+    at_once: int,
     solve_at: Callable[[Sequence[float]], list[Solution]],
     settle: Callable[[Hull, Sequence[int]], Solution],
 ) -> Solution:
     """Vertices of the hull until every other number of intervals is ruled out.
 
-    `solve_at(prices)` finds them, some at a time; `settle(hull, doubtful)` decides where a doubt is left.
+    `solve_at(prices)` finds them, at most `at_once` at a time; `settle(hull, doubtful)` decides where a doubt is left.
     """
     while True:
         for price, found in zip(prices, solve_at(prices), strict=True):
@@ -69,27 +76,34 @@ def _priced(
         doubtful = hull.doubtful()
         if not doubtful:
             return hull.best
-        prices = hull.questions(doubtful, PRICES)
+        prices = hull.questions(doubtful, at_once)
         if not prices:
             return settle(hull, doubtful)
 
 
-def _solve_at(rows: Rows, prices: Sequence[float]) -> list[Solution]:
-    return solve_at_prices(rows.task, _as_compiled(prices))[: len(prices)]
+def _layered_from(matrix: CostMatrix, hull: Hull, doubtful: Sequence[int]) -> Solution:
+    """The layered program for the doubtful numbers of intervals, if it finds better than the hull has."""
+    return layered(matrix, hull.charge[: max(doubtful)], hull.best)
 
 
-def _as_compiled(prices: Sequence[float]) -> list[float]:
-    """The prices, the last one repeated: the program is compiled for a fixed number of them."""
-    return [*prices, *[prices[-1]] * (PRICES - len(prices))]
+def _solve_at(rows: Rows, at_once: int, prices: Sequence[float]) -> list[Solution]:
+    return solve_at_prices(rows.task, _repeated(prices, at_once))[: len(prices)]
 
 
-def _settle_doubt(rows: Rows, positions: NDArray[np.intp], hull: Hull, doubtful: Sequence[int]) -> Solution:
+def _repeated(prices: Sequence[float], n: int) -> list[float]:
+    """Always n prices, as many as the program is compiled for; the last one is repeated."""
+    return [*prices, *[prices[-1]] * (n - len(prices))]
+
+
+def _settle_doubt(
+    rows: Rows, positions: NDArray[np.intp], at_once: int, hull: Hull, doubtful: Sequence[int]
+) -> Solution:
     """The layered program over the positions that a better partition into a doubtful number of intervals could use.
 
     The cheapest priced partition through a position is the forward plus the backward optimum there. Whatever the
     price, k intervals through it cost at least that minus k times the price.
     """
-    prices = hull.sharpest_prices(doubtful)[:PRICES]
+    prices = _repeated(hull.sharpest_prices(doubtful)[:at_once], at_once)
     through = _through(rows, positions, prices)
     best = hull.best
     limit = best.cost + 1e-9 * abs(best.cost) + 1e-9
@@ -98,12 +112,12 @@ def _settle_doubt(rows: Rows, positions: NDArray[np.intp], hull: Hull, doubtful:
         least = (through - k * np.array(prices)[:, None]).max(axis=0)
         admitted |= hull.charge[k - 1] + least <= limit
     admitted[[0, -1]] = True
-    return layered(CostMatrix(rows, positions[admitted]), hull.charge[: max(doubtful)], best)
+    return _layered_from(CostMatrix(rows, positions[admitted]), hull, doubtful)
 
 
 def _through(rows: Rows, positions: NDArray[np.intp], prices: Sequence[float]) -> NDArray[np.float64]:
     """Least cost of a partition with a boundary at each position, at every price [R, P]; 0 at both ends."""
     inner = positions[1:-1]
-    forward = prefix_costs(rows.task, _as_compiled(prices))[: len(prices), inner - 1]
-    backward = prefix_costs(rows.mirrored.task, _as_compiled(prices))[: len(prices), rows.n - inner - 1]
+    forward = prefix_costs(rows.task, prices)[:, inner - 1]
+    backward = prefix_costs(rows.mirrored.task, prices)[:, rows.n - inner - 1]
     return np.pad(forward + backward, ((0, 0), (1, 1)))

@@ -35,7 +35,9 @@ def _largest_ratio(ratio: Array, outcomes: Array, contexts: Array, least: Array,
     return jnp.maximum(at(least), at(most))
 
 
-def measured(problem: Problem, counts: Array, weights: Array, widths: Array, live: Array) -> dict[str, Array]:
+def measured(
+    problem: Problem, counts: Array, weights: Array, widths: Array, live: Array, switches: Switches
+) -> dict[str, Array]:
     """The fields of `Chunks` that say what the intervals of W starts have in common.
 
     Args:
@@ -44,16 +46,24 @@ def measured(problem: Problem, counts: Array, weights: Array, widths: Array, liv
         weights: [W] int32, of all their rows.
         widths: [W] float64.
         live: [W] bool, which of the starts are alive; the intervals of the others are no shorter than the shortest.
+        switches: without a width that counts some fields are of no use, and left out.
     """
     of_context = jnp.where(problem.cell_given[:, None] < 0, weights, counts[problem.cell_given])
     contexts = of_context + problem.cell_states[:, None]
-    ratios, densities = (counts + 1) / contexts, weights / widths
+    ratios = (counts + 1) / contexts
     shortest = len(live) - 1 - jnp.argmax(live[::-1])
-    return {
+    always = {
         "ratio": jnp.where(live, ratios, 0.0).max(axis=1),
-        "low": jnp.where(live, ratios, jnp.inf).min(axis=1),
         "least": contexts[:, shortest],
         "most": contexts[:, 0],
+    }
+    if not switches.spread:
+        unused = jnp.float64(0)
+        return {**always, "low": always["least"], "thin": unused, "thick": unused, "narrow": unused, "wide": unused}
+    densities = weights / widths
+    return {
+        **always,
+        "low": jnp.where(live, ratios, jnp.inf).min(axis=1),
         "thin": jnp.where(live, densities, jnp.inf).min(),
         "thick": jnp.where(live, densities, 0.0).max(),
         "narrow": widths[shortest],

@@ -184,6 +184,7 @@ class _Visits(NamedTuple):
     chunks: Chunks
     done: Array  # [G] bool
     todo: Array  # [G] bool
+    leading: Array  # [] bool, whether `todo` are the chunks with the leaders, and the others are not known yet
 
 
 def _settled_where_needed(
@@ -213,38 +214,25 @@ def _settled_where_needed(
         after = after._replace(bound=bound, fresh=after.fresh.at[chunk].set(True))
         return found, lax.dynamic_update_slice_in_dim(inside, inside_now, chunk * width, 0), after
 
-    def needed(chunk: Array, best: Array) -> Array:
-        """Whether its bound [P] lies below what was found for some row [P, B]."""
-        return (chunks.bound[:, chunk, None] + rises[:, chunk] <= best + _slack(best)).any()
-
     def go_on(carry: _Visits) -> _Visits:
         chunk = jnp.argmax(carry.todo)
         found, inside, after = visit(chunk, (carry.found, carry.inside, carry.chunks))
-        todo = carry.todo.at[chunk].set(False)
-        return _Visits(found, inside, after, carry.done.at[chunk].set(True), skipped(todo, found.best))
+        done, todo = carry.done.at[chunk].set(True), carry.todo.at[chunk].set(False)
+        leaders_done = carry.leading & ~todo.any()
+        todo = lax.cond(leaders_done, lambda: needed(found) & ~done, lambda: todo)
+        return _Visits(found, inside, after, done, todo, carry.leading & ~leaders_done)
 
-    def skipped(todo: Array, best: Array) -> Array:
-        """What is left to do from the first chunk on that is still needed."""
+    def needed(found: _Found) -> Array:
         if not switches.prune:
-            return todo
-        return lax.while_loop(
-            lambda todo: todo.any() & ~needed(jnp.argmax(todo), best),
-            lambda todo: todo.at[jnp.argmax(todo)].set(False),
-            todo,
-        )
-
-    def visited(carry: _Visits) -> _Visits:
-        return lax.while_loop(lambda carry: carry.todo.any(), go_on, carry)
+            return used
+        return used & chunks_below(chunks.bound, rises, found.best + _slack(found.best), n_chunks)
 
     leading = jax.vmap(leading_chunk, (None, None, 0))(settled.row[::width], used, state.leader)
     after = chunks._replace(bound=chunks.bound + whole_rise, fresh=jnp.zeros_like(chunks.fresh))
     nobody = jnp.zeros_like(used)
-    carry = _Visits(found, settled.inside, after, nobody, nobody.at[leading].set(used[leading]))
-    carry = visited(carry)
-    todo = used & ~carry.done
-    if switches.prune:
-        todo &= chunks_below(chunks.bound, rises, carry.found.best + _slack(carry.found.best), n_chunks)
-    found, inside, after, done, _ = visited(carry._replace(todo=todo))
+    leaders = nobody.at[leading].set(used[leading])  # they set the limit for the others
+    carry = _Visits(found, settled.inside, after, nobody, leaders, jnp.array(True))
+    found, inside, after, done, *_ = lax.while_loop(lambda carry: carry.todo.any(), go_on, carry)
     return found, inside, after, jnp.where(done, chunks.size, 0).sum()
 
 
@@ -304,9 +292,11 @@ def _without_useless(problem: Problem, starts: Starts, check: Check, end_after: 
         if switches.spread:
             floor += log_width(check.mass - some.mass, check.end - some.begin)
         doomed = some.cost + floor >= (check.cost + _slack(check.cost))[:, None]
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=number * width, axis=1)
+        if not switches.spread:
+            return put(carry[0], jnp.where(doomed, jnp.inf, some.cost)), carry[1]
         doom = jnp.where(doomed, jnp.minimum(some.doom, check.end), some.doom)
         cost = jnp.where(end_after - doom >= problem.min_width, jnp.inf, some.cost)
-        put = partial(lax.dynamic_update_slice_in_dim, start_index=number * width, axis=1)
         return put(carry[0], cost), put(carry[1], doom)
 
     cost, doom = lax.fori_loop(0, _n_chunks(starts, width), chunk, (starts.cost, starts.doom))
@@ -332,7 +322,7 @@ def _measure_chunks(problem: Problem, state: State, first: Array, switches: Swit
             counts=prefix,
             mass=mass,
             end=end,
-            **measured(problem, counts, weights, widths, live),
+            **measured(problem, counts, weights, widths, live, switches),
         )
         chunks = jax.tree.map(lambda array, value: array.at[..., number].set(value), carry[1], after)
         return lax.dynamic_update_slice_in_dim(carry[0], inside, number * width, 0), chunks
