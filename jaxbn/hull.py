@@ -23,6 +23,7 @@ class Hull:
         """`charge` has one entry for each possible k, from 1 on; `whole` is the cost of a single interval."""
         self.charge = charge
         self.numbers = np.arange(1, len(charge) + 1)
+        self._steps, self._middles = np.diff(charge), self.numbers[:-1] + 0.5
         self.bound = np.full(len(charge), -np.inf)
         self.costs = {1: whole}
         self.cuts: dict[int, list[int]] = {1: []}
@@ -77,8 +78,7 @@ class Hull:
 
     def slope(self, number: float) -> float:
         """The charge's slope at a number of intervals: if that number is best, it is so at this price as well."""
-        steps = np.diff(self.charge)
-        return float(np.interp(number, self.numbers[:-1] + 0.5, steps))
+        return float(np.interp(number, self._middles, self._steps))
 
     def _chords(self, doubtful: Sequence[int]) -> Iterator[float]:
         """Prices that settle much, best first.

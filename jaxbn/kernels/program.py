@@ -142,9 +142,11 @@ def _best_starts(whole: Array, row: Array, cost: Array) -> _Found:
 
 def _few_prices_at_once(function: Callable[..., Any], *arrays: Array) -> Any:
     """The function of some prices, of all: in a loop, so that what they share is worked out before and only once."""
-    if len(arrays[0]) == 1:
+    n = len(arrays[0])
+    if n == 1:
         return function(*arrays)
-    groups = [array.reshape(-1, PRICES_AT_ONCE, *array.shape[1:]) for array in arrays]
+    at_once = PRICES_AT_ONCE if n % PRICES_AT_ONCE == 0 else 1
+    groups = [array.reshape(-1, at_once, *array.shape[1:]) for array in arrays]
     found = lax.map(lambda some: function(*some), groups)
     return jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:]), found)
 
