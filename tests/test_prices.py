@@ -19,7 +19,7 @@ from jaxbn.hull import Hull, prices_that_cover
 from jaxbn.kernels.blocks import BLOCK, Switches, block_rows
 from jaxbn.kernels.chunks import least_rises, measured
 from jaxbn.kernels.starts import Chunks, Problem
-from jaxbn.positions import Rows
+from jaxbn.positions import CostMatrix, Rows
 from jaxbn.tasks import Solution, Task
 from tests.random_variables import random_variable
 from tests.reference import evidence as reference
@@ -76,6 +76,24 @@ def test_starts_that_only_some_prices_need_are_kept():
         log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
         expected = [priced_by_definition(problem, width, price) - log_range for price in PRICES]
         assert [solution.cost for solution in found] == close(expected)
+
+
+def test_values_over_many_orders_of_magnitude():
+    """Most intervals are next to nothing beside the range."""
+    prices = [5.0, 50.0, 500.0, 1500.0]
+    for seed in (3, 4, 12, 18):
+        rng = np.random.default_rng(seed)
+        values = np.exp([20, 40, 30, 5][seed % 4] * rng.normal(size=500))
+        stretch = values.argsort().argsort() * 9 // 500
+        mostly = np.where(rng.random(500) < 0.1, rng.integers(0, 3, 500), stretch % 3)
+        rows = rows_of({"values": values, "parents": [mostly], "children": [(stretch % 4, [])]}, None)
+        assert rows.spread is not None
+        assert (np.diff(rows.spread.end) > 0).all()
+        with small_chunks(terms=16, tables=11, cells=32):
+            found = cuts.solve_at_prices(rows.task, prices)
+        positions = np.concatenate([[0], np.flatnonzero(rows.can_cut) + 1, [rows.n]])
+        expected = CostMatrix(rows, positions).solve_at(prices)
+        assert [solution.cost for solution in found] == close([solution.cost for solution in expected])
 
 
 # --- bounds of chunks

@@ -90,7 +90,8 @@ def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
     further = (rows.end - rows.end_before)[:, None]
     growth = narrow * log(1 + further / narrow)
     offset = (problem.states_of_all + (more - 1) / 2) / narrow
-    density = jnp.clip(more / jnp.maximum(growth, TINY) - offset, thin, thick)
+    least_at = jnp.clip(more / jnp.maximum(growth, TINY) - offset, thin, thick)
+    density = jnp.where(growth > 0, least_at, thick)  # a length that vanishes beside the width
     return density * growth + more * log((1 + further / wide) / (density + offset))
 
 
