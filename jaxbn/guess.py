@@ -1,7 +1,8 @@
 """Which prices to ask for first: those that settle a coarse copy of the problem, in which few positions can be cut.
 
-Its optima take milliseconds at many prices. They are partitions of the rows as well, so the best of them is near the
-best of all, and so are the prices at which the number of intervals changes. Nothing rests on the guess but time.
+Its optima at many prices take a fraction of a pass over the rows. They are partitions of the rows as well, so the best
+of them is near the best of all, and so are the prices at which the number of intervals changes. Nothing rests on the
+guess but time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ POSITIONS = 1024
 
 FEWEST_POSITIONS = 256
 
+FEW_CELLS = 64
+"""Up to here; with more cells there are fewer positions, as every interval costs a look-up for each cell."""
+
 PRICES = 24
 """Asked for in it, at a time."""
 
@@ -29,7 +33,9 @@ FAR = 12
 
 def guessed_prices(rows: Rows, positions: NDArray[np.intp], hull: Hull, most: int) -> list[float]:
     """At most so many prices that are likely to settle the number of intervals between the positions."""
-    size = min(max(len(positions) // 16, FEWEST_POSITIONS), POSITIONS)
+    n_cells = sum(term.n_cells for term in rows.terms)
+    most_positions = int(POSITIONS * min(1.0, (FEW_CELLS / n_cells) ** 0.5))
+    size = max(min(len(positions) // 16, most_positions), FEWEST_POSITIONS)
     some = positions[np.unique(np.linspace(0, len(positions) - 1, size).round().astype(np.intp))]
     limit = len(hull.charge)
     numbers = np.geomspace(1, limit, PRICES)

@@ -26,6 +26,7 @@ class Hull:
         self._steps, self._middles = np.diff(charge), self.numbers[:-1] + 0.5
         self.bound = np.full(len(charge), -np.inf)
         self.costs = {1: whole}
+        self._beyond: dict[int, float] = {}  # costs of vertices with more intervals than there may be
         self.cuts: dict[int, list[int]] = {1: []}
         self.answers: dict[float, float] = {}  # V of each price
         self.live = 0.0
@@ -38,6 +39,8 @@ class Hull:
         if n <= len(self.charge):
             self.costs.setdefault(n, found.cost - price * n)
             self.cuts.setdefault(n, found.cuts)
+        else:
+            self._beyond.setdefault(n, found.cost - price * n)
         np.maximum(self.bound, found.cost - price * self.numbers, out=self.bound)
 
     @property
@@ -94,10 +97,11 @@ class Hull:
         for far in right + left:
             yield float(charge[far - 1] - charge[best - 1]) / (far - best)
         worst = min(doubtful, key=lambda n: charge[n - 1] + self.bound[n - 1])
-        before = max(n for n in self.costs if n < worst)
-        behind = min((n for n in self.costs if n > worst), default=None)
+        vertices = self.costs | self._beyond
+        before = max(n for n in vertices if n < worst)
+        behind = min((n for n in vertices if n > worst), default=None)
         if behind is not None:
-            yield (self.costs[before] - self.costs[behind]) / (behind - before)
+            yield (vertices[before] - vertices[behind]) / (behind - before)
 
 
 def prices_that_cover(hull: Hull, end: int) -> list[float]:

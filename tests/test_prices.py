@@ -229,6 +229,22 @@ def test_the_prices_that_cover_rule_out_as_much_as_all(problem, prices):
     assert not (numbers & (charge + everything.bound > limit) & (charge + chosen.bound < limit - 2e-6)).any()
 
 
+def test_more_intervals_than_allowed_still_say_where_to_ask():
+    """Vertices beyond the limit are no answer, but a chord leads from them to those below it."""
+    charge, costs = np.array([0.0, 20.0, 38.0, 54.0]), np.cumsum([0.0, -30.0, -12.0, -11.0, -10.0, -9.0])
+    hull = Hull(charge, 0.0)
+    for price in (1.0, 25.0):
+        hull.learn(price, answer(costs, price))
+    assert hull.best_number == 2
+    prices = []
+    while doubtful := hull.doubtful():
+        prices = hull.questions(doubtful, 2)
+        assert prices
+        for price in prices:
+            hull.learn(price, answer(costs, price))
+    assert hull.best.cost == close((charge + costs[:4]).min())
+
+
 def test_a_bad_guess_costs_time_alone(monkeypatch):
     problem, _ = own_rows(1, 400)
     expected = jaxbn.discretize_variable(**problem, method="evidence")

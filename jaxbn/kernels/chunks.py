@@ -45,7 +45,7 @@ def measured(
         counts: [C, W] int32, rows of the intervals in every cell.
         weights: [W] int32, of all their rows.
         widths: [W] float64.
-        live: [W] bool, which of the starts are alive; the intervals of the others are no shorter than the shortest.
+        live: [W] bool, which of the starts are alive; no interval is longer than that of the first.
         switches: without a width that counts some fields are of no use, and left out.
     """
     of_context = jnp.where(problem.cell_given[:, None] < 0, weights, counts[problem.cell_given])

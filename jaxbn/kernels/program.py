@@ -11,7 +11,7 @@ optima. Only the triangle of starts inside the block is sequential.
 
 Two rules, both exact, keep most starts out of the tiles. A start is dropped when a later one is proved to be better
 for every end to come (`_without_useless`). And a chunk of neighbouring starts is passed over in a block in which a
-lower bound of all their totals lies above the best total found (`_chunk_bounds`): a row adds
+lower bound of all their totals lies above the best total found (`chunks.least_rises`): a row adds
 -ln((outcome + 1) / (context + K)) for each factor, and that ratio hardly differs between neighbouring starts.
 
 Costs of intervals do not depend on what is charged for their number. So one pass finds the optimum at several prices:
