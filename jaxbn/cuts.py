@@ -23,7 +23,7 @@ def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
     `prune=False` keeps every start of the pruned program, for comparison.
     """
     small = [i for i, task in enumerate(tasks) if task.n_rows <= DENSE_ROWS and task.spread is None]
-    large = [i for i in range(len(tasks)) if i not in set(small)]
+    large = sorted(set(range(len(tasks))) - set(small))
     solutions = {i: solve_at_prices(tasks[i], [0.0], prune=prune)[0] for i in large}
     solutions.update(zip(small, solve_small([tasks[i] for i in small]), strict=True))
     return [solutions[i] for i in range(len(tasks))]

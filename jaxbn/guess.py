@@ -24,8 +24,8 @@ FEW_CELLS = 64
 PRICES = 24
 """Asked for in it, at a time."""
 
-TURNS = 3
-"""Positions are chosen evenly at first, then twice around the cuts that were found."""
+REFINEMENTS = 2
+"""Positions are chosen evenly at first, then so many times around the cuts that were found."""
 
 FAR = 12
 """So many times as many intervals as look best are ruled out by the coarse copy; it has too few positions for more."""
@@ -38,20 +38,28 @@ def guessed_prices(rows: Rows, positions: NDArray[np.intp], hull: Hull, most: in
     size = max(min(len(positions) // 16, most_positions), FEWEST_POSITIONS)
     some = positions[np.unique(np.linspace(0, len(positions) - 1, size).round().astype(np.intp))]
     limit = len(hull.charge)
-    numbers = np.geomspace(1, limit, PRICES)
-    roomy = None
-    for _ in range(TURNS):
-        coarse = _coarse_hull(CostMatrix(rows, some), hull, numbers)
-        best = coarse.best_number
-        if roomy is None:  # whether there are positions enough for the best partition at every price
-            roomy = max(coarse.costs) <= size // 8
-        end = limit if roomy else min(FAR * best, limit)
-        around = np.clip(best + np.linspace(-1, 1, PRICES // 2) * max(3, best / 8), 1, limit)
-        numbers = np.append(around, np.geomspace(1, end, PRICES // 2))
-        some = _closer(positions, some, _cuts_near(coarse, best), size)
+    coarse = _coarse_hull(CostMatrix(rows, some), hull, np.geomspace(1, limit, PRICES))
+    roomy = max(coarse.costs) <= size // 8  # positions enough for the best partition at every price
+    for _ in range(REFINEMENTS):
+        some = _closer(positions, some, _cuts_near(coarse), size)
+        end = _end(coarse, roomy)
+        coarse = _coarse_hull(CostMatrix(rows, some), hull, _numbers_to_ask(coarse.best_number, end, limit))
+    best, end = coarse.best_number, _end(coarse, roomy)
     many = [] if roomy else [hull.slope(limit / 2), hull.slope(best ** (1 / 3) * limit ** (2 / 3))]
     prices = [*many, *prices_that_cover(coarse, end), *map(hull.slope, coarse.numbers_found)]
     return list(dict.fromkeys(prices))[:most]
+
+
+def _end(coarse: Hull, roomy: bool) -> int:
+    """Up to how many intervals the coarse copy can rule out."""
+    limit = len(coarse.charge)
+    return limit if roomy else min(FAR * coarse.best_number, limit)
+
+
+def _numbers_to_ask(best: int, end: int, limit: int) -> NDArray[np.float64]:
+    """Half of them close around the best number of intervals, half from one to the end."""
+    around = best + np.linspace(-1, 1, PRICES // 2) * max(3, best / 8)
+    return np.append(np.clip(around, 1, limit), np.geomspace(1, end, PRICES // 2))
 
 
 def _coarse_hull(matrix: CostMatrix, hull: Hull, numbers: NDArray[np.float64]) -> Hull:
@@ -63,8 +71,9 @@ def _coarse_hull(matrix: CostMatrix, hull: Hull, numbers: NDArray[np.float64]) -
     return coarse
 
 
-def _cuts_near(hull: Hull, best: int) -> NDArray[np.intp]:
-    """Positions at which the partitions into about `best` intervals are cut."""
+def _cuts_near(hull: Hull) -> NDArray[np.intp]:
+    """Positions at which the partitions into about as many intervals as the best one are cut."""
+    best = hull.best_number
     cuts = {cut + 1 for number, cuts in hull.cuts.items() if abs(number - best) <= 0.15 * best + 1 for cut in cuts}
     return np.array(sorted(cuts), np.intp)
 

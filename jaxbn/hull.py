@@ -55,14 +55,18 @@ class Hull:
         return Solution(float(self.charge[n - 1]) + self.costs[n], self.cuts[n], self.live)
 
     @property
+    def slack(self) -> float:
+        """Rounding allowance of totals: closer to the best one they are equal to it."""
+        return 1e-9 * abs(self.best.cost) + 1e-9
+
+    @property
     def numbers_found(self) -> list[int]:
         """The vertices' numbers of intervals, the best first."""
         return sorted(self.costs, key=lambda n: float(self.charge[n - 1]) + self.costs[n])
 
     def doubtful(self) -> list[int]:
         """The numbers of intervals that could still be better than the best vertex, ascending."""
-        limit = self.best.cost
-        limit -= 1e-9 * abs(limit) + 1e-9
+        limit = self.best.cost - self.slack
         return [int(n) for n in self.numbers[self.charge + self.bound < limit] if n not in self.costs]
 
     def questions(self, doubtful: Sequence[int], most: int) -> list[float]:

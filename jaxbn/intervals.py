@@ -105,8 +105,7 @@ def _settle_doubt(
     """
     prices = _repeated(hull.sharpest_prices(doubtful)[:at_once], at_once)
     through = _through(rows, positions, prices)
-    best = hull.best
-    limit = best.cost + 1e-9 * abs(best.cost) + 1e-9
+    limit = hull.best.cost + hull.slack
     admitted = np.zeros(len(positions), bool)
     for k in doubtful:
         least = (through - k * np.array(prices)[:, None]).max(axis=0)

@@ -25,7 +25,7 @@ class Switches(NamedTuple):
 
     width: int  # W, starts of a tile and of a chunk
     ratios: bool  # whether all weights are one and all tables ln Γ: then a row adds the logarithm of a ratio of counts
-    contexts: bool = True  # whether some term is of contexts
+    contexts: bool = True  # False: no term is of contexts, and the ratio needs no division
     spread: bool = False  # whether the width of an interval counts
     prune: bool = True  # False keeps and visits every start: the quadratic program, for comparison
 
