@@ -49,14 +49,14 @@ def problem(name: str = "table6", n: int = ROWS) -> tuple[np.ndarray, np.ndarray
 
 def resamples(n: int, count: int) -> np.ndarray:
     """How often each row is in each resample [count, n]."""
-    from jaxbn.resampled import drawn_rows, stream
+    from jaxbn.cuts.resampled import drawn_rows, stream
 
     return np.array([np.bincount(drawn_rows(stream(0, i), n), minlength=n) for i in range(count)])
 
 
 def batched(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> list[Any]:
-    from jaxbn.ordered import sort_values
-    from jaxbn.resampled import Variable, resampled_policies
+    from jaxbn.cuts.resampled import Variable, resampled_policies
+    from jaxbn.cuts.sorted_values import sort_values
 
     ordered = sort_values(values)
     variable = Variable(ordered, [codes[ordered.order]], [], RATE)
@@ -130,8 +130,8 @@ def profile(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> dict[
     """Where the time of a resample goes, in a batch of 64."""
     import jax
 
-    from jaxbn import resampled
-    from jaxbn.ordered import sort_values
+    from jaxbn.cuts import resampled
+    from jaxbn.cuts.sorted_values import sort_values
 
     ordered = sort_values(values)
     sorted_weights = weights[:, ordered.order].astype(np.int32)
@@ -216,8 +216,8 @@ def scaling(seconds: float, count: int) -> list[dict[str, Any]]:
 
 def memory(seconds: float, count: int) -> list[dict[str, Any]]:
     """Throughput and peak memory against the memory a batch may take."""
-    from jaxbn.devices import batch_plan
-    from jaxbn.resampled import resampled_shape
+    from jaxbn.cuts.resampled import resampled_shape
+    from jaxbn.runtime.devices import batch_plan
 
     each = resampled_shape(330, 330, 1, 4, ROWS, 8).n_bytes
     lines = []

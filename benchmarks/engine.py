@@ -106,10 +106,11 @@ def peak_memory() -> float:
 
 def measure(name: str, n: int) -> dict[str, Any]:
     """One line of the table, in this process."""
-    from jaxbn import cuts, variable
-    from jaxbn.devices import one_thread_for_many_rows
-    from jaxbn.kernels.shapes import DENSE_ROWS, bucket
-    from jaxbn.tasks import Solution, Task
+    from jaxbn.cuts import discretize_variable as variable
+    from jaxbn.cuts import solve as cuts
+    from jaxbn.cuts.problem import Solution, Task
+    from jaxbn.runtime.devices import one_thread_for_many_rows
+    from jaxbn.runtime.shapes import DENSE_ROWS, bucket
 
     one_thread_for_many_rows(n)  # as the command line does
     idle = peak_memory()

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from jaxbn.devices import CPU_THREADS
+from jaxbn.runtime.devices import CPU_THREADS
 
 RESULTS = Path(__file__).parent / "results"
 RESTARTS = {  # data set: options of learn, orders the reference is timed on
@@ -82,7 +82,10 @@ def draw(n_rows: int, n_continuous: int, n_discrete: int, seed: int = 0) -> Draw
 
 def compilations() -> int:
     """Programs compiled so far in this process."""
-    from jaxbn.kernels import dense, layers, program, scores
+    from jaxbn.kernels import dense
+    from jaxbn.kernels import family_scores as scores
+    from jaxbn.kernels import layered as layers
+    from jaxbn.kernels.pruned import program
 
     functions = [dense.solve_dense, program.advance, scores.family_scores]
     functions += [layers.interval_costs, layers.interval_layers, layers.priced_intervals]

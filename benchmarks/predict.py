@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from jaxbn.columns import encode
-from jaxbn.model import BayesNet, fit
+from jaxbn.inputs.columns import encode
+from jaxbn.model.fit import BayesNet, fit
 
 TARGET = "c2"
 PART = 1_000  # rows given to the peers that go row by row

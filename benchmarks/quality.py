@@ -35,7 +35,7 @@ import pandas as pd
 
 import jaxbn
 from benchmarks.peers.markdown import table as markdown
-from jaxbn.marginal import marginal_policy
+from jaxbn.cuts.baselines import marginal_policy
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

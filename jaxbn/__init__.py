@@ -10,60 +10,60 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxbn import datasets as datasets
-    from jaxbn.bif import read_bif as read_bif
-    from jaxbn.bootstrapped import ArcBootstrap as ArcBootstrap
-    from jaxbn.bootstrapped import Bootstrap as Bootstrap
-    from jaxbn.bootstrapped import CutBootstrap as CutBootstrap
-    from jaxbn.cache import enable_compilation_cache as enable_compilation_cache
-    from jaxbn.evaluate import CrossValidation as CrossValidation
-    from jaxbn.evaluate import compare as compare
-    from jaxbn.evaluate import cross_validate as cross_validate
-    from jaxbn.grouping import Grouping as Grouping
-    from jaxbn.grouping import group_levels as group_levels
-    from jaxbn.model import fit as fit
-    from jaxbn.network import BayesNet as BayesNet
-    from jaxbn.passes import Discretization as Discretization
-    from jaxbn.passes import discretize as discretize
-    from jaxbn.plots import plot_marginal as plot_marginal
-    from jaxbn.plots import plot_pair as plot_pair
-    from jaxbn.policy import Policy as Policy
-    from jaxbn.refining import Refined as Refined
-    from jaxbn.refining import refine as refine
-    from jaxbn.reporting import report as report
-    from jaxbn.resampling import bootstrap as bootstrap
-    from jaxbn.restarts import learn as learn
-    from jaxbn.serialize import load as load
-    from jaxbn.table import as_table as as_table
-    from jaxbn.variable import discretize_variable as discretize_variable
+    from jaxbn.cuts.discretize_variable import discretize_variable as discretize_variable
+    from jaxbn.cuts.policy import Policy as Policy
+    from jaxbn.drawing.plots import plot_marginal as plot_marginal
+    from jaxbn.drawing.plots import plot_pair as plot_pair
+    from jaxbn.drawing.report import report as report
+    from jaxbn.evaluation.bootstrap import bootstrap as bootstrap
+    from jaxbn.evaluation.bootstrap_results import ArcBootstrap as ArcBootstrap
+    from jaxbn.evaluation.bootstrap_results import Bootstrap as Bootstrap
+    from jaxbn.evaluation.bootstrap_results import CutBootstrap as CutBootstrap
+    from jaxbn.evaluation.cross_validate import CrossValidation as CrossValidation
+    from jaxbn.evaluation.cross_validate import compare as compare
+    from jaxbn.evaluation.cross_validate import cross_validate as cross_validate
+    from jaxbn.evaluation.refine import Refined as Refined
+    from jaxbn.evaluation.refine import refine as refine
+    from jaxbn.formats.bif import read_bif as read_bif
+    from jaxbn.formats.json_file import load as load
+    from jaxbn.groups.grouping import Grouping as Grouping
+    from jaxbn.groups.grouping import group_levels as group_levels
+    from jaxbn.inputs.table import as_table as as_table
+    from jaxbn.learning.discretize import Discretization as Discretization
+    from jaxbn.learning.discretize import discretize as discretize
+    from jaxbn.learning.learn import learn as learn
+    from jaxbn.model.bayesnet import BayesNet as BayesNet
+    from jaxbn.model.fit import fit as fit
+    from jaxbn.runtime.compilation_cache import enable_compilation_cache as enable_compilation_cache
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ArcBootstrap": "jaxbn.bootstrapped",
-    "BayesNet": "jaxbn.network",
-    "Bootstrap": "jaxbn.bootstrapped",
-    "CrossValidation": "jaxbn.evaluate",
-    "CutBootstrap": "jaxbn.bootstrapped",
-    "Discretization": "jaxbn.passes",
-    "Grouping": "jaxbn.grouping",
-    "Policy": "jaxbn.policy",
-    "Refined": "jaxbn.refining",
-    "as_table": "jaxbn.table",
-    "bootstrap": "jaxbn.resampling",
-    "compare": "jaxbn.evaluate",
-    "cross_validate": "jaxbn.evaluate",
-    "discretize": "jaxbn.passes",
-    "discretize_variable": "jaxbn.variable",
-    "enable_compilation_cache": "jaxbn.cache",
-    "fit": "jaxbn.model",
-    "group_levels": "jaxbn.grouping",
-    "learn": "jaxbn.restarts",
-    "load": "jaxbn.serialize",
-    "plot_marginal": "jaxbn.plots",
-    "plot_pair": "jaxbn.plots",
-    "read_bif": "jaxbn.bif",
-    "refine": "jaxbn.refining",
-    "report": "jaxbn.reporting",
+    "ArcBootstrap": "jaxbn.evaluation.bootstrap_results",
+    "BayesNet": "jaxbn.model.bayesnet",
+    "Bootstrap": "jaxbn.evaluation.bootstrap_results",
+    "CrossValidation": "jaxbn.evaluation.cross_validate",
+    "CutBootstrap": "jaxbn.evaluation.bootstrap_results",
+    "Discretization": "jaxbn.learning.discretize",
+    "Grouping": "jaxbn.groups.grouping",
+    "Policy": "jaxbn.cuts.policy",
+    "Refined": "jaxbn.evaluation.refine",
+    "as_table": "jaxbn.inputs.table",
+    "bootstrap": "jaxbn.evaluation.bootstrap",
+    "compare": "jaxbn.evaluation.cross_validate",
+    "cross_validate": "jaxbn.evaluation.cross_validate",
+    "discretize": "jaxbn.learning.discretize",
+    "discretize_variable": "jaxbn.cuts.discretize_variable",
+    "enable_compilation_cache": "jaxbn.runtime.compilation_cache",
+    "fit": "jaxbn.model.fit",
+    "group_levels": "jaxbn.groups.grouping",
+    "learn": "jaxbn.learning.learn",
+    "load": "jaxbn.formats.json_file",
+    "plot_marginal": "jaxbn.drawing.plots",
+    "plot_pair": "jaxbn.drawing.plots",
+    "read_bif": "jaxbn.formats.bif",
+    "refine": "jaxbn.evaluation.refine",
+    "report": "jaxbn.drawing.report",
 }
 _MODULES = ("datasets",)
 

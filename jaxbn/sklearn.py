@@ -11,12 +11,12 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, column_or_1d, validate_data
 
-from jaxbn.model import fit
+from jaxbn.model.fit import fit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.network import BayesNet
+    from jaxbn.model.bayesnet import BayesNet
 
 Method = Literal["bayesian", "mdl", "evidence"]
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")
@@ -189,8 +189,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
 
     def _network(self, frame: pd.DataFrame) -> BayesNet:
         import jaxbn
-        from jaxbn.grouping import columns_to_group
-        from jaxbn.table import as_table
+        from jaxbn.groups.grouping import columns_to_group
+        from jaxbn.inputs.table import as_table
 
         table = as_table(frame)
         options: dict[str, Any] = {"rate": self.rate, "method": self.method, "max_passes": self.max_passes}
@@ -206,7 +206,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         """The features as a DataFrame of their own, checked against those of ``fit``, and y in one dimension."""
         import pandas as pd
 
-        from jaxbn.table import as_frame
+        from jaxbn.inputs.table import as_frame
 
         reset = y is not None
         if isinstance(X, pd.DataFrame):

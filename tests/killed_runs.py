@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxbn
-from jaxbn.checkpoint import Checkpoint
+from jaxbn.learning.checkpoint import Checkpoint
 from tests.random_tables import random_table
 
 ROOT = Path(__file__).parents[1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model import BayesNet
-from jaxbn.policy import Policy
+from jaxbn.cuts.policy import Policy
+from jaxbn.model.fit import BayesNet
 
 
 def random_network(seed: int, *, most: int = 7, names: list[str] | None = None) -> BayesNet:

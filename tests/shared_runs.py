@@ -52,8 +52,8 @@ def restarts() -> dict[str, Any]:
 
 def scores() -> list[float]:
     """K2 scores of some families, with rows split over the devices where there are several and little memory."""
-    from jaxbn.coded import Column
-    from jaxbn.familyscores import Family, score_families
+    from jaxbn.learning.coded_table import Column
+    from jaxbn.scores.families import Family, score_families
 
     rng = np.random.default_rng(0)
     columns = [Column(i, rng.integers(0, k, 3000).astype(np.int32), k) for i, k in enumerate((2, 3, 4, 5, 9))]
@@ -78,7 +78,7 @@ def _run(case: str, out: Path) -> Any:
     if case == "both":
         return {"cuts": cuts(), "arcs": arcs(checkpoint=out.with_name("run.json")), "restarts": restarts()}
     if case == "slow arcs":  # the second process takes its time, so that it can be killed meanwhile
-        from jaxbn import resampled_networks
+        from jaxbn.evaluation import bootstrap_networks as resampled_networks
 
         make = resampled_networks._learner
 

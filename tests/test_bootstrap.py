@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn import resampled
-from jaxbn.bootstrapped import ArcBootstrap, CutBootstrap, nearest_cuts
-from jaxbn.ordered import sort_values
-from jaxbn.resampled import Variable, drawn_rows, resampled_policies, stream
+from jaxbn.cuts import resampled
+from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_policies, stream
+from jaxbn.cuts.sorted_values import sort_values
+from jaxbn.evaluation.bootstrap_results import ArcBootstrap, CutBootstrap, nearest_cuts
 from tests.random_tables import random_table
 from tests.random_variables import random_variable, reference_cost, subset
 
@@ -288,7 +288,7 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
     resumed = jaxbn.bootstrap(drawn.frame, **options)
     assert resumed.parents == arcs.parents
     assert resumed.cuts.equals(arcs.cuts)
-    monkeypatch.setattr("jaxbn.work.Workshop.work_out", None)  # to call it is an error
+    monkeypatch.setattr("jaxbn.learning.workshop.Workshop.work_out", None)  # to call it is an error
     assert jaxbn.bootstrap(drawn.frame, **options).parents == arcs.parents
     for change, message in (
         ({"seed": 6}, "seed was 5, now it is 6"),

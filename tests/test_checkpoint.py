@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.progress import Progress
-from jaxbn.work import run_together
+from jaxbn.learning.workshop import run_together
+from jaxbn.runtime.progress import Progress
 from tests import killed_runs
 from tests.random_tables import Drawn, random_table
 
@@ -74,8 +74,8 @@ def test_a_finished_run_is_read_back_without_work(
     path = tmp_path / "run.json"
     first = learn(drawn, path, restarts=3)
     assert as_plain(first) == as_plain(learn(drawn, restarts=3))
-    monkeypatch.setattr("jaxbn.work.Workshop.work_out", None)  # to call it is an error
-    monkeypatch.setattr("jaxbn.work.Workshop.answer", None)
+    monkeypatch.setattr("jaxbn.learning.workshop.Workshop.work_out", None)  # to call it is an error
+    monkeypatch.setattr("jaxbn.learning.workshop.Workshop.answer", None)
     assert as_plain(learn(drawn, path, restarts=3)) == as_plain(first)
 
 
@@ -255,7 +255,7 @@ def test_an_interrupt_returns_the_best_of_the_finished(
             yield found
 
     path = tmp_path / "run.json"
-    monkeypatch.setattr("jaxbn.restarts.run_together", impatient)
+    monkeypatch.setattr("jaxbn.learning.learn.run_together", impatient)
     with pytest.warns(UserWarning, match="interrupted: this is the best of 3 finished restarts out of 6") as caught:
         net = learn(drawn, path, restarts=6, side_by_side=1)
     assert [Path(warning.filename).name for warning in caught] == ["test_checkpoint.py"]
@@ -289,6 +289,6 @@ def test_an_interrupt_before_anything_is_known_is_passed_on(drawn: Drawn, monkey
     def impatient(*arguments: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxbn.restarts.run_together", impatient)
+    monkeypatch.setattr("jaxbn.learning.learn.run_together", impatient)
     with pytest.raises(KeyboardInterrupt):
         learn(drawn)

@@ -10,8 +10,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbn import batches, cuts, devices
-from jaxbn.processes import Team, team
+from jaxbn.cuts import solve as cuts
+from jaxbn.runtime import batches, devices
+from jaxbn.runtime.processes import Team, team
 from tests import shared_runs
 from tests.killed_runs import n_finished
 from tests.test_pruning import mixed_tasks

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.coded import CodedTable
-from jaxbn.table import as_table
-from jaxbn.variable import Request, best_policies
-from jaxbn.visits import Settled, discretize_steps
-from jaxbn.work import Workshop, run_alone
+from jaxbn.cuts.discretize_variable import Request, best_policies
+from jaxbn.inputs.table import as_table
+from jaxbn.learning.coded_table import CodedTable
+from jaxbn.learning.passes import Settled, discretize_steps
+from jaxbn.learning.workshop import Workshop, run_alone
 from tests.random_tables import Drawn, assert_edges, golden, lettered, random_table
 from tests.reference import network as reference
 
@@ -113,7 +113,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
         made.extend(batch)
         return best_policies(batch, method)
 
-    monkeypatch.setattr("jaxbn.work.best_policies", counted)
+    monkeypatch.setattr("jaxbn.learning.workshop.best_policies", counted)
     return made
 
 

@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn import evaluate, restarts
-from jaxbn.folds import settle_together
-from jaxbn.marginal import marginal_policy
-from jaxbn.options import check_options
-from jaxbn.table import as_table
+from jaxbn.cuts.baselines import marginal_policy
+from jaxbn.evaluation import cross_validate as evaluate
+from jaxbn.evaluation.folds import settle_together
+from jaxbn.inputs.table import as_table
+from jaxbn.learning import learn as restarts
+from jaxbn.learning.options import check_options
 from tests.reference import network as reference
 
 GRAPH = {"height": ["kind"], "tall": ["height"], "girth": ["height", "kind"]}

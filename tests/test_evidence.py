@@ -13,9 +13,13 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn import cuts, intervals, original_units, positions, tasks
-from jaxbn.graph import as_parents
-from jaxbn.original_units import most_bins
+from jaxbn.cuts import by_count as intervals
+from jaxbn.cuts import evidence as original_units
+from jaxbn.cuts import interval_costs as positions
+from jaxbn.cuts import problem as tasks
+from jaxbn.cuts import solve as cuts
+from jaxbn.cuts.evidence import most_bins
+from jaxbn.inputs.graph import as_parents
 from tests.random_tables import Drawn, random_table
 from tests.random_variables import cost_of_edges, random_variable, reference_cost
 from tests.reference import evidence as reference

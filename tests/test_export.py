@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbn.labels import variable_labels
-from jaxbn.model import BayesNet
+from jaxbn.formats.labels import variable_labels
+from jaxbn.model.fit import BayesNet
 from tests.random_networks import random_network, representative
 
 AWKWARD = ["a b", 'say "x"', "it's", "ünï", "2nd"]

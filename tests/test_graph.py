@@ -8,7 +8,14 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from jaxbn.graph import as_parents, check_table_sizes, children_of, markov_blanket, to_networkx, topological_order
+from jaxbn.inputs.graph import (
+    as_parents,
+    check_table_sizes,
+    children_of,
+    markov_blanket,
+    to_networkx,
+    topological_order,
+)
 
 NAMES = ["a", "b", "c", "d"]
 

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.grouping import Grouping, frequency_grouping
-from jaxbn.levels import log_inside, log_partitions
-from jaxbn.merging import MAX_START
+from jaxbn.groups.grouping import Grouping, frequency_grouping
+from jaxbn.groups.levels import log_inside, log_partitions
+from jaxbn.groups.merging import MAX_START
 from tests.reference import groups as reference
 
 PARTITIONS = {m: list(reference.set_partitions(m)) for m in range(1, 7)}

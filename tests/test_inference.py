@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxbn.contraction import plan
-from jaxbn.inference import row_log_joint
-from jaxbn.model import BayesNet, fit
-from jaxbn.policy import Policy
+from jaxbn.cuts.policy import Policy
+from jaxbn.model.contraction import plan
+from jaxbn.model.fit import BayesNet, fit
+from jaxbn.model.inference import row_log_joint
 from tests.random_networks import full_joint, random_network, representative
 
 SEEDS = range(40)

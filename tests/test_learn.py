@@ -14,8 +14,10 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.kernels import dense, program, scores
-from jaxbn.progress import Progress
+from jaxbn.kernels import dense
+from jaxbn.kernels import family_scores as scores
+from jaxbn.kernels.pruned import program
+from jaxbn.runtime.progress import Progress
 from tests.random_tables import Drawn, assert_edges, golden, lettered, random_table
 from tests.reference import network as reference
 
@@ -417,7 +419,7 @@ def test_the_bar_of_a_run_reaches_its_end_and_never_goes_back(monkeypatch: pytes
             task = self._bar.tasks[0]
             seen.append((task.completed, task.total, task.description))
 
-    monkeypatch.setattr("jaxbn.restarts.Progress", Watched)
+    monkeypatch.setattr("jaxbn.learning.learn.Progress", Watched)
     drawn = random_table(4, n_columns=5)
     jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=4, side_by_side=2)
     completed = [done for done, _, _ in seen]

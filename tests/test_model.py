@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from jaxbn import datasets
-from jaxbn.model import BayesNet, fit
-from jaxbn.policy import Policy
-from jaxbn.table import as_table
+from jaxbn.cuts.policy import Policy
+from jaxbn.inputs.table import as_table
+from jaxbn.model.fit import BayesNet, fit
 from tests.random_networks import random_network
 from tests.reference import network as reference
 
@@ -234,7 +234,9 @@ def test_auto_mpg_against_the_reference() -> None:
 
 
 def test_importing_stays_light() -> None:
-    code = "import sys, jaxbn.model, jaxbn.bif; print([m for m in ('pandas', 'networkx') if m in sys.modules])"
+    code = (
+        "import sys, jaxbn.model.fit, jaxbn.formats.bif; print([m for m in ('pandas', 'networkx') if m in sys.modules])"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.coded import equal_width_policy
-from jaxbn.figures import network_svg, ticks, variable_svg
-from jaxbn.layout import Layout, layered
-from jaxbn.policy import Policy
+from jaxbn.cuts.policy import Policy
+from jaxbn.drawing.layout import Layout, layered
+from jaxbn.drawing.svg import network_svg, ticks, variable_svg
+from jaxbn.learning.coded_table import equal_width_policy
 from tests.random_networks import random_network
 
 

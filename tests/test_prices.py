@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 import jaxbn
-from jaxbn import cuts, intervals
-from jaxbn.hull import Hull, prices_that_cover
-from jaxbn.kernels.blocks import BLOCK, Switches, block_rows
-from jaxbn.kernels.chunks import least_rises, measured
-from jaxbn.kernels.starts import Chunks, Problem
-from jaxbn.positions import CostMatrix, Rows
-from jaxbn.tasks import Solution, Task
+from jaxbn.cuts import by_count as intervals
+from jaxbn.cuts import solve as cuts
+from jaxbn.cuts.hull import Hull, prices_that_cover
+from jaxbn.cuts.interval_costs import CostMatrix, Rows
+from jaxbn.cuts.problem import Solution, Task
+from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
+from jaxbn.kernels.pruned.bounds import least_rises, measured
+from jaxbn.kernels.pruned.state import Chunks, Problem
 from tests.random_variables import random_variable
 from tests.reference import evidence as reference
 from tests.reference.cuts import prepare

@@ -12,10 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbn
-from jaxbn import cuts, intervals, positions, tasks, variable
-from jaxbn.factors import factors_of
-from jaxbn.kernels import chunks
-from jaxbn.ordered import sort_values
+from jaxbn.cuts import by_count as intervals
+from jaxbn.cuts import discretize_variable as variable
+from jaxbn.cuts import interval_costs as positions
+from jaxbn.cuts import problem as tasks
+from jaxbn.cuts import solve as cuts
+from jaxbn.cuts.blanket import factors_of
+from jaxbn.cuts.sorted_values import sort_values
+from jaxbn.kernels.pruned import bounds as chunks
 from tests.random_variables import RATES, cost_of_edges, random_variable, reference_cost, variables
 from tests.reference import cuts as reference
 

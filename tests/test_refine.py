@@ -11,10 +11,10 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import jaxbn
-from jaxbn.climbing import best_rate
-from jaxbn.folds import fold_numbers
-from jaxbn.graph import as_parents
-from jaxbn.table import as_table
+from jaxbn.evaluation.folds import fold_numbers
+from jaxbn.inputs.graph import as_parents
+from jaxbn.inputs.table import as_table
+from jaxbn.kernels.gradient import best_rate
 from tests.test_compilation import compilations
 
 SETS = ("iris", "seeds", "gauss", "table6")

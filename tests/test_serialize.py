@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jaxbn import serialize
-from jaxbn.bif import read_bif
-from jaxbn.labels import unique_labels
-from jaxbn.model import BayesNet
-from jaxbn.policy import Policy
-from jaxbn.serialize import load
+from jaxbn.cuts.policy import Policy
+from jaxbn.formats import json_file as serialize
+from jaxbn.formats.bif import read_bif
+from jaxbn.formats.json_file import load
+from jaxbn.formats.labels import unique_labels
+from jaxbn.model.fit import BayesNet
 from tests.random_networks import random_network
 
 AWKWARD = [

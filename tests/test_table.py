@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxbn.table import Table, as_frame, as_table, encode
+from jaxbn.inputs.table import Table, as_frame, as_table, encode
 
 
 def small_frame() -> pd.DataFrame:

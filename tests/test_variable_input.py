@@ -11,8 +11,8 @@ import pytest
 from scipy.special import gammaln
 
 import jaxbn
-from jaxbn.checks import MAX_TOTAL_WEIGHT
-from jaxbn.ordered import cut_costs, midpoint
+from jaxbn.cuts.sorted_values import cut_costs, midpoint
+from jaxbn.inputs.checks import MAX_TOTAL_WEIGHT
 from tests.reference import cuts as reference
 
 METHODS = ("bayesian", "mdl")

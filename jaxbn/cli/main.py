@@ -7,7 +7,11 @@ from typing import Annotated
 import typer
 
 from jaxbn import __version__
-from jaxbn.cli import asking, failures, giving, learning, resampling
+from jaxbn.cli import errors as failures
+from jaxbn.cli.commands import bootstrap as resampling
+from jaxbn.cli.commands import export as giving
+from jaxbn.cli.commands import learn as learning
+from jaxbn.cli.commands import query as asking
 
 app = typer.Typer(
     name="jaxbn",

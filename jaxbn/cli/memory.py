@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from jaxbn.cli.failures import CommandError, UsageError
+from jaxbn.cli.errors import CommandError, UsageError
 
 LIMIT = "JAXBN_MAX_MEMORY"
 """Environment variable: bytes that may be used, instead of what the system says is free."""

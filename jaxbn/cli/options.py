@@ -79,10 +79,10 @@ def as_min_width(text: str | None) -> dict[str, float | str]:
 
 def start_compiler(no_cache: bool, n_rows: int = 0) -> None:
     """Let compiled kernels be kept between runs, unless told not to; many rows are cut by one thread."""
-    from jaxbn.devices import one_thread_for_many_rows
+    from jaxbn.runtime.devices import one_thread_for_many_rows
 
     one_thread_for_many_rows(n_rows)
     if not no_cache:
-        from jaxbn.cache import enable_compilation_cache
+        from jaxbn.runtime.compilation_cache import enable_compilation_cache
 
         enable_compilation_cache()

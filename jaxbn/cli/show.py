@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.grouping import Grouping
-    from jaxbn.network import BayesNet
-    from jaxbn.passes import Discretization
-    from jaxbn.policy import Policy
+    from jaxbn.cuts.policy import Policy
+    from jaxbn.groups.grouping import Grouping
+    from jaxbn.learning.discretize import Discretization
+    from jaxbn.model.bayesnet import BayesNet
 
 WIDE = 120  # characters of a line where no terminal tells
 
@@ -20,7 +20,7 @@ WIDE = 120  # characters of a line where no terminal tells
 def network(net: BayesNet) -> None:
     """A line for each variable: parents, number of states, cuts."""
     rows = []
-    from jaxbn.figures import count_states
+    from jaxbn.drawing.svg import count_states
 
     for name, found in net.parents.items():
         policy = net.policies.get(name)
@@ -82,7 +82,7 @@ def cuts(policy: Policy) -> str:
 
 
 def _coded(name: str, policy: Policy | Grouping) -> tuple[str, str, str]:
-    from jaxbn.grouping import Grouping
+    from jaxbn.groups.grouping import Grouping
 
     if isinstance(policy, Grouping):
         return name, f"{policy.n_groups} group{'s' * (policy.n_groups != 1)}", groups(policy)

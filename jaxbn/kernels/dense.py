@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.optima import Optima, Sweep, earliest_best, first_sweep, widened
+from jaxbn.kernels.sweep import Optima, Sweep, earliest_best, first_sweep, widened
 
 BLOCK = 32
 """Steps whose increments are looked up together; S is a multiple of it."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbn import datasets, plots
-from jaxbn.model import fit
-from jaxbn.network import BayesNet
-from jaxbn.passes import discretize
+from jaxbn import datasets
+from jaxbn.drawing import plots
+from jaxbn.learning.discretize import discretize
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn import datasets
-from jaxbn.evaluate import cross_validate
-from jaxbn.folds import fold_numbers, settle_together
-from jaxbn.marginal import marginal_policy
-from jaxbn.model import fit
-from jaxbn.network import BayesNet
-from jaxbn.options import check_options
+from jaxbn.cuts.baselines import marginal_policy
+from jaxbn.cuts.policy import Policy
+from jaxbn.evaluation.cross_validate import cross_validate
+from jaxbn.evaluation.folds import fold_numbers, settle_together
+from jaxbn.inputs.table import Table, as_table
+from jaxbn.learning.discretize import discretize, split_codings
+from jaxbn.learning.learn import learn
+from jaxbn.learning.options import check_options
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
 from jaxbn.paper import published
-from jaxbn.passes import discretize, split_codings
-from jaxbn.policy import Policy
-from jaxbn.restarts import learn
-from jaxbn.table import Table, as_table
 
 if TYPE_CHECKING:
     import pandas as pd

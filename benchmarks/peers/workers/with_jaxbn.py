@@ -9,7 +9,7 @@ import pandas as pd
 from common import Answer, serve, timed
 
 import jaxbn
-from jaxbn.devices import one_thread_for_many_rows
+from jaxbn.runtime.devices import one_thread_for_many_rows
 
 
 def cuts(request: dict[str, Any]) -> Answer:

@@ -1,0 +1,72 @@
+"""A structure given on the command line, and the columns it speaks of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from jaxbn.cli.errors import CommandError, UsageError, tell
+from jaxbn.cli.read_table import Source
+
+
+def structure(source: Source, text: str | None) -> tuple[Source, Any]:
+    """The structure meant, None if there is none, and the source without columns a built-in structure leaves out.
+
+    Args:
+        source: the table; a built-in one has structures of its own.
+        text: arcs ``a>b,b>c``, a file, or the name of a built-in structure; None: the paper's, where there is one.
+    """
+    if text is None and "paper" in source.structures:
+        text = "paper"
+    if text is None:
+        return source, None
+    if text in source.structures:
+        return _as_in_paper(source, source.structures[text]), source.structures[text]
+    if Path(text).is_file():
+        return source, _from_file(Path(text))
+    if ">" in text:
+        return source, arcs([text], "--graph")
+    known = f", or one of {', '.join(source.structures)}" if source.structures else ""
+    raise UsageError(f"--graph {text!r} is neither a file nor arcs such as 'a>b,b>c'{known}")
+
+
+def arcs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
+    """Arcs (parent, child) from texts such as ``a>b,b>c``.
+
+    Example:
+        >>> arcs(["a>b, b->c"], "--graph")
+        [('a', 'b'), ('b', 'c')]
+    """
+    found = []
+    for part in (part.strip() for text in texts for part in text.split(",")):
+        if not part:
+            continue
+        ends = [end.strip() for end in part.replace("->", ">").split(">")]
+        if len(ends) != 2 or not all(ends):
+            raise UsageError(f"{option}: {part!r} is no arc; write parent>child")
+        found.append((ends[0], ends[1]))
+    return found
+
+
+def _from_file(path: Path) -> Any:
+    try:
+        document = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise CommandError(f"{str(path)!r} is no JSON file ({error}); pass a model, or {{child: [parents]}}") from None
+    if isinstance(document, dict) and "format" in document:
+        from jaxbn.formats.json_file import from_dict
+
+        return from_dict(document, source=repr(str(path))).parents
+    return document
+
+
+def _as_in_paper(source: Source, graph: dict[str, tuple[str, ...]]) -> Source:
+    absent = [name for name in source.frame.columns if name not in graph]
+    if not absent:
+        return source
+    tell(f"left out as in the paper: {', '.join(absent)}")
+    known = None if source.continuous is None else tuple(name for name in source.continuous if name in graph)
+    return replace(source, frame=source.frame.drop(columns=absent), continuous=known)

@@ -1,0 +1,52 @@
+"""The held-out score of a network beside others, and beside the paper's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jaxbn.cli.errors import tell
+from jaxbn.cli.read_table import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.inputs.table import Table
+    from jaxbn.model.bayesnet import BayesNet
+
+NOT_COMPARABLE = ("heart", "iris")
+"""Data sets for which the paper leaves out the class or its term."""
+
+BASELINES = ("equal_width", "equal_frequency")
+ALL = ("bayesian", "mdl", *BASELINES)
+
+
+def held_out(
+    net: BayesNet, table: Table, folds: int, seed: int, everything: bool, chosen: dict[str, Any]
+) -> pd.DataFrame | None:
+    """Log-likelihood of held-out rows: the method used and bins made without regard to the others, or all methods."""
+    if table.n_rows < 2:
+        tell("one row cannot be held out: no cross-validation")
+        return None
+    from jaxbn.evaluation.cross_validate import compare
+
+    method = chosen["method"]
+    others = [other for other in (ALL if everything else BASELINES) if other != method]
+    common: dict[str, Any] = {"folds": min(folds, table.n_rows), "seed": seed}
+    common |= {key: chosen[key] for key in ("rate", "max_passes", "initial_bins") if key in chosen}
+    if "min_width" not in chosen:
+        return compare(table, net.parents, (method, *others), **common)
+    import pandas as pd
+
+    limited = common | {"min_width": chosen["min_width"]}  # only the method used knows such a limit
+    parts = [compare(table, net.parents, (method,), **limited), compare(table, net.parents, others, **common)]
+    return pd.concat(parts)
+
+
+def published(source: Source) -> str:
+    """The paper's figures for a built-in data set, in a sentence; nothing where there are none that compare."""
+    from jaxbn.paper.published import LOG_LIKELIHOOD
+
+    figures = LOG_LIKELIHOOD.get((source.name, "paper"))
+    if not source.builtin or figures is None or source.name in NOT_COMPARABLE:
+        return ""
+    return f"The paper, with its own structure: {figures[0]:.2f} (bayesian), {figures[1]:.2f} (mdl)."

@@ -1,0 +1,83 @@
+"""Output files: checked before the work starts, written in one step, never over an existing one unasked."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from jaxbn.cli.errors import CommandError, tell
+
+
+def check_free(paths: Iterable[Path | None], force: bool) -> None:
+    """Refuse, before anything is computed, outputs that exist or cannot be written."""
+    seen: set[Path] = set()
+    for path in paths:
+        if path is None:
+            continue
+        if path in seen:
+            raise CommandError(f"{str(path)!r} is named for two outputs; give each its own file")
+        seen.add(path)
+        if path.is_dir():
+            raise CommandError(f"cannot write {str(path)!r}: it is a directory; name a file in it")
+        if path.exists() and not force:
+            raise CommandError(f"{str(path)!r} exists and is kept; pass --force to replace it, or name another file")
+        _check_folder(path)
+
+
+def write(path: Path, writer: Callable[[Path], Any]) -> None:
+    """Write a file by way of a draft beside it, which takes its place when it is whole."""
+    draft = path.with_name(f".{path.stem}.draft{path.suffix}")
+    try:
+        writer(draft)
+        draft.replace(path)
+    except OSError as error:
+        raise CommandError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+    tell(f"wrote {path}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in one step."""
+    write(path, lambda draft: draft.write_text(text, encoding="utf-8", newline="\n"))
+
+
+def json_text(document: Any) -> str:
+    """A result for programs."""
+    return json.dumps(_plain(document), indent=1, allow_nan=False) + "\n"
+
+
+def put_json(document: Any) -> None:
+    """A result for programs, on standard output."""
+    sys.stdout.write(json_text(document))
+    sys.stdout.flush()
+
+
+def _check_folder(path: Path) -> None:
+    folder = path.parent
+    if not folder.is_dir():
+        raise CommandError(f"cannot write {str(path)!r}: there is no directory {str(folder)!r}; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise CommandError(
+            f"cannot write {str(path)!r}: {error.strerror or error} in {str(folder)!r}; choose another directory"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: NumPy scalars unwrapped, numbers it lacks as null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and value - value != 0:  # nan or infinite
+        return None
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,154 @@
+"""Input: a CSV, TSV or Parquet file, a built-in data set by name, or standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jaxbn.cli import memory
+from jaxbn.cli import text_checks as inspect
+from jaxbn.cli.errors import CommandError, UsageError, tell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that was read.
+
+    Attributes:
+        name: short, for file names and headings.
+        frame: the rows.
+        continuous: the continuous columns, where they are known or were named.
+        structures: known structures by name.
+        builtin: whether it is a data set of the package.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    continuous: tuple[str, ...] | None
+    structures: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    builtin: bool = False
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a text table is written."""
+
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    decimal: str = "."
+
+
+def read(data: str, form: Format, *, continuous: Sequence[str] = (), drop: Sequence[str] = ()) -> Source:
+    """Read a table; of a file and a built-in data set with the same name the file is taken."""
+    path = Path(data)
+    if data == STANDARD_INPUT:
+        source = Source("stdin", _from_text(sys.stdin.buffer.read(), "standard input", form, ","), None)
+    elif path.is_dir():
+        raise CommandError(f"{data!r} is a directory; name a file in it")
+    elif path.exists():
+        source = Source(path.stem, _from_file(path, form), None)
+    else:
+        source = _builtin(data)
+    return _chosen(source, names_in(continuous, "--continuous", source.frame), names_in(drop, "--drop", source.frame))
+
+
+def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column") -> list[str]:
+    """Names of an option, repeated or separated by commas; each must be known."""
+    from jaxbn.inputs.columns import suggest
+
+    columns = [str(column) for column in known]
+    names: list[str] = []
+    for text in given:
+        names += [text] if text in columns else [part.strip() for part in text.split(",") if part.strip()]
+    for name in names:
+        if name not in columns:
+            raise UsageError(f"{option} names {name!r}, which is no {kind}; {suggest(name, columns)}")
+    return names
+
+
+def read_model(path: str) -> BayesNet:
+    """A network that ``learn`` wrote, or one in the BIF format."""
+    file = Path(path)
+    if file.is_dir():
+        raise CommandError(f"{path!r} is a directory; name the model file in it")
+    if not file.exists():
+        raise CommandError(f"there is no model file {path!r}; `jaxbn learn` writes one")
+    if file.suffix.lower() == ".bif":
+        from jaxbn.formats.bif import read_bif
+
+        return read_bif(file)
+    from jaxbn.formats.json_file import load
+
+    return load(file)
+
+
+def _chosen(source: Source, continuous: list[str], drop: list[str]) -> Source:
+    known = tuple(continuous) or source.continuous
+    if known is not None:
+        known = tuple(name for name in known if name not in drop)
+    frame = source.frame.drop(columns=drop)
+    if frame.shape[1] == 0:
+        raise UsageError("--drop leaves no column; keep at least one")
+    return Source(source.name, frame, known, source.structures, source.builtin and not drop)
+
+
+def _from_file(path: Path, form: Format) -> pd.DataFrame:
+    name = repr(str(path))
+    memory.check_room(path.stat().st_size, name)
+    with path.open("rb") as file:
+        if file.read(4) == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
+            return _from_parquet(path)
+    return _from_text(path.read_bytes(), name, form, "\t" if path.suffix.lower() in (".tsv", ".tab") else ",")
+
+
+def _from_text(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFrame:
+    mark = delimiter if form.delimiter is None else form.delimiter.replace("\\t", "\t")
+    if len(mark) != 1:
+        raise UsageError(f"--delimiter must be a single character, got {form.delimiter!r}; \\t is a tab")
+    text = inspect.decode(raw, name, form.encoding)
+    header = inspect.check_text(text, name, mark)
+    import pandas as pd
+
+    options: dict[str, Any] = {"sep": mark, "decimal": form.decimal, "float_precision": "round_trip"}
+    frame = pd.read_csv(StringIO(text), skipinitialspace=True, index_col=False, **options)
+    return frame.set_axis(header, axis=1)
+
+
+def _from_parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        import pyarrow
+    except ImportError:
+        raise CommandError(
+            "Parquet files need pyarrow: pip install 'jaxbn[parquet]', or save the table as CSV"
+        ) from None
+    try:
+        return pd.read_parquet(path)
+    except pyarrow.ArrowException as error:
+        raise CommandError(f"{str(path)!r} is no valid Parquet file ({error})") from None
+
+
+def _builtin(name: str) -> Source:
+    from jaxbn import datasets
+
+    if name not in datasets.names():
+        from jaxbn.inputs.columns import suggest
+
+        raise CommandError(
+            f"there is no file {name!r}, and no built-in data set of that name; {suggest(name, datasets.names())}"
+        )
+    found = datasets.load(name)
+    tell(f"built-in data set {name}: {found.source}")
+    return Source(name, found.frame, found.continuous, found.structures, True)

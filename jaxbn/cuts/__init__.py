@@ -1,0 +1,1 @@
+"""One continuous variable: where it is cut, and why there."""

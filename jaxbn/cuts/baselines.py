@@ -1,0 +1,68 @@
+"""Cuts of one variable that look at nothing but its own values: what the methods of this library are compared with."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.sorted_values import sort_values
+from jaxbn.learning.coded_table import equal_width_policy
+
+MARGINAL_METHODS = ("equal_width", "equal_frequency", "bayesian_blocks")
+WITH_BINS = ("equal_width", "equal_frequency")
+"""Those that are told how many bins to make."""
+
+
+def marginal_policy(values: NDArray[np.float64], method: str, n_bins: int) -> Policy:
+    """Cut a variable without regard to the others.
+
+    Args:
+        values: finite floats [n].
+        method: one of ``MARGINAL_METHODS``.
+        n_bins: bins wanted; repeated values may leave fewer, and ``"bayesian_blocks"`` finds its own number.
+
+    Example:
+        >>> values = np.array([0.0, 1.0, 2.0, 3.0, 9.0, 10.0])
+        >>> marginal_policy(values, "equal_width", 2).edges.tolist()
+        [5.0]
+        >>> marginal_policy(values, "equal_frequency", 2).edges.tolist()
+        [2.5]
+    """
+    if method == "equal_width":
+        return equal_width_policy(values, n_bins)
+    edges = _equal_frequency(values, n_bins) if method == "equal_frequency" else _bayesian_blocks(values)
+    return Policy(edges, lower=float(values.min()), upper=float(values.max()), method=method.replace("_", " "))
+
+
+def check_installed(method: str) -> None:
+    """Refuse Bayesian Blocks where astropy is not installed, before anything is computed."""
+    if method == "bayesian_blocks":
+        try:
+            import astropy.stats  # noqa: F401
+        except ImportError:
+            raise ValueError(
+                "method 'bayesian_blocks' is computed by astropy, which is not installed; install it with "
+                "`pip install astropy`, or choose another method"
+            ) from None
+
+
+def _equal_frequency(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
+    """Cuts behind the values at the ranks n/k, 2n/k, …, halfway to the next larger value as for the other methods."""
+    ordered = sort_values(values)
+    n = len(values)
+    ranks = -(-np.arange(1, n_bins) * n // n_bins) - 1  # ceil(i n / k) - 1
+    last_of_value = np.flatnonzero(ordered.can_cut)
+    found = np.searchsorted(last_of_value, np.maximum(ranks, 0))
+    rows = last_of_value[np.unique(found[found < len(last_of_value)])]
+    return np.array([ordered.edge(row) for row in rows])
+
+
+def _bayesian_blocks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Interior edges of astropy's Bayesian Blocks (Scargle et al. 2013), with its default prior."""
+    from astropy.stats import bayesian_blocks
+
+    if values.min() == values.max():
+        return np.empty(0)
+    edges = np.unique(np.asarray(bayesian_blocks(values), np.float64)[1:-1])
+    return edges[(edges > values.min()) & (edges <= values.max())]

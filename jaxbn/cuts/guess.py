@@ -1,0 +1,89 @@
+"""Which prices to ask for first: those that settle a coarse copy of the problem, in which few positions can be cut.
+
+Its optima at many prices take a fraction of a pass over the rows. They are partitions of the rows as well, so the best
+of them is near the best of all, and so are the prices at which the number of intervals changes. Nothing rests on the
+guess but time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.hull import Hull, prices_that_cover
+from jaxbn.cuts.interval_costs import CostMatrix, Rows
+
+POSITIONS = 1024
+"""Of the coarse copy, at most; a sixteenth of all if that is less, but not below `FEWEST_POSITIONS`."""
+
+FEWEST_POSITIONS = 256
+
+FEW_CELLS = 64
+"""Up to here; with more cells there are fewer positions, as every interval costs a look-up for each cell."""
+
+PRICES = 24
+"""Asked for in it, at a time."""
+
+REFINEMENTS = 2
+"""Positions are chosen evenly at first, then so many times around the cuts that were found."""
+
+FAR = 12
+"""So many times as many intervals as look best are ruled out by the coarse copy; it has too few positions for more."""
+
+
+def guessed_prices(rows: Rows, positions: NDArray[np.intp], hull: Hull, most: int) -> list[float]:
+    """At most so many prices that are likely to settle the number of intervals between the positions."""
+    n_cells = sum(term.n_cells for term in rows.terms)
+    most_positions = int(POSITIONS * min(1.0, (FEW_CELLS / n_cells) ** 0.5))
+    size = max(min(len(positions) // 16, most_positions), FEWEST_POSITIONS)
+    some = positions[np.unique(np.linspace(0, len(positions) - 1, size).round().astype(np.intp))]
+    limit = len(hull.charge)
+    coarse = _coarse_hull(CostMatrix(rows, some), hull, np.geomspace(1, limit, PRICES))
+    roomy = max(coarse.costs) <= size // 8  # positions enough for the best partition at every price
+    for _ in range(REFINEMENTS):
+        some = _closer(positions, some, _cuts_near(coarse), size)
+        end = _end(coarse, roomy)
+        coarse = _coarse_hull(CostMatrix(rows, some), hull, _numbers_to_ask(coarse.best_number, end, limit))
+    best, end = coarse.best_number, _end(coarse, roomy)
+    many = [] if roomy else [hull.slope(limit / 2), hull.slope(best ** (1 / 3) * limit ** (2 / 3))]
+    prices = [*many, *prices_that_cover(coarse, end), *map(hull.slope, coarse.numbers_found)]
+    return list(dict.fromkeys(prices))[:most]
+
+
+def _end(coarse: Hull, roomy: bool) -> int:
+    """Up to how many intervals the coarse copy can rule out."""
+    limit = len(coarse.charge)
+    return limit if roomy else min(FAR * coarse.best_number, limit)
+
+
+def _numbers_to_ask(best: int, end: int, limit: int) -> NDArray[np.float64]:
+    """Half of them close around the best number of intervals, half from one to the end."""
+    around = best + np.linspace(-1, 1, PRICES // 2) * max(3, best / 8)
+    return np.append(np.clip(around, 1, limit), np.geomspace(1, end, PRICES // 2))
+
+
+def _coarse_hull(matrix: CostMatrix, hull: Hull, numbers: NDArray[np.float64]) -> Hull:
+    """What the prices show at which these numbers of intervals could be best."""
+    coarse = Hull(hull.charge, hull.costs[1])
+    prices = sorted({hull.slope(number) for number in numbers})
+    for price, found in zip(prices, matrix.solve_at(prices), strict=True):
+        coarse.learn(price, found)
+    return coarse
+
+
+def _cuts_near(hull: Hull) -> NDArray[np.intp]:
+    """Positions at which the partitions into about as many intervals as the best one are cut."""
+    best = hull.best_number
+    cuts = {cut + 1 for number, cuts in hull.cuts.items() if abs(number - best) <= 0.15 * best + 1 for cut in cuts}
+    return np.array(sorted(cuts), np.intp)
+
+
+def _closer(positions: NDArray[np.intp], some: NDArray[np.intp], cuts: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+    """About so many positions around the cuts, up to their neighbours among those used so far."""
+    each = (size - 2) // max(len(cuts), 1) - 1
+    if each < 3 or not len(cuts):
+        return some
+    at = np.searchsorted(some, cuts)
+    low, high = np.searchsorted(positions, some[at - 1]), np.searchsorted(positions, some[at + 1])
+    around = positions[np.linspace(low, high, each).round().astype(np.intp)]
+    return np.unique(np.concatenate([around.ravel(), cuts, positions[[0, -1]]]))

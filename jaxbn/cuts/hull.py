@@ -1,0 +1,146 @@
+"""The least of `charge(k) + B(k)`, where B(k) is known by its lower convex hull alone.
+
+B(k) is the least cost of a partition into exactly k intervals. A price for each interval leads to a vertex of the hull
+and bounds every B(k) from below: B(k) >= V(price) - price * k, where V is the cost with all prices paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.problem import Solution
+
+
+class Hull:
+    """What some prices have shown: vertices of the hull, and a lower bound of B(k) for every k."""
+
+    def __init__(self, charge: NDArray[np.float64], whole: float) -> None:
+        """`charge` has one entry for each possible k, from 1 on; `whole` is the cost of a single interval."""
+        self.charge = charge
+        self.numbers = np.arange(1, len(charge) + 1)
+        self._steps, self._middles = np.diff(charge), self.numbers[:-1] + 0.5
+        self.bound = np.full(len(charge), -np.inf)
+        self.costs = {1: whole}
+        self._beyond: dict[int, float] = {}  # costs of vertices with more intervals than there may be
+        self.cuts: dict[int, list[int]] = {1: []}
+        self.answers: dict[float, float] = {}  # V of each price
+        self.live = 0.0
+
+    def learn(self, price: float, found: Solution) -> None:
+        """Take in the optimum at a price."""
+        self.answers[price] = found.cost
+        self.live = max(self.live, found.live)
+        n = len(found.cuts) + 1
+        if n <= len(self.charge):
+            self.costs.setdefault(n, found.cost - price * n)
+            self.cuts.setdefault(n, found.cuts)
+        else:
+            self._beyond.setdefault(n, found.cost - price * n)
+        np.maximum(self.bound, found.cost - price * self.numbers, out=self.bound)
+
+    @property
+    def best_number(self) -> int:
+        """The vertex with the least total."""
+        return self.numbers_found[0]
+
+    @property
+    def best(self) -> Solution:
+        """The partition with the least total among the vertices."""
+        n = self.best_number
+        return Solution(float(self.charge[n - 1]) + self.costs[n], self.cuts[n], self.live)
+
+    @property
+    def slack(self) -> float:
+        """Rounding allowance of totals: closer to the best one they are equal to it."""
+        return 1e-9 * abs(self.best.cost) + 1e-9
+
+    @property
+    def numbers_found(self) -> list[int]:
+        """The vertices' numbers of intervals, the best first."""
+        return sorted(self.costs, key=lambda n: float(self.charge[n - 1]) + self.costs[n])
+
+    def doubtful(self) -> list[int]:
+        """The numbers of intervals that could still be better than the best vertex, ascending."""
+        limit = self.best.cost - self.slack
+        return [int(n) for n in self.numbers[self.charge + self.bound < limit] if n not in self.costs]
+
+    def questions(self, doubtful: Sequence[int], most: int) -> list[float]:
+        """New prices worth asking for, none where the hull has no answer to the doubts."""
+        new = [price for price in self._chords(doubtful) if price not in self.answers]
+        if not new:
+            return []
+        by_bound = sorted(doubtful, key=lambda n: self.charge[n - 1] + self.bound[n - 1])
+        more = (price for price in map(self.slope, by_bound) if price not in self.answers)
+        return list(dict.fromkeys([*new, *islice(more, most)]))[:most]
+
+    def sharpest_prices(self, numbers: Sequence[int]) -> list[float]:
+        """The prices that bound some numbers of intervals best."""
+        by_number = [max(self.answers, key=lambda price: self.answers[price] - price * n) for n in numbers]
+        return list(dict.fromkeys(by_number))
+
+    def slope(self, number: float) -> float:
+        """The charge's slope at a number of intervals: if that number is best, it is so at this price as well."""
+        return float(np.interp(number, self._middles, self._steps))
+
+    def _chords(self, doubtful: Sequence[int]) -> Iterator[float]:
+        """Prices that settle much, best first.
+
+        Beyond all vertices the charge's own slope there. Then the charge's chord from the best number of intervals to
+        the doubtful one farthest on either side: if the best number is optimal at that price too, everything in between
+        is ruled out where the charge is concave. Then the hull's chord over the number that could be best.
+        """
+        charge, best, last = self.charge, self.best_number, doubtful[-1]
+        if last > max(self.costs):
+            yield float(charge[last - 1] - charge[last - 2])
+        right, left = [n for n in doubtful[-1:] if n > best], [n for n in doubtful[:1] if n < best]
+        for far in right + left:
+            yield float(charge[far - 1] - charge[best - 1]) / (far - best)
+        worst = min(doubtful, key=lambda n: charge[n - 1] + self.bound[n - 1])
+        vertices = self.costs | self._beyond
+        before = max(n for n in vertices if n < worst)
+        behind = min((n for n in vertices if n > worst), default=None)
+        if behind is not None:
+            yield (vertices[before] - vertices[behind]) / (behind - before)
+
+
+def prices_that_cover(hull: Hull, end: int) -> list[float]:
+    """The fewest of the hull's prices that rule out all numbers of intervals up to `end` but the best.
+
+    What a price rules out on one side of the best is a single run of numbers, so they are covered from the two ends. Of
+    prices that reach as far, the one that does so by the widest margin is taken.
+    """
+    numbers = hull.numbers[:end]
+    margins = {
+        price: hull.charge[:end] + cost - price * numbers - hull.best.cost for price, cost in hull.answers.items()
+    }
+    left = [_Side(price, margin[: hull.best_number - 1]) for price, margin in margins.items()]
+    right = [_Side(price, margin[: hull.best_number - 1 : -1]) for price, margin in margins.items()]
+    return list(dict.fromkeys(_cover(left) + _cover(right)))
+
+
+class _Side(NamedTuple):
+    """By how much a price rules out the numbers on one side of the best, from the far end on."""
+
+    price: float
+    margin: NDArray[np.float64]
+
+    def reach(self, first: int) -> int:
+        """Up to where all are ruled out."""
+        doubtful = np.flatnonzero(self.margin[first:] < 0)
+        return first + int(doubtful[0]) if len(doubtful) else len(self.margin)
+
+
+def _cover(sides: Sequence[_Side]) -> list[float]:
+    chosen, first = [], 0
+    while first < len(sides[0].margin):
+        reach = max(side.reach(first) for side in sides)
+        if reach > first:
+            as_far = [side for side in sides if side.reach(first) == reach]
+            chosen.append(max(as_far, key=lambda side: side.margin[first:reach].min()).price)
+        first = max(reach, first + 1)
+    return chosen

@@ -1,0 +1,79 @@
+"""A discretization policy: the cuts of one continuous variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Intervals of one continuous variable, left-closed as in the paper.
+
+    Value ``x`` falls into bin ``i`` when ``edges[i - 1] <= x < edges[i]``; values beyond the
+    outer edges fall into the outer bins.
+
+    Attributes:
+        edges: interior cuts, ascending, float64 [n_bins - 1].
+        cost: the objective of the method that chose the cuts (lower is better), NaN if none did.
+        lower: smallest value of the data the policy was made from; the first bin's density starts here.
+        upper: largest value of that data; the last bin's density ends here.
+        method: what chose the cuts, e.g. ``"bayesian"``.
+
+    Example:
+        >>> policy = Policy([1.0, 2.5])
+        >>> policy.n_bins
+        3
+        >>> policy([0.0, 1.0, 2.0, 9.0]).tolist()
+        [0, 1, 1, 2]
+    """
+
+    edges: NDArray[np.float64]
+    cost: float = float("nan")
+    lower: float = float("-inf")
+    upper: float = float("inf")
+    method: str = field(default="given")
+
+    def __post_init__(self) -> None:
+        edges = np.array(self.edges, dtype=np.float64)
+        if edges.ndim != 1 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+            raise ValueError(
+                f"edges must be a 1-D sequence of finite, strictly ascending numbers, got {self.edges!r}; "
+                "pass the interior cuts only, without the outer ends"
+            )
+        edges.setflags(write=False)
+        object.__setattr__(self, "edges", edges)
+
+    @property
+    def n_bins(self) -> int:
+        """Number of intervals."""
+        return len(self.edges) + 1
+
+    def __call__(self, values: ArrayLike) -> NDArray[np.int32]:
+        """Code of the bin each value falls into, int32, 0-based."""
+        return np.searchsorted(self.edges, np.asarray(values, np.float64), side="right").astype(np.int32)
+
+    def plot(self, values: ArrayLike, ax: Axes | None = None) -> Axes:
+        """Draw the cuts with matplotlib over the histogram of the values and the density of each bin.
+
+        Args:
+            values: the variable's data, 1-D.
+            ax: axes to draw on; new ones by default.
+
+        Example:
+            >>> Policy([1.0, 2.5]).plot([0.0, 1.0, 2.0, 3.0])  # doctest: +SKIP
+        """
+        from jaxbn.drawing.plots import plot_policy
+
+        return plot_policy(self, values, ax)
+
+    def _repr_html_(self) -> str:
+        from jaxbn.drawing.notebook import policy_html
+
+        return policy_html(self)

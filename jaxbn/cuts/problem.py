@@ -1,0 +1,148 @@
+"""A variable to cut as arrays: signed sums of table look-ups, what a cut costs, and the tables themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from jaxbn.cuts.blanket import Factor
+
+ENTROPY = 0
+"""Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
+
+LARGEST_LOG = 690.0
+"""Products below exp of this fit in a float, and so do their reciprocals."""
+
+ALL = -1
+"""The place of an interval with all its rows among the contexts."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One signed sum of table look-ups: contexts (+) or outcomes (-) of a factor."""
+
+    cells: NDArray[np.int32]  # [n], in the order of the variable's values
+    n_cells: int
+    sign: float
+    tables: tuple[int, ...]  # the names of the tables it is the sum of
+    floor: tuple[int, ...]  # those of what it costs at least, whatever other rows join the interval
+    given: int = ALL  # of outcomes: which term holds their contexts, or all rows are one
+    states: float = 0.0  # K: an outcome added costs at least ln((context + K) / (outcome + 1))
+
+
+class Spread(NamedTuple):
+    """Where intervals end, for objectives in which n values spread over a width cost n ln width."""
+
+    end: NDArray[np.float64]  # [n], of an interval that ends at each row, as a share of the range; ascending to 1
+    min_width: float  # narrower intervals are not allowed; at most 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """One variable to cut: rows in ascending order of its values."""
+
+    terms: Sequence[Term]
+    cut_cost: NDArray[np.float64]  # [n], +inf where no cut can be, 0 behind the last row
+    first_cost: float
+    weights: NDArray[np.int32] | None = None  # [n], None: all one
+    spread: Spread | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.cut_cost)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The optimum of a task."""
+
+    cost: float
+    cuts: list[int]  # ranks that a cut falls behind, ascending
+    live: float  # average number of live starts
+
+
+def dirichlet_terms(factors: Iterable[Factor], first: int = 0) -> list[Term]:
+    """The h of section 1: ln Γ(n_c + K) - ln Γ(K) for the contexts, - ln Γ(n_co + 1) for the outcomes.
+
+    `first` is the place of the first of them in the list of all terms.
+    """
+    return _terms(factors, lambda factor: factor.n_states, 1, first)
+
+
+def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
+    """The E of section 3: n_c ln n_c for the contexts, - n_co ln n_co for the outcomes."""
+    return _terms(factors, lambda factor: ENTROPY, ENTROPY, 0)
+
+
+def _terms(
+    factors: Iterable[Factor], context_table: Callable[[Factor], int], cell_table: int, first: int
+) -> list[Term]:
+    """Two terms for each factor that has a choice, outcomes first; contexts that never change share one."""
+    factors = sorted((factor for factor in factors if factor.n_states > 1), key=lambda factor: factor.n_contexts == 1)
+    varying = [factor for factor in factors if factor.n_contexts > 1]
+    constant = factors[len(varying) :]
+    entropy = (ENTROPY,)  # the cost at the maximum-likelihood parameters bounds that of any mixture (section 3)
+    terms = []
+    for i, factor in enumerate(factors):
+        given = first + len(factors) + min(i, len(varying))
+        states = max(context_table(factor), 1)  # n ln n rises faster than ln Γ(n + 1)
+        terms.append(Term(factor.cell, factor.n_cells, -1.0, (cell_table,), entropy, given, states))
+    terms += [Term(f.context, f.n_contexts, 1.0, (context_table(f),), entropy) for f in varying]
+    if constant:
+        names = tuple(sorted(context_table(factor) for factor in constant))
+        terms.append(Term(constant[0].context, 1, 1.0, names, entropy * len(names)))
+    return terms
+
+
+def ratios_fit(task: Task) -> bool:
+    """Whether a row adds ln(Π (context + K) / Π (outcome + 1)) to an interval, and the products fit in a float."""
+    names = [name for term in task.terms for name in term.tables]
+    largest = task.n_rows + max(names, default=0)
+    return task.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
+
+
+def size(task: Task) -> dict[str, int]:
+    """What decides the shape of the arrays, apart from the rows."""
+    return {
+        "n_terms": len(task.terms),
+        "n_cells": sum(term.n_cells for term in task.terms),
+        "total_weight": task.n_rows if task.weights is None else int(task.weights.sum()),
+    }
+
+
+def summed_tables(kinds: Sequence[tuple[int, ...]], n_tables: int, length: int) -> NDArray[np.float64]:
+    """For each kind the sum of the tables it names, one after the other [n_tables * length]."""
+    tables = np.zeros((n_tables, length))
+    for row, names in zip(tables, kinds, strict=False):
+        for name in names:
+            row += table(name, length)
+    return tables.reshape(-1)
+
+
+def padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype: Any = np.int32) -> NDArray[Any]:
+    """The array in the corner of a larger one."""
+    result = np.full(shape, fill, dtype)
+    result[tuple(slice(size) for size in array.shape)] = array
+    return result
+
+
+@lru_cache(maxsize=64)
+def table(name: int, length: int, *, steps: bool = False) -> NDArray[np.float64]:
+    """A cumulative table by name, or its differences, [length]."""
+    counts = np.arange(length, dtype=np.float64)
+    if name == ENTROPY:
+        values = counts * np.log(np.maximum(counts, 1))
+        return np.diff(values, append=0.0) if steps else values
+    logs = np.log(counts + name)
+    if steps:
+        return logs
+    if name < 1e6:
+        return gammaln(counts + name) - gammaln(name)
+    return np.concatenate([[0.0], np.cumsum(logs)[:-1]])  # ln Γ at large K has lost the digits of the difference

@@ -1,0 +1,143 @@
+"""Best cuts: many rows by the pruned program, one variable at a time, few by the dense one, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.problem import ALL, Solution, Task, Term, padded, ratios_fit, size, summed_tables
+from jaxbn.kernels.pruned.block import BLOCK, Switches
+from jaxbn.kernels.pruned.program import advance
+from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
+from jaxbn.runtime.batches import solve_small
+from jaxbn.runtime.shapes import DENSE_ROWS, PrunedShape, pruned_shape
+
+
+def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
+    """Solve every task exactly: few rows by the dense program, in batches of one shape, many by the pruned one.
+
+    `prune=False` keeps every start of the pruned program, for comparison.
+    """
+    small = [i for i, task in enumerate(tasks) if task.n_rows <= DENSE_ROWS and task.spread is None]
+    large = sorted(set(range(len(tasks))) - set(small))
+    solutions = {i: solve_at_prices(tasks[i], [0.0], prune=prune)[0] for i in large}
+    solutions.update(zip(small, solve_small([tasks[i] for i in small]), strict=True))
+    return [solutions[i] for i in range(len(tasks))]
+
+
+def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:
+    """Least cost of the rows up to each one and of a cut behind it at every price, by the pruned program [P, n]."""
+    with jax.enable_x64(True):
+        return np.asarray(_run_pruned(task, prices).best)[:, : task.n_rows]
+
+
+def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) -> list[Solution]:
+    """The optimum at each price, where every interval costs so much more: one pass of the pruned program for all."""
+    with jax.enable_x64(True):
+        state = _run_pruned(task, prices, prune)
+        best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
+    end = task.n_rows - 1
+    return [Solution(float(best[i, end]), _walk_back(last[i], end), visited / task.n_rows) for i in range(len(prices))]
+
+
+def _walk_back(last: NDArray[np.int32], end: int) -> list[int]:
+    cuts = []
+    start = int(last[end])
+    while start > 0:
+        cuts.append(start - 1)
+        start = int(last[start - 1])
+    return cuts[::-1]
+
+
+def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> State:
+    """One problem, in as many legs as the live starts need more room."""
+    shape = pruned_shape(task.n_rows, **size(task))
+    switches = Switches(
+        width=shape.width,
+        ratios=ratios_fit(task),
+        contexts=task.spread is None or any(term.sign > 0 for term in task.terms),
+        spread=task.spread is not None,
+        prune=prune,
+    )
+    problem = jax.device_put(Problem(**_arrays(task, prices, shape)))
+    state = initial_state(problem, shape.settled, shape.recent, shape.width)
+    while True:
+        state = advance(problem, state, switches=switches)
+        if int(state.block) * BLOCK >= task.n_rows:
+            return state
+        state = with_more_slots(state)
+
+
+def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str, Any]:
+    """The fields of `Problem` as padded NumPy arrays."""
+    n = task.n_rows
+    weights = np.ones(n, np.int32) if task.weights is None else task.weights
+    cells = np.full((shape.terms, shape.rows), shape.cells, np.int32)  # no cell: what is counted there is dropped
+    first = 0
+    for j, term in enumerate(task.terms):
+        np.add(term.cells, first, out=cells[j, :n])
+        first += term.n_cells
+    return {
+        "cells": cells,
+        "weights": padded(weights, (shape.rows,)),
+        "mass": padded(np.cumsum(weights), (shape.rows,), int(weights.sum())),
+        "end": _ends(task, shape.rows),
+        "min_width": np.float64(0 if task.spread is None else task.spread.min_width),
+        "cut_cost": padded(task.cut_cost, (shape.rows,), np.inf, np.float64),
+        "first_cost": np.float64(task.first_cost),
+        "prices": np.array(prices, np.float64),
+        "n_rows": np.int32(n),
+        "n_terms": np.int32(len(task.terms)),
+        "n_cells": np.int32(first),
+        **_table_arrays(task.terms, shape),
+    }
+
+
+def _ends(task: Task, n_rows: int) -> NDArray[np.float64]:
+    if task.spread is None:
+        return np.zeros(n_rows)
+    return padded(task.spread.end, (n_rows,), 1.0, np.float64)
+
+
+def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
+    """Tables, and which of them the terms and their cells use with which sign."""
+    kinds = sorted({names for term in terms for names in (term.tables, term.floor)})
+    sign = np.array([term.sign for term in terms])
+    begin = np.array([kinds.index(term.tables) * shape.length for term in terms], np.int32)
+    floor = np.array([kinds.index(term.floor) * shape.length for term in terms], np.int32)
+    of_cell = np.repeat(np.arange(len(terms)), [term.n_cells for term in terms])
+    given = np.array([term.given for term in terms], np.int32)
+    states = np.array([term.states for term in terms], np.float64)
+    contexts = [(j, name) for j, term in enumerate(terms) if term.sign > 0 for name in term.tables]
+    return {
+        "context_term": padded(np.array([j for j, _ in contexts]), (shape.terms,)),
+        "context_states": padded(np.array([name for _, name in contexts]), (shape.terms,), 1.0, np.float64),
+        "n_contexts": np.int32(len(contexts)),
+        "term_given": padded(given, (shape.terms,)),
+        "states_of_all": np.float64(max((term.states for term in terms if term.given == ALL), default=1.0)),
+        "cell_given": padded(_cells_given(terms), (shape.cells,)),
+        "cell_states": padded(states[of_cell], (shape.cells,), 1.0, np.float64),
+        "n_outcomes": np.int32(sum(term.sign < 0 for term in terms)),
+        "tables": summed_tables(kinds, shape.tables, shape.length),
+        "term_table": padded(begin, (shape.terms,)),
+        "term_floor": padded(floor, (shape.terms,)),
+        "term_sign": padded(sign, (shape.terms,), 0.0, np.float64),
+        "cell_table": padded(begin[of_cell], (shape.cells,)),
+        "cell_floor": padded(floor[of_cell], (shape.cells,)),
+        "cell_sign": padded(sign[of_cell], (shape.cells,), 0.0, np.float64),
+    }
+
+
+def _cells_given(terms: Sequence[Term]) -> NDArray[np.int32]:
+    """The cell of the context that each outcome's cell belongs to, ALL where that is all rows; 0 for contexts."""
+    first = np.cumsum([0, *(term.n_cells for term in terms)])
+    found = np.zeros(first[-1], np.int32)
+    for j, term in enumerate(terms):
+        if term.sign < 0:
+            context = ALL if term.given == ALL else first[term.given] + terms[term.given].cells
+            found[first[j] + term.cells] = context
+    return found

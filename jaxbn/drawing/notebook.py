@@ -1,0 +1,75 @@
+"""What a notebook shows for a network, a policy or a discretization: a table, and a picture where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxbn.drawing import svg as figures
+from jaxbn.groups.grouping import Grouping
+
+if TYPE_CHECKING:
+    from jaxbn.cuts.policy import Policy
+    from jaxbn.model.bayesnet import BayesNet
+
+MOST_ROWS = 60
+
+
+def network_html(net: BayesNet) -> str:
+    """The network drawn, and a line for each variable."""
+    rows = [
+        (name, ", ".join(net.parents[name]), figures.count_states(net, name), _states(net, name)) for name in net.names
+    ]
+    picture = f'<div style="overflow-x:auto">{figures.network_svg(net)}</div>'
+    title = f"{len(net.names)} variables, {sum(map(len, net.parents.values()))} arcs, {net.n_rows:,} rows"
+    table = _table(("variable", "parents", "states", "cuts or levels"), rows)
+    return f"<div><p><b>BayesNet</b>: {title}</p>{picture}{table}</div>"
+
+
+def policy_html(policy: Policy) -> str:
+    """The cuts on a line, where the range is known, and in words."""
+    ends = np.array([policy.lower, policy.upper])
+    picture = ""
+    if np.isfinite(ends).all() and ends[0] < ends[1] and len(policy.edges):
+        edges = np.array([min(ends[0], policy.edges[0]), *policy.edges, max(ends[1], policy.edges[-1])])
+        picture = figures.variable_svg(edges, None, None, "a policy")
+    cost = f", cost {policy.cost:.3f}" if np.isfinite(policy.cost) else ""
+    words = f"{policy.n_bins} bin{'s' * (policy.n_bins != 1)}, {escape(policy.method)}{cost}"
+    return f'<div style="max-width:24em"><p><b>Policy</b>: {words}</p>{picture}<p>cuts: {cuts(policy)}</p></div>'
+
+
+def policies_html(policies: Mapping[str, Policy | Grouping], title: str) -> str:
+    """A line for each variable."""
+    rows = [(n, str(p.n_bins), groups(p) if isinstance(p, Grouping) else cuts(p)) for n, p in policies.items()]
+    return f"<div><p><b>Discretization</b>: {escape(title)}</p>{_table(('variable', 'bins', 'cuts'), rows)}</div>"
+
+
+def cuts(policy: Policy) -> str:
+    """The cuts in words."""
+    return ", ".join(f"{edge:g}" for edge in policy.edges) or "none"
+
+
+def groups(grouping: Grouping) -> str:
+    """The groups in words."""
+    return " | ".join(grouping.labels[:8]) + (" | …" if grouping.n_groups > 8 else "")
+
+
+def _states(net: BayesNet, name: str) -> str:
+    if name in net.policies:
+        return cuts(net.policies[name])
+    if name in net.groupings:
+        return groups(net.groupings[name])
+    levels = [str(level) for level in net.levels[name]]
+    return ", ".join(levels[:8]) + (", …" if len(levels) > 8 else "")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def line(cells: Iterable[str], tag: str) -> str:
+        return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(cell)}</{tag}>' for cell in cells) + "</tr>"
+
+    more = f"<p>… {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
+    body = "".join(line(row, "td") for row in rows[:MOST_ROWS])
+    return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>{more}"

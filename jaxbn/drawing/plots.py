@@ -1,0 +1,190 @@
+"""Pictures with matplotlib, in the manner of the paper: cuts over histograms, density regions, the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jaxbn.drawing.svg import BLUE, ORANGE, count_states, histogram, network_layout, short, top_of_scale
+from jaxbn.inputs import checks
+from jaxbn.inputs.columns import as_floats, suggest
+from jaxbn.inputs.table import as_frame
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jaxbn.cuts.policy import Policy
+    from jaxbn.evaluation.bootstrap_results import CutBootstrap
+    from jaxbn.model.bayesnet import BayesNet
+
+GREY = "0.78"
+
+
+def plot_policy(policy: Policy, values: ArrayLike, ax: Axes | None = None) -> Axes:
+    """The cuts of a variable over the histogram of its values, with the density of each bin; see ``Policy.plot``."""
+    numbers = checks.numbers("values", values)
+    ends = (
+        [*policy.edges[[0, -1]], numbers.min(), numbers.max()] if len(policy.edges) else [numbers.min(), numbers.max()]
+    )
+    edges = np.array([min(ends), *policy.edges, max(ends)])
+    shares = np.bincount(policy(numbers), minlength=policy.n_bins) / len(numbers)
+    widths = np.diff(edges)
+    density = np.divide(shares, widths, out=np.zeros_like(shares), where=widths > 0)
+    return _draw_variable(_axes(ax, (6, 3.4)), edges, density, numbers)
+
+
+def plot_resampled_cuts(found: CutBootstrap, name: str, ax: Axes | None = None) -> Axes:
+    """The cuts of all resamples as a rug under the density, with the intervals; see ``CutBootstrap.plot``."""
+    ax = plot_policy(found.original[name], found.values[name], ax)
+    ax.set_xlabel(name)
+    top = ax.get_ylim()[1]
+    for lower, upper in found.frame.loc[found.frame["variable"] == name, ["lower", "upper"]].to_numpy():
+        ax.axvspan(lower, upper, color=ORANGE, alpha=0.15, linewidth=0)
+    cuts = np.concatenate([policy.edges for policy in found.policies[name]])
+    shade = float(np.clip(2 / np.sqrt(max(len(cuts), 1)), 0.05, 1))
+    strokes = ax.vlines(cuts, -0.12 * top, -0.02 * top, color="black", linewidth=0.8, alpha=shade)
+    strokes.set_label("resampled cuts")
+    ax.set_ylim(-0.14 * top, top)
+    ax.legend(frameon=False, fontsize=8)
+    return ax
+
+
+def stacked_axes(count: int) -> NDArray[Any]:
+    """New axes, one below the other [count]."""
+    import matplotlib.pyplot as plt
+
+    return np.atleast_1d(plt.subplots(count, figsize=(6, 2.6 * count), layout="constrained")[1])
+
+
+def plot_marginal(net: BayesNet, data: Any, name: str, ax: Axes | None = None) -> Axes:
+    """The marginal density of a continuous variable over the histogram of the data, with the cuts.
+
+    Args:
+        net: the network.
+        data: rows with that column.
+        name: a continuous variable.
+        ax: axes to draw on; new ones by default.
+
+    Example:
+        >>> import jaxbn
+        >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
+        >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
+        >>> jaxbn.plot_marginal(net, data, "size")  # doctest: +SKIP
+    """
+    edges, density = net.density(name)
+    ax = _draw_variable(_axes(ax, (6, 3.4)), edges, density, _column(net, data, name))
+    ax.set_xlabel(name)
+    return ax
+
+
+def plot_pair(net: BayesNet, data: Any, x: str, y: str, ax: Axes | None = None) -> Axes:
+    """The joint density of two continuous variables, one region for each pair of bins, with the data on top.
+
+    Args:
+        net: the network.
+        data: rows with both columns.
+        x: a continuous variable, drawn to the right.
+        y: another one, drawn upwards.
+        ax: axes to draw on; new ones by default.
+
+    Example:
+        >>> import jaxbn
+        >>> cars = jaxbn.datasets.load("auto_mpg")  # doctest: +SKIP
+        >>> jaxbn.plot_pair(jaxbn.learn(cars.frame), cars.frame, "weight", "mpg")  # doctest: +SKIP
+    """
+    if x == y:
+        raise ValueError(f"x and y are both {x!r}; name two variables")
+    columns = [_column(net, data, name) for name in (x, y)]
+    across, up = (net.edges(name) for name in (x, y))
+    shares = net.query([x, y]).to_numpy().reshape(len(across) - 1, len(up) - 1)
+    areas = np.outer(np.diff(across), np.diff(up))
+    density = np.divide(shares, areas, out=np.zeros_like(shares), where=areas > 0)
+    ax = _axes(ax, (6, 4.6))
+    mesh = ax.pcolormesh(across, up, density.T, cmap="Blues", vmin=0, edgecolors="white", linewidth=0.8)
+    ax.figure.colorbar(mesh, ax=ax, label="density")
+    ax.plot(*columns, "o", color="black", markersize=2.5, alpha=0.55, markeredgewidth=0)
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    return ax
+
+
+def plot_network(
+    net: BayesNet, ax: Axes | None = None, *, strengths: Mapping[tuple[str, str], float] | None = None
+) -> Axes:
+    """The network drawn, with the number of bins at each variable; see ``BayesNet.plot``."""
+    from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
+
+    plan = network_layout(net)
+    ax = _axes(ax, (max(plan.width / 90, 2.5), max(plan.height / 90, 1.2)))
+    for arc, points in plan.arcs.items():
+        strength = (strengths or {}).get(arc)
+        shade = 0.65 if strength is None else 0.2 + 0.8 * strength
+        ax.add_patch(PathPatch(_curve(points), fill=False, edgecolor="black", alpha=shade, linewidth=1.1))
+        tip_x, tip_y = points[-1]
+        tip = [(tip_x - 4, tip_y - 8), (tip_x + 4, tip_y - 8), (tip_x, tip_y)]
+        ax.add_patch(Polygon(tip, closed=True, color="black", alpha=shade, linewidth=0))
+        if strength is not None:
+            ax.text(tip_x, tip_y - 12, f"{strength:.0%}", ha="center", va="bottom", fontsize=7)
+    for name, box in plan.boxes.items():
+        corner = (box.x - box.width / 2, box.y - box.height / 2)
+        face = "0.85" if name in net.levels else "white"
+        style = "round,pad=0,rounding_size=8"
+        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle=style, facecolor=face, edgecolor="black"))
+        ax.text(box.x, box.y - 1, short(name), ha="center", va="bottom", fontsize=9, parse_math=False)
+        ax.text(box.x, box.y + 3, count_states(net, name), ha="center", va="top", fontsize=7.5, color="0.35")
+    ax.set_xlim(-3, plan.width + 3)
+    ax.set_ylim(plan.height + 3, -3)
+    ax.set_aspect("equal")
+    ax.axis("off")
+    return ax
+
+
+def _curve(points: Any) -> Any:
+    """The points joined by cubic curves with vertical tangents, up to the arrow's head."""
+    from matplotlib.path import Path
+
+    stops = [*points[:-1], (points[-1][0], points[-1][1] - 7)]
+    vertices, codes = [stops[0]], [Path.MOVETO]
+    for a, b in pairwise(stops):
+        middle = (a[1] + b[1]) / 2
+        vertices += [(a[0], middle), (b[0], middle), b]
+        codes += [Path.CURVE4] * 3
+    return Path(vertices, codes)
+
+
+def _draw_variable(
+    ax: Axes, edges: NDArray[np.float64], density: NDArray[np.float64], values: NDArray[np.float64]
+) -> Axes:
+    low, high = float(min(edges[0], values.min())), float(max(edges[-1], values.max()))
+    bars, borders = histogram(values, low, high)
+    ax.bar(borders[:-1], bars, np.diff(borders), align="edge", color=GREY, label="data")
+    ax.stairs(density, edges, color=BLUE, linewidth=1.8, label="density")
+    for i, cut in enumerate(edges[1:-1]):
+        ax.axvline(cut, color=ORANGE, linewidth=1, linestyle="--", label="cut" if i == 0 else None)
+    ax.set_ylim(0, 1.05 * top_of_scale(density, bars))
+    ax.set_ylabel("density")
+    ax.legend(frameon=False, fontsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _column(net: BayesNet, data: Any, name: str) -> NDArray[np.float64]:
+    if name not in net.policies:
+        raise ValueError(f"{name!r} is no continuous variable of the network; {suggest(name, net.policies)}")
+    frame = as_frame(data)
+    if name not in frame.columns:
+        raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")
+    values = as_floats(name, frame[name])
+    return checks.numbers(f"column {name!r}", values[~np.isnan(values)])
+
+
+def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]

@@ -1,0 +1,88 @@
+"""The page: what goes into it, and how it is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from jaxbn import __version__
+from jaxbn.drawing.report import sections
+from jaxbn.formats.json_file import write_text
+from jaxbn.inputs.table import Table, as_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+
+
+def report(
+    net: BayesNet,
+    data: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str = "Bayesian network",
+    scores: pd.DataFrame | None = None,
+    notes: str = "",
+    options: Mapping[str, Any] | None = None,
+    strengths: Mapping[tuple[str, str], float] | None = None,
+) -> str:
+    """A page about a network that opens offline in any browser: structure, cuts, tables, scores.
+
+    Args:
+        net: the network.
+        data: the rows it was learned from, or others with the same columns: the histograms, and what was inferred about
+            the columns. A ``Table`` keeps the reasons of the inference.
+        path: file to write, replaced in one step; none is written without it.
+        title: heading of the page.
+        scores: held-out log-likelihood by method, as ``jaxbn.compare`` returns it.
+        notes: a sentence on the scores, such as a published figure.
+        options: what the network was made with, such as the seed.
+        strengths: share of resamples that have an arc, by (parent, child).
+
+    Returns:
+        The page as text.
+
+    Example:
+        >>> import jaxbn
+        >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
+        >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
+        >>> page = jaxbn.report(net, data, title="Sizes")
+        >>> "<h1>Sizes</h1>" in page, "<script" in page
+        (True, False)
+    """
+    table = None if data is None else _table(net, data)
+    parts = [
+        sections.network(net, strengths),
+        sections.variables(net, table),
+        sections.groups(net),
+        sections.scores(scores, notes),
+        sections.tables(net),
+        sections.columns(net, table),
+        sections.making(net, options or {}),
+    ]
+    folder = files("jaxbn.drawing.report")
+    page = Template((folder / "page.html").read_text(encoding="utf-8")).substitute(
+        title=escape(title),
+        version=escape(__version__),
+        style=(folder / "style.css").read_text(encoding="utf-8").strip(),
+        summary=escape(sections.summary(net)),
+        sections="\n".join(part for part in parts if part),
+    )
+    if path is not None:
+        write_text(path, page)
+    return page
+
+
+def _table(net: BayesNet, data: Any) -> Table:
+    table = data if isinstance(data, Table) else as_table(data, continuous=list(net.policies), missing="drop")
+    absent = [name for name in net.names if name not in table.names]
+    if absent:
+        raise ValueError(
+            f"the data lacks column(s) {', '.join(map(repr, absent))} of the network; pass all its columns"
+        )
+    return table

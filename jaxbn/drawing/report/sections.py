@@ -1,0 +1,194 @@
+"""The sections of the page, each a function from the network to HTML."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxbn.drawing import svg as figures
+from jaxbn.inputs.table import Table
+from jaxbn.model.queries import states
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+
+MOST_ROWS = 200
+"""Rows of a conditional table that the page shows; the model file has all."""
+
+MOST_LEVELS = 40
+"""Levels of a group that the page shows."""
+
+LEGEND = (
+    '<span class="key bars"></span>data <span class="key density"></span>density of the network '
+    '<span class="key cut"></span>cut'
+)
+
+
+def summary(net: BayesNet) -> str:
+    """What the network is, in a sentence."""
+    arcs = sum(map(len, net.parents.values()))
+    kinds = f"{len(net.policies)} continuous, {len(net.levels)} discrete"
+    if net.groupings:
+        kinds += f", {len(net.groupings)} of them with grouped levels"
+    text = f"{len(net.names)} variables ({kinds}), {arcs} arc{'s' * (arcs != 1)}"
+    if net.n_rows:
+        text += f", fitted to {net.n_rows:,} rows"
+    if math.isfinite(net.score):
+        text += f". K2 score of the binned rows: {net.score:,.2f}"
+    return text + "."
+
+
+def network(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None) -> str:
+    """The network drawn."""
+    note = "An arrow runs from parent to child. Shaded: discrete as given; the others were cut into bins."
+    if strengths:
+        note += " The percentage at an arrow is the share of resamples that have it."
+    return _section("Network", f'<div class="panel scroll">{figures.network_svg(net, strengths)}</div>{_note(note)}')
+
+
+def variables(net: BayesNet, table: Table | None) -> str:
+    """Every continuous variable: cuts over histogram and density."""
+    if not net.policies:
+        return ""
+    cards = "".join(_variable(net, name, table) for name in net.policies)
+    return _section(
+        "Cuts of the continuous variables", f'<p class="note">{LEGEND}</p><div class="variables">{cards}</div>'
+    )
+
+
+def groups(net: BayesNet) -> str:
+    """The groups of every variable whose levels were merged."""
+    rows = [
+        (name, str(len(group)), ", ".join(map(str, group[:MOST_LEVELS])) + (", …" if len(group) > MOST_LEVELS else ""))
+        for name, grouping in net.groupings.items()
+        for group in grouping.groups
+    ]
+    return _section("Groups of levels", _table(("variable", "size", "levels"), rows, numbers=(1,))) if rows else ""
+
+
+def scores(found: pd.DataFrame | None, notes: str) -> str:
+    """Held-out log-likelihood of each method."""
+    if found is None:
+        return ""
+    labels = [str(method).replace("_", " ") for method in found.index]
+    picture = figures.scores_svg(labels, found["mean"].tolist(), found["standard_error"].tolist())
+    rows = [
+        (label, f"{row['mean']:.3f}", f"{row['standard_error']:.3f}", f"{row['bins']:.1f}" if "bins" in row else "")
+        for label, (_, row) in zip(labels, found.iterrows(), strict=True)
+    ]
+    body = _table(("method", "log-likelihood a row", "standard error", "mean bins"), rows, numbers=(1, 2, 3))
+    note = (
+        "Cross-validated, in original units; higher is better. The structure is fixed, cuts and tables are found "
+        "without the held-out rows."
+    )
+    return _section("Held-out log-likelihood", f"{picture}{body}{_note(note)}{_note(notes)}")
+
+
+def tables(net: BayesNet) -> str:
+    """The conditional tables, folded away."""
+    return _section("Conditional tables", "".join(_conditional(net, name) for name in net.names))
+
+
+def columns(net: BayesNet, table: Table | None) -> str:
+    """What each column was taken as, and why."""
+    if table is None:
+        return ""
+    rows = []
+    for name in net.names:
+        kind = "continuous" if name in table.values else "discrete"
+        rows.append((name, kind, table.content(name), table.inferred[name]))
+    return _section("Columns", _table(("column", "taken as", "holds", "because"), rows))
+
+
+def making(net: BayesNet, options: Mapping[str, Any]) -> str:
+    """Options, seed and versions."""
+    from jaxbn import __version__
+
+    rows = [(str(key), _plain(value)) for key, value in options.items() if value is not None]
+    rows += [("prior weight of a table cell", f"{net.alpha:g}"), ("jaxbn", __version__)]
+    rows.append(("Python", platform.python_version()))
+    return _section("How it was made", _table(("option", "value"), rows))
+
+
+def _variable(net: BayesNet, name: str, table: Table | None) -> str:
+    edges = net.edges(name)
+    density = None
+    if (np.diff(edges) > 0).all():
+        _, density = net.density(name)
+    picture = figures.variable_svg(edges, density, None if table is None else table.values[name], name)
+    cuts = ", ".join(f"{edge:g}" for edge in net.policies[name].edges) or "none"
+    return (
+        f'<article class="panel"><h3>{escape(name)}</h3>{picture}'
+        f'<p class="note">{figures.count_states(net, name)}; cuts: {escape(cuts)}</p></article>'
+    )
+
+
+def _conditional(net: BayesNet, name: str) -> str:
+    found = net.parents[name]
+    given = f" given {', '.join(found)}" if found else ""
+    head = (*found, *(state_text(net, name, i) for i in range(net.cardinalities[name])))
+    contexts = itertools.product(*(range(net.cardinalities[parent]) for parent in found))
+    rows = [
+        (
+            *(state_text(net, p, i) for p, i in zip(found, context, strict=True)),
+            *(f"{v:.3f}" for v in net.tables[name][context]),
+        )
+        for context in itertools.islice(contexts, MOST_ROWS)
+    ]
+    total = math.prod(net.cardinalities[parent] for parent in found)
+    note = _note(f"The first {MOST_ROWS} of {total:,} rows; the model file has all.") if total > MOST_ROWS else ""
+    body = _table(head, rows, numbers=range(len(found), len(head)))
+    return f"<details><summary>{escape(name + given)}</summary>{body}{note}</details>"
+
+
+def state_text(net: BayesNet, name: str, state: int) -> str:
+    """A state as people read it: a level, the first levels of a group, or the ends of a bin.
+
+    Example:
+        >>> from jaxbn.model.fit import fit
+        >>> net = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+        >>> [state_text(net, "x", i) for i in (0, 1)]
+        ['below 2', '2 and more']
+    """
+    if name in net.groupings:
+        return net.groupings[name].labels[state]
+    if name in net.levels:
+        return str(net.levels[name][state])
+    interval = states(net, name)[state]
+    if not math.isfinite(interval.left):
+        return f"below {interval.right:g}" if math.isfinite(interval.right) else "all"
+    return (
+        f"{interval.left:g} to {interval.right:g}" if math.isfinite(interval.right) else f"{interval.left:g} and more"
+    )
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section>\n<h2>{title}</h2>\n{body}\n</section>"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
+    right = set(numbers)
+
+    def cells(row: Sequence[str], tag: str) -> str:
+        style = [' class="number"' if i in right else "" for i in range(len(row))]
+        return "".join(f"<{tag}{style[i]}>{escape(str(cell))}</{tag}>" for i, cell in enumerate(row))
+
+    body = "\n".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    top = f"<thead><tr>{cells(head, 'th')}</tr></thead>"
+    return f'<div class="scroll"><table>{top}<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>' if text else ""
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,216 @@
+"""The pictures of a network as SVG text: they take the colour of the text around them, so they fit light and dark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.drawing.layout import Box, Layout, Point, layered
+
+if TYPE_CHECKING:
+    from jaxbn.model.bayesnet import BayesNet
+
+BLUE, ORANGE = "#3d85c6", "#dd7a2f"  # readable on white and on near black
+CHARACTER = 7.4  # mean width of a character of the 13-pixel font
+LONGEST = 22  # characters of a name that are shown
+FONT = 'font-family="system-ui, sans-serif" fill="currentColor"'
+NOTE = 'font-size="11" fill-opacity="0.7"'
+
+
+def network_svg(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None = None) -> str:
+    """The network: a box for each variable with its number of bins, discrete ones shaded, an arrow for each arc.
+
+    Args:
+        net: the network.
+        strengths: share of resamples that have an arc, by (parent, child): written at the arc, and its opacity.
+
+    Example:
+        >>> from jaxbn.model.fit import fit
+        >>> net = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+        >>> network_svg(net).count("<rect")
+        1
+    """
+    plan = network_layout(net)
+    parts = [_arc(points, (strengths or {}).get(arc), arc) for arc, points in plan.arcs.items()]
+    parts += [_box(net, name, box) for name, box in plan.boxes.items()]
+    return _svg(plan.width, plan.height, parts, "network of the variables", "network")
+
+
+def network_layout(net: BayesNet) -> Layout:
+    """Boxes wide enough for their names."""
+    widths = {
+        name: 18 + max(CHARACTER * len(short(name)), 6.2 * len(count_states(net, name)), 44) for name in net.names
+    }
+    return layered(net.parents, widths)
+
+
+def variable_svg(
+    edges: NDArray[np.float64], density: NDArray[np.float64] | None, values: NDArray[np.float64] | None, name: str
+) -> str:
+    """The cuts of a variable over the histogram of its values and the density of its bins.
+
+    Args:
+        edges: all edges, the outer ones included [bins + 1].
+        density: inside each bin [bins], if known.
+        values: the data, if at hand.
+        name: of the variable, for readers that do not see.
+    """
+    width, height, left, right, foot = 340.0, 170.0, 8.0, 8.0, 24.0
+    low, high = float(edges[0]), float(edges[-1])
+    span = high - low or 1.0
+    bars, borders = histogram(values, low, high)
+    tall = top_of_scale(density, bars)
+
+    def across(value: float) -> float:
+        return left + (value - low) / span * (width - left - right)
+
+    def up(value: float) -> float:
+        return (height - foot) - min(value / tall, 1.0) * (height - foot - 8)
+
+    parts = [
+        f'<rect x="{across(a):.1f}" y="{up(bar):.1f}" width="{max(across(b) - across(a) - 0.6, 0.4):.1f}" '
+        f'height="{height - foot - up(bar):.1f}" fill="currentColor" fill-opacity="0.22"/>'
+        for bar, a, b in zip(bars, borders[:-1], borders[1:], strict=True)
+        if bar > 0
+    ]
+    parts += [
+        f'<line x1="{across(cut):.1f}" x2="{across(cut):.1f}" y1="6" y2="{height - foot}" stroke="{ORANGE}" '
+        f'stroke-dasharray="4 3"><title>{cut:g}</title></line>'
+        for cut in edges[1:-1]
+    ]
+    if density is not None:
+        steps = [
+            f"{across(e):.1f},{up(d):.1f}"
+            for d, a, b in zip(density, edges[:-1], edges[1:], strict=True)
+            for e in (a, b)
+        ]
+        line = " ".join([f"{across(low):.1f},{up(0)}", *steps, f"{across(high):.1f},{up(0)}"])
+        parts.append(
+            f'<polyline points="{line}" fill="none" stroke="{BLUE}" stroke-width="2" stroke-linejoin="round"/>'
+        )
+    parts.append(f'<path d="M{left} {height - foot}H{width - right}" stroke="currentColor" stroke-opacity="0.5"/>')
+    parts += [_tick(across(tick), height - foot, f"{tick:g}", width) for tick in ticks(low, high)]
+    return _svg(width, height, parts, f"values, density and cuts of {name}", "variable")
+
+
+def scores_svg(labels: Sequence[str], means: Sequence[float], errors: Sequence[float]) -> str:
+    """Scores as points with their standard errors, one line each; further right is better."""
+    row, left, width = 28.0, 8 + 6.6 * max(map(len, labels)), 400.0
+    height = row * len(labels) + 30
+    low = min(m - 2 * e for m, e in zip(means, errors, strict=True))
+    high = max(m + 2 * e for m, e in zip(means, errors, strict=True))
+    span = high - low or 1.0
+
+    def across(value: float) -> float:
+        return left + 14 + (value - low) / span * (width - left - 34)
+
+    parts = []
+    for i, (label, mean, error) in enumerate(zip(labels, means, errors, strict=True)):
+        y = row * i + row / 2 + 2
+        parts.append(
+            f'<text x="{left}" y="{y + 4:.1f}" text-anchor="end" font-size="12">{escape(label)}</text>'
+            f'<path d="M{across(mean - error):.1f} {y}H{across(mean + error):.1f}" stroke="{BLUE}" stroke-width="3" '
+            f'stroke-opacity="0.5"/><circle cx="{across(mean):.1f}" cy="{y}" r="5" fill="{BLUE}">'
+            f"<title>{mean:.3f}</title></circle>"
+        )
+    foot = height - 24
+    parts.append(f'<path d="M{left + 8} {foot}H{width - 8}" stroke="currentColor" stroke-opacity="0.5"/>')
+    parts += [_tick(across(tick), foot, f"{tick:g}", width) for tick in ticks(low, high)]
+    return _svg(width, height, parts, "held-out log-likelihood of each method", "scores")
+
+
+def histogram(
+    values: NDArray[np.float64] | None, low: float, high: float, most: int = 40
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Density of the values in bars of equal width, and the bars' borders."""
+    if values is None or len(values) == 0 or low == high:
+        return np.empty(0), np.array([low])
+    n_bars = int(np.clip(2 * math.sqrt(len(values)), 10, most))
+    counts, borders = np.histogram(values, bins=n_bars, range=(low, high))
+    return counts / (len(values) * np.diff(borders)), borders
+
+
+def top_of_scale(density: NDArray[np.float64] | None, bars: NDArray[np.float64]) -> float:
+    """Highest value shown: a narrow bin far above the histogram is cut off rather than flatten all else."""
+    highest = [float(part.max()) for part in (density, bars) if part is not None and len(part)]
+    limit = 2.0 * float(bars.max()) if len(bars) else math.inf
+    return min(max(highest, default=1.0), limit) or 1.0
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Round numbers between two ends.
+
+    Example:
+        >>> ticks(9.0, 46.6)
+        [10.0, 20.0, 30.0, 40.0]
+    """
+    if not high > low:
+        return [low]
+    rough = (high - low) / most
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+
+
+def short(name: str) -> str:
+    """A name cut to what fits a box."""
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
+def count_states(net: BayesNet, name: str) -> str:
+    """Number of bins, groups or levels in words."""
+    n = net.cardinalities[name]
+    kind = "bin" if name in net.policies else "group" if name in net.groupings else "level"
+    return f"{n} {kind}{'s' * (n != 1)}"
+
+
+def _box(net: BayesNet, name: str, box: Box) -> str:
+    shade = 0.16 if name in net.levels else 0.0
+    return (
+        f"<g><title>{escape(name)}</title>"
+        f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}" rx="8" fill="currentColor" fill-opacity="{shade}" stroke="currentColor"/>'
+        f'<text x="{box.x:.1f}" y="{box.y - 3:.1f}" text-anchor="middle" font-size="13">{escape(short(name))}</text>'
+        f'<text x="{box.x:.1f}" y="{box.y + 13:.1f}" text-anchor="middle" {NOTE}>{count_states(net, name)}</text></g>'
+    )
+
+
+def _arc(points: Sequence[Point], strength: float | None, arc: tuple[str, str]) -> str:
+    x, y = points[-1]
+    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(
+        f"C{a[0]:.1f} {(a[1] + b[1]) / 2:.1f} {b[0]:.1f} {(a[1] + b[1]) / 2:.1f} {b[0]:.1f} {b[1]:.1f}"
+        for a, b in zip(points, [*points[1:-1], (x, y - 7)], strict=False)
+    )
+    opacity = 0.65 if strength is None else 0.2 + 0.8 * strength
+    label = ""
+    if strength is not None:
+        label = f'<text x="{x:.1f}" y="{y - 12:.1f}" text-anchor="middle" {NOTE}>{strength:.0%}</text>'
+    return (
+        f'<g opacity="{opacity:.2f}"><title>{escape(arc[0])} → {escape(arc[1])}</title>'
+        f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.3"/>'
+        f'<path d="M{x - 4:.1f} {y - 8:.1f}H{x + 4:.1f}L{x:.1f} {y:.1f}Z" fill="currentColor"/>{label}</g>'
+    )
+
+
+def _tick(x: float, y: float, text: str, width: float) -> str:
+    half = 3.1 * len(text)
+    centre = min(max(x, half), width - half)
+    return (
+        f'<path d="M{x:.1f} {y}v4" stroke="currentColor" stroke-opacity="0.5"/>'
+        f'<text x="{centre:.1f}" y="{y + 16}" text-anchor="middle" {NOTE}>{text}</text>'
+    )
+
+
+def _svg(width: float, height: float, parts: Sequence[str], label: str, kind: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" viewBox="-1 -1 {width + 2:.0f} {height + 2:.0f}" '
+        f'width="{width + 2:.0f}" height="{height + 2:.0f}" style="--natural:{width + 2:.0f}px" '
+        f'role="img" aria-label="{escape(label)}" {FONT}>'
+        f"{''.join(parts)}</svg>"
+    )

@@ -1,0 +1,1 @@
+"""How good and how sure: cross-validation, bootstrap, refinement."""

@@ -1,0 +1,190 @@
+"""Bootstrap: how sure is each cut, each arrow?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_policies, stream
+from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, Plan, learn_resamples
+from jaxbn.evaluation.bootstrap_results import ArcBootstrap, Bootstrap, CutBootstrap, check_share
+from jaxbn.formats.json_file import PathLike
+from jaxbn.groups.grouping import columns_to_group
+from jaxbn.inputs import checks
+from jaxbn.inputs.graph import as_parents, check_table_sizes, markov_blanket
+from jaxbn.inputs.table import as_table
+from jaxbn.learning.checkpoint import fingerprint
+from jaxbn.learning.coded_table import CodedTable, Column, equal_width_policy
+from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
+from jaxbn.learning.options import check_options
+from jaxbn.learning.passes import Rate, cut_question
+from jaxbn.learning.workshop import Cut, run_alone
+from jaxbn.runtime.processes import Team, team
+
+
+def bootstrap(
+    data: Any,
+    graph: Any = None,
+    *,
+    resamples: int = 200,
+    seed: int = 0,
+    continuous: Sequence[str] | None = None,
+    method: str = "bayesian",
+    rate: Rate = "network",
+    initial_bins: int | None = None,
+    max_passes: int = 10,
+    missing: Literal["error", "drop"] = "error",
+    group: Iterable[str] | None = None,
+    level: float = 0.9,
+    tolerance: float | None = None,
+    checkpoint: PathLike | None = None,
+    side_by_side: int = SIDE_BY_SIDE,
+    progress: bool = True,
+    **learning: Any,
+) -> Bootstrap:
+    """Draw the rows again, with repetition, many times, and see what stays: cuts with a graph, arcs without one.
+
+    With a graph, the variables are first discretized on all the data, as ``jaxbn.discretize`` does. Then each
+    continuous variable is cut anew in each resample by the exact optimum, while its neighbours keep the bins that they
+    have on all the data, and L the number it has there. So the spread is that of a variable's own cuts, not that of the
+    whole network. A variable without neighbours gets bins of equal width in the range of each resample. A row that was
+    drawn twice counts as evidence twice, so resamples tend to have more bins than the data.
+
+    Without a graph, structure and cuts are learned in each resample as ``jaxbn.learn`` does, by default from one random
+    order, another one in each.
+
+    A resample depends on the seed and its number alone: not on how many there are, on the devices, or on the processes.
+
+    Args:
+        data: a DataFrame, or a dict of columns.
+        graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs. None: learned each time.
+        resamples: how many.
+        seed: of the random numbers.
+        continuous: the continuous columns; inferred if not given (see ``jaxbn.inputs.table.as_table``).
+        method: ``"bayesian"`` or another method of ``jaxbn.discretize``; only this one runs in batches.
+        rate: L of the prior: ``"network"``, ``"blanket"`` or a number, see ``jaxbn.discretize``.
+        initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
+        max_passes: most passes of a discretization.
+        missing: ``"error"`` or ``"drop"``.
+        group: discrete columns whose levels are merged, see ``jaxbn.discretize``.
+        level: of the intervals of the cuts.
+        tolerance: how far from a cut of all the data a resampled one may lie to count as the same, as a share of the
+            variable's range; by default half the distance to the next cut, at most 5 % of the range.
+        checkpoint: without a graph, a file that keeps every finished resample; the same call started again goes on from
+            it, also with more resamples.
+        side_by_side: without a graph, resamples that run together; the result does not depend on it.
+        progress: without a graph, show a bar where someone watches.
+        **learning: without a graph, further options of ``jaxbn.learn``: ``max_parents``, ``restarts``, ``order``,
+            ``warm_start``, ``select``, ``required``, ``forbidden``, ``max_cells``.
+
+    Returns:
+        A ``CutBootstrap`` with a graph: for each cut, how often it was found and its interval. An ``ArcBootstrap``
+        without: strength and direction of each arc, and the consensus network. Both have the number of bins.
+
+    Example:
+        >>> import jaxbn
+        >>> iris = jaxbn.datasets.load("iris")
+        >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=50)
+        >>> print(found.frame.query("variable == 'petal_width'").round(2).to_string(index=False))
+           variable  cut  found  lower  upper  tolerance
+        petal_width 0.80    1.0    0.4    1.0       0.12
+        petal_width 1.75    1.0    1.6    1.8       0.12
+    """
+    table = as_table(data, continuous=continuous, missing=missing)
+    count = checks.at_least("resamples", resamples, 1)
+    checks.at_least("seed", seed, 0)
+    options = check_options(method=method, rate=rate, max_passes=max_passes)
+    level = check_share("level", level, ends=False)
+    tolerance = None if tolerance is None else check_share("tolerance", tolerance, ends=True)
+    checks.at_least("side_by_side", side_by_side, 1)
+    grouped = columns_to_group(table, group)
+    if graph is None:
+        plan = Plan.checked(table, options, initial_bins, grouped, seed, learning)
+        found = learn_resamples(plan, count, checkpoint, side_by_side, progress)
+        policies = {name: tuple(_policy(each.policies[name]) for each in found) for name in table.continuous}
+        structures = tuple({name: each.parents[name] for name in table.names} for each in found)
+        return ArcBootstrap(policies, count, seed, structures)
+    _refuse({**learning, **({} if checkpoint is None else {"checkpoint": checkpoint})})
+    parents = as_parents(graph, table.names)
+    coded = CodedTable(table, grouped)
+    start = coded.start(starting_bins(table, initial_bins, grouped))
+    check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
+    settled = run_alone(settle_steps(coded, parents, start, options), options.workshop(coded))
+    call = f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
+    policies, gaps = {}, {}
+    with team(call) as mates:
+        weights = _weights(seed, mates.share(count), table.n_rows)
+        for name in table.continuous:
+            here = weights[:, coded.ordered[name].order]
+            if markov_blanket(parents, name):
+                variable = _variable(coded, cut_question(name, parents, settled.columns, options.rate))
+                own = resampled_policies(variable, here, options.method)
+            else:
+                n_bins = starting_bins(table, initial_bins, grouped)
+                own = [equal_width_policy(coded.ordered[name].values[each > 0], n_bins) for each in here]
+            between = [
+                neighbours(p.edges, coded.ordered[name].values[each > 0]) for p, each in zip(own, here, strict=True)
+            ]
+            policies[name], gaps[name] = _gathered(own, between, mates, count)
+    original, _ = split_codings(settled.policies, table.continuous)
+    values = {name: coded.ordered[name].values for name in table.continuous}
+    return CutBootstrap(policies, count, seed, gaps, original, values, level, tolerance)
+
+
+def _weights(seed: int, numbers: Sequence[int], n_rows: int) -> NDArray[np.int64]:
+    """How often each row is in some resamples [resamples, rows]."""
+    drawn = [np.bincount(drawn_rows(stream(seed, i), n_rows), minlength=n_rows) for i in numbers]
+    return np.array(drawn, np.int64).reshape(len(numbers), n_rows)
+
+
+def _policy(coding: Any) -> Policy:
+    assert isinstance(coding, Policy)
+    return coding
+
+
+def _refuse(options: dict[str, Any]) -> None:
+    for name in options:
+        raise ValueError(f"{name} is an option for learning the structure; leave it out, or leave out the graph")
+
+
+def _variable(coded: CodedTable, cut: Cut) -> Variable:
+    """A variable with its neighbours as they are on all the data."""
+    order = coded.ordered[cut.name].order
+
+    def sort(columns: Sequence[Column]) -> list[NDArray[np.int32]]:
+        return [column.codes[order] for column in columns]
+
+    children = [(child.codes[order], sort(spouses)) for child, spouses in cut.children]
+    return Variable(coded.ordered[cut.name], sort(cut.parents), children, cut.rate)
+
+
+def neighbours(cuts: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The two of some ascending values that each cut lies between [cuts, 2].
+
+    Example:
+        >>> neighbours(np.array([1.5]), np.array([0.0, 1.0, 2.0])).tolist()
+        [[1.0, 2.0]]
+    """
+    right = np.searchsorted(values, cuts)
+    return np.stack([values[right - 1], values[right]], axis=1)
+
+
+def _gathered(
+    own: Sequence[Policy], gaps: Sequence[NDArray[np.float64]], mates: Team, count: int
+) -> tuple[tuple[Policy, ...], tuple[NDArray[np.float64], ...]]:
+    """What all processes have found, in the order of the resamples."""
+    found = dict(zip(mates.share(count), zip(own, gaps, strict=True), strict=True))
+    message = [[p.edges.tolist(), p.cost, p.lower, p.upper, p.method, gap.tolist()] for p, gap in found.values()]
+    if mates.size > 1:
+        for rank, text in enumerate(mates.exchange(json.dumps(message).encode())):
+            theirs = [
+                (Policy(np.array(edges), *rest), np.array(gap).reshape(-1, 2)) for edges, *rest, gap in json.loads(text)
+            ]
+            found.update(zip(range(rank, count, mates.size), theirs, strict=True))
+    ordered = [found[i] for i in range(count)]
+    return tuple(policy for policy, _ in ordered), tuple(gap for _, gap in ordered)

@@ -1,0 +1,74 @@
+"""Folds of a cross-validation: which rows are held out together, and all folds discretized side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jaxbn.inputs import checks
+from jaxbn.inputs.graph import Parents
+from jaxbn.inputs.table import Table, as_frame
+from jaxbn.learning.coded_table import CodedTable
+from jaxbn.learning.discretize import settle_steps, starting_bins
+from jaxbn.learning.options import Options
+from jaxbn.learning.passes import Settled
+from jaxbn.learning.workshop import Learner, Workshop, run_each
+
+
+def fold_numbers(folds: int | ArrayLike, seed: int, table: Table, data: Any) -> NDArray[np.int64]:
+    """The fold of each row of the table, numbered from 0 without gaps [rows].
+
+    Args:
+        folds: how many, of sizes that differ by at most one row; or the number of each row's fold, for each row of the
+            table or, where rows with missing entries were dropped, of the original data.
+        seed: shuffles the rows.
+        table: the rows.
+        data: what the table was made from.
+    """
+    n = table.n_rows
+    if np.ndim(folds) > 0:
+        numbers = _complete(np.asarray(folds), table, data)
+        distinct, fold_of_row = np.unique(checks.integers("folds", numbers, n, "number the folds"), return_inverse=True)
+        if len(distinct) < 2:
+            raise ValueError(f"folds puts every row into fold {distinct[0]}; number two folds or more")
+        return fold_of_row.astype(np.int64)
+    count = checks.at_least("folds", folds, 2)
+    if count > n:
+        raise ValueError(f"folds is {count} but there are {n} rows; choose at most {n}")
+    fold_of_row = np.empty(n, np.int64)
+    fold_of_row[np.random.default_rng(seed).permutation(n)] = np.arange(n) % count
+    return fold_of_row
+
+
+def _complete(numbers: NDArray[Any], table: Table, data: Any) -> NDArray[Any]:
+    """The fold numbers of rows that were kept, where there is one for each row of the original data."""
+    if numbers.ndim == 1 and len(numbers) != table.n_rows and not isinstance(data, Table):
+        kept = ~as_frame(data).isna().any(axis=1).to_numpy()
+        if len(numbers) == len(kept):
+            return numbers[kept]
+    return numbers
+
+
+def settle_together(
+    tables: Sequence[Table],
+    parents: Parents,
+    options: Options,
+    initial_bins: int | None,
+    grouped: tuple[str, ...] = (),
+) -> list[Settled]:
+    """Discretize several tables with one structure; the cuts that all of them wait for are computed as one batch.
+
+    The results are those of one table after the other.
+    """
+
+    def make(table: Table) -> tuple[Workshop, Learner[Settled]]:
+        data = CodedTable(table, grouped)
+        start = data.start(starting_bins(table, initial_bins, grouped))
+        return options.workshop(data), settle_steps(data, parents, start, options)
+
+    settled = dict(run_each([partial(make, table) for table in tables], len(tables)))
+    return [settled[i] for i in range(len(tables))]

@@ -1,0 +1,233 @@
+"""Inner folds of a fitted network's own data: what each holds out, ready for the kernel ``density``.
+
+A cut lies in the gap between two neighbouring values, at some share of the way from the left one to the right one. The
+share is what is learned. In a fold, the cut is put at the same share of the gap between the neighbours *that the other
+folds' rows leave*: that gap is as wide or wider, and held-out values can lie inside it, on one side of the cut or the
+other. So a fold measures what "at a third of the gap" does to rows it has not seen. Were the gaps of all the rows kept
+instead, no held-out value could change its bin, and the sum over the folds would be the density of the training rows,
+which only ever narrows the denser bin.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.kernels.held_out_density import Cells, Folds
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.runtime.shapes import bucket
+from jaxbn.scores.tables import family_counts
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class Gaps(NamedTuple):
+    """The cuts of one variable and the gaps of its values that they lie in, [cuts] each."""
+
+    cuts: Floats
+    left: Floats  # the values next to each cut, left < cut <= right; both the cut itself where it has to stay
+    right: Floats
+    margin: Floats  # smallest share of the gap on either side of the cut
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Whether a cut can be moved."""
+        return np.asarray(self.margin < 0.5)
+
+    @property
+    def shares(self) -> Floats:
+        """Where in its gap each cut lies; a half where it has to stay."""
+        width = self.right - self.left
+        return np.where(width > 0, (self.cuts - self.left) / np.where(width > 0, width, 1.0), 0.5)
+
+    def at(self, shares: Floats) -> Floats:
+        """The cuts at the given shares of their gaps; rounding never moves one out of its gap."""
+        moved = self.left + shares * (self.right - self.left)
+        return np.where(self.free & (self.left < moved) & (moved <= self.right), moved, self.cuts)
+
+    def shut(self) -> Gaps:
+        """The same cuts, none of which can be moved."""
+        return Gaps(self.cuts, self.cuts, self.cuts, np.full_like(self.cuts, 0.5))
+
+
+def gaps_of(values: Floats, cuts: Floats) -> Gaps:
+    """The gap around each cut.
+
+    A cut keeps a distance of half the smallest step between distinct values to both its neighbours: a value that was
+    recorded to that step stands for everything within half a step, and a bin that ends closer only models the rounding.
+    A cut that has no value on one side, or no other value between it and the next cut, stays.
+
+    Example:
+        >>> gaps_of(np.array([1.0, 2.0, 6.0]), np.array([4.0, 9.0])).margin.tolist()
+        [0.125, 0.5]
+    """
+    distinct = np.unique(values)
+    behind = np.searchsorted(distinct, cuts)  # the first value at or behind the cut
+    alone = (np.diff(behind, prepend=-1) > 0) & (np.diff(behind, append=len(distinct) + 1) > 0)
+    free = alone & (behind > 0) & (behind < len(distinct))
+    left = np.where(free, distinct[np.maximum(behind - 1, 0)], cuts)
+    right = np.where(free, distinct[np.minimum(behind, len(distinct) - 1)], cuts)
+    step = np.diff(distinct).min(initial=np.inf)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        margin = np.where(free, step / 2 / (right - left), 0.5)
+    return Gaps(cuts, left, right, np.where(margin < 0.5 - 1e-6, margin, 0.5))  # a gap of one step, but for rounding
+
+
+class Setting(NamedTuple):
+    """A network and its data."""
+
+    net: BayesNet
+    values: Mapping[str, Floats]  # [n], of the continuous variables
+    codes: Mapping[str, NDArray[np.int32]]  # [n], of every variable
+    gaps: Mapping[str, Gaps]  # of the continuous variables
+
+
+class _Column(NamedTuple):
+    """One variable in one fold. A discrete one has no edges, and no value of it is inside a gap."""
+
+    low: Floats  # [edges], the outer ones included, see Folds
+    high: Floats
+    rows: Floats
+    value: Floats  # held-out values inside a gap
+    edge: Ints  # and the edge in that gap
+    left: Ints  # [held-out rows] code of the bin; of a value inside a gap, of the bin left of the cut
+    number: Ints  # [held-out rows] which of the values inside a gap it is, -1 if it is none
+
+
+class _LookUp(NamedTuple):
+    """Cells of one family that held-out rows look up."""
+
+    cells: Cells
+    number: Ints  # [cells, variables of the family] the values inside a gap
+    right: Mask  # [cells, variables of the family]
+
+
+def hold_out(settings: Sequence[Setting], fold: Ints) -> Folds:
+    """What each fold holds out, as NumPy arrays.
+
+    Args:
+        settings: for each fold a network and all the data; structures are the same, cuts may differ.
+        fold: number of each row's fold, from 0 [n].
+    """
+    return _padded([_fold(setting, fold == k) for k, setting in enumerate(settings)])
+
+
+def _fold(setting: Setting, out: Mask) -> Folds:
+    columns, n_edges, n_inside = {}, 0, 0
+    for name in setting.net.names:
+        column = _column(setting, name, out)
+        number = np.where(column.number >= 0, column.number + n_inside, -1)
+        columns[name] = column._replace(edge=column.edge + n_edges, number=number)
+        n_edges, n_inside = n_edges + len(column.low), n_inside + len(column.value)
+    low, high, rows, value, edge = (np.concatenate(parts) for parts in list(zip(*columns.values(), strict=True))[:5])
+    found = [look_up for name in columns for look_up in _look_ups(setting, name, columns, out)]
+    settled = [each for each in found if (each.number < 0).all()]
+    unsettled = [each for each in found if (each.number >= 0).any()]
+    widest = bucket(max(map(len, setting.net.parents.values())) + 1, 4)
+    none = np.empty((0, widest), np.int64)
+    inside = np.concatenate([none, *(_widened(each.number, widest, -1) for each in unsettled)])
+    right = np.concatenate([none, *(_widened(each.right, widest, 0) for each in unsettled)]) > 0
+    weight = np.ones(len(value))
+    return Folds(low, high, rows, value, edge, weight, _joined(settled), _joined(unsettled), inside, right)
+
+
+def _column(setting: Setting, name: str, out: Mask) -> _Column:
+    codes = setting.codes[name][out].astype(np.int64)
+    if name not in setting.gaps:
+        nothing = np.empty(0)
+        return _Column(nothing, nothing, nothing, nothing, nothing.astype(np.int64), codes, np.full_like(codes, -1))
+    gaps, bounds = setting.gaps[name], setting.net.bounds[name]
+    values = setting.values[name][out]
+    low, high = _gaps_left(gaps, setting.values[name][~out])
+    cut = np.searchsorted(high, values, side="right")  # the first cut whose gap ends behind the value
+    inside = np.append(low, np.inf)[cut] < values
+    number = np.where(inside, np.cumsum(inside) - 1, -1)
+    return _Column(
+        low=np.array([bounds[0], *low, bounds[1]]),
+        high=np.array([bounds[0], *high, bounds[1]]),
+        rows=np.bincount(codes[~inside], minlength=len(low) + 2).astype(np.float64),
+        value=values[inside],
+        edge=cut[inside] + 1,
+        left=np.where(inside, cut, codes),
+        number=number,
+    )
+
+
+def _gaps_left(gaps: Gaps, values: Floats) -> tuple[Floats, Floats]:
+    """The values next to each cut among those of the other folds, [cuts] each.
+
+    Where these have no value in a bin, its cuts keep the neighbour of all the rows on that side: so gaps never overlap.
+    """
+    ascending = np.sort(values)
+    behind = np.searchsorted(ascending, gaps.cuts)
+    padded = np.concatenate([[-np.inf], ascending, [np.inf]])
+    below, above = padded[behind], padded[behind + 1]
+    previous, following = np.append(-np.inf, gaps.cuts)[:-1], np.append(gaps.cuts, np.inf)[1:]
+    low = np.where(gaps.free & (below >= previous) & np.isfinite(below), below, gaps.left)
+    high = np.where(gaps.free & (above < following), above, gaps.right)
+    return low, high
+
+
+def _look_ups(setting: Setting, name: str, columns: Mapping[str, _Column], out: Mask) -> Iterator[_LookUp]:
+    """The cells of a family's table that held-out rows look up.
+
+    Rows without a value inside a gap are counted by cell; each of the others has a look-up for every way its values can
+    fall.
+    """
+    net, codes = setting.net, setting.codes
+    family = (*net.parents[name], name)
+    shape = tuple(net.cardinalities[v] for v in family)
+    counts = family_counts(codes[name][~out], [codes[p][~out] for p in net.parents[name]], shape)
+    left = np.stack([columns[v].left for v in family], axis=1)  # [held-out rows, variables]
+    number = np.stack([columns[v].number for v in family], axis=1)
+    for pattern in np.unique(number >= 0, axis=0):
+        rows = ((number >= 0) == pattern).all(axis=1)
+        for sides in itertools.product(*([False, True] if open_ else [False] for open_ in pattern)):
+            cell = np.ravel_multi_index(tuple((left[rows] + sides).T), shape)
+            times, of_row = np.ones(len(cell), np.int64), number[rows]
+            if not pattern.any():
+                cell, times = np.unique(cell, return_counts=True)
+                of_row = np.full((len(cell), len(family)), -1)
+            cells = _cells(counts, cell, times, net.names.index(name))
+            yield _LookUp(cells, of_row, np.broadcast_to(np.array(sides), of_row.shape))
+
+
+def _cells(counts: Ints, cell: Ints, times: Ints, family: int) -> Cells:
+    n_states = counts.shape[-1]
+    total = counts.reshape(-1, n_states).sum(axis=1)
+    floats = (counts.ravel()[cell], total[cell // n_states], np.full(len(cell), n_states), times)
+    found, configuration, states, looked_up = (array.astype(np.float64) for array in floats)
+    return Cells(found, configuration, states, np.full(len(cell), family), looked_up)
+
+
+def _joined(found: Sequence[_LookUp]) -> Cells:
+    """The cells of several families one behind the other."""
+    empty = np.empty(0)
+    parts = [each.cells for each in found] or [Cells(empty, empty, empty, empty.astype(np.int64), empty)]
+    return Cells(*(np.concatenate(field) for field in zip(*parts, strict=True)))
+
+
+def _widened(array: NDArray[Any], width: int, fill: int) -> NDArray[Any]:
+    return np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=fill)
+
+
+def _padded(folds: Sequence[Folds]) -> Folds:
+    """All folds with one leading axis; sizes are rounded up so that few programs are compiled."""
+
+    def stack(*arrays: NDArray[Any], fill: int = 0) -> NDArray[Any]:
+        size = bucket(max(map(len, arrays)), 64, 4)
+        dtype = np.int32 if arrays[0].dtype.kind == "i" else arrays[0].dtype
+        stacked = np.full((len(arrays), size, *arrays[0].shape[1:]), fill, dtype)
+        for k, array in enumerate(arrays):
+            stacked[k, : len(array)] = array
+        return stacked
+
+    padded: Folds = jax.tree.map(stack, *folds)
+    return padded._replace(inside=stack(*(fold.inside for fold in folds), fill=-1))

@@ -1,0 +1,1 @@
+"""Networks in files and in other programs."""

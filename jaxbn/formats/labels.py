@@ -1,0 +1,71 @@
+"""Names for other programs: letters, digits and underscores only, and never the same one twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jaxbn.model.bayesnet import BayesNet
+
+
+# words of the BIF format, which its readers look for anywhere
+RESERVED = {"network", "variable", "probability", "property", "type", "discrete", "default", "table"}
+
+
+def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
+    """Labels of a variable's states, see ``BayesNet.state_labels``."""
+    if name in net.groupings:
+        return unique_labels(label.replace(",", "") for label in net.groupings[name].labels)
+    if name not in net.policies:
+        return unique_labels(map(str, net.levels[name]))
+    edges = net.policies[name].edges.tolist()
+    if not edges:
+        return ("all",)
+    short = [f"{edge:.6g}" for edge in edges]
+    cuts = [_word(text) for text in (short if len(set(short)) == len(short) else map(repr, edges))]
+    inner = [f"{a}_to_{b}" for a, b in pairwise(cuts)]
+    return unique_labels([f"below_{cuts[0]}", *inner, f"from_{cuts[-1]}"])
+
+
+def variable_labels(names: Iterable[str]) -> dict[str, str]:
+    """A label for each variable that starts with a letter or underscore.
+
+    Example:
+        >>> variable_labels(["miles per gallon", "2nd", "miles-per-gallon"])
+        {'miles per gallon': 'miles_per_gallon', '2nd': '_2nd', 'miles-per-gallon': 'miles_per_gallon_2'}
+    """
+    originals = list(names)
+    labels = [re.sub(r"^(?=[0-9])", "_", _clean(name)) for name in originals]
+    return dict(zip(originals, unique_labels(labels), strict=True))
+
+
+def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts with every other character replaced by an underscore, and a number appended where two would coincide.
+
+    Example:
+        >>> unique_labels(["a b", "a-b", "", "a_b"])
+        ('a_b', 'a_b_2', '_', 'a_b_3')
+    """
+    cleaned = [_clean(text) for text in texts]
+    taken: set[str] = set()
+    result = []
+    for label in cleaned:
+        candidate, number = label, 2
+        while candidate in taken or (candidate != label and candidate in cleaned):
+            candidate, number = f"{label}_{number}", number + 1
+        taken.add(candidate)
+        result.append(candidate)
+    return tuple(result)
+
+
+def _clean(text: str) -> str:
+    label = re.sub(r"[^A-Za-z0-9_]", "_", text) or "_"
+    return f"{label}_" if label.lower() in RESERVED else label
+
+
+def _word(number: str) -> str:
+    """15.25 as 15_25, -3 as minus_3, 1e-05 as 1eminus_05."""
+    return number.replace("-", "minus_").replace("+", "").replace(".", "_")

@@ -1,0 +1,1 @@
+"""One discrete variable: its levels merged into groups."""

@@ -1,0 +1,247 @@
+"""A grouping policy: the levels of one discrete variable, merged by evidence.
+
+What a policy is to a continuous column a grouping is to a discrete one with many levels, and it is judged by the same
+number: the evidence of the data as it was given, at the level of the original categories. For a variable with m
+observed levels in k groups G, that evidence is
+
+    F = ln P(G | parents) + Σ_children ln P(child | G, spouses) + Σ_groups inside(group) - ln m - ln B(m, k)
+
+- P is the K2 evidence (Dirichlet weights of 1) of the group codes. Without parents there is one configuration.
+- inside(group): given its group of s levels, the level of a row is drawn by s unknown chances, uniform a priori. Over
+  the n rows of the group that is ln Γ(s) - ln Γ(s + n) + Σ_levels ln Γ(n_level + 1), the counterpart of the -n ln width
+  of a bin. It makes groupings comparable: coarser codes are easier to predict, but what they leave out is paid here.
+- The partition is told first by its number of groups, uniformly among 1..m, then uniformly among the B(m, k) partitions
+  into at most k groups, B(m, k) = Σ_{i <= k} S(m, i), with Stirling's numbers of the second kind (Boullé's MODL).
+
+For given k everything is a sum over groups, so the gain of a merge is exact and cheap (see ``levels``, ``merging``).
+The search is greedy merging down to one group, the best on the way kept, then moves of single levels: deterministic,
+not exhaustive.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from jaxbn.inputs import checks
+from jaxbn.inputs.columns import MISSING, Level, as_levels, encode, suggest
+
+if TYPE_CHECKING:
+    from jaxbn.inputs.table import Table
+
+LOG = logging.getLogger("jaxbn")
+
+MANY_LEVELS = 50
+"""Columns of a network with more levels than this are grouped if nothing else is said."""
+
+SHOWN = 3
+"""Levels of a group that its label names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Groups of the levels of one discrete variable.
+
+    Attributes:
+        groups: the levels of each group; the code of a group is its position.
+        cost: minus the evidence that chose the groups (lower is better), NaN if none did.
+        method: what chose the groups, e.g. ``"evidence"``.
+
+    Example:
+        >>> grouping = Grouping([["ant", "bee"], ["cat"]])
+        >>> grouping.n_groups, grouping.levels
+        (2, ('ant', 'bee', 'cat'))
+        >>> grouping(["cat", "ant"]).tolist()
+        [1, 0]
+        >>> grouping(["cow"])
+        Traceback (most recent call last):
+            ...
+        ValueError: column 'values' holds 1 unknown level(s): 'cow'; known: 'ant', 'bee', 'cat' ...
+    """
+
+    groups: tuple[tuple[Level, ...], ...]
+    cost: float = float("nan")
+    method: str = "given"
+
+    def __post_init__(self) -> None:
+        groups = tuple(map(tuple, self.groups))
+        if not groups or not all(groups):
+            raise ValueError(f"groups must hold at least one level each, got {self.groups!r}")
+        object.__setattr__(self, "groups", groups)
+        flat = [level for group in groups for level in group]
+        repeated = (
+            next((level for level in flat if flat.count(level) > 1), None) if len(set(flat)) < len(flat) else None
+        )
+        if repeated is not None:
+            raise ValueError(f"groups hold the level {repeated!r} more than once; put every level into one group")
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """All levels, sorted."""
+        return tuple(sorted(level for group in self.groups for level in group))
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.groups)
+
+    @property
+    def n_bins(self) -> int:
+        """Number of groups, under the name a ``Policy`` has for it."""
+        return len(self.groups)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """A readable name of each group: its first levels, and how many more there are.
+
+        Example:
+            >>> Grouping([["ant", "bee", "cow", "dog", "emu"], ["cat"]]).labels
+            ('ant, bee, cow and 2 more', 'cat')
+        """
+        return tuple(_label(group) for group in self.groups)
+
+    def __call__(self, values: Any, *, name: str = "values") -> NDArray[np.int32]:
+        """Code of the group of each value, int32, 0-based, -1 where the entry is missing.
+
+        Raises:
+            ValueError: a value is none of the levels; the message names it, and the column by its ``name``.
+        """
+        flat = [level for group in self.groups for level in group]
+        group_of = np.repeat(np.arange(self.n_groups, dtype=np.int32), [len(group) for group in self.groups])
+        return np.append(group_of, np.int32(MISSING))[encode(values, flat, name=name)]
+
+    def __repr__(self) -> str:
+        n = len(self.levels)
+        shown = " | ".join(self.labels[:12]) + (" | ..." if self.n_groups > 12 else "")
+        return f"Grouping: {n} level{'s' * (n != 1)} in {self.n_groups} group{'s' * (self.n_groups != 1)}: {shown}"
+
+
+def group_levels(
+    values: Any,
+    parents: Sequence[ArrayLike] = (),
+    children: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]] = (),
+    *,
+    weights: ArrayLike | None = None,
+) -> Grouping:
+    """Merge the levels of one discrete variable into groups, given its Markov blanket, by the evidence of the data.
+
+    Args:
+        values: the variable's levels, one a row: strings, booleans, numbers or a pandas categorical.
+        parents: codes of each parent, non-negative integers [n].
+        children: for each child its codes [n] and the codes of its other parents, ``(codes, (spouse, ...))``.
+        weights: how often each row counts, non-negative integers [n]; all one if not given.
+
+    Returns:
+        The grouping; its ``cost`` is minus the evidence. Declared categories without a row join the group in which
+        they cost least, the one with the fewest rows a level.
+
+    Raises:
+        ValueError: missing values, lengths that differ, negative codes or weights; the message names the argument.
+        TypeError: levels of several types.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> city = rng.integers(8, size=2000)
+        >>> rain = (rng.random(2000) < np.where(city < 4, 0.2, 0.7)).astype(int)
+        >>> group_levels(city, children=[(rain, ())]).groups
+        ((0, 1, 2, 3), (4, 5, 6, 7))
+    """
+    from jaxbn.cuts.blanket import factors_of
+    from jaxbn.cuts.discretize_variable import _checked_child
+    from jaxbn.groups.levels import best_grouping
+
+    levels, codes = _levels(values)
+    n = len(codes)
+    parent_codes = [checks.integers(f"parents[{i}]", column, n) for i, column in enumerate(parents)]
+    families = [_checked_child(i, child, n) for i, child in enumerate(children)]
+    counts = checks.row_weights(weights, n)
+    kept = np.arange(n) if counts is None else np.flatnonzero(counts)
+    factors = factors_of(
+        [column[kept] for column in parent_codes],
+        [(column[kept], [spouse[kept] for spouse in spouses]) for column, spouses in families],
+        len(kept),
+    )
+    return best_grouping(levels, codes[kept], factors, None if counts is None else counts[kept])
+
+
+def _levels(values: Any) -> tuple[tuple[Level, ...], NDArray[np.int32]]:
+    import pandas as pd
+
+    column = values if isinstance(values, pd.Series) else pd.Series(values)
+    if len(column) == 0:
+        raise ValueError("values is empty; pass at least one row")
+    levels, codes = as_levels("values", column)
+    if (codes == MISSING).any():
+        row = int(np.argmax(codes == MISSING))
+        raise ValueError(
+            f"values has {int((codes == MISSING).sum())} missing entries, the first in row {row}; drop them"
+        )
+    return levels, codes
+
+
+def frequency_grouping(levels: Sequence[Level], codes: NDArray[np.int32], n_groups: int) -> Grouping:
+    """The most frequent levels alone and all others together: where the search of a network begins.
+
+    Example:
+        >>> frequency_grouping("abcd", np.array([0, 1, 1, 3]), 2).groups
+        (('a', 'c', 'd'), ('b',))
+    """
+    counts = np.bincount(codes, minlength=len(levels))
+    group_of = np.full(len(levels), n_groups - 1)
+    frequent = np.argsort(-counts, kind="stable")[: n_groups - 1]
+    group_of[frequent] = np.arange(len(frequent))
+    return Grouping(as_groups(levels, group_of), method="frequency")
+
+
+def columns_to_group(table: Table, group: Iterable[str] | None) -> tuple[str, ...]:
+    """The discrete columns whose levels are to be merged, in column order.
+
+    Args:
+        table: the data.
+        group: their names; None for those with more than ``MANY_LEVELS`` levels, which is said to the log.
+    """
+    if group is None:
+        many = tuple(name for name in table.discrete if len(table.levels[name]) > MANY_LEVELS)
+        for name in many:
+            LOG.warning(
+                "column %r has %d levels, more than %d: they are merged into groups (group=() keeps them apart)",
+                name, len(table.levels[name]), MANY_LEVELS,
+            )  # fmt: skip
+        return many
+    wanted = [group] if isinstance(group, str) else [str(name) for name in group]
+    for name in wanted:
+        if name not in table.codes:
+            kind = "a continuous column" if name in table.values else "no column of the data"
+            raise ValueError(f"group names {name!r}, which is {kind}; {suggest(name, table.discrete)}")
+    return tuple(name for name in table.discrete if name in wanted)
+
+
+def check_shares(name: str, grouping: Grouping, levels: Sequence[Level], shares: NDArray[np.float64] | None) -> None:
+    """Refuse a grouping of other levels than the variable has, and shares that do not sum to 1 in each group."""
+    if set(grouping.levels) != set(levels):
+        odd = sorted(map(repr, set(grouping.levels) ^ set(levels)))[:5]
+        raise ValueError(f"the grouping of {name!r} must hold exactly its levels; they differ in {', '.join(odd)}")
+    if shares is None or np.shape(shares) != (len(levels),):
+        raise ValueError(f"the grouped variable {name!r} needs one share for each of its {len(levels)} levels")
+    if (shares < 0).any() or not np.allclose(np.bincount(grouping(levels), shares), 1.0):
+        raise ValueError(f"the shares of {name!r} must be probabilities that sum to 1 in each group")
+
+
+def as_groups(levels: Sequence[Level], group_of: NDArray[np.integer]) -> tuple[tuple[Level, ...], ...]:
+    """The levels of each group, groups in the order of their first level."""
+    groups: dict[int, list[Level]] = {}
+    for level, group in zip(levels, group_of.tolist(), strict=True):
+        groups.setdefault(group, []).append(level)
+    return tuple(tuple(group) for group in groups.values())
+
+
+def _label(group: Sequence[Level]) -> str:
+    if len(group) <= SHOWN + 1:
+        return ", ".join(map(str, group))
+    return f"{', '.join(map(str, group[:SHOWN]))} and {len(group) - SHOWN} more"

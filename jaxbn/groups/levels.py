@@ -1,0 +1,132 @@
+"""The evidence of a grouping of levels (its equation is in ``grouping``) as a problem that ``merging`` searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import gammaln
+
+from jaxbn.cuts.blanket import Factor
+from jaxbn.groups.grouping import Grouping, as_groups
+from jaxbn.groups.merging import Columns, Problem, Units, most_groups, score, search
+from jaxbn.inputs.columns import MISSING, Level
+
+
+def best_grouping(
+    levels: Sequence[Level],
+    codes: NDArray[np.int32],
+    factors: Sequence[Factor],
+    weights: NDArray[np.int64] | None = None,
+) -> Grouping:
+    """The grouping found for rows of positive weight; ``codes`` are positions in ``levels``."""
+    observed, unit = np.unique(codes, return_inverse=True)
+    problem, class_of = _problem(unit, factors, weights, len(observed))
+    where = search(problem, most_groups(len(problem.units.sizes), len(problem.columns.sign)))
+    totals = np.bincount(unit, weights)
+    constant = float(problem.columns.log_gamma[totals.astype(np.int64) + 1].sum())
+    group_of = np.full(len(levels), MISSING)
+    group_of[observed] = where[class_of]
+    rows = np.bincount(where, problem.units.totals)
+    group_of[group_of == MISSING] = int(np.argmin(rows / np.bincount(where, problem.units.sizes)))
+    return Grouping(as_groups(levels, group_of), -(score(problem, where) + constant), "evidence")
+
+
+def log_inside(grouping: Grouping, levels: Sequence[Level], codes: NDArray[np.int32]) -> float:
+    """Log P(levels of the rows | their groups), the counterpart of a density; only observed levels count."""
+    counts = np.bincount(codes, minlength=len(levels))
+    group_of = grouping(levels)
+    sizes = np.bincount(group_of[counts > 0], minlength=grouping.n_groups)
+    rows = np.bincount(group_of, counts, grouping.n_groups)
+    sizes, rows = sizes[sizes > 0], rows[sizes > 0]
+    return float((gammaln(sizes) - gammaln(sizes + rows)).sum() + gammaln(counts + 1).sum())
+
+
+def log_partitions(m: int, most: int) -> NDArray[np.float64]:
+    """Log B(m, k) for k = 1..most: the partitions of m things into at most k groups.
+
+    By S(m, k) = k S(m - 1, k) + S(m - 1, k - 1) in logarithms.
+
+    Example:
+        >>> np.exp(log_partitions(4, 4)).round(6).tolist()
+        [1.0, 8.0, 14.0, 15.0]
+    """
+    stirling = np.full(most + 1, -np.inf)  # of i things into k groups, i = 0 to begin with
+    stirling[0] = 0.0
+    log_k = np.log(np.maximum(np.arange(most + 1), 1))
+    for _ in range(m):
+        stirling[1:] = np.logaddexp(log_k[1:] + stirling[1:], stirling[:-1])
+        stirling[0] = -np.inf
+    return np.asarray(np.logaddexp.accumulate(stirling[1:]), np.float64)
+
+
+_remembered_partitions = lru_cache(maxsize=64)(log_partitions)
+
+
+def _problem(
+    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64] | None, m: int
+) -> tuple[Problem, NDArray[np.int64]]:
+    """The problem to search, and the unit of each observed level."""
+    parts, signs, offsets = [], [], []
+    for i, factor in enumerate(factors):  # the parents' factor has no context of its own: its contexts are in `whole`
+        parts.append((factor.cell, factor.n_cells))
+        signs.append(np.ones(factor.n_cells))
+        offsets.append(np.ones(factor.n_cells, np.int64))
+        if i > 0:
+            parts.append((factor.context, factor.n_contexts))
+            signs.append(-np.ones(factor.n_contexts))
+            offsets.append(np.full(factor.n_contexts, factor.n_states))
+    row_weights = np.ones(len(unit), np.int64) if weights is None else weights
+    counts = _counts(unit, parts, row_weights, m)
+    totals = np.bincount(unit, row_weights, m).astype(np.int64)
+    offset = np.concatenate(offsets)
+    total = int(totals.sum())
+    log_gamma = gammaln(np.maximum(np.arange(total + max(m, int(offset.max())) + 2), 1))
+    units = Units(counts, np.ones(m, np.int64), totals)
+    class_of = np.arange(m)
+    if m > most_groups(m, len(offset)):
+        units, class_of = _without_repeats(units)
+    most = most_groups(len(units.sizes), len(offset))
+    configurations = np.bincount(factors[0].cell, row_weights, factors[0].n_cells).astype(np.int64)
+    whole = np.full(min(m, most) + 1, -np.inf)
+    whole[1:] = _whole(configurations, log_gamma, m, len(whole) - 1)
+    return Problem(Columns(np.concatenate(signs), offset, log_gamma), units, whole), class_of
+
+
+def _whole(configurations: NDArray[np.int64], log_gamma: NDArray[np.float64], m: int, most: int) -> NDArray[np.float64]:
+    """The part of the evidence that depends on the number of groups alone, for 1..most of them."""
+    k = np.arange(1, most + 1)
+    rows, times = np.unique(configurations, return_counts=True)
+    predicted = times.sum() * log_gamma[k] - log_gamma[k[:, None] + rows] @ times
+    return np.asarray(predicted - np.log(m) - _remembered_partitions(m, most), np.float64)
+
+
+def _counts(
+    unit: NDArray[np.integer], parts: Sequence[tuple[NDArray[np.int32], int]], weights: NDArray[np.int64], m: int
+) -> csr_array:
+    """Weights of the rows of each unit in each column, [units, columns]."""
+    starts = np.cumsum([0, *(size for _, size in parts)])
+    where = np.concatenate(
+        [codes.astype(np.int64) + start for (codes, _), start in zip(parts, starts[:-1], strict=True)]
+    )
+    counts = csr_array((np.tile(weights, len(parts)), (np.tile(unit, len(parts)), where)), (m, int(starts[-1])))
+    counts.sum_duplicates()
+    return counts
+
+
+def _without_repeats(units: Units) -> tuple[Units, NDArray[np.int64]]:
+    """Levels with the same counts as one unit, and the unit of each level; nearly always they belong together."""
+    first: dict[bytes, int] = {}
+    indptr, indices, data = units.counts.indptr, units.counts.indices, units.counts.data
+    class_of = np.empty(len(units.sizes), np.int64)
+    for i in range(len(units.sizes)):
+        part = slice(indptr[i], indptr[i + 1])
+        class_of[i] = first.setdefault(indices[part].tobytes() + data[part].tobytes(), len(first))
+    n = len(first)
+    chosen = csr_array((np.ones(len(class_of), np.int64), (class_of, np.arange(len(class_of)))), (n, len(class_of)))
+    sizes = np.bincount(class_of, minlength=n).astype(np.int64)
+    totals = np.bincount(class_of, units.totals, n).astype(np.int64)
+    return Units(csr_array(chosen @ units.counts), sizes, totals), class_of

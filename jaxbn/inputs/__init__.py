@@ -1,0 +1,1 @@
+"""What users hand in, checked: arguments, columns, tables and graphs."""

@@ -1,0 +1,180 @@
+"""Graphs in: the three ways people write one, checked and turned into parents by name."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jaxbn.inputs.columns import suggest
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Parents = Mapping[str, Sequence[str]]
+MAX_TABLE_CELLS = 10_000_000
+
+
+def as_parents(graph: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Parents of every variable.
+
+    Args:
+        graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or an iterable of ``(parent, child)`` pairs.
+        names: all variables, in column order; those the graph does not mention have no parents.
+
+    Returns:
+        Every name with its parents, keys in column order, parents in the order given; a repeated arc counts once.
+
+    Raises:
+        ValueError: a name that is no column, an arc from a variable to itself, or a cycle, each named.
+        TypeError: the graph is written in none of the three ways.
+
+    Example:
+        >>> as_parents([("a", "c"), ("b", "c")], ["a", "b", "c"])
+        {'a': (), 'b': (), 'c': ('a', 'b')}
+    """
+    columns = [str(name) for name in names]
+    known = set(columns)
+    parents: dict[str, dict[str, None]] = {name: {} for name in columns}
+    arcs, mentioned = _arcs(graph)
+    for name in mentioned:
+        if name not in known:
+            raise ValueError(f"the graph names {name!r}, which is no column of the data; {suggest(name, columns)}")
+    for parent, child in arcs:
+        if parent == child:
+            raise ValueError(f"the graph has an arc from {child!r} to itself; remove it")
+        parents[child][parent] = None
+    result = {name: tuple(found) for name, found in parents.items()}
+    topological_order(result)
+    return result
+
+
+def topological_order(parents: Parents) -> tuple[str, ...]:
+    """Variables so that parents come first; of those that could come next, the earliest key does.
+
+    Example:
+        >>> topological_order({"a": ("b",), "b": (), "c": ()})
+        ('b', 'a', 'c')
+    """
+    position = {name: i for i, name in enumerate(parents)}
+    names = tuple(parents)
+    children = children_of(parents)
+    waiting = {name: len(set(found)) for name, found in parents.items()}
+    ready = [position[name] for name in names if waiting[name] == 0]
+    order = []
+    while ready:
+        name = names[heapq.heappop(ready)]
+        order.append(name)
+        for child in children[name]:
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                heapq.heappush(ready, position[child])
+    if len(order) < len(names):
+        cycle = " -> ".join(repr(name) for name in _cycle(parents, set(names) - set(order)))
+        raise ValueError(f"the graph has a cycle: {cycle}; remove one of these arcs")
+    return tuple(order)
+
+
+def children_of(parents: Parents) -> dict[str, tuple[str, ...]]:
+    """Children of every variable, in the order of the keys.
+
+    Example:
+        >>> children_of({"a": (), "b": ("a",), "c": ("a", "b")})
+        {'a': ('b', 'c'), 'b': ('c',), 'c': ()}
+    """
+    children: dict[str, list[str]] = {name: [] for name in parents}
+    for child, found in parents.items():
+        for parent in dict.fromkeys(found):
+            children[parent].append(child)
+    return {name: tuple(found) for name, found in children.items()}
+
+
+def markov_blanket(parents: Parents, name: str) -> tuple[str, ...]:
+    """Parents, children and the children's other parents of a variable, in the order of the keys.
+
+    Example:
+        >>> markov_blanket({"a": (), "b": (), "c": ("a", "b"), "d": ("c",)}, "a")
+        ('b', 'c')
+    """
+    children = children_of(parents)[name]
+    blanket = {*parents[name], *children, *(spouse for child in children for spouse in parents[child])} - {name}
+    return tuple(other for other in parents if other in blanket)
+
+
+def to_networkx(parents: Parents) -> nx.DiGraph:
+    """The graph as a ``networkx.DiGraph``: nodes in the order of the keys, arcs from parent to child.
+
+    Example:
+        >>> sorted(to_networkx({"a": (), "b": ("a",)}).edges)
+        [('a', 'b')]
+    """
+    import networkx as nx
+
+    graph = nx.DiGraph()
+    graph.add_nodes_from(parents)
+    graph.add_edges_from((parent, child) for child, found in parents.items() for parent in found)
+    return graph
+
+
+def check_table_sizes(parents: Parents, cardinalities: Mapping[str, int], limit: int = MAX_TABLE_CELLS) -> None:
+    """Refuse a graph with a family whose conditional table would have more than ``limit`` cells.
+
+    Example:
+        >>> check_table_sizes({"a": (), "b": ("a",)}, {"a": 4000, "b": 5000})
+        Traceback (most recent call last):
+            ...
+        ValueError: the table of 'b' given 'a' would have 20,000,000 cells, more than the limit of 10,000,000; give it \
+fewer parents or its variables fewer levels
+    """
+    for child, found in parents.items():
+        cells = math.prod(cardinalities[name] for name in (child, *found))
+        if cells > limit:
+            given = f" given {', '.join(map(repr, found))}" if found else ""
+            raise ValueError(
+                f"the table of {child!r}{given} would have {cells:,} cells, more than the limit of {limit:,}; "
+                "give it fewer parents or its variables fewer levels"
+            )
+
+
+def _arcs(graph: Any) -> tuple[list[tuple[str, str]], list[str]]:
+    """(parent, child) pairs in the order given, and every name the graph mentions."""
+    if hasattr(graph, "edges") and hasattr(graph, "nodes"):
+        if not graph.is_directed():
+            raise TypeError("the graph is undirected; pass a networkx.DiGraph")
+        arcs = [(str(parent), str(child)) for child in graph.nodes for parent in graph.predecessors(child)]
+        return arcs, [str(node) for node in graph.nodes]
+    if isinstance(graph, Mapping):
+        return _arcs_of_mapping(graph)
+    if isinstance(graph, str) or not isinstance(graph, Iterable):
+        raise TypeError(
+            f"graph must be {{child: [parents]}}, a networkx.DiGraph or (parent, child) pairs, got {graph!r}"
+        )
+    arcs = [_pair(arc) for arc in graph]
+    return arcs, [name for arc in arcs for name in arc]
+
+
+def _arcs_of_mapping(graph: Mapping[Any, Any]) -> tuple[list[tuple[str, str]], list[str]]:
+    arcs = []
+    for child, found in graph.items():
+        if isinstance(found, str) or not isinstance(found, Iterable):
+            raise TypeError(f"the parents of {child!r} must be a list of names, got {found!r}; write [{found!r}]")
+        arcs += [(str(parent), str(child)) for parent in found]
+    return arcs, [*map(str, graph), *(parent for parent, _ in arcs)]
+
+
+def _pair(arc: Any) -> tuple[str, str]:
+    if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
+        raise TypeError(f"an arc must be a (parent, child) pair, got {arc!r}")
+    return str(arc[0]), str(arc[1])
+
+
+def _cycle(parents: Parents, tangled: set[str]) -> list[str]:
+    """A cycle as parent -> child -> ... -> parent; every tangled variable has a tangled parent to step back to."""
+    name = min(tangled, key=list(parents).index)
+    trail = [name]
+    while True:
+        name = next(parent for parent in parents[name] if parent in tangled)
+        if name in trail:
+            return [name, *reversed(trail[trail.index(name) :])]
+        trail.append(name)

@@ -1,0 +1,242 @@
+"""Tables in: continuous columns as floats, discrete columns as codes with their levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.columns import Level, as_floats, as_levels, encode, infer_kind, suggest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Table", "as_frame", "as_table", "encode"]
+
+MIN_ROWS_FOR_ID_CHECK = 20  # with more rows than this, a discrete column without a repeated value is an identifier
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A complete table: no missing entries, every column either continuous or discrete.
+
+    Attributes:
+        names: column names in order.
+        values: continuous columns, float64 [n_rows].
+        codes: discrete columns, int32 [n_rows], from 0 to ``len(levels) - 1``.
+        levels: discrete columns' levels as plain Python scalars; a code is a position in it.
+        n_rows: number of rows.
+        inferred: why each column was taken as continuous or discrete.
+
+    Example:
+        >>> table = as_table({"size": [1.5, 2.5, 2.0], "kind": ["b", "a", "b"]})
+        >>> table.continuous, table.levels["kind"], table.codes["kind"].tolist()
+        (('size',), ('a', 'b'), [1, 0, 1])
+    """
+
+    names: tuple[str, ...]
+    values: dict[str, NDArray[np.float64]]
+    codes: dict[str, NDArray[np.int32]]
+    levels: dict[str, tuple[Level, ...]]
+    n_rows: int
+    inferred: dict[str, str]
+
+    @property
+    def continuous(self) -> tuple[str, ...]:
+        """Names of the continuous columns, in column order."""
+        return tuple(name for name in self.names if name in self.values)
+
+    @property
+    def discrete(self) -> tuple[str, ...]:
+        """Names of the discrete columns, in column order."""
+        return tuple(name for name in self.names if name in self.codes)
+
+    def take(self, rows: NDArray[Any]) -> Table:
+        """The table of the given rows (positions or a mask); levels stay as they are."""
+        values = {name: column[rows] for name, column in self.values.items()}
+        codes = {name: column[rows] for name, column in self.codes.items()}
+        n_rows = len(np.arange(self.n_rows)[rows])
+        return Table(self.names, values, codes, self.levels, n_rows, self.inferred)
+
+    def describe(self) -> str:
+        """One line a column: what it was taken as, what it holds, and why.
+
+        Example:
+            >>> print(as_table({"size": [1.5, 2.5], "kind": ["b", "a"]}).describe())
+            2 rows, 2 columns: 1 continuous, 1 discrete
+              size  continuous  1.5 to 2.5, 2 distinct   float column
+              kind  discrete    2 levels: 'a', 'b'       string column
+        """
+        rows = [
+            (n, "continuous" if n in self.values else "discrete", self.content(n), self.inferred[n]) for n in self.names
+        ]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        lines = ["  ".join([f"  {r[0]:<{widths[0]}}", f"{r[1]:<10}", f"{r[2]:<{widths[2]}} ", r[3]]) for r in rows]
+        kinds = f"{len(self.values)} continuous, {len(self.codes)} discrete"
+        return "\n".join([f"{self.n_rows} rows, {len(self.names)} columns: {kinds}", *lines])
+
+    def __repr__(self) -> str:
+        return f"<Table {self.describe()}>"
+
+    def content(self, name: str) -> str:
+        """What a column holds, in a few words."""
+        if name in self.values:
+            column = self.values[name]
+            return f"{column.min():g} to {column.max():g}, {len(np.unique(column))} distinct"
+        levels = self.levels[name]
+        shown = ", ".join(repr(v) for v in levels[:6]) + (", ..." if len(levels) > 6 else "")
+        return f"{len(levels)} level{'s' * (len(levels) != 1)}: {shown}"
+
+
+def as_table(
+    data: Any,
+    *,
+    continuous: Iterable[str] | None = None,
+    missing: Literal["error", "drop"] = "error",
+    names: Sequence[str] | None = None,
+) -> Table:
+    """Check a data set and split it into continuous values and discrete codes.
+
+    Args:
+        data: a DataFrame, a dict of columns, a 2-D array [rows, columns] with ``names``, or a Table (returned as is).
+        continuous: exactly these columns are continuous, all others discrete. None: float columns are continuous,
+            bool, object, string and category columns discrete, integer columns discrete up to 20 distinct values.
+        missing: ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have one.
+        names: column names of a 2-D array.
+
+    Returns:
+        The table. Column labels that are no strings become strings.
+
+    Raises:
+        ValueError: missing or infinite entries, duplicate or unknown names, no rows, a column that identifies rows.
+        TypeError: dates, complex numbers, columns that mix types.
+
+    Example:
+        >>> as_table({"age": [31, 45, 31], "score": [0.5, 1.5, 2.0]}, continuous=["age", "score"]).continuous
+        ('age', 'score')
+    """
+    if isinstance(data, Table):
+        if continuous is not None and set(data.continuous) != set(_name_list(continuous)):
+            raise ValueError(
+                "this Table already has its kinds; pass the original data to choose other continuous columns"
+            )
+        return data
+    frame = as_frame(data, names=names)
+    if frame.shape[0] == 0:
+        raise ValueError(
+            f"the data has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row"
+        )
+    kinds = _kinds(frame, continuous)
+    frame = _complete_rows(frame, missing)
+    values, codes, levels = {}, {}, {}
+    for name, (kind, _) in kinds.items():
+        if kind == "continuous":
+            values[name] = as_floats(name, frame[name])
+        else:
+            levels[name], codes[name] = as_levels(name, frame[name])
+            _refuse_identifier(name, codes[name])
+    inferred = {name: reason for name, (_, reason) in kinds.items()}
+    return Table(tuple(kinds), values, codes, levels, len(frame), inferred)
+
+
+def as_frame(data: Any, *, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """The data as a DataFrame with unique string column names and a fresh row index; nothing is copied needlessly."""
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame):
+        frame = data
+    elif isinstance(data, Mapping):
+        frame = _frame_of_columns(data)
+    elif isinstance(data, pd.Series):
+        raise TypeError("data is a single column; pass a DataFrame, for example column.to_frame()")
+    elif hasattr(data, "to_pandas"):
+        frame = data.to_pandas()
+    else:
+        frame = _frame_of_array(np.asarray(data), names)
+    if frame.shape[1] == 0:
+        raise ValueError("the data has no columns; pass a DataFrame or dict with at least one column")
+    labels = [str(label) for label in frame.columns]
+    repeated = sorted({label for label in labels if labels.count(label) > 1})
+    if repeated:
+        raise ValueError(f"duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name")
+    return frame.set_axis(labels, axis=1).reset_index(drop=True)
+
+
+def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    series = {name: pd.Series(column).reset_index(drop=True) for name, column in columns.items()}
+    lengths = {name: len(column) for name, column in series.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
+        raise ValueError(f"columns differ in length ({listed}); every column needs one value for each row")
+    return pd.DataFrame(series)
+
+
+def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.DataFrame:
+    import pandas as pd
+
+    if array.ndim != 2:
+        raise TypeError(
+            f"data must be a DataFrame, a dict of columns or a 2-D array, got {array.ndim}-D data of type {array.dtype}"
+        )
+    if names is None:
+        raise ValueError("a 2-D array has no column names; pass names=[...] or a DataFrame")
+    if len(names) != array.shape[1]:
+        raise ValueError(
+            f"names has {len(names)} entries but the array has {array.shape[1]} columns; name every column once"
+        )
+    return pd.DataFrame(array, columns=list(names)).infer_objects()
+
+
+def _name_list(names: Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else [str(name) for name in names]
+
+
+def _kinds(frame: pd.DataFrame, continuous: Iterable[str] | None) -> dict[str, tuple[str, str]]:
+    if continuous is None:
+        return {name: infer_kind(name, frame[name]) for name in frame.columns}
+    wanted = _name_list(continuous)
+    for name in wanted:
+        if name not in frame.columns:
+            raise ValueError(
+                f"continuous names {name!r}, which is no column of the data; {suggest(name, frame.columns)}"
+            )
+    return {
+        name: ("continuous", "named continuous") if name in wanted else ("discrete", "not named continuous")
+        for name in frame.columns
+    }
+
+
+def _complete_rows(frame: pd.DataFrame, missing: str) -> pd.DataFrame:
+    if missing not in ("error", "drop"):
+        raise ValueError(f"missing must be 'error' or 'drop', got {missing!r}")
+    absent = frame.isna()
+    counts = absent.sum()
+    for name in frame.columns:
+        if counts[name] == len(frame):
+            raise ValueError(f"column {name!r} has no value in any of the {len(frame)} rows; drop the column")
+    if not counts.any():
+        return frame
+    listed = ", ".join(f"{name!r} ({count})" for name, count in counts.items() if count)
+    if missing == "error":
+        rows = int(absent.any(axis=1).sum())
+        raise ValueError(
+            f"missing values in {rows} of {len(frame)} rows, in columns {listed}; fill them in, drop these columns, "
+            "or pass missing='drop' to drop the rows"
+        )
+    complete = frame[~absent.any(axis=1)].reset_index(drop=True)
+    if complete.empty:
+        raise ValueError(f"every row has a missing value, in columns {listed}; drop the columns with most of them")
+    return complete
+
+
+def _refuse_identifier(name: str, codes: NDArray[np.int32]) -> None:
+    if len(codes) > MIN_ROWS_FOR_ID_CHECK and len(np.unique(codes)) == len(codes):
+        raise ValueError(
+            f"discrete column {name!r} has a different value in each of its {len(codes)} rows, so nothing can be "
+            "learned from it; drop it, or name it in `continuous` if it is a quantity"
+        )

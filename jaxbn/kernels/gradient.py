@@ -1,0 +1,146 @@
+"""Gradient ascent with optax: of held-out log density in cuts and Dirichlet weights, of the cuts' prior in its rate."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from jaxbn.kernels.held_out_density import Folds, held_out
+
+ALPHA_RANGE = (0.01, 100.0)
+"""Where Dirichlet weights are looked for: tables of zeros and ones, and flat ones, would send theirs on and on."""
+
+RATE_RANGE = (0.01, 1000.0)
+"""Where the rate is looked for: without any cut the best one is zero."""
+
+
+class Point(NamedTuple):
+    """What is learned."""
+
+    shares: Any  # [E] float64, where in its gap each edge lies
+    log_alpha: Any  # [F] float64, of each family
+
+
+class Limits(NamedTuple):
+    """What may be learned."""
+
+    free: Any  # [E] bool, edges that may move
+    margin: Any  # [E] float64, the smallest share on either side
+    families: Any  # [F] bool, families whose weight may change
+    together: Any  # bool, whether these have one weight
+
+
+class Found(NamedTuple):
+    """The end of a climb; log densities are those of all held-out rows, exact."""
+
+    point: Point
+    before: Array
+    after: Array
+
+
+@partial(jax.jit, static_argnames="steps")
+def climb(original: Point, limits: Limits, folds: Folds, learning_rate: Array, *, steps: int) -> Found:
+    """The best point on Adam's way up the smoothed log density and the prior of the shares.
+
+    Best is the highest sum of the *exact* log density and the prior among the points whose log density is not below the
+    original's, which is one of them.
+    """
+
+    def settled(point: Point) -> Point:
+        inner = limits.margin + (1.0 - 2.0 * limits.margin) * jax.nn.sigmoid(point.shares)
+        return Point(jnp.where(limits.free, inner, original.shares), point.log_alpha)
+
+    def loss(point: Point) -> Array:
+        there = settled(point)
+        return -held_out(*there, folds, smooth=True) - _log_prior(there.shares, limits.free)
+
+    def slope(point: Point) -> Point:
+        shares, log_alpha = jax.grad(loss)(point)
+        log_alpha = jnp.where(limits.families, log_alpha, 0.0)
+        return Point(shares, jnp.where(limits.together & limits.families, log_alpha.sum(), log_alpha))
+
+    def step(state: _State, _: None) -> tuple[_State, None]:
+        updates, memory = optimizer.update(slope(state.point), state.memory)
+        point = optax.apply_updates(state.point, updates)
+        point = point._replace(log_alpha=_clipped(point.log_alpha, ALPHA_RANGE, limits.families))
+        there = settled(point)
+        value = held_out(*there, folds, smooth=False)
+        merit = value + _log_prior(there.shares, limits.free)
+        better = (merit > state.merit) & (value >= before)
+        kept = (there, value, merit), (state.best, state.value, state.merit)
+        return _State(point, memory, *jax.tree.map(partial(jnp.where, better), *kept)), None
+
+    optimizer = optax.adam(optax.cosine_decay_schedule(learning_rate, steps))
+    start = _start(original, limits)
+    before = held_out(*original, folds, smooth=False)
+    merit = before + _log_prior(original.shares, limits.free)
+    first = _State(start, optimizer.init(start), original, before, merit)
+    last, _ = jax.lax.scan(step, first, None, length=steps)
+    return Found(last.best, before, last.value)
+
+
+class _State(NamedTuple):
+    """Where the climb is, and the best it has seen."""
+
+    point: Point  # shares as the numbers whose sigmoid is taken
+    memory: Any
+    best: Point
+    value: Array  # log density of the best
+    merit: Array  # that and the prior
+
+
+def _start(original: Point, limits: Limits) -> Point:
+    """The original, moved inside the limits; weights that are to be one start at their mean."""
+    inner = (original.shares - limits.margin) / jnp.where(limits.free, 1.0 - 2.0 * limits.margin, 1.0)
+    shares = jnp.where(limits.free, jax.scipy.special.logit(jnp.clip(inner, 0.001, 0.999)), 0.0)
+    mean = (original.log_alpha * limits.families).sum() / jnp.maximum(limits.families.sum(), 1)
+    log_alpha = jnp.where(limits.together & limits.families, mean, original.log_alpha)
+    return Point(shares, _clipped(log_alpha, ALPHA_RANGE, limits.families))
+
+
+def _log_prior(shares: Array, free: Array) -> Array:
+    """Σ ln 4 s (1 - s) over the edges that may move: Beta(2, 2), which is 0 at the middle of the gaps."""
+    inner = jnp.where(free, shares, 0.5)
+    # a cut that was given may lie at the very end of its gap
+    return jnp.log(jnp.maximum(4.0 * inner * (1.0 - inner), 1e-300)).sum()
+
+
+def _clipped(values: Array, limits: tuple[float, float], where: Array) -> Array:
+    low, high = map(math.log, limits)
+    return jnp.where(where, jnp.clip(values, low, high), values)
+
+
+@partial(jax.jit, static_argnames="steps")
+def best_rate(rate: Array, gaps: Array, n_variables: Array, *, steps: int = 300) -> Array:
+    """The rate L that makes the cuts of some variables most probable.
+
+    The prior's charge for all of them is Σ_variables L + Σ_cuts w(L), w = -ln(exp(L g) - 1), which is convex in L.
+
+    Args:
+        rate: where to start.
+        gaps: [C] float64, g: the gap of each cut as a share of its variable's range; 0 is padding.
+        n_variables: how many variables have been cut.
+        steps: of Adam.
+    """
+
+    def cost(log_rate: Array) -> Array:
+        x = jnp.exp(log_rate) * jnp.where(gaps > 0, gaps, 1.0)
+        charge = -x - jnp.log(-jnp.expm1(-x))
+        return n_variables * jnp.exp(log_rate) + jnp.where(gaps > 0, charge, 0.0).sum()
+
+    def step(state: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], None]:
+        log_rate, memory = state
+        updates, memory = optimizer.update(jax.grad(cost)(log_rate), memory)
+        log_rate = optax.apply_updates(log_rate, updates)
+        return (_clipped(log_rate, RATE_RANGE, jnp.array(True)), memory), None
+
+    optimizer = optax.adam(optax.cosine_decay_schedule(0.1, steps))
+    start = jnp.log(rate)
+    (log_rate, _), _ = jax.lax.scan(step, (start, optimizer.init(start)), None, length=steps)
+    return jnp.exp(log_rate)

@@ -1,0 +1,1 @@
+"""The pruned dynamic program: the exact best cuts of one variable of many rows."""

@@ -1,0 +1,180 @@
+"""The rows of one block, and what they add to the cost of intervals that reach into it.
+
+Shapes: those of `starts`, and B rows of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbn.kernels.arithmetic import log, running_sum
+from jaxbn.kernels.pruned.state import Problem, log_width
+
+BLOCK = 32
+"""Rows of a block."""
+
+
+class Switches(NamedTuple):
+    """What is decided when the program is compiled."""
+
+    width: int  # W, starts of a tile and of a chunk
+    ratios: bool  # whether all weights are one and all tables ln Γ: then a row adds the logarithm of a ratio of counts
+    contexts: bool = True  # False: no term is of contexts, and the ratio needs no division
+    spread: bool = False  # whether the width of an interval counts
+    prune: bool = True  # False keeps and visits every start: the quadratic program, for comparison
+
+
+class Block(NamedTuple):
+    """The rows of one block."""
+
+    first: Array  # [] int32, index of its first row
+    cells: Array  # [J, B] int32
+    weights: Array  # [B] int32
+    mass: Array  # [B] int32
+    end: Array  # [B] float64
+    cut_cost: Array  # [P, B] float64, price and all
+    prefix: Array  # [C] int32, rows before the block in every cell
+    seen: Array  # [J, B] int32, earlier rows of all the data in row t's cell
+    counts: Array  # [C, B] int32, rows up to and including row t in every cell
+    mass_before: Array  # [] int32, of all rows before the block
+    end_before: Array  # [] float64
+    end_after: Array  # [] float64, end of the first row behind the block
+
+
+def block_rows(problem: Problem, block: Array, prefix: Array) -> Block:
+    """The rows of a block; `prefix` [C] are the counts of all rows before it."""
+    first = block * BLOCK
+    rows = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=BLOCK)
+    cells, weights = rows(problem.cells, axis=1), rows(problem.weights)
+    earlier = jnp.triu(jnp.ones((BLOCK, BLOCK), jnp.int32), 1) * weights[:, None]
+    rank = jnp.where(cells[:, :, None] == cells[:, None, :], earlier, 0).sum(axis=1, dtype=jnp.int32)
+    local = (
+        jnp.zeros((prefix.shape[0], BLOCK)).at[cells, jnp.arange(BLOCK)].add(weights.astype(jnp.float64), mode="drop")
+    )
+    mass_before, end_before = just_before(problem, block)
+    return Block(
+        first=first,
+        cells=cells,
+        weights=weights,
+        mass=rows(problem.mass),
+        end=rows(problem.end),
+        cut_cost=rows(problem.cut_cost) + problem.prices[:, None],
+        prefix=prefix,
+        seen=prefix[cells] + rank,
+        counts=prefix[:, None] + running_sum(local.T).T.astype(jnp.int32),
+        mass_before=mass_before,
+        end_before=end_before,
+        end_after=end_of_first_row(problem, block + 1),
+    )
+
+
+def end_of_first_row(problem: Problem, block: Array) -> Array:
+    """Where an interval ends that ends at the block's first row."""
+    return problem.end[jnp.minimum(block * BLOCK, problem.end.shape[0] - 1)]
+
+
+def just_before(problem: Problem, block: Array) -> tuple[Array, Array]:
+    """Weight of all rows before a block, and where they end."""
+    row = block * BLOCK - 1
+    at = jnp.maximum(row, 0)
+    return jnp.where(row < 0, 0, problem.mass[at]), jnp.where(row < 0, 0.0, problem.end[at])
+
+
+def lookup(table: Array, index: Array) -> Array:
+    """Entries of a table, of which the caller knows that they are there."""
+    return table.at[index].get(mode="promise_in_bounds")
+
+
+def rows_of(array: Array, cells: Array, first: Array, width: int) -> Array:
+    """The rows of some cells, from column `first` on, [B, width]."""
+    return jax.vmap(lambda cell: lax.dynamic_slice(array, (cell, first), (1, width))[0])(cells)
+
+
+def number_of_blocks(n_rows: Array) -> Array:
+    """Blocks that hold `n_rows` rows."""
+    return (n_rows + BLOCK - 1) // BLOCK
+
+
+def increments_of(
+    problem: Problem,
+    rows: Block,
+    before: Callable[[Array], Array],
+    shape: tuple[int, int],
+    switches: Switches,
+    *,
+    outside: Array | None = None,
+    floor: bool = False,
+) -> Array:
+    """What each row adds to the intervals of some starts, or to their floors, [B, W].
+
+    `before(j)` [B, W] are the counts before the starts in the cells of term j; rows `outside` an interval add nothing.
+    """
+
+    def counts(j: Array) -> Array:
+        found = rows.seen[j][:, None] - before(j)
+        return found if outside is None else jnp.where(outside, 0, found)
+
+    def context(i: Array) -> Array:
+        return counts(problem.context_term[i]) + problem.context_states[i]
+
+    def outcome(j: Array) -> Array:
+        return counts(j) + 1.0
+
+    def change(j: Array) -> Array:
+        index = counts(j) + (problem.term_floor if floor else problem.term_table)[j]
+        return problem.term_sign[j] * (
+            lookup(problem.tables, index + rows.weights[:, None]) - lookup(problem.tables, index)
+        )
+
+    if switches.ratios and not floor:
+        product = partial(product_of, shape=shape, at_once=factors_at_once(problem))
+        outcomes = product(problem.n_outcomes, outcome)
+        total = log(product(problem.n_contexts, context) / outcomes) if switches.contexts else -log(outcomes)
+    else:
+        total = lax.fori_loop(0, problem.n_terms, lambda j, total: total + change(j), jnp.zeros(shape))
+    return total if outside is None else jnp.where(outside, 0, total)
+
+
+def product_of(n: Array, factor: Callable[[Array], Array], shape: tuple[int, int], at_once: int) -> Array:
+    """The product of the first `n` factors; several at a time, as a turn of a loop takes longer than a factor."""
+
+    def several(turn: Array, product: Array) -> Array:
+        for i in range(at_once):
+            number = turn * at_once + i
+            product *= jnp.where(number < n, factor(jnp.minimum(number, n - 1)), 1.0)
+        return product
+
+    return lax.fori_loop(0, (n + at_once - 1) // at_once, several, jnp.ones(shape))
+
+
+def factors_at_once(problem: Problem) -> int:
+    """How many factors of a product are worked out in one turn."""
+    return 1 if len(problem.term_sign) == 2 else 4
+
+
+def spread_of(problem: Problem, rows: Block, begin: Array, mass: Array) -> Array:
+    """The n ln width of the intervals from some starts to every row [B, W], +inf for those too narrow."""
+    width = rows.end[:, None] - begin
+    return jnp.where(width >= problem.min_width, log_width(rows.mass[:, None] - mass, width), jnp.inf)
+
+
+def triangle_of(problem: Problem, rows: Block, switches: Switches, *, floor: bool = False) -> tuple[Array, Array]:
+    """Cost, or floor, up to row t of the interval that starts behind row s of the block: [t, s], +inf for t <= s.
+
+    The second array leaves the width out.
+    """
+    outside = jnp.arange(BLOCK)[:, None] <= jnp.arange(BLOCK)
+
+    def before(j: Array) -> Array:
+        return lookup(rows.counts, rows.cells[j])
+
+    steps = increments_of(problem, rows, before, (BLOCK, BLOCK), switches, outside=outside, floor=floor)
+    inside = running_sum(steps)
+    whole = inside + spread_of(problem, rows, rows.end, rows.mass) if switches.spread else inside
+    return jnp.where(outside, jnp.inf, whole), inside

@@ -1,0 +1,189 @@
+"""Lower bounds for chunks of neighbouring starts, so that most of them need not be looked at.
+
+A row adds -ln((outcome + 1) / (context + K)) for each factor, and that ratio hardly differs between neighbouring
+starts. What the ratios were is measured for a chunk at some block; since then all its intervals have grown by the same
+rows.
+
+Shapes: those of `starts`, and B rows of a block.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbn.kernels.arithmetic import log, running_sum
+from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, factors_at_once, product_of, rows_of
+from jaxbn.kernels.pruned.state import TINY, Chunks, Problem
+
+CHUNK_GROUP = 32
+"""Chunks bounded together."""
+
+FEW_OUTCOMES = 32
+"""Up to so many cells the mixture of the outcomes is bounded as a whole."""
+
+
+def _largest_ratio(ratio: Array, outcomes: Array, contexts: Array, least: Array, most: Array) -> Array:
+    """The largest (a + outcomes) / (b + contexts) where a <= ratio * b and b lies between `least` and `most`."""
+
+    def at(b: Array) -> Array:
+        return (ratio * b + outcomes) / jnp.maximum(b + contexts, TINY)
+
+    return jnp.maximum(at(least), at(most))
+
+
+def measured(
+    problem: Problem, counts: Array, weights: Array, widths: Array, live: Array, switches: Switches
+) -> dict[str, Array]:
+    """The fields of `Chunks` that say what the intervals of W starts have in common.
+
+    Args:
+        problem: the problem.
+        counts: [C, W] int32, rows of the intervals in every cell.
+        weights: [W] int32, of all their rows.
+        widths: [W] float64.
+        live: [W] bool, which of the starts are alive; no interval is longer than that of the first.
+        switches: without a width that counts some fields are of no use, and left out.
+    """
+    of_context = jnp.where(problem.cell_given[:, None] < 0, weights, counts[problem.cell_given])
+    contexts = of_context + problem.cell_states[:, None]
+    ratios = (counts + 1) / contexts
+    shortest = len(live) - 1 - jnp.argmax(live[::-1])
+    always = {
+        "ratio": jnp.where(live, ratios, 0.0).max(axis=1),
+        "least": contexts[:, shortest],
+        "most": contexts[:, 0],
+    }
+    if not switches.spread:
+        unused = jnp.float64(0)
+        return {**always, "low": always["least"], "thin": unused, "thick": unused, "narrow": unused, "wide": unused}
+    densities = weights / widths
+    return {
+        **always,
+        "low": jnp.where(live, ratios, jnp.inf).min(axis=1),
+        "thin": jnp.where(live, densities, jnp.inf).min(),
+        "thick": jnp.where(live, densities, 0.0).max(),
+        "narrow": widths[shortest],
+        "wide": widths[0],
+    }
+
+
+def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
+    """A lower bound of what the rows up to each one of the block add to n ln width - ln Γ(n + K) [B, G].
+
+    The n rows of an interval of width w get b more on a length of v. With the density d = n / w they add
+
+        d w ln(1 + v / w) + b ln(1 + v / w) - sum_{i < b} ln(d + (K + i) / w),
+
+    where the last sum is at most b ln(d + (K + (b - 1) / 2) / w). With the narrowest, the widest and the narrowest of
+    the widths this is convex in d and least near the density b / v of the new rows themselves.
+    """
+    weight = (rows.mass_before - chunks.mass).astype(jnp.float64)
+    length = rows.end_before - chunks.end
+    thick = _largest_ratio(chunks.thick, weight, length, chunks.narrow, chunks.wide)
+    thin = -_largest_ratio(-chunks.thin, -weight, length, chunks.narrow, chunks.wide)
+    narrow, wide = chunks.narrow + length, chunks.wide + length
+    more = (rows.mass - rows.mass_before).astype(jnp.float64)[:, None]
+    further = (rows.end - rows.end_before)[:, None]
+    growth = narrow * log(1 + further / narrow)
+    offset = (problem.states_of_all + (more - 1) / 2) / narrow
+    least_at = jnp.clip(more / jnp.maximum(growth, TINY) - offset, thin, thick)
+    density = jnp.where(growth > 0, least_at, thick)  # a length that vanishes beside the width
+    return density * growth + more * log((1 + further / wide) / (density + offset))
+
+
+def _least_mixture(problem: Problem, rows: Block, chunks: Chunks) -> Array:
+    """A lower bound of what the block adds to ln Γ(n + K) - sum_j ln Γ(n_j + 1) of the outcomes of all rows [G].
+
+    With the shares r_j = (n_j + 1) / (n + K), which add up to one, b rows of which b_j have outcome j add
+
+        sum_{i < b} ln(1 + i / (n + K)) - sum_j sum_{i < b_j} ln(r_j + i / (n + K)).
+
+    The first sum is at least b / 2 times its last logarithm, the inner one at most b_j ln(r_j + (b_j - 1) / 2 (n + K)).
+    This is convex in the shares, and the tangent in the middle of their ranges bounds it from below. As the shares add
+    up to one, only what is more or less than b in its slopes counts.
+    """
+    own = (problem.cell_given < 0)[:, None]
+    new = rows.counts[:, -1] - rows.prefix
+    total = (rows.mass[-1] - rows.mass_before).astype(jnp.float64)
+    since = rows.prefix[:, None] - chunks.counts
+    all_since = rows.mass_before - chunks.mass
+    high = _largest_ratio(chunks.ratio, since, all_since, chunks.least, chunks.most)
+    low = -_largest_ratio(-chunks.low, -since, all_since, chunks.least, chunks.most)
+    share, reach = jnp.where(own, (high + low) / 2, 0.0), jnp.where(own, (high - low) / 2, 0.0)
+    least = jnp.where(own, chunks.least, jnp.inf).min(axis=0) + all_since
+    most = jnp.where(own, chunks.most, 0.0).max(axis=0) + all_since
+    at = jnp.maximum(share + jnp.maximum(new - 1, 0)[:, None] / (2 * least), TINY)
+    slopes = new[:, None] / at
+    gain = (new[:, None] * log(at) + jnp.abs(slopes - total) * reach + total * -share).sum(axis=0, where=own)
+    return total / 2 * log(1 + jnp.maximum(total - 1, 0) / most) - gain - total
+
+
+def least_rises(
+    problem: Problem, rows: Block, chunks: Chunks, n_chunks: Array, switches: Switches
+) -> tuple[Array, Array]:
+    """A lower bound of what the rows up to each one of the block add to the intervals of each chunk's starts [B, G].
+
+    The second one [G] is of the whole block, and may be higher than the first one's last row.
+    """
+    at_once = min(CHUNK_GROUP, len(chunks.size))
+
+    def group(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        first = number * at_once
+        some = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=at_once, axis=-1)
+        few = jax.tree.map(some, chunks)
+        ratio = partial(_largest_ratios, problem, rows, chunks, first, at_once)
+        ratios = product_of(problem.n_outcomes, ratio, (BLOCK, at_once), factors_at_once(problem))
+        rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(ratios, TINY)))
+        if switches.spread:
+            rise += _least_spread(problem, rows, few)
+        whole = rise[-1]
+        if switches.spread and switches.ratios and len(problem.cell_sign) <= FEW_OUTCOMES:
+            of_rows = jnp.where(rows.weights[:, None] > 0, ratio(jnp.int32(0)), 1.0).prod(axis=0)
+            by_rows = -log(jnp.maximum(of_rows, TINY))  # what the outcomes of all rows, the first term, add to `rise`
+            whole += jnp.maximum(_least_mixture(problem, rows, few) - by_rows, 0.0)
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=-1)
+        return put(carry[0], rise), put(carry[1], whole)
+
+    n_groups = (n_chunks + at_once - 1) // at_once
+    n = len(chunks.size)
+    return lax.fori_loop(0, n_groups, group, (jnp.zeros((BLOCK, n)), jnp.zeros(n)))
+
+
+def _largest_ratios(problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, j: Array) -> Array:
+    """The most that (outcome + 1) / (context + K) of term j is at every row, of `width` chunks from `first` on."""
+    cells, given = rows.cells[j], problem.term_given[j]
+    extra = rows.weights - 1  # of a row of weight a, the last (n + a) / (m + a) is the largest
+    at = partial(rows_of, first=first, width=width)
+
+    def since(term: Array) -> Array:
+        """Rows in the cells of a term since the chunks were measured."""
+        return (rows.seen[term] + extra)[:, None] - at(chunks.counts, rows.cells[term])
+
+    all_since = (rows.mass - 1)[:, None] - lax.dynamic_slice_in_dim(chunks.mass, first, width)
+    contexts = jnp.where(given < 0, all_since, since(given))
+    return _largest_ratio(at(chunks.ratio, cells), since(j), contexts, at(chunks.least, cells), at(chunks.most, cells))
+
+
+def chunks_below(bound: Array, rises: Array, limit: Array, n_chunks: Array) -> Array:
+    """Whether the bounds [P, G] and rises [B, G] of a chunk lie below the limit [P, B] at some price and row [G]."""
+    at_once = min(CHUNK_GROUP, rises.shape[1])
+
+    def group(number: Array, below: Array) -> Array:
+        some = partial(lax.dynamic_slice_in_dim, start_index=number * at_once, slice_size=at_once, axis=1)
+        found = (some(bound)[:, None, :] + some(rises) <= limit[:, :, None]).any(axis=(0, 1))
+        return lax.dynamic_update_slice_in_dim(below, found, number * at_once, 0)
+
+    return lax.fori_loop(0, (n_chunks + at_once - 1) // at_once, group, jnp.zeros(rises.shape[1], bool))
+
+
+def leading_chunk(first_rows: Array, used: Array, leader: Array) -> Array:
+    """The chunk in use that holds the row `leader`, or ended before it; the first in use if all begin behind it.
+
+    Chunks in between may be out of use: all their starts were dropped since the last compaction.
+    """
+    begun = used & (first_rows <= leader)
+    return jnp.where(begun.any(), len(begun) - 1 - jnp.argmax(begun[::-1]), jnp.argmax(used))

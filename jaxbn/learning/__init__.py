@@ -1,0 +1,1 @@
+"""Arcs and cuts together."""

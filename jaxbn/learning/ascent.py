@@ -1,0 +1,178 @@
+"""Raise one number: the evidence of the table in original units, over cuts, groups and arcs (design section 3b).
+
+Whatever changes, F is worked out anew from its definition, and the change is kept only if F rose: the passes cannot go
+round in circles and restarts are compared by what they were made to raise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxbn.cuts.evidence import TOLERANCE, choice_cost
+from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.sorted_values import midpoints
+from jaxbn.groups.grouping import Grouping
+from jaxbn.groups.levels import log_partitions
+from jaxbn.learning.coded_table import CodedTable, Coding, Column, Columns, Start, same_coding
+from jaxbn.learning.k2 import (
+    Constraints,
+    Learned,
+    Watcher,
+    candidate_parents,
+    column_density,
+    family_score,
+    first_best,
+    tolerance,
+)
+from jaxbn.learning.passes import NO_RATE, Parents, Settled, cut_question, visiting_order
+from jaxbn.learning.workshop import Family, Learner
+
+if TYPE_CHECKING:
+    from jaxbn.learning.options import Options
+
+
+@dataclass
+class Ledger:
+    """F of one table, kept piece by piece: a family or a policy that was seen before is not worked out again."""
+
+    data: CodedTable
+    _families: dict[tuple[int, ...], float] = field(default_factory=dict)
+    _codings: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    def evidence(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
+        """F of a network with its cuts and groups."""
+        families = [self._family(columns[name], [columns[p] for p in parents[name]]) for name in columns]
+        return math.fsum([*families, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
+
+    def _family(self, child: Column, parents: Sequence[Column]) -> float:
+        key = Family(child, tuple(parents)).key
+        return _remembered(self._families, key, lambda: family_score(child, parents))
+
+    def _coding(self, name: str, column: Column, coding: Coding) -> float:
+        """Density inside bins or groups, less the price of choosing them."""
+
+        def work_out() -> float:
+            return column_density(self.data, name, coding) - self._price(name, coding, column.n_states)
+
+        return _remembered(self._codings, (name, column.key), work_out)
+
+    def _price(self, name: str, coding: Coding, n_states: int) -> float:
+        if isinstance(coding, Grouping):
+            m = len(np.unique(self.data.table.codes[name]))
+            return math.log(m) + float(log_partitions(m, n_states)[-1])
+        return float(choice_cost(self.data.ordered[name].n_distinct, n_states))
+
+
+def _remembered(known: dict[Any, float], key: Any, work_out: Callable[[], float]) -> float:
+    if key not in known:
+        known[key] = work_out()
+    return known[key]
+
+
+def ascend(
+    data: CodedTable,
+    parents: Parents,
+    priority: Sequence[str],
+    start: Start,
+    options: Options,
+    ledger: Ledger,
+    *,
+    isolated: bool = True,
+) -> Learner[Settled]:
+    """Passes over the variables, `isolated` ones too, until F rises no more; a start is first moved to midpoints."""
+    start = _at_midpoints(data, start, options)
+    columns, codings = dict(start.columns), dict(start.policies)
+    trace = [ledger.evidence(parents, columns, codings)]
+    visits = visiting_order(parents, priority, codings, isolated=isolated)
+    done, changed = 0, True
+    while changed and done < options.limit:
+        done, changed = done + 1, False
+        for name in visits:
+            coding = yield cut_question(name, parents, columns, NO_RATE)
+            column = data.coded(name, coding)
+            if same_coding(coding, codings[name]):
+                codings[name] = coding  # it knows its cost
+                continue
+            value = ledger.evidence(parents, {**columns, name: column}, {**codings, name: coding})
+            if value > trace[-1] + tolerance(value):
+                codings[name], columns[name] = coding, column
+                trace.append(value)
+                changed = True
+    return Settled(columns, codings, done, not changed, tuple(trace))
+
+
+def _at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
+    """The same codes with the cuts halfway between neighbours, as F has them; one bin where some are too narrow."""
+    columns, codings = dict(start.columns), dict(start.policies)
+    for name, coding in start.policies.items():
+        if isinstance(coding, Grouping) or coding.method == "evidence":
+            continue
+        ordered = data.ordered[name]
+        values, codes = ordered.values, columns[name].codes[ordered.order]
+        cuts = np.flatnonzero(codes[1:] != codes[:-1])
+        edges = midpoints(values[cuts], values[cuts + 1])
+        widths = np.diff([values[0], *edges, values[-1]])
+        narrow = widths.min(initial=np.inf) < options.narrowest(data, name) * (1 - TOLERANCE)
+        codings[name] = Policy(
+            edges[:0] if narrow else edges, lower=float(values[0]), upper=float(values[-1]), method="equal width"
+        )
+        columns[name] = data.coded(name, codings[name])
+    return Start(columns, codings)
+
+
+def climb(
+    data: CodedTable,
+    order: Sequence[str],
+    start: Start,
+    constraints: Constraints,
+    options: Options,
+    watch: Watcher = lambda done, parents, settled: None,
+) -> Learner[Learned]:
+    """K2's search by F: every variable is given the predecessors that raise it most, and cut again after each arc.
+
+    A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, which no arc could
+    ever raise. Sweeps over the variables are repeated, then with all of them cut, until no arc is added.
+    """
+    ledger = Ledger(data)
+    parents = {name: constraints.required.get(name, ()) for name in data.names}
+    settled = yield from ascend(data, parents, order, start, options, ledger, isolated=False)
+    trace = list(settled.trace)
+    sweeps, added = 0, True
+    while added or sweeps < 2:
+        added = False
+        for position, name in enumerate(order):
+            while arc := (yield from _best_arc(name, order[:position], parents, settled.columns, constraints)):
+                parents[name] = (*parents[name], arc)
+                settled = yield from ascend(data, parents, order, settled.start, options, ledger, isolated=sweeps > 0)
+                trace += settled.trace
+                added = True
+                watch(position, parents, settled)
+            watch(position + 1, parents, settled)
+        settled = yield from ascend(data, parents, order, settled.start, options, ledger)
+        trace += settled.trace
+        sweeps += 1
+    columns = settled.columns
+    score = math.fsum(family_score(columns[name], [columns[p] for p in parents[name]]) for name in data.names)
+    return Learned(tuple(order), parents, settled.policies, score, trace[-1], tuple(trace))
+
+
+def _best_arc(
+    name: str,
+    predecessors: Sequence[str],
+    parents: Mapping[str, tuple[str, ...]],
+    columns: Columns,
+    constraints: Constraints,
+) -> Learner[str | None]:
+    """The predecessor that raises a variable's score most, None if none does."""
+    own = tuple(columns[p] for p in parents[name])
+    candidates = candidate_parents(name, predecessors, parents[name], columns, constraints)
+    if not candidates or len(own) >= constraints.max_parents:
+        return None
+    now, *scores = yield [Family(columns[name], own), *(Family(columns[name], (*own, columns[c])) for c in candidates)]
+    best = first_best(scores)
+    return candidates[best] if scores[best] > now + 100 * tolerance(now) else None

@@ -1,0 +1,153 @@
+"""Long runs on disk: what is finished is written in one step, and a run started again goes on from there."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbn.cuts.policy import Policy
+from jaxbn.formats.json_file import PathLike, write_text
+from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.table import Table
+from jaxbn.learning.coded_table import Coding
+from jaxbn.learning.k2 import Learned
+from jaxbn.runtime.processes import Team
+
+FORMAT = "jaxbn.learning.checkpoint"
+VERSION = 1
+
+
+@dataclass
+class Checkpoint:
+    """Finished restarts by number, kept in a file."""
+
+    path: Path
+    run: dict[str, Any]  # data and options that the restarts belong to
+    finished: dict[int, Learned] = field(default_factory=dict)
+
+    def add(self, number: int, learned: Learned) -> None:
+        """Keep one more restart; the file is never seen half-written."""
+        self.finished[number] = learned
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": self.run,
+            "finished": {str(i): to_json(found) for i, found in sorted(self.finished.items())},
+        }
+        write_text(self.path, json.dumps(document, indent=1) + "\n")
+
+
+def open_checkpoint(path: PathLike, run: Mapping[str, Any], orders: Sequence[tuple[str, ...]]) -> Checkpoint:
+    """The checkpoint at a path, empty if there is no file yet.
+
+    Restarts may be more or fewer than before; those that are in both must have the same order.
+
+    Raises:
+        ValueError: the file is no checkpoint, or belongs to other data or options; the message names the difference.
+    """
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise ValueError(f"checkpoint {str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
+    if file.is_dir():
+        raise ValueError(f"checkpoint {str(path)!r} is a directory; name a file in it")
+    plain = json.loads(json.dumps(run))
+    if not file.exists():
+        return Checkpoint(file, plain)
+    _remove_drafts(file)
+    theirs_run, finished = _read(file)
+    for key in plain | theirs_run:
+        ours, theirs = plain.get(key), theirs_run.get(key)
+        if ours != theirs:
+            raise ValueError(
+                f"checkpoint {str(path)!r} belongs to another run: {key} was {theirs!r}, now it is {ours!r}; "
+                "use the same arguments, or another file"
+            )
+    for i, order in enumerate(orders):
+        if i in finished and finished[i].order != order:
+            raise ValueError(
+                f"checkpoint {str(path)!r} belongs to another run: the order of restart {i} was "
+                f"{_shown(finished[i].order)}, now it is {_shown(order)}; use the same order or seed, or another file"
+            )
+    return Checkpoint(file, plain, finished)
+
+
+def _remove_drafts(file: Path) -> None:
+    """What a run that was killed while it wrote has left beside the file."""
+    for draft in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
+        draft.unlink(missing_ok=True)
+
+
+def fingerprint(table: Table) -> str:
+    """A hash of everything in a table."""
+    digest = hashlib.sha256(repr((table.names, table.continuous, table.levels)).encode())
+    for name in table.names:
+        column = table.values.get(name, table.codes.get(name))
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _read(file: Path) -> tuple[dict[str, Any], dict[int, Learned]]:
+    """The run and the finished restarts in a file."""
+    try:
+        document = json.loads(file.read_bytes())
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError(f"{str(file)!r} is no jaxbn checkpoint; name another file")
+    if document.get("version") != VERSION:
+        raise ValueError(
+            f"checkpoint {str(file)!r} has version {document.get('version')!r}, this program reads {VERSION}; "
+            "name another file"
+        )
+    try:
+        return dict(document["run"]), {int(i): from_json(found) for i, found in document["finished"].items()}
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"checkpoint {str(file)!r} is damaged ({error!r}); name another file") from None
+
+
+def _shown(order: Sequence[str]) -> str:
+    return ", ".join(map(repr, order[:6])) + (", ..." if len(order) > 6 else "")
+
+
+def _coding_to_json(p: Coding) -> dict[str, Any]:
+    if isinstance(p, Grouping):
+        return {"groups": [list(group) for group in p.groups], "cost": repr(p.cost), "method": p.method}
+    return {"edges": p.edges.tolist(), "cost": repr(p.cost), "lower": p.lower, "upper": p.upper, "method": p.method}
+
+
+def _coding_from_json(p: dict[str, Any]) -> Coding:
+    if "groups" in p:
+        return Grouping(tuple(map(tuple, p["groups"])), float(p["cost"]), p["method"])
+    return Policy(np.array(p["edges"]), float(p["cost"]), p["lower"], p["upper"], p["method"])
+
+
+def exchanged(found: Mapping[int, Learned], mates: Team) -> dict[int, Learned]:
+    """What all processes have found, by number."""
+    if mates.size == 1:
+        return dict(found)
+    text = json.dumps({str(i): to_json(learned) for i, learned in found.items()})
+    every = [json.loads(message) for message in mates.exchange(text.encode())]
+    return {int(i): from_json(learned) for each in every for i, learned in each.items()}
+
+
+def to_json(learned: Learned) -> dict[str, Any]:
+    """A learned structure as JSON can hold it, to the last bit."""
+    policies = {name: _coding_to_json(p) for name, p in learned.policies.items()}
+    parents = {name: list(found) for name, found in learned.parents.items()}
+    return {**learned._asdict(), "order": list(learned.order), "parents": parents, "policies": policies}
+
+
+def from_json(found: dict[str, Any]) -> Learned:
+    """The learned structure that `to_json` wrote."""
+    policies = {name: _coding_from_json(p) for name, p in found["policies"].items()}
+    parents = {name: tuple(names) for name, names in found["parents"].items()}
+    return Learned(
+        tuple(found["order"]), parents, policies, found["score"], found["criterion"], tuple(found.get("trace", ()))
+    )

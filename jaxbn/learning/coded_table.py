@@ -1,0 +1,145 @@
+"""A table as the learners see it: every variable a column of codes, continuous ones with a policy behind it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.blanket import compact
+from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.sorted_values import Ordered, sort_values
+from jaxbn.groups.grouping import Grouping, frequency_grouping
+from jaxbn.inputs.table import Table
+
+
+class Column(NamedTuple):
+    """One variable as codes without gaps. Two columns are equal if and only if their keys are."""
+
+    key: int
+    codes: NDArray[np.int32]  # [n]
+    n_states: int  # distinct codes observed
+
+
+Columns = Mapping[str, Column]
+Coding = Policy | Grouping
+"""How a variable is coded: cut into bins, or its levels merged."""
+
+STARTING_GROUPS = 10
+"""Groups of levels that a search begins with."""
+
+
+class Start(NamedTuple):
+    """Where a discretization begins: a column for every variable, a policy for every continuous or grouped one."""
+
+    columns: dict[str, Column]
+    policies: dict[str, Coding]
+
+
+@dataclass
+class CodedTable:
+    """A table prepared for many discretizations: values sorted once, every column made once.
+
+    A column's key is a hash of what made it, so that it does not depend on which column came first.
+    """
+
+    table: Table
+    grouped: tuple[str, ...] = ()  # discrete variables whose levels are merged
+    ordered: dict[str, Ordered] = field(init=False)
+    _keys: dict[tuple[str, bytes], Column] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ordered = {name: sort_values(values) for name, values in self.table.values.items()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All variables, in column order."""
+        return self.table.names
+
+    def column(self, name: str, codes: NDArray[np.integer], identity: bytes) -> Column:
+        """The column with these codes; `identity` says what made them."""
+        known = self._keys.get((name, identity))
+        if known is None:
+            dense, n_states = compact(codes)
+            known = self._keys[name, identity] = Column(_key(name, identity), dense, n_states)
+        return known
+
+    def coded(self, name: str, policy: Coding) -> Column:
+        """A continuous variable coded by a policy, or a discrete one by a grouping."""
+        if isinstance(policy, Grouping):
+            codes = policy(self.table.levels[name], name=name)[self.table.codes[name]]
+            return self.column(name, codes, repr(policy.groups).encode())
+        identity = policy.edges.tobytes()
+        known = self._keys.get((name, identity))
+        return known or self.column(name, policy(self.table.values[name]), identity)
+
+    def start(self, n_bins: int) -> Start:
+        """Discrete variables as they are, continuous ones in bins of equal width (design section 4).
+
+        Of a variable to be grouped, the most frequent levels are alone and all others together.
+        """
+        columns = {name: self.column(name, codes, b"levels") for name, codes in self.table.codes.items()}
+        policies: dict[str, Coding] = {}
+        for name in self.grouped:
+            policies[name] = frequency_grouping(self.table.levels[name], self.table.codes[name], STARTING_GROUPS)
+            columns[name] = self.coded(name, policies[name])
+        for name, values in self.table.values.items():
+            columns[name] = self.column(name, equal_width_codes(values, n_bins), b"equal width %d" % n_bins)
+            policies[name] = equal_width_policy(values, n_bins)
+        return Start({name: columns[name] for name in self.names}, policies)
+
+
+def same_coding(a: Coding, b: Coding) -> bool:
+    """Whether two codings of a variable give the same codes."""
+    if isinstance(a, Grouping) or isinstance(b, Grouping):
+        return isinstance(a, Grouping) and isinstance(b, Grouping) and a.groups == b.groups
+    return np.array_equal(a.edges, b.edges)
+
+
+def _key(name: str, identity: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(repr((name, identity)).encode(), digest_size=16).digest())
+
+
+def initial_bins(table: Table, grouped: Sequence[str] = ()) -> int:
+    """The largest cardinality among the discrete variables; with none of them round(ln(variables) + 1).
+
+    Of variables that are to be grouped no more levels count than there are groups at the start.
+    """
+    sizes = {name: len(np.unique(codes)) for name, codes in table.codes.items()}
+    if sizes:
+        return max(min(n, STARTING_GROUPS) if name in grouped else n for name, n in sizes.items())
+    return round(math.log(len(table.names)) + 1)
+
+
+def equal_width_codes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+    """Code min(floor((x - min) / ((max - min) / k)), k - 1), in just this arithmetic: rounded edges code otherwise."""
+    low, high = values.min(), values.max()
+    with np.errstate(over="ignore"):
+        width = (high - low) / k
+    if not np.isfinite(width):
+        return equal_width_codes(values / 4, k)
+    if width == 0:
+        return np.zeros(len(values), np.int32)
+    return np.minimum(np.floor((values - low) / width), k - 1).astype(np.int32)
+
+
+def equal_width_policy(values: NDArray[np.float64], k: int) -> Policy:
+    """Edges min + (max - min) / k · i; fewer where floats run out between them."""
+    low, high = float(values.min()), float(values.max())
+    edges = _edges(low, high, k) if math.isfinite(high - low) else 4 * _edges(low / 4, high / 4, k)
+    edges = np.unique(edges[(edges > low) & (edges <= high)])
+    return Policy(edges, lower=low, upper=high, method="equal width")
+
+
+def _edges(low: float, high: float, k: int) -> NDArray[np.float64]:
+    return np.asarray(low + (high - low) / k * np.arange(1, k), np.float64)
+
+
+def largest_cardinality(columns: Columns, names: Sequence[str] | None = None) -> int:
+    """The largest number of states among some variables, or all."""
+    return max(columns[name].n_states for name in (columns if names is None else names))

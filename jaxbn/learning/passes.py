@@ -1,0 +1,78 @@
+"""One pass after another over the variables of a network, each coded anew given the others (design section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from jaxbn.inputs.graph import children_of, markov_blanket, topological_order
+from jaxbn.learning.coded_table import CodedTable, Coding, Column, Columns, Start, largest_cardinality, same_coding
+from jaxbn.learning.workshop import Cut, Learner
+
+Rate = float | Literal["network", "blanket"]
+Parents = Mapping[str, Sequence[str]]
+NO_RATE = 0.0
+"""Neither groups of levels nor the evidence depend on a rate."""
+
+
+class Settled(NamedTuple):
+    """What a discretization of a network ends with."""
+
+    columns: dict[str, Column]
+    policies: dict[str, Coding]
+    passes: int
+    converged: bool
+    trace: tuple[float, ...] = ()  # of the evidence, where that is the objective
+
+    @property
+    def start(self) -> Start:
+        """The point from which a further discretization can go on."""
+        return Start(self.columns, self.policies)
+
+
+def discretize_steps(
+    data: CodedTable, parents: Parents, priority: Sequence[str], start: Start, rate: Rate, max_passes: float
+) -> Learner[Settled]:
+    """Passes from a start until one changes nothing.
+
+    The variables are visited in the reverse of a topological order, ties broken by `priority`.
+    """
+    columns, policies = dict(start.columns), dict(start.policies)
+    visits = visiting_order(parents, priority, policies)
+    done, changed = 0, True
+    while changed and done < max_passes:
+        done, changed = done + 1, False
+        for name in visits:
+            policy = yield cut_question(name, parents, columns, NO_RATE if name in data.grouped else rate)
+            changed |= not same_coding(policy, policies[name])
+            policies[name], columns[name] = policy, data.coded(name, policy)
+    return Settled(columns, policies, done, not changed)
+
+
+def visiting_order(
+    parents: Parents, priority: Sequence[str], coded: Container[str], *, isolated: bool = False
+) -> list[str]:
+    """The coded variables that have neighbours, or all of them, leaves first."""
+    order = topological_order({name: parents[name] for name in priority})
+    near = {parent for found in parents.values() for parent in found} | {name for name in order if parents[name]}
+    return [name for name in reversed(order) if name in coded and (isolated or name in near)]
+
+
+def cut_question(name: str, parents: Parents, columns: Columns, rate: Rate) -> Cut:
+    """The question for one variable, given the current columns of the others."""
+
+    def sort(names: Sequence[str]) -> tuple[Column, ...]:
+        return tuple(sorted((columns[other] for other in names), key=lambda column: column.key))
+
+    children = [
+        (columns[child], sort([other for other in parents[child] if other != name]))
+        for child in children_of(parents)[name]
+    ]
+    children.sort(key=lambda family: (family[0].key, [spouse.key for spouse in family[1]]))
+    if rate == "network":
+        number = largest_cardinality(columns)
+    elif rate == "blanket":
+        number = largest_cardinality(columns, markov_blanket(parents, name))
+    else:
+        number = rate  # type: ignore[assignment]
+    return Cut(name, sort(parents[name]), tuple(children), float(number))

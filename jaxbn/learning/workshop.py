@@ -1,0 +1,139 @@
+"""Work asked for by the learners and done in batches, with what was done before remembered.
+
+A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the policy or the scores. Many run
+side by side, so that what they ask for at the same time is computed together. An answer depends on the question
+alone, so the results do not depend on how many run together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from jaxbn.cuts.blanket import factors_of
+from jaxbn.cuts.discretize_variable import Request, best_policies
+from jaxbn.groups.grouping import Grouping
+from jaxbn.groups.levels import best_grouping
+from jaxbn.learning.coded_table import CodedTable, Coding, Column
+from jaxbn.scores.families import Family as Family
+from jaxbn.scores.families import score_families
+
+
+class Cut(NamedTuple):
+    """A question: the best policy of a variable given its blanket. Members are sorted by key: order does not matter."""
+
+    name: str
+    parents: tuple[Column, ...]
+    children: tuple[tuple[Column, tuple[Column, ...]], ...]
+    rate: float
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the answer depends on."""
+        children = tuple((child.key, tuple(s.key for s in spouses)) for child, spouses in self.children)
+        return self.name, tuple(p.key for p in self.parents), children, self.rate
+
+
+Question = Cut | list[Family]
+Result = TypeVar("Result")
+Learner = Generator[Question, Any, Result]
+
+
+@dataclass
+class Workshop:
+    """Answers questions about one table."""
+
+    data: CodedTable
+    method: str
+    min_widths: Mapping[str, float] = field(default_factory=dict)  # of bins, where the method looks at widths
+    policies: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
+    scores: dict[tuple[int, ...], float] = field(default_factory=dict)
+
+    def answer(self, question: Question) -> Any:
+        """The answer if it is known, else None."""
+        if isinstance(question, Cut):
+            return self.policies.get(question.key)
+        known = [self.scores.get(family.key) for family in question]
+        return None if any(score is None for score in known) else known
+
+    @staticmethod
+    def work_out(asked: Sequence[tuple[Workshop, Question]]) -> None:
+        """Find and remember the answers to some questions, each kind in one batch whatever tables they are about."""
+        cuts = {(id(w), q.key): (w, q) for w, q in asked if isinstance(q, Cut) and q.key not in w.policies}
+        for key in [key for key, (shop, cut) in cuts.items() if cut.name in shop.data.grouped]:
+            shop, cut = cuts.pop(key)
+            shop.policies[cut.key] = shop.group(cut)
+        for method in {shop.method for shop, _ in cuts.values()}:
+            alike = [(shop, cut) for shop, cut in cuts.values() if shop.method == method]
+            found = best_policies([shop.request(cut) for shop, cut in alike], method)
+            for (shop, cut), policy in zip(alike, found, strict=True):
+                shop.policies[cut.key] = policy
+        families = {
+            (id(w), f.key): (w, f) for w, q in asked if not isinstance(q, Cut) for f in q if f.key not in w.scores
+        }
+        scores = score_families([family for _, family in families.values()])
+        for (shop, family), score in zip(families.values(), scores, strict=True):
+            shop.scores[family.key] = score
+
+    def group(self, cut: Cut) -> Grouping:
+        """The groups of a discrete variable's levels; the rate is not looked at."""
+        codes = self.data.table.codes[cut.name]
+        children = [(child.codes, [s.codes for s in spouses]) for child, spouses in cut.children]
+        factors = factors_of([parent.codes for parent in cut.parents], children, len(codes))
+        return best_grouping(self.data.table.levels[cut.name], codes, factors)
+
+    def request(self, cut: Cut) -> Request:
+        """The question as rows in ascending order of the variable's values."""
+        ordered = self.data.ordered[cut.name]
+        factors = factors_of(
+            [parent.codes[ordered.order] for parent in cut.parents],
+            [
+                (child.codes[ordered.order], [s.codes[ordered.order] for s in spouses])
+                for child, spouses in cut.children
+            ],
+            len(ordered.values),
+        )
+        return Request(ordered, factors, cut.rate, min_width=self.min_widths.get(cut.name, 0.0))
+
+
+def run_alone(learner: Learner[Result], workshop: Workshop) -> Result:
+    """Run one learner to its end."""
+    return next(run_together([lambda: learner], workshop, 1))[1]
+
+
+def run_together(
+    learners: Sequence[Callable[[], Learner[Result]]], workshop: Workshop, at_once: int
+) -> Iterator[tuple[int, Result]]:
+    """Run learners on one table side by side, see `run_each`."""
+    yield from run_each([lambda make=make: (workshop, make()) for make in learners], at_once)  # type: ignore[misc]
+
+
+def run_each(
+    makers: Sequence[Callable[[], tuple[Workshop, Learner[Result]]]], at_once: int
+) -> Iterator[tuple[int, Result]]:
+    """Run learners side by side, at most `at_once` of them; yields (number, result) as each one ends.
+
+    Each has its own workshop, or shares one with others on the same table; it is made when its turn comes.
+    """
+    waiting = list(enumerate(makers))[::-1]
+    running: dict[int, tuple[Workshop, Learner[Result], Question | None]] = {}
+    while waiting or running:
+        while waiting and len(running) < at_once:
+            number, make = waiting.pop()
+            running[number] = (*make(), None)
+        for number, (workshop, learner, question) in list(running.items()):
+            try:
+                running[number] = (workshop, learner, drive(learner, question, workshop))
+            except StopIteration as end:
+                del running[number]
+                yield number, end.value
+        Workshop.work_out([(shop, question) for shop, _, question in running.values() if question is not None])
+
+
+def drive(learner: Learner[Any], question: Question | None, workshop: Workshop) -> Question:
+    """Let a learner go on until it asks something that is not known yet."""
+    question = next(learner) if question is None else learner.send(workshop.answer(question))
+    while (known := workshop.answer(question)) is not None:
+        question = learner.send(known)
+    return question

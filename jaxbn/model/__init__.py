@@ -1,0 +1,1 @@
+"""The fitted network and what it answers."""

@@ -1,0 +1,152 @@
+"""New data and evidence, in original units, turned into codes and weights of a fitted network."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping, Set
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.columns import MISSING, as_floats, encode, suggest
+from jaxbn.inputs.table import as_frame
+
+if TYPE_CHECKING:
+    from jaxbn.model.bayesnet import BayesNet
+
+Unknown = Literal["error", "missing"]
+
+
+def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterable[str] = ()) -> NDArray[np.int32]:
+    """Codes of new rows, one column a variable, -1 where an entry is missing.
+
+    Args:
+        net: the fitted network.
+        data: what ``as_table`` accepts; columns that are no variables are ignored.
+        unknown: what to do with levels that were not fitted, see ``encode``.
+        optional: variables whose column may be absent, which is the same as missing in every row.
+
+    Returns:
+        int32 codes [rows, variables], variables in the order of ``net.names``.
+    """
+    frame = as_frame(data)
+    absent = [name for name in net.names if name not in frame.columns and name not in set(optional)]
+    if absent:
+        raise ValueError(
+            f"the data lacks column(s) {', '.join(map(repr, absent))}; add them, filled with NaN where not known"
+        )
+    codes = np.full((len(frame), len(net.names)), MISSING, np.int32)
+    for i, name in enumerate(net.names):
+        if name not in frame.columns:
+            continue
+        if name in net.policies:
+            values = as_floats(name, frame[name])
+            codes[:, i] = np.where(np.isnan(values), MISSING, net.policies[name](values))
+        else:
+            found = encode(frame[name], net.levels[name], name=name, unknown=unknown)
+            codes[:, i] = np.append(net.group_codes[name], MISSING)[found] if name in net.groupings else found
+    return codes
+
+
+def evidence_weights(net: BayesNet, evidence: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+    """Weight of each state of each observed variable: P(evidence | state), up to a factor.
+
+    Returns:
+        float64 [cardinality] for each name; a single 1 among zeros where the state is known.
+    """
+    weights = {}
+    for name, value in evidence.items():
+        if name not in net.parents:
+            raise ValueError(
+                f"evidence names {name!r}, which is no variable of the network; {suggest(name, net.parents)}"
+            )
+        weigh = _weigh_continuous if name in net.policies else _weigh_discrete
+        weights[name] = weigh(net, name, value)
+    return weights
+
+
+def interval_overlap(edges: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """Share of each bin that lies in [low, high]; an interval beyond the outer edges falls into the outer bin.
+
+    Example:
+        >>> interval_overlap(np.array([0.0, 2.0, 4.0]), 1.0, 4.0).tolist()
+        [0.5, 1.0]
+        >>> interval_overlap(np.array([0.0, 2.0, 4.0]), 8.0, 9.0).tolist()
+        [0.0, 1.0]
+    """
+    share = np.zeros(len(edges) - 1)
+    if high <= edges[0] or low >= edges[-1]:
+        share[0 if high <= edges[0] else -1] = 1.0
+        return share
+    covered = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
+    widths = np.diff(edges)
+    share = covered / np.where(widths > 0, widths, 1.0)
+    atoms = (widths == 0) & (covered == 0)  # a bin without width lies in the interval or does not
+    return np.asarray(np.where(atoms, 1.0, np.clip(share, 0.0, 1.0)), np.float64)
+
+
+def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+    import pandas as pd
+
+    policy = net.policies[name]
+    if isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2):
+        low, high = (value.left, value.right) if isinstance(value, pd.Interval) else value
+        low = -math.inf if low is None else _number(name, low, finite=False)
+        high = math.inf if high is None else _number(name, high, finite=False)
+        if low > high:
+            raise ValueError(f"evidence for {name!r} is the interval ({low!r}, {high!r}), whose ends are swapped")
+        if low < high:
+            return interval_overlap(net.edges(name), low, high)
+        value = low
+    values = np.array([_number(name, v) for v in _members(name, value)])
+    # A value counts with its density: P(bin) over the bin's width. With one bin hit the width cancels.
+    density = np.bincount(policy(values), minlength=policy.n_bins).astype(np.float64)
+    widths = np.diff(net.edges(name))
+    if np.count_nonzero(density) > 1:
+        atoms = (density > 0) & (widths == 0)  # beside which a density counts for nothing
+        density = np.where(atoms, density, 0.0) if atoms.any() else density / np.where(widths > 0, widths, 1.0)
+    return density
+
+
+def _weigh_discrete(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+    import pandas as pd
+
+    levels = net.levels[name]
+    if isinstance(value, pd.Interval):
+        members = [v for v in levels if isinstance(v, int | float) and v in value]
+        if not members:
+            raise ValueError(f"evidence for {name!r}: no level lies in {value}; {suggest(value, levels)}")
+    else:
+        members = _members(name, value, tuples=True)
+    codes = encode(members, levels, name=name)
+    if (codes == MISSING).any():
+        raise ValueError(f"evidence for {name!r} is missing ({value!r}); leave the name out of the evidence")
+    weights = np.zeros(len(levels))
+    weights[codes] = 1.0
+    if name in net.groupings:  # P(one of these levels | group)
+        groups = net.group_codes[name]
+        return np.asarray(np.bincount(groups, weights * net.shares[name]), np.float64)
+    return weights
+
+
+def _members(name: str, value: Any, *, tuples: bool = False) -> list[Any]:
+    if isinstance(value, Set | list | np.ndarray) or (tuples and isinstance(value, tuple)):
+        members = list(np.atleast_1d(value)) if isinstance(value, np.ndarray) else list(value)
+        if not members:
+            raise ValueError(f"evidence for {name!r} is empty; leave the name out of the evidence")
+        return members
+    return [value]
+
+
+def _number(name: str, value: Any, *, finite: bool = True) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
+        raise TypeError(
+            f"evidence for {name!r} must be a number, an interval (low, high) or a set of numbers, got {value!r}; "
+            f"{name!r} is continuous"
+        )
+    number = float(value)
+    if math.isnan(number) or (finite and math.isinf(number)):
+        raise ValueError(f"evidence for {name!r} is {value!r}; leave the name out of the evidence if it is not known")
+    return number

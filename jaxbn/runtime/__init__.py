@@ -1,0 +1,1 @@
+"""The machine: shapes, batches, devices, processes, progress and files."""

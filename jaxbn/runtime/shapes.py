@@ -1,0 +1,98 @@
+"""Bucket sizes: the one place that decides which array shapes the kernels are compiled for.
+
+Every size is rounded up to a power of two (or of eight, where waste is cheap), so that problems of similar size share a
+compiled program. Padding is neutral: rows of weight zero, cells of sign zero, empty slots of infinite cost.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jaxbn.kernels.pruned.block import BLOCK
+from jaxbn.kernels.pruned.program import CELL_GROUP
+
+DENSE_ROWS = 512
+"""Up to here every interval is costed: there is nothing to win by pruning."""
+
+VALUES = 128
+"""Distinct values are padded to a multiple of this."""
+
+
+class DenseShape(NamedTuple):
+    """Sizes and switches of a compiled program of `dense`; the letters are its own."""
+
+    rows_at_once: int  # rows of a step, at most
+    steps: int  # S
+    entries: int  # E
+    values: int  # M
+    cells: int  # C
+    length: int  # entries of each table
+    unit: bool
+
+    @property
+    def terms(self) -> int:
+        """Terms there is room for."""
+        return self.entries // self.rows_at_once
+
+    @property
+    def tables(self) -> int:
+        """Tables a problem uses at most."""
+        return self.terms // 2 + 1
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of one problem at work: its arrays, as made and on the device, and its share of the tables."""
+        entries = (8 if self.unit else 12) * self.entries * self.steps
+        return 2 * (entries + 4 * self.cells * self.values) + 8 * self.tables * self.length
+
+
+class PrunedShape(NamedTuple):
+    """Sizes and switches of a compiled program of `program`; the letters are its own."""
+
+    rows: int  # N
+    terms: int  # J
+    cells: int  # C
+    tables: int  # Q
+    length: int  # Z
+    settled: int  # M of the settled starts
+    recent: int  # M of the recent ones
+    width: int  # W
+
+
+def bucket(size: int, least: int, ratio: int = 2) -> int:
+    """The smallest `least * ratio**k` that holds `size`."""
+    while least < size:
+        least *= ratio
+    return least
+
+
+def dense_shape(n_values: int, n_terms: int, n_cells: int, total_weight: int, *, unit: bool) -> DenseShape:
+    """The bucket of a problem of at most `DENSE_ROWS` rows."""
+    values = -(-n_values // VALUES) * VALUES
+    rows_at_once = max(DENSE_ROWS // values, 1)  # the fewer values, the more rows has each
+    return DenseShape(
+        rows_at_once=rows_at_once,
+        steps=DENSE_ROWS if rows_at_once == 1 else values + DENSE_ROWS // rows_at_once,
+        entries=rows_at_once * bucket(n_terms, 16),
+        values=values,
+        cells=bucket(n_cells, 256, 4),
+        length=bucket(total_weight + 2, 2 * DENSE_ROWS),
+        unit=unit,
+    )
+
+
+def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> PrunedShape:
+    """The bucket of a larger problem."""
+    rows = bucket(n_rows, 2 * DENSE_ROWS)
+    terms = 2 if n_terms <= 2 else bucket(n_terms, 16)
+    cells = bucket(n_cells, CELL_GROUP, 4) if n_cells <= 64 * CELL_GROUP else bucket(n_cells, 128 * CELL_GROUP)
+    return PrunedShape(
+        rows=rows,
+        terms=terms,
+        cells=cells,
+        tables=terms // 2 + 3,  # two more for the floors
+        length=bucket(total_weight + 2 * BLOCK, 4 * DENSE_ROWS),
+        settled=min(rows, 32768),
+        recent=256,
+        width=128,
+    )

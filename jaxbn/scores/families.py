@@ -1,0 +1,111 @@
+"""K2 scores of many families, in batches of similar size; rows that are too many for one device lie on all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from jaxbn.kernels.family_scores import family_scores
+from jaxbn.kernels.sharded_scores import ROWS, sharded_family_scores
+from jaxbn.learning.coded_table import Column
+from jaxbn.runtime.devices import batch_bytes, batch_plan
+from jaxbn.runtime.shapes import bucket
+
+ROW_BYTES = 12
+"""Memory a row of a family takes at work."""
+
+MANY_ROWS = 4096
+"""More rows are padded to a multiple of this, fewer to a power of two."""
+
+
+class Family(NamedTuple):
+    """A question: the K2 score of a child with some parents."""
+
+    child: Column
+    parents: tuple[Column, ...]
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """What the answer depends on."""
+        return self.child.key, *sorted(parent.key for parent in self.parents)
+
+
+class _Shape(NamedTuple):
+    """Sizes of a compiled program."""
+
+    rows: int
+    cells: int
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of one family at work."""
+        return 16 * self.cells + ROW_BYTES * self.rows
+
+
+def score_families(families: Sequence[Family]) -> list[float]:
+    """K2 scores, computed in batches of similar size that fit in memory."""
+    groups: dict[_Shape, list[int]] = defaultdict(list)
+    for i, family in enumerate(families):
+        groups[_shape(family)].append(i)
+    scores = np.empty(len(families))
+    for shape, members in groups.items():
+        first = 0
+        for count, size in batch_plan(len(members), shape.n_bytes, n_devices=1):
+            chosen = members[first : first + count]
+            scores[chosen] = _score_batch([families[i] for i in chosen], size, shape)
+            first += count
+    return [float(score) for score in scores]
+
+
+def _shape(family: Family) -> _Shape:
+    n_cells = int(np.prod([column.n_states for column in (family.child, *family.parents)], dtype=np.int64))
+    n = len(family.child.codes)
+    return _Shape(bucket(n, 512) if n <= MANY_ROWS else -(-n // MANY_ROWS) * MANY_ROWS, bucket(n_cells, 512, 8))
+
+
+def _score_batch(families: Sequence[Family], size: int, shape: _Shape) -> NDArray[np.float64]:
+    cell = np.full((size, shape.rows), shape.cells, np.int32)
+    n_states = np.ones(size, np.int32)
+    for i, family in enumerate(families):
+        _fill(cell[i, : len(family.child.codes)], family)
+        n_states[i] = family.child.n_states
+    log_gamma = _log_gamma(shape.rows + bucket(int(n_states.max()), 64) + 1)
+    with jax.enable_x64(True):
+        return np.asarray(_scores(cell, n_states, log_gamma, shape))[: len(families)]
+
+
+def _fill(cell: NDArray[np.int32], family: Family) -> None:
+    """The joint code of parents and child, the child's changing fastest."""
+    cell[:] = 0
+    for column in (*family.parents, family.child):
+        cell *= np.int32(column.n_states)
+        cell += column.codes
+
+
+@lru_cache(maxsize=8)
+def _log_gamma(length: int) -> NDArray[np.float64]:
+    """Ln Γ at the whole numbers; entry 0 is not used."""
+    return np.asarray(gammaln(np.maximum(np.arange(length), 1)))
+
+
+def _scores(
+    cell: NDArray[np.int32], n_states: NDArray[np.int32], log_gamma: NDArray[np.float64], shape: _Shape
+) -> Array:
+    """On one device, or where the rows of one family are too many for it, with the rows split over all."""
+    devices = jax.local_devices()
+    if len(devices) == 1 or ROW_BYTES * shape.rows <= batch_bytes():
+        return family_scores(cell, n_states, log_gamma, n_cells=shape.cells)
+    while shape.rows % len(devices):  # rows are a multiple of a large power of two, or one themselves
+        devices = devices[:-1]
+    mesh = Mesh(np.array(devices), (ROWS,))
+    split = NamedSharding(mesh, PartitionSpec(None, ROWS))  # type: ignore[no-untyped-call]
+    return sharded_family_scores(mesh, shape.cells)(jax.device_put(cell, split), n_states, log_gamma)
