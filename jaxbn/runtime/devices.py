@@ -1,6 +1,6 @@
 """Which devices there are, how much a batch may take on each, and how a batch is spread over them.
 
-Several processes (`jaxbn.runtime.processes`) share the work before it comes here: a batch uses only the devices of this one.
+Processes (`jaxbn.runtime.processes`) share the work before it comes here: a batch uses only the devices of this one.
 """
 
 from __future__ import annotations
