@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.killed_runs import RESTARTS, kill_and_resume, run
+from tests.helpers.killed_runs import RESTARTS, kill_and_resume, run
 
 
 def main(kills: int = 10, seed: int = 0) -> None:

@@ -1,0 +1,185 @@
+"""The real command in a subprocess: what it prints, what it writes, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxbn
+from tests.helpers.command import Command, as_csv, frame
+
+
+def test_help_and_version_do_not_import_what_is_slow(command: Command) -> None:
+    check = (
+        "import sys\n"
+        "import jaxbn.cli\n"
+        "slow = {'jax', 'pandas', 'numpy', 'matplotlib', 'networkx', 'scipy'} & set(sys.modules)\n"
+        "assert not slow, slow\n"
+    )
+    subprocess.run([sys.executable, "-c", check], check=True, env=command.environment)
+    assert command("--version").stdout == f"jaxbn {jaxbn.__version__}\n"
+    shown = command("--help")
+    assert shown.returncode == 0
+    for name in ("learn", "discretize", "query", "evaluate", "sample", "export", "report", "datasets", "paper"):
+        assert name in shown.stdout
+
+
+def test_learn_writes_model_and_report_and_keeps_existing_files(command: Command) -> None:
+    data = command.has("table.csv", as_csv(frame()))
+    done = command("learn", data, "--folds", "3", "--max-parents", "1")
+    assert done.returncode == 0, done.stderr
+    assert "kind" in done.stdout
+    assert "equal width" in done.stdout
+    assert "string column" in done.stderr  # what was inferred
+    net = jaxbn.load(command.folder / "table.jaxbn.json")
+    assert set(net.names) == {"kind", "size", "age"}
+    assert "<h1>table</h1>" in (command.folder / "table.report.html").read_text(encoding="utf-8")
+    command.fails("learn", data, says="'table.jaxbn.json' exists and is kept; pass --force")
+
+
+def test_learn_from_standard_input_prints_json_and_writes_nothing(command: Command) -> None:
+    done = command("learn", "-", "--json", "--folds", "0", "--seed", "7", stdin=as_csv(frame()).encode())
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["options"]["seed"] == 7
+    assert document["held_out"] is None
+    assert document["network"]["format"] == "jaxbn.BayesNet"
+    assert sorted(document["cuts"]) == ["age", "size"]
+    assert list(command.folder.iterdir()) == []
+
+
+def test_query_answers_in_original_units(command: Command, model: str) -> None:
+    done = command("query", model, "kind", "--given", "size=2:3", "--given", "age=0.1,0.9", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)["posterior"]
+    expected = jaxbn.load(command.folder / model).query("kind", {"size": (2.0, 3.0)})
+    assert [state["state"] for state in answer] == ["large", "small"]
+    np.testing.assert_allclose([state["probability"] for state in answer], expected, rtol=1e-12)
+    assert "below 1.5" in command("query", model, "size", "--given", "kind=small").stdout
+
+
+def test_sample_is_csv_that_reads_back(command: Command, model: str) -> None:
+    rows = command("sample", model, "-n", "5").stdout.splitlines()
+    assert rows[0] == "kind,size,age"
+    assert len(rows) == 6
+    assert len(json.loads(command("sample", model, "-n", "2", "--json").stdout)) == 2
+
+
+def test_evaluate_scores_rows_by_a_model(command: Command, model: str) -> None:
+    data = command.has("rows.csv", as_csv(frame()))
+    mean = json.loads(command("evaluate", data, "--model", model, "--json").stdout)["mean"]
+    assert mean == pytest.approx(jaxbn.load(command.folder / model).log_likelihood(frame()).mean())
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.bif", b"network"), ("a.svg", b"<svg"), ("a.dot", b"digraph")])
+def test_export_by_the_ending_of_the_name(command: Command, model: str, name: str, start: bytes) -> None:
+    assert command("export", model, "--out", name).returncode == 0
+    assert (command.folder / name).read_bytes().startswith(start)
+
+
+def test_report_of_a_model_with_data(command: Command, model: str) -> None:
+    data = command.has("rows.tsv", as_csv(frame(), "\t"))
+    assert command("report", model, data, "--out", "page.html").returncode == 0
+    assert "60 distinct" in (command.folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_parquet_is_read_where_pyarrow_is_installed(command: Command, model: str) -> None:
+    pytest.importorskip("pyarrow")
+    pd.DataFrame(frame()).to_parquet(command.folder / "rows.parquet")
+    done = command("evaluate", "rows.parquet", "--model", model)
+    assert done.returncode == 0, done.stderr
+    assert "60 rows" in done.stdout
+
+
+def test_datasets_are_listed_and_printed(command: Command) -> None:
+    assert "auto_mpg" in json.loads(command("datasets", "--json").stdout)
+    assert command("datasets", "iris").stdout.startswith("sepal_length,")
+
+
+GOOD = as_csv(frame())
+BAD_FILES = {
+    "empty": ("", "is empty"),
+    "header only": ("a,b\n", "has a header but no rows"),
+    "ragged": ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells but the header has 2"),
+    "binary": (bytes(range(256)) * 4, "is a binary file"),
+    "spreadsheet": (b"PK\x03\x04 and more", "is a zip archive or spreadsheet"),
+    "semicolons": ("a;b\n1;2\n", "pass --delimiter ';'"),
+    "utf-16": ("a,b\n1,2\n".encode("utf-16"), "pass --encoding utf-16"),
+    "latin-1": ("a,b\n1,x\n2,\u00fc\n".encode("latin-1"), "byte 0xfc in line 3"),
+    "duplicate header": ("a,b,a\n1,2,3\n", "'a' more than once (columns 1, 3)"),
+    "unnamed column": ("a,,b\n1,2,3\n", "column 2 has no name"),
+    "missing values": ("a,b\n1.5,2\n,3\n", "pass --missing drop"),
+    "an identifier": ("a,b\n" + "".join(f"k{i},{i % 2}\n" for i in range(30)), "leave it out with --drop"),
+    "no parquet": (b"PAR1 and more", "arquet"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_files_are_refused_in_one_line(command: Command, case: str) -> None:
+    content, says = BAD_FILES[case]
+    command.fails("learn", command.has("bad.csv", content), says=says)
+
+
+def test_no_such_file_and_a_directory(command: Command) -> None:
+    command.fails("learn", "auto_mgp", says="did you mean 'auto_mpg'?")
+    command.fails("learn", ".", says="is a directory")
+    command.fails("query", "none.json", "x", says="there is no model file 'none.json'")
+    command.fails("query", command.has("text.json", "hello"), "x", says="is truncated or no JSON file")
+
+
+def test_a_file_too_large_for_the_memory(command: Command) -> None:
+    data = command.has("table.csv", GOOD)
+    command.fails("learn", data, says="of memory, but 1 kB are free", JAXBN_MAX_MEMORY="1000")
+
+
+def test_outputs_that_cannot_be_written_are_refused_first(command: Command) -> None:
+    data = command.has("table.csv", GOOD)
+    command.fails("learn", data, "--out", "no/such/model.json", says="there is no directory 'no/such'")
+    command.fails("learn", data, "--out", ".", says="it is a directory")
+    command.fails("learn", data, "--out", "x.json", "--report", "x.json", says="named for two outputs")
+    if Path("/proc/self").exists():  # nobody may write there, not even root
+        command.fails("learn", data, "--out", "/proc/model.json", says="cannot write '/proc/model.json'")
+
+
+def test_unknown_columns_come_with_the_nearest_names(command: Command) -> None:
+    data = command.has("table.csv", GOOD)
+    for option in ("--continuous", "--drop", "--order"):
+        command.fails("learn", data, option, "sise", says=f"{option} names 'sise'", code=2)
+    command.fails("learn", data, "--required", "sise>kind", says="did you mean 'size'?", code=2)
+    command.fails("discretize", data, "--graph", "kind>sise", says="--graph names 'sise'", code=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("size=1e6", "is outside the range the network knows of 'size'"),
+        ("size=100:200", "is outside the range the network knows of 'size'"),
+        ("size=big", "'big' is not a number"),
+        ("size=3:1", "the ends are swapped"),
+        ("kind=huge", "'huge' is no level of 'kind'"),
+        ("sise=1", "did you mean 'size'?"),
+        ("size", "must be name=value"),
+    ],
+)
+def test_bad_evidence_is_refused(command: Command, model: str, given: str, says: str) -> None:
+    command.fails("query", model, "age", "--given", given, says=says, code=2)
+
+
+def test_evidence_outside_the_range_is_allowed_when_asked_for(command: Command, model: str) -> None:
+    assert command("query", model, "kind", "--given", "size=1e6", "--allow-outside").returncode == 0
+
+
+@pytest.mark.parametrize("options", [["--rate", "fast"], ["--restarts", "0"], ["--method", "magic"], ["--folds", "1"]])
+def test_bad_options_are_usage_errors(command: Command, options: list[str]) -> None:
+    command.fails("learn", command.has("table.csv", GOOD), *options, says=options[0], code=2)
+
+
+def test_an_unknown_option_or_command_is_a_usage_error(command: Command) -> None:
+    assert command("learn", "iris", "--frobnicate").returncode == 2
+    assert command("lurn").returncode == 2

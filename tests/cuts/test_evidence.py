@@ -1,0 +1,218 @@
+"""Cuts of one variable by the evidence in original units: always the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxbn
+from jaxbn.cuts import by_count, solve
+from jaxbn.cuts.evidence import most_bins
+from tests.helpers.programs import close, gauss, priced_by_definition, rows_of
+from tests.helpers.random_variables import cost_of_edges, random_variable, reference_cost
+from tests.reference import evidence as reference
+from tests.reference import network
+from tests.reference.cuts import prepare
+
+SHAPES = [(0, ()), (1, ()), (2, ()), (0, (0,)), (1, (1,)), (2, (0, 2))]  # parents, spouses of each child
+
+
+def total_weight(problem: dict[str, Any]) -> int:
+    return int(np.sum(problem.get("weights", np.ones(len(problem["values"]), int))))
+
+
+def assert_exact(problem: dict[str, Any], min_width: float | None = None) -> jaxbn.Policy:
+    """The cost is the reference's optimum under the same rules, and that of the returned edges."""
+    policy = jaxbn.discretize_variable(**problem, method="evidence", min_width=min_width)
+    limit = most_bins(total_weight(problem))
+    expected, _ = reference.layered_evidence(**problem, min_width=min_width, max_bins=limit)
+    assert policy.cost == close(expected)
+    assert policy.cost == close(reference.evidence_cost(**problem, cuts=policy.edges))
+    assert reference.is_allowed(policy.edges, prepare(**problem).distinct, min_width)
+    return policy
+
+
+# --- one variable, every partition
+
+
+def tiny(seed: int, shape: tuple[int, tuple[int, ...]]) -> dict[str, Any]:
+    """At most eight distinct values: with repeats and weights or without."""
+    rng = np.random.default_rng(seed)
+    n_values = int(rng.integers(1, 9)) if seed % 2 else None
+    n = 14 if n_values else int(rng.integers(1, 9))
+    return random_variable(seed, n, n_parents=shape[0], spouses=shape[1], n_values=n_values, weighted=seed // 2 % 2 > 0)
+
+
+def some_width(problem: dict[str, Any], kind: int) -> float | None:
+    """No limit, the smallest gap, or a share of the range that forbids much or all."""
+    distinct = prepare(**problem).distinct
+    if kind == 0 or len(distinct) == 1:
+        return [None, 1.0][kind > 0]
+    span = float(np.ptp(distinct))
+    return [None, float(np.diff(distinct).min()), 0.1 * span, 0.3 * span, 2 * span][kind]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_cost_is_the_least_of_all_partitions(shape):
+    for seed in range(60):
+        problem = tiny(seed, shape)
+        width = some_width(problem, seed // 4 % 5)
+        policy = jaxbn.discretize_variable(**problem, method="evidence", min_width=width)
+        assert policy.cost == close(reference.enumerate_evidence(**problem, min_width=width)[0])
+        assert policy.cost == close(reference.evidence_cost(**problem, cuts=policy.edges))
+        assert reference.is_allowed(policy.edges, prepare(**problem).distinct, width)
+        assert policy.method == "evidence"
+
+
+def test_a_constant_and_a_single_row_have_one_bin():
+    child = np.array([0, 1, 1])
+    for values, own in ([2.5, 2.5, 2.5], child), ([7.0], child[:1]):
+        policy = jaxbn.discretize_variable(values, children=[(own, ())], method="evidence", min_width=1.0)
+        assert policy.n_bins == 1
+        assert policy.cost == close(-network.k2_family_score(own, []))
+
+
+def test_values_that_span_all_floats():
+    policy = jaxbn.discretize_variable([-1.5e308, 0.0, 1.5e308], [[0, 1, 1]], method="evidence")
+    assert np.isfinite(policy.cost)
+
+
+def test_noise_is_not_cut_at_every_value():
+    """Beyond half as many bins as rows the price of the choice falls again: such policies are not considered."""
+    rng = np.random.default_rng(0)
+    problem = {"values": rng.normal(size=100), "parents": list(rng.integers(0, 2, (2, 100))), "children": []}
+    assert len(reference.layered_evidence(**problem)[1]) > 90
+    policy = assert_exact(problem)
+    assert policy.n_bins <= most_bins(100) == 50
+
+
+def test_few_rows_may_have_a_bin_each():
+    assert most_bins(5) == 32
+    assert most_bins(64) == 32
+    assert most_bins(67) == 33
+
+
+def test_weights_are_repeated_rows():
+    problem = random_variable(4, 90, n_parents=1, spouses=(1,), n_values=30, weighted=True)
+    weights = problem.pop("weights")
+    rows = np.repeat(np.arange(90), weights)
+    repeated = {
+        "values": problem["values"][rows],
+        "parents": [codes[rows] for codes in problem["parents"]],
+        "children": [(codes[rows], [s[rows] for s in spouses]) for codes, spouses in problem["children"]],
+    }
+    weighted = jaxbn.discretize_variable(**problem, weights=weights, method="evidence")
+    plain = jaxbn.discretize_variable(**repeated, method="evidence")
+    assert weighted.cost == close(plain.cost)
+
+
+def test_shift_and_scale_move_the_cuts_along():
+    problem = random_variable(7, 200, n_parents=1, spouses=(0,))
+    policy = jaxbn.discretize_variable(**problem, method="evidence", min_width=0.02)
+    moved = problem | {"values": 8 * problem["values"] + 3}
+    other = jaxbn.discretize_variable(**moved, method="evidence", min_width=0.16)
+    assert other.cost == close(policy.cost + 200 * np.log(8))  # the density is per unit
+    np.testing.assert_allclose(other.edges, 8 * policy.edges + 3, rtol=1e-9)
+
+
+# --- one variable, 500 rows
+
+
+MANY: dict[str, tuple[dict[str, Any], float | None]] = {
+    "gauss": (gauss(0), None),
+    "gauss, limited": (gauss(1), 0.2),
+    "no neighbours": ({"values": np.random.default_rng(2).gamma(2.0, size=500), "parents": [], "children": []}, None),
+    "rounded": (gauss(3) | {"values": gauss(3)["values"].round(1)}, 0.1),
+    "repeats": (random_variable(5, 500, n_parents=2, spouses=(1,), n_values=90), None),
+    "weights": (random_variable(6, 500, n_parents=1, spouses=(1, 0), weighted=True), 0.01),
+    "steep": (random_variable(9, 500, n_parents=2, spouses=(2,)), None),
+}
+
+
+@contextmanager
+def prices_and_few_slots(settled: int = 256) -> Iterator[list[dict[str, bool]]]:
+    """The priced, pruned program also where all intervals are costed; what became of the slots in each call."""
+    shape_of, advance, more_slots = solve.pruned_shape, solve.advance, solve.with_more_slots
+    seen: list[dict[str, bool]] = []
+
+    def small_shape(*args: Any, **kwargs: Any) -> Any:
+        sizes = {"terms": 16, "tables": 11, "cells": 512, "width": 32, "recent": 64, "settled": settled}
+        return shape_of(*args, **kwargs)._replace(**sizes)
+
+    def spied_advance(problem: Any, state: Any, **kwargs: Any) -> Any:
+        state = advance(problem, state, **kwargs)
+        slots = int(state.settled.n_slots)
+        doomed = np.isfinite(np.asarray(state.settled.doom)[:, :slots]).any()
+        seen.append({"chunks": slots > 32, "doomed": bool(doomed), "more": False})
+        return state
+
+    def spied_more_slots(state: Any) -> Any:
+        seen.append({"chunks": False, "doomed": False, "more": True})
+        return more_slots(state)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_count, "FEW_POSITIONS", 2)
+        patch.setattr(solve, "DENSE_ROWS", 0)
+        patch.setattr(solve, "pruned_shape", small_shape)
+        patch.setattr(solve, "advance", spied_advance)
+        patch.setattr(solve, "with_more_slots", spied_more_slots)
+        yield seen
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_500_rows_equal_the_program_over_the_number_of_bins(name):
+    problem, width = MANY[name]
+    assert assert_exact(problem, width).n_bins > 1
+
+
+def test_prices_and_pruning_with_few_slots_change_nothing():
+    """Starts are appended in chunks, dropped at once or where their doom comes, compacted, and given more room."""
+    with prices_and_few_slots() as calls:
+        for problem, width in MANY.values():
+            assert_exact(problem, width)
+    for what in ("chunks", "doomed", "more"):
+        assert any(call[what] for call in calls), what
+
+
+@pytest.mark.parametrize("method", ["bayesian", "mdl"])
+def test_the_other_methods_with_few_slots(method):
+    with prices_and_few_slots() as calls:
+        for problem, _ in (MANY[name] for name in MANY if name != "weights"):
+            policy = jaxbn.discretize_variable(**problem, method=method, rate=4.0)
+            assert policy.cost == close(reference_cost(problem, method, 4.0))
+            assert policy.cost == close(cost_of_edges(problem, policy.edges, method, 4.0))
+    assert any(call["chunks"] for call in calls)
+
+
+@pytest.mark.parametrize("way", ["pruned", "matrix"])
+@pytest.mark.parametrize("n", [60, 130])
+def test_random_variables_by_prices(n, way, monkeypatch):
+    """Few positions too, by the pruned program or with the costs of all intervals worked out first."""
+    monkeypatch.setattr(by_count, "LAYERED_SPREAD", 2)
+    with prices_and_few_slots() if way == "pruned" else nullcontext():
+        for seed in range(40):
+            shape = SHAPES[seed % len(SHAPES)]
+            n_values, weighted = [None, 20, 45][seed % 3], seed // 2 % 2 > 0
+            problem = random_variable(
+                seed + n, n, n_parents=shape[0], spouses=shape[1], n_values=n_values, weighted=weighted
+            )
+            assert_exact(problem, some_width(problem, [0, 1, 2, 0][seed % 4]))
+
+
+@pytest.mark.parametrize("name", ["gauss", "gauss, limited", "rounded", "steep"])
+def test_pruned_equals_unpruned(name):
+    problem, width = MANY[name]
+    rows = rows_of(problem, width)
+    log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
+    for price in (1.0, 6.0):
+        with prices_and_few_slots(settled=1024):
+            unpruned = solve.solve_at_prices(rows.task, [price], prune=False)[0]
+        with prices_and_few_slots():
+            pruned = solve.solve_at_prices(rows.task, [price])[0]
+        assert pruned.cost == close(unpruned.cost)
+        assert pruned.live <= unpruned.live
+        assert pruned.cost + log_range == close(priced_by_definition(problem, width, price))

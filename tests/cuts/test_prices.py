@@ -1,0 +1,276 @@
+"""Several prices in one pass, the bounds that keep it short, and what prices prove about the number of intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln
+
+import jaxbn
+from jaxbn.cuts import by_count, solve
+from jaxbn.cuts.hull import Hull, prices_that_cover
+from jaxbn.cuts.interval_costs import CostMatrix, Rows
+from jaxbn.cuts.problem import Solution, Task
+from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
+from jaxbn.kernels.pruned.bounds import least_rises, measured
+from jaxbn.kernels.pruned.state import Chunks, Problem
+from tests.helpers.programs import close, gauss, priced_by_definition, rows_of
+from tests.helpers.random_variables import random_variable
+from tests.reference import evidence as reference
+from tests.reference.cuts import prepare
+
+PRICES = [0.5, 2.0, 30.0, 6.0, 6.5, 15.0, 4.0, 12.0]
+
+
+@contextmanager
+def small_chunks(settled: int = 256, **room: int) -> Iterator[None]:
+    """Few slots, so that a few hundred rows fill many chunks."""
+    shape_of = solve.pruned_shape
+    with pytest.MonkeyPatch.context() as patch:
+        sizes = {"width": 16, "recent": 64, "settled": settled, **room}
+        patch.setattr(solve, "pruned_shape", lambda *args, **kwargs: shape_of(*args, **kwargs)._replace(**sizes))
+        yield
+
+
+def own_rows(seed: int, n: int) -> tuple[dict[str, Any], Rows]:
+    """A variable with parents alone, the case with the sharpest bounds."""
+    problem = gauss(seed, n) | {"children": []}
+    return problem, rows_of(problem, None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_several_prices_in_one_pass_are_the_optimum_at_each(seed):
+    problem, rows = own_rows(seed, 600)
+    log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
+    with small_chunks():
+        together = solve.solve_at_prices(rows.task, PRICES)
+        alone = [solve.solve_at_prices(rows.task, [price])[0] for price in PRICES]
+    for price, found, single in zip(PRICES, together, alone, strict=True):
+        assert found.cost == close(single.cost)
+        assert found.cuts == single.cuts
+        assert found.cost + log_range == close(priced_by_definition(problem, None, price))
+
+
+def test_any_number_of_prices():
+    _, rows = own_rows(0, 200)
+    for n in (1, 2, 3):
+        found = solve.solve_at_prices(rows.task, PRICES[:n])
+        assert [s.cost for s in found] == close([solve.solve_at_prices(rows.task, [p])[0].cost for p in PRICES[:n]])
+
+
+def test_starts_that_only_some_prices_need_are_kept():
+    """On variables of every kind, and with a smallest width."""
+    for seed in range(6):
+        problem = random_variable(seed, 300, n_parents=seed % 3, spouses=(1,) * (1 + seed % 2), weighted=seed > 3)
+        width = 0.01 if seed % 2 else None
+        rows = rows_of(problem, width)
+        with small_chunks(terms=16, tables=11, cells=512):
+            found = solve.solve_at_prices(rows.task, PRICES)
+        log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
+        expected = [priced_by_definition(problem, width, price) - log_range for price in PRICES]
+        assert [solution.cost for solution in found] == close(expected)
+
+
+def test_values_over_many_orders_of_magnitude():
+    """Most intervals are next to nothing beside the range."""
+    prices = [5.0, 50.0, 500.0, 1500.0]
+    for seed in (3, 4, 12, 18):
+        rng = np.random.default_rng(seed)
+        values = np.exp([20, 40, 30, 5][seed % 4] * rng.normal(size=500))
+        stretch = values.argsort().argsort() * 9 // 500
+        mostly = np.where(rng.random(500) < 0.1, rng.integers(0, 3, 500), stretch % 3)
+        rows = rows_of({"values": values, "parents": [mostly], "children": [(stretch % 4, [])]}, None)
+        assert rows.spread is not None
+        assert (np.diff(rows.spread.end) > 0).all()
+        with small_chunks(terms=16, tables=11, cells=32):
+            found = solve.solve_at_prices(rows.task, prices)
+        positions = np.concatenate([[0], np.flatnonzero(rows.can_cut) + 1, [rows.n]])
+        expected = CostMatrix(rows, positions).solve_at(prices)
+        assert [solution.cost for solution in found] == close([solution.cost for solution in expected])
+
+
+# --- bounds of chunks
+
+
+def interval_cost(task: Task, first: int, last: int) -> float:
+    """Cost of the rows from `first` to before `last`, by the definition; all weights are one."""
+    cost = 0.0
+    for term in task.terms:
+        counts = np.bincount(term.cells[first:last], minlength=term.n_cells)
+        cost += term.sign * sum(float((gammaln(counts + name) - gammaln(name)).sum()) for name in term.tables)
+    if task.spread is not None:
+        end = np.append(0.0, task.spread.end)
+        cost += (last - first) * float(np.log(end[last] - end[first]))
+    return cost
+
+
+def bounded_and_actual(task: Task, starts: np.ndarray, when: int, block: int) -> tuple[np.ndarray, float, np.ndarray]:
+    """What `least_rises` says of some starts, measured at one block, in a later one; and what happens [B, W]."""
+    shape = solve.pruned_shape(task.n_rows, **solve.size(task))
+    switches = Switches(len(starts), ratios=True, contexts=True, spread=task.spread is not None)
+    with jax.enable_x64(True):
+        problem = Problem(**jax.tree.map(jax.numpy.asarray, solve._arrays(task, [1.0], shape)))
+        counts = np.zeros((task.n_rows + 1, shape.cells), np.int32)
+        first_cell = 0
+        for term in task.terms:
+            counts[np.arange(1, task.n_rows + 1), first_cell + term.cells] = 1
+            first_cell += term.n_cells
+        counts = np.cumsum(counts, axis=0, dtype=np.int32)
+        end = np.append(0.0, np.zeros(task.n_rows) if task.spread is None else task.spread.end)
+        row = when * BLOCK
+        common = measured(
+            problem,
+            jax.numpy.asarray((counts[row] - counts[starts]).T),
+            jax.numpy.asarray(row - starts),
+            jax.numpy.asarray(end[row] - end[starts]),
+            np.ones(len(starts), bool),
+            switches,
+        )
+        at_block = {"counts": counts[row], "mass": np.int32(row), "end": end[row], **common}
+        no_matter = {"size": np.int32(len(starts)), "bound": np.zeros(1), "fresh": np.array(False)}
+        chunk = Chunks(**{name: jax.numpy.asarray(value)[..., None] for name, value in (at_block | no_matter).items()})
+        rows = block_rows(problem, jax.numpy.int32(block), jax.numpy.asarray(counts[block * BLOCK]))
+        rises, whole = jax.jit(least_rises, static_argnums=4)(problem, rows, chunk, np.int32(1), switches)
+    began = block * BLOCK
+    before = np.array([interval_cost(task, u, began) for u in starts])
+    actual = [[interval_cost(task, u, began + t + 1) for u in starts] - before for t in range(BLOCK)]
+    return np.asarray(rises)[:, 0], float(whole[0]), np.array(actual)
+
+
+@pytest.mark.parametrize("children", [False, True])
+@pytest.mark.parametrize(("when", "block"), [(8, 8), (8, 9), (8, 15), (14, 15)])
+def test_no_interval_rises_less_than_its_chunk_is_said_to(when, block, children):
+    for seed in range(4):
+        problem = gauss(seed, 512) if children else gauss(seed, 512) | {"children": []}
+        task = rows_of(problem, None).task
+        for last in (when * BLOCK - 1, 100):
+            starts = np.sort(np.random.default_rng(seed).choice(np.arange(last - 60, last), 16, replace=False))
+            rises, whole, actual = bounded_and_actual(task, starts, when, block)
+            assert (rises <= actual.min(axis=1) + 1e-9).all()
+            assert rises[-1] <= whole + 1e-9
+            assert whole <= actual[-1].min() + 1e-9
+
+
+def test_bounds_of_long_intervals_are_close():
+    """Neighbouring starts far back: a block hardly tells their intervals apart, and the bound loses little."""
+    rng = np.random.default_rng(0)
+    problem = {"values": rng.random(4000), "parents": [rng.integers(0, 4, 4000)], "children": []}
+    rises, whole, actual = bounded_and_actual(rows_of(problem, None).task, np.arange(100, 132), 100, 110)
+    least = actual[-1].min()
+    assert least - whole < 0.05
+    assert least - rises[-1] < 0.3
+
+
+# --- what prices prove
+
+
+def convex_costs(draw: Any, n: int) -> np.ndarray:
+    """B(1), …, B(n): falling less and less, with steps that need not be strict."""
+    steps = draw(st.lists(st.floats(0, 20), min_size=n - 1, max_size=n - 1))
+    return np.cumsum([0.0, *sorted(-step for step in steps)])
+
+
+def concave_charge(draw: Any, n: int) -> np.ndarray:
+    steps = draw(st.lists(st.floats(0, 20), min_size=n - 1, max_size=n - 1))
+    return np.cumsum([0.0, *sorted(steps, reverse=True)])
+
+
+@st.composite
+def hulls(draw: Any) -> tuple[np.ndarray, np.ndarray]:
+    n = draw(st.integers(2, 30))
+    return concave_charge(draw, n), convex_costs(draw, n)
+
+
+def answer(costs: np.ndarray, price: float) -> Solution:
+    """The optimum at a price, of the fewest intervals; which cuts these are is of no matter."""
+    totals = costs + price * np.arange(1, len(costs) + 1)
+    return Solution(float(totals.min()), list(range(int(totals.argmin()))), 1.0)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(hulls())
+def test_questions_end_with_the_least_total(problem):
+    charge, costs = problem
+    hull = Hull(charge, float(costs[0]))
+    prices = [hull.slope(1)]
+    while prices:
+        for price in prices:
+            hull.learn(price, answer(costs, price))
+        doubtful = hull.doubtful()
+        prices = hull.questions(doubtful, 3) if doubtful else []
+        assert len(prices) <= 3
+        assert not set(prices) & set(hull.answers)
+    least = (charge + costs).min()
+    left = [charge[n - 1] + costs[n - 1] for n in doubtful]
+    assert min([hull.best.cost, *left]) == close(least)
+    assert hull.best.cost == close(charge[hull.best_number - 1] + costs[hull.best_number - 1])
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(hulls(), st.lists(st.floats(0, 20), min_size=1, max_size=8))
+def test_the_prices_that_cover_rule_out_as_much_as_all(problem, prices):
+    charge, costs = problem
+    everything, chosen = Hull(charge, float(costs[0])), Hull(charge, float(costs[0]))
+    for price in prices:
+        everything.learn(price, answer(costs, price))
+    covering = prices_that_cover(everything, len(charge))
+    assert set(covering) <= set(prices)
+    for price in covering:
+        chosen.learn(price, answer(costs, price))
+    limit = everything.best.cost + 1e-6
+    numbers = np.arange(1, len(charge) + 1) != everything.best_number
+    assert not (numbers & (charge + everything.bound > limit) & (charge + chosen.bound < limit - 2e-6)).any()
+
+
+def test_more_intervals_than_allowed_still_say_where_to_ask():
+    """Vertices beyond the limit are no answer, but a chord leads from them to those below it."""
+    charge, costs = np.array([0.0, 20.0, 38.0, 54.0]), np.cumsum([0.0, -30.0, -12.0, -11.0, -10.0, -9.0])
+    hull = Hull(charge, 0.0)
+    for price in (1.0, 25.0):
+        hull.learn(price, answer(costs, price))
+    assert hull.best_number == 2
+    prices = []
+    while doubtful := hull.doubtful():
+        prices = hull.questions(doubtful, 2)
+        assert prices
+        for price in prices:
+            hull.learn(price, answer(costs, price))
+    assert hull.best.cost == close((charge + costs[:4]).min())
+
+
+def test_a_bad_guess_costs_time_alone(monkeypatch):
+    problem, _ = own_rows(1, 400)
+    expected = jaxbn.discretize_variable(**problem, method="evidence")
+    monkeypatch.setattr(by_count, "FEW_POSITIONS", 2)
+    for prices in ([1000.0], [0.001], [3.0, 3.0, 3.0]):
+        monkeypatch.setattr(by_count, "guessed_prices", lambda *_, given=prices: given)
+        found = jaxbn.discretize_variable(**problem, method="evidence")
+        assert found.cost == close(expected.cost)
+        assert found.cost == close(reference.evidence_cost(**problem, cuts=found.edges))
+
+
+@pytest.mark.parametrize("method", ["evidence", "mdl"])
+def test_a_guess_is_mostly_right(method):
+    """One pass over the rows settles the number of bins of nearly all of these."""
+    passes = []
+    solve_at = by_count._solve_at
+
+    def counted(*args: Any) -> Any:
+        passes[-1] += 1
+        return solve_at(*args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_count, "_solve_at", counted)
+        for name in ("table6", "gauss", "indep"):
+            frame = getattr(jaxbn.datasets, name)(3000)
+            passes.append(0)
+            pair = 2 * frame.P1.to_numpy() + frame.P2.to_numpy()
+            jaxbn.discretize_variable(frame.X.to_numpy(), [pair], method=method)
+    assert sum(passes) <= 4

@@ -1,0 +1,372 @@
+"""The bootstrap against its definition: every resample written out and learned from by the functions for one table."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+import pytest
+
+import jaxbn
+from jaxbn.cuts import resampled
+from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_policies, stream
+from jaxbn.cuts.sorted_values import sort_values
+from jaxbn.evaluation.bootstrap_results import ArcBootstrap, CutBootstrap, nearest_cuts
+from tests.helpers.random_tables import random_table
+from tests.helpers.random_variables import random_variable, reference_cost, subset
+
+mpl.use("Agg")
+
+
+def as_variable(problem: dict[str, Any], rate: float) -> Variable:
+    ordered = sort_values(problem["values"])
+    rows = ordered.order
+    children = [(codes[rows], [spouse[rows] for spouse in spouses]) for codes, spouses in problem["children"]]
+    return Variable(ordered, [codes[rows] for codes in problem["parents"]], children, rate)
+
+
+def resample(problem: dict[str, Any], count: int, rate: float, method: str = "bayesian"):
+    """Pairs of the rows of a resample and its policy."""
+    n = len(problem["values"])
+    rows = [drawn_rows(stream(1, i), n) for i in range(count)]
+    variable = as_variable(problem, rate)
+    weights = np.array([np.bincount(each, minlength=n) for each in rows])[:, variable.ordered.order]
+    return list(zip(rows, resampled_policies(variable, weights, method), strict=True))
+
+
+def assert_same(found: jaxbn.Policy, expected: jaxbn.Policy) -> None:
+    np.testing.assert_allclose(found.cost, expected.cost, rtol=1e-9, atol=1e-9)
+    assert (found.lower, found.upper, found.method) == (expected.lower, expected.upper, expected.method)
+    np.testing.assert_array_equal(found.edges, expected.edges)
+
+
+def test_200_resamples_are_those_of_the_rows_written_out():
+    problem = random_variable(5, 150, n_parents=2, spouses=(1, 0), n_values=60)
+    for rows, policy in resample(problem, 200, 3.0):
+        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0))
+
+
+@pytest.mark.parametrize(
+    ("n", "n_parents", "spouses", "n_values"),
+    [(1, 1, (), None), (2, 0, (1,), None), (7, 2, (0,), None), (60, 0, (), None), (90, 1, (), 3), (90, 3, (2, 1), None),
+     (300, 2, (), None), (512, 0, (0, 1), None), (40, 1, (1,), 1)],
+)  # fmt: skip
+def test_resamples_of_all_kinds_of_variables(n, n_parents, spouses, n_values):
+    """Rare levels come and go, so cardinalities differ between resamples; so do the range and the midpoints."""
+    problem = random_variable(n, n, n_parents=n_parents, spouses=spouses, n_values=n_values)
+    for rate in (0.7, 20.0):
+        for rows, policy in resample(problem, 12, rate):
+            assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=rate))
+
+
+def test_more_rows_than_a_batch_takes():
+    problem = random_variable(3, 1620, n_parents=1)  # some resamples have 1024 different rows, some more
+    pairs = resample(problem, 8, 3.0)
+    assert {len(np.unique(rows)) <= resampled.BATCHED_ROWS for rows, _ in pairs} == {True, False}
+    for rows, policy in pairs:
+        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0))
+
+
+def test_resamples_by_another_method():
+    problem = random_variable(6, 60, n_parents=1, spouses=(1,))
+    for rows, policy in resample(problem, 5, 3.0, "mdl"):
+        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), method="mdl"))
+
+
+def test_resamples_against_the_numpy_reference():
+    problem = random_variable(8, 50, n_parents=2, spouses=(1,))
+    for rows, policy in resample(problem, 20, 3.0):
+        expected = reference_cost(subset(problem, rows), "bayesian", 3.0)
+        np.testing.assert_allclose(policy.cost, expected, rtol=1e-9)
+
+
+def test_values_whose_range_is_too_large_for_a_float():
+    problem = {"values": np.array([-1.7e308, -1e300, 0.0, 2.0, 1.7e308, 1.0]), "parents": [[0, 0, 1, 1, 0, 1]]}
+    problem = {**problem, "parents": [np.array(codes) for codes in problem["parents"]], "children": []}
+    for rows, policy in resample(problem, 30, 3.0):
+        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0))
+
+
+@pytest.mark.parametrize("n_bytes", [1, 10**8])
+def test_the_size_of_the_batches_does_not_matter(n_bytes, monkeypatch):
+    problem = random_variable(5, 80, n_parents=1, spouses=(1,))
+    expected = resample(problem, 11, 3.0)
+    monkeypatch.setenv("JAXBN_BATCH_BYTES", str(n_bytes))
+    for (_, policy), (_, known) in zip(resample(problem, 11, 3.0), expected, strict=True):
+        assert_same(policy, known)
+
+
+def test_no_python_loop_over_resamples_makes_the_arrays(monkeypatch):
+    """One problem of one batch: the arrays of 64 resamples are made by one call."""
+    calls = []
+    make = resampled._batch
+    monkeypatch.setattr(resampled, "_batch", lambda *arguments: calls.append(arguments[2:]) or make(*arguments))
+    resample(random_variable(5, 40, n_parents=1), 64, 3.0)
+    assert calls == [(0, 64)]
+
+
+@pytest.fixture(scope="module")
+def cuts() -> CutBootstrap:
+    iris = jaxbn.datasets.load("iris")
+    return jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=40, seed=2)
+
+
+def test_a_graph_gives_the_cuts_given_the_neighbours_bins(cuts):
+    iris = jaxbn.datasets.load("iris")
+    graph = iris.structures["paper"]
+    full = jaxbn.discretize(iris.frame, graph)
+    codes = full.transform(iris.frame)
+    codes["class"] = codes["class"].astype("category").cat.codes
+    rate = float(max(codes[name].nunique() for name in codes))
+    name = "petal_length"
+    parents = [codes[p].to_numpy() for p in graph[name]]
+    children = [
+        (codes[c].to_numpy(), [codes[p].to_numpy() for p in found if p != name])
+        for c, found in graph.items()
+        if name in found
+    ]
+    problem = {"values": iris.frame[name].to_numpy(), "parents": parents, "children": children}
+    for i in range(40):
+        chosen = subset(problem, drawn_rows(stream(2, i), 150))
+        assert_same(cuts.policies[name][i], jaxbn.discretize_variable(**chosen, rate=rate))
+    for variable, policy in full.policies.items():
+        np.testing.assert_array_equal(cuts.original[variable].edges, policy.edges)
+
+
+def test_the_frames_are_counts_over_resamples(cuts):
+    assert cuts.resamples == 40
+    assert set(cuts.policies) == set(jaxbn.datasets.load("iris").continuous)
+    for name, found in cuts.policies.items():
+        shares = cuts.bins[cuts.bins["variable"] == name]
+        assert shares["share"].sum() == pytest.approx(1)
+        for bins, share in zip(shares["bins"], shares["share"], strict=True):
+            assert share == np.mean([policy.n_bins == bins for policy in found])
+    assert len(cuts.cuts) == sum(len(p.edges) for found in cuts.policies.values() for p in found)
+    for row in cuts.frame.to_dict("records"):
+        near = [min(policy.edges, key=lambda edge: abs(edge - row["cut"])) for policy in cuts.policies[row["variable"]]]
+        assert row["found"] == np.mean(np.abs(np.array(near) - row["cut"]) <= row["tolerance"])
+        column = jaxbn.datasets.load("iris").frame[row["variable"]].to_numpy()
+        drawn = [column[drawn_rows(stream(2, i), 150)] for i in range(40)]
+        left = [values[values < cut].max() for values, cut in zip(drawn, near, strict=True)]
+        right = [values[values >= cut].min() for values, cut in zip(drawn, near, strict=True)]
+        assert (row["lower"], row["upper"]) == (np.quantile(left, 0.05), np.quantile(right, 0.95))
+
+
+def test_the_tolerance_is_half_the_distance_to_the_next_cut_and_at_most_a_twentieth_of_the_range():
+    policies = {"x": (jaxbn.Policy([0.99, 3.3]), jaxbn.Policy([])), "y": (jaxbn.Policy([5.3]), jaxbn.Policy([5.6]))}
+    gaps = {
+        "x": (np.array([[0.9, 1.1], [3.0, 4.0]]), np.empty((0, 2))),
+        "y": (np.array([[5, 5.6]]), np.array([[5, 6]])),
+    }
+    original = {"x": jaxbn.Policy([1.0, 1.5]), "y": jaxbn.Policy([5.0])}
+    values = {"x": np.linspace(0, 100, 5), "y": np.linspace(0, 10, 5)}
+    found = CutBootstrap(policies, 2, 0, gaps, original, values, 0.9, None)
+    assert found.frame["tolerance"].tolist() == [0.25, 0.25, 0.5]
+    assert found.frame["found"].tolist() == [0.5, 0.0, 0.5]
+    assert found.frame.loc[0, ["lower", "upper"]].tolist() == [0.9, 1.1]  # of the resamples that have a cut
+    wide = CutBootstrap(policies, 2, 0, gaps, original, values, 0.9, 0.1)
+    assert wide.frame["tolerance"].tolist() == [10.0, 10.0, 1.0]
+    assert np.isnan(nearest_cuts(np.array([1.0]), [jaxbn.Policy([])], [np.empty((0, 2))])[0]).all()
+
+
+def test_a_variable_without_neighbours_has_bins_of_equal_width():
+    drawn = random_table(3, n_rows=40, n_columns=5)
+    found = jaxbn.bootstrap(drawn.frame, {}, continuous=drawn.continuous, resamples=3, initial_bins=4)
+    values = drawn.frame["v0"].to_numpy()[drawn_rows(stream(0, 1), 40)]
+    expected = values.min() + np.ptp(values) / 4 * np.arange(1, 4)
+    np.testing.assert_allclose(found.policies["v0"][1].edges, expected)
+
+
+def test_a_resample_depends_on_its_number_and_the_seed_alone():
+    iris = jaxbn.datasets.load("iris")
+    few, many, other = (
+        jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=n, seed=seed)
+        for n, seed in ((3, 0), (9, 0), (3, 1))
+    )
+    edges = [[p.edges.tolist() for p in found.policies["sepal_width"][:3]] for found in (few, many, other)]
+    assert edges[0] == edges[1] != edges[2]
+
+
+def test_plot_and_words(cuts):
+    ax = cuts.plot("petal_width")
+    assert "resampled cuts" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(cuts.plot()) == 4
+    assert "petal_width" in repr(cuts)
+    assert "40 resamples" in repr(cuts)
+    with pytest.raises(ValueError, match=r"'petal' is no continuous variable of the bootstrap; .*petal_width"):
+        cuts.plot("petal")
+    with pytest.raises(ValueError, match="ax is for one variable"):
+        cuts.plot(ax=ax)
+
+
+LEARNING = {"max_parents": 2, "resamples": 12, "seed": 5, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def arcs() -> ArcBootstrap:
+    drawn = random_table(0, n_rows=70, n_columns=5)
+    return jaxbn.bootstrap(drawn.frame, continuous=drawn.continuous, **LEARNING)
+
+
+def test_without_a_graph_each_resample_is_learned_from_its_rows(arcs):
+    drawn = random_table(0, n_rows=70, n_columns=5)
+    for i in range(12):
+        rng = stream(5, i)
+        rows = drawn_rows(rng, 70)
+        order = [drawn.frame.columns[k] for k in rng.permutation(5)]
+        net = jaxbn.learn(drawn.frame.iloc[rows], continuous=drawn.continuous, order=order, max_parents=2)
+        assert arcs.parents[i] == net.parents
+        for name, policy in net.policies.items():
+            assert_same(arcs.policies[name][i], policy)
+
+
+def test_strength_and_direction_are_counts_over_resamples(arcs):
+    assert len(arcs.frame) == 5 * 4
+    for row in arcs.frame.to_dict("records"):
+        this = [row["from"] in found[row["to"]] for found in arcs.parents]
+        other = [row["to"] in found[row["from"]] for found in arcs.parents]
+        either = np.mean(np.array(this) | np.array(other))
+        assert row["strength"] == pytest.approx(either)
+        assert row["direction"] == pytest.approx(np.mean(this) / either if either else 0.0)
+        assert arcs.strengths.get((row["from"], row["to"]), 0.0) == np.mean(this)
+    assert arcs.resamples == 12
+    assert "strength" in repr(arcs)
+    assert arcs.bins.groupby("variable")["share"].sum().tolist() == pytest.approx([1.0] * len(arcs.policies))
+
+
+def test_the_consensus_has_strong_arcs_and_no_cycle(arcs):
+    for threshold in (0.0, 0.3, 0.5, 1.0):
+        graph = arcs.consensus(threshold)
+        assert list(graph) == list(arcs.names)
+        assert nx.is_directed_acyclic_graph(graph)
+        for _, _, arc in graph.edges(data=True):
+            assert arc["strength"] > threshold
+            assert arc["direction"] > 0.5
+    cycle = [{"a": ("c",), "b": ("a",), "c": ()}] * 4 + [{"a": (), "b": ("a",), "c": ("b",)}] * 3
+    found = ArcBootstrap({}, 7, 0, tuple(cycle))
+    assert set(found.consensus(0.1).edges) == {("a", "b"), ("c", "a")}  # b -> c is the weakest of the three
+    for bad in (-0.1, 1.5, "half", True):
+        with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
+            found.consensus(bad)
+
+
+def test_restarts_keep_the_best_order_of_each_resample():
+    drawn = random_table(0, n_rows=50, n_columns=4)
+    found = jaxbn.bootstrap(drawn.frame, continuous=drawn.continuous, resamples=3, restarts=3, progress=False)
+    rng = stream(0, 1)
+    table = drawn.frame.iloc[drawn_rows(rng, 50)]
+    orders = [[drawn.frame.columns[k] for k in rng.permutation(4)] for _ in range(3)]
+    nets = [jaxbn.learn(table, continuous=drawn.continuous, order=order) for order in orders]
+    assert found.parents[1] in [net.parents for net in nets]
+    order = list(drawn.frame.columns)
+    fixed = jaxbn.bootstrap(drawn.frame, continuous=drawn.continuous, resamples=2, order=order, progress=False)
+    for child, parents in fixed.parents[1].items():
+        assert all(order.index(parent) < order.index(child) for parent in parents)
+
+
+@pytest.mark.parametrize("side_by_side", [1, 5, 100])
+def test_how_many_run_side_by_side_does_not_matter(side_by_side, arcs):
+    drawn = random_table(0, n_rows=70, n_columns=5)
+    found = jaxbn.bootstrap(drawn.frame, continuous=drawn.continuous, side_by_side=side_by_side, **LEARNING)
+    assert found.parents == arcs.parents
+    assert found.cuts.equals(arcs.cuts)
+
+
+def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, arcs, monkeypatch):
+    drawn = random_table(0, n_rows=70, n_columns=5)
+    file = tmp_path / "run.json"
+    options = {"continuous": drawn.continuous, "checkpoint": file, **LEARNING}
+    jaxbn.bootstrap(drawn.frame, **{**options, "resamples": 5})
+    assert sorted(json.loads(file.read_text())["finished"]) == ["0", "1", "2", "3", "4"]
+    resumed = jaxbn.bootstrap(drawn.frame, **options)
+    assert resumed.parents == arcs.parents
+    assert resumed.cuts.equals(arcs.cuts)
+    monkeypatch.setattr("jaxbn.learning.workshop.Workshop.work_out", None)  # to call it is an error
+    assert jaxbn.bootstrap(drawn.frame, **options).parents == arcs.parents
+    for change, message in (
+        ({"seed": 6}, "seed was 5, now it is 6"),
+        ({"max_parents": 1}, "max_parents was 2, now it is 1"),
+        ({"restarts": 2}, "restarts was 1, now it is 2"),
+        ({"rate": 3.0}, "rate was 'network', now it is 3.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jaxbn.bootstrap(drawn.frame, **{**options, **change})
+    with pytest.raises(ValueError, match="data was"):
+        jaxbn.bootstrap(drawn.frame[::-1], **options)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=file)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"resamples": 0}, ValueError, "resamples must be at least 1, got 0"),
+        ({"resamples": 2.5}, TypeError, "resamples must be a whole number"),
+        ({"seed": -1}, ValueError, "seed must be at least 0, got -1"),
+        ({"level": 1.0}, ValueError, "level must be below 1"),
+        ({"level": "high"}, TypeError, "level must be a number"),
+        ({"tolerance": 0.0}, ValueError, "tolerance must be finite and above zero"),
+        ({"tolerance": 2.0}, ValueError, "tolerance must be at most 1"),
+        ({"method": "magic"}, ValueError, "method must be one of"),
+        ({"rate": "all"}, ValueError, "rate must be"),
+        ({"side_by_side": 0}, ValueError, "side_by_side must be at least 1"),
+        ({"max_parents": 2}, ValueError, "max_parents is an option for learning the structure; leave it out, or"),
+        ({"checkpoint": "run.json"}, ValueError, "checkpoint is an option for learning the structure"),
+        ({"graph": None, "parents": 2}, TypeError, "bootstrap has no option 'parents'; did you mean 'max_parents'"),
+        ({"graph": None, "select": "best"}, ValueError, "select must be one of"),
+        ({"graph": None, "restarts": 0}, ValueError, "restarts must be at least 1"),
+        ({"graph": None, "order": ["a"]}, ValueError, "order leaves out 'b'"),
+        ({"graph": {"a": ["z"]}}, ValueError, "z"),
+    ],
+)
+def test_bad_input(options, error, message):
+    data = {"a": [0.5, 1.5, 2.0, 4.0], "b": ["x", "y", "x", "y"]}
+    with pytest.raises(error, match=message):
+        jaxbn.bootstrap(data, **{"graph": {"a": ["b"]}, "resamples": 2, **options})
+
+
+def test_the_command(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = [sys.executable, "-m", "jaxbn", "bootstrap", "iris", "--resamples", "4", "--no-cache"]
+    env = {**os.environ, "PYTHONPATH": str(Path(jaxbn.__file__).parents[1])}
+
+    def run(*more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*command, *more], env=env, capture_output=True, text=True, timeout=120, check=False)
+
+    done = run("--graph", "paper", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert {row["variable"] for row in found["cuts"]} == set(jaxbn.datasets.load("iris").continuous)
+    assert len(found["resampled"]["petal_width"]) == 4
+    done = run("--max-parents", "1", "--report", "page.html", "--out", "net.json")
+    assert done.returncode == 0, done.stderr
+    assert "consensus, strength above 0.5" in done.stdout
+    assert "The percentage at an arrow is the share of resamples" in Path("page.html").read_text()
+    assert jaxbn.load("net.json").names
+    done = run("--graph", "paper", "--out", "other.json")
+    assert done.returncode == 2
+    assert "--out and --report are for the consensus network" in done.stderr
+
+
+def test_missing_entries_are_refused_or_dropped():
+    data = {"a": [0.5, 1.5, None, 4.0], "b": ["x", "y", "x", "y"]}
+    with pytest.raises(ValueError, match="missing values in 1 of 4 rows"):
+        jaxbn.bootstrap(data, {"a": ["b"]}, resamples=2)
+    assert jaxbn.bootstrap(data, {"a": ["b"]}, resamples=2, missing="drop").values["a"].tolist() == [0.5, 1.5, 4.0]
+
+
+def test_discrete_columns_alone():
+    data = {"a": ["x", "y"] * 20, "b": ["u", "v", "v", "u"] * 10, "c": ["p", "q"] * 20}
+    found = jaxbn.bootstrap(data, resamples=4, progress=False)
+    assert found.strengths.get(("a", "c"), 0) + found.strengths.get(("c", "a"), 0) == 1.0
+    given = jaxbn.bootstrap(data, {"a": ["b"]}, resamples=4)
+    assert len(given.frame) == 0
+    assert "4 resamples" in repr(found)
+    assert "4 resamples" in repr(given)

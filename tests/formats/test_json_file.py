@@ -1,0 +1,208 @@
+"""JSON and BIF round-trips, and files that are refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jaxbn.cuts.policy import Policy
+from jaxbn.formats import json_file
+from jaxbn.formats.bif import read_bif
+from jaxbn.formats.json_file import load
+from jaxbn.formats.labels import unique_labels
+from jaxbn.model.fit import BayesNet
+from tests.helpers.random_networks import random_network
+
+AWKWARD = [
+    "a b",
+    'say "x"',
+    "it's",
+    "ünï",
+    "2nd",
+    "",
+    "a_b",
+    "a-b",
+    "table",
+    "x;y",
+    "{}",
+    "// jaxbn",
+    "*/",
+    "\n",
+    "日本",
+]
+
+
+def assert_same(one: BayesNet, two: BayesNet) -> None:
+    assert one.parents == two.parents
+    assert list(one.parents) == list(two.parents)
+    assert one.levels == two.levels
+    assert [[type(v) for v in levels] for levels in one.levels.values()] == [
+        [type(v) for v in levels] for levels in two.levels.values()
+    ]
+    assert one.bounds == two.bounds
+    assert one.n_rows == two.n_rows
+    for name in one.names:
+        assert one.tables[name].tobytes() == two.tables[name].tobytes()
+        assert one.tables[name].shape == two.tables[name].shape
+    assert list(one.policies) == list(two.policies)
+    for name, policy in one.policies.items():
+        other = two.policies[name]
+        assert policy.edges.tobytes() == other.edges.tobytes()
+        np.testing.assert_array_equal([policy.cost, policy.lower, policy.upper], [other.cost, other.lower, other.upper])
+        assert policy.method == other.method
+
+
+def round_trip(net: BayesNet, folder: Path) -> None:
+    net.save(folder / "net.json")
+    assert_same(net, load(folder / "net.json"))
+    net.to_bif(folder / "net.bif")
+    assert_same(net, read_bif(folder / "net.bif"))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_networks_round_trip(seed: int, tmp_path: Path) -> None:
+    round_trip(random_network(seed, most=10), tmp_path)
+
+
+def test_awkward_names_round_trip(tmp_path: Path) -> None:
+    round_trip(random_network(1, names=AWKWARD), tmp_path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(st.text(max_size=8), min_size=1, max_size=5, unique=True), seed=st.integers(0, 99))
+def test_any_names_round_trip(names: list[str], seed: int, tmp_path: Path) -> None:
+    round_trip(random_network(seed, names=names), tmp_path)
+
+
+scalars = st.one_of(
+    st.text(max_size=6), st.integers(-(10**18), 10**18), st.floats(allow_nan=False, allow_infinity=False)
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    levels=st.lists(scalars, min_size=1, max_size=5, unique=True),
+    cuts=st.lists(st.floats(-1e300, 1e300), min_size=2, max_size=6, unique=True),
+    raw=st.lists(st.floats(1e-300, 1.0), min_size=5, max_size=5),
+)
+def test_any_levels_and_floats_round_trip(levels: list, cuts: list, raw: list, tmp_path: Path) -> None:
+    edges = np.unique(np.array(cuts) + 0.0)
+    if len(edges) < 2:
+        return
+    weights = np.array(raw[: len(levels)])
+    inner = Policy(edges[1:-1], cost=math.pi, lower=float(edges[0]))
+    net = BayesNet(
+        {"d": ("c",), "c": ()},
+        {"c": inner},
+        {"d": tuple(levels)},
+        {"d": np.tile(weights / weights.sum(), (inner.n_bins, 1)), "c": np.full(inner.n_bins, 1 / inner.n_bins)},
+        {"c": (float(edges[0]), float(edges[-1]))},
+        score=-math.e,
+        n_rows=7,
+    )
+    round_trip(net, tmp_path)
+
+
+@given(st.lists(st.text(max_size=5), max_size=8))
+def test_labels_are_words_and_unique(texts: list[str]) -> None:
+    labels = unique_labels(texts)
+    assert len(set(labels)) == len(texts)
+    assert all(re.fullmatch(r"[A-Za-z0-9_]+", label) for label in labels)
+
+
+def test_every_truncation_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "net.json"
+    random_network(2, names=["a", "b"]).save(path)
+    text = path.read_text().rstrip()
+    for cut in range(len(text)):
+        path.write_text(text[:cut])
+        with pytest.raises(ValueError, match=r"net\.json"):
+            load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "is no jaxbn network"),
+        ({"version": 2}, "has version 2, newer than 1.*upgrade jaxbn"),
+        ({"version": None}, "has version None"),
+        ({"variables": [{}]}, "is damaged"),
+        ({"variables": 3}, "is damaged"),
+        ({"alpha": [1]}, "is damaged"),
+    ],
+)
+def test_foreign_and_newer_files_are_refused_by_name(change: dict, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.json"
+    path.write_text(json.dumps({**json_file.to_dict(random_network(2)), **change}))
+    with pytest.raises(ValueError, match=f"net.json' {message}"):
+        load(path)
+
+
+@pytest.mark.parametrize("content", [b"[1, 2]", b"\xff\xfe", b"\x80\x04pickle", b"", b"null"])
+def test_other_content_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "net.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"net\.json"):
+        load(path)
+
+
+def test_saving_is_atomic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "net.json"
+    net = random_network(4)
+    net.save(path)
+    before = path.read_bytes()
+
+    def fail(_: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(json_file.os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        random_network(5).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_damaged_bif_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "net.bif"
+    random_network(2, names=["a", "b"]).to_bif(path)
+    text = path.read_text()
+    for cut in range(0, len(text.rstrip()), 7):
+        path.write_text(text[:cut])
+        with pytest.raises(ValueError, match=r"net\.bif|table of"):
+            read_bif(path)
+    path.write_text(text.replace("variable a ", "variable other ").replace("( a", "( other").replace("| a", "| other"))
+    with pytest.raises(ValueError, match="does not fit the rest"):
+        read_bif(path)
+
+
+def test_bif_from_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "rain.bif"
+    path.write_text(
+        """
+        network unknown { property author = x; }
+        variable rain { type discrete [ 2 ] { yes, no }; property position = (1, 2); } // a comment
+        variable "wet" { type discrete[3]{ dry, damp, soaked }; }
+        probability ( rain ) { table 0.2, 0.8 ; }
+        probability ( wet | rain ) { (yes) 0.1, 0.3, 0.6; default 0.5, 0.25, 0.25; }
+        """
+    )
+    net = read_bif(path)
+    assert net.parents == {"rain": (), "wet": ("rain",)}
+    assert net.levels["wet"] == ("dry", "damp", "soaked")
+    assert net.tables["wet"].tolist() == [[0.1, 0.3, 0.6], [0.5, 0.25, 0.25]]
+    path.write_text("variable a { type discrete [ 2 ] { x, y }; }")
+    with pytest.raises(ValueError, match="no probabilities for 'a'"):
+        read_bif(path)
+    path.write_text("nothing")
+    with pytest.raises(ValueError, match="no variables"):
+        read_bif(path)
+    path.write_text("variable a { type discrete [ 2 ] { x, y }; } probability ( a ) { table 1.0; }")
+    with pytest.raises(ValueError, match="'a' does not fit"):
+        read_bif(path)

@@ -1,0 +1,85 @@
+"""What the programs of one variable are given, and what they should find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxbn
+from jaxbn.cuts import discretize_variable, evidence
+from jaxbn.cuts.blanket import factors_of
+from jaxbn.cuts.interval_costs import Rows
+from jaxbn.cuts.problem import Solution, Task
+from jaxbn.cuts.sorted_values import sort_values
+from tests.helpers.random_variables import random_variable
+from tests.reference.cuts import prepare
+from tests.reference.evidence import interval_costs
+
+
+def close(value: float) -> Any:
+    """Equal to 1e-9 relative; a cost may also be a difference that is nearly 0."""
+    return pytest.approx(value, rel=1e-9, abs=1e-9)
+
+
+def gauss(seed: int, n: int = 500) -> dict[str, Any]:
+    """Normal, with the mean of its class; a child that says where it is above zero."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 4, n)
+    values = rng.normal(size=n) + group
+    child = np.where(rng.random(n) < 0.9, values > 0, rng.random(n) < 0.5).astype(int)
+    return {"values": values, "parents": [group], "children": [(child, [rng.integers(0, 3, n)])]}
+
+
+def request_of(problem: dict[str, Any], rate: float = 4.0) -> discretize_variable.Request:
+    """The variable in ascending order, as the host plans it."""
+    weights = problem.get("weights", np.ones(len(problem["values"]), int))
+    kept = np.flatnonzero(weights)
+    ordered = sort_values(problem["values"][kept])
+    rows = kept[ordered.order]
+    factors = factors_of(
+        [codes[rows] for codes in problem["parents"]],
+        [(codes[rows], [s[rows] for s in spouses]) for codes, spouses in problem["children"]],
+        len(rows),
+    )
+    return discretize_variable.Request(
+        ordered, factors, rate, weights[rows].astype(np.int32) if "weights" in problem else None
+    )
+
+
+def task_of(problem: dict[str, Any], rate: float = 4.0) -> Task:
+    return discretize_variable._bayesian_task(request_of(problem, rate))
+
+
+def mixed_tasks(count: int) -> list[Task]:
+    blankets = [{"n_parents": 1}, {"n_parents": 3, "spouses": (2, 1)}, {"n_parents": 0, "spouses": (0,)}]
+    sizes = [1, 2, 40, 130, 300, 512, 600]
+    return [
+        task_of(
+            random_variable(i, sizes[i % 7], **blankets[i % 3], weighted=i % 2 == 1, n_values=[None, 30][i // 2 % 2])
+        )
+        for i in range(count)
+    ]
+
+
+def rows_of(problem: dict[str, Any], width: float | None) -> Rows:
+    """The rows as the program of one variable is given them."""
+    found: list[Rows] = []
+
+    def spy(rows: Rows, charge: Any) -> Solution:
+        found.append(rows)
+        return Solution(0.0, [], 0.0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evidence, "best_number_of_intervals", spy)
+        jaxbn.discretize_variable(**problem, method="evidence", min_width=width)
+    return found[0]
+
+
+def priced_by_definition(problem: dict[str, Any], width: float | None, price: float) -> float:
+    costs = interval_costs(prepare(**problem), width)
+    best = np.zeros(len(costs) + 1)
+    for t in range(1, len(best)):
+        best[t] = (best[:t] + costs[:t, t - 1]).min() + price
+    return float(best[-1])

@@ -1,0 +1,113 @@
+"""Runs in processes of their own: on 8 virtual devices, or as one of two processes that share the work.
+
+``python -m tests.helpers.shared_runs CASE OUT [RANK PORT]`` writes the result as JSON to OUT (OUT.RANK as one of two).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import jaxbn
+from tests.helpers.random_tables import random_table
+
+ROOT = Path(__file__).parents[2]
+RESAMPLES = 21
+EIGHT_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+
+
+def cuts(**options: Any) -> dict[str, Any]:
+    """A bootstrap of the cuts of a known structure."""
+    drawn = random_table(9, n_rows=80, n_columns=5)
+    found = jaxbn.bootstrap(
+        drawn.frame, drawn.parents, continuous=drawn.continuous, resamples=RESAMPLES, seed=4, **options
+    )
+    return {name: [[p.edges.tolist(), f"{p.cost:.9f}"] for p in found.policies[name]] for name in found.policies}
+
+
+def arcs(**options: Any) -> dict[str, Any]:
+    """A bootstrap of the structure."""
+    drawn = random_table(0, n_rows=70, n_columns=5)
+    found = jaxbn.bootstrap(
+        drawn.frame, continuous=drawn.continuous, resamples=RESAMPLES, seed=4, max_parents=2, side_by_side=3, **options
+    )
+    parents = [{child: list(names) for child, names in each.items()} for each in found.parents]
+    return {"parents": parents, "edges": {n: [p.edges.tolist() for p in ps] for n, ps in found.policies.items()}}
+
+
+def restarts() -> dict[str, Any]:
+    """Learning from several orders."""
+    drawn = random_table(0, n_rows=70, n_columns=5)
+    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=5, max_parents=2)
+    return {"parents": {child: list(names) for child, names in net.parents.items()}, "score": net.score}
+
+
+def scores() -> list[float]:
+    """K2 scores of some families, with rows split over the devices where there are several and little memory."""
+    from jaxbn.learning.coded_table import Column
+    from jaxbn.scores.families import Family, score_families
+
+    rng = np.random.default_rng(0)
+    columns = [Column(i, rng.integers(0, k, 3000).astype(np.int32), k) for i, k in enumerate((2, 3, 4, 5, 9))]
+    families = [Family(columns[i], tuple(columns[j] for j in range(i))) for i in range(5)]
+    return score_families(families)
+
+
+def start(case: str, out: Path, *place: int, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start a case in a process of its own."""
+    command = [sys.executable, "-m", "tests.helpers.shared_runs", case, str(out), *map(str, place)]
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **(env or {})}, stderr=subprocess.PIPE, text=True)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _run(case: str, out: Path) -> Any:
+    if case == "both":
+        return {"cuts": cuts(), "arcs": arcs(checkpoint=out.with_name("run.json")), "restarts": restarts()}
+    if case == "slow arcs":  # the second process takes its time, so that it can be killed meanwhile
+        from jaxbn.evaluation import bootstrap_networks
+
+        make = bootstrap_networks._learner
+
+        def slow(plan: Any, number: int, watch: Any) -> Any:
+            if out.suffix == ".1":
+                time.sleep(3)
+            return make(plan, number, watch)
+
+        bootstrap_networks._learner = slow
+        return arcs(checkpoint=out.with_name("run.json"))
+    if case == "other arguments":
+        return cuts(level=0.5, max_passes=2 + out.suffix.count("1"))
+    import jax
+
+    return {"devices": len(jax.local_devices()), "cuts": cuts(), "arcs": arcs(), "scores": scores()}
+
+
+if __name__ == "__main__":
+    case, out, *place = sys.argv[1:]
+    file = Path(out)
+    if place:
+        import jax
+
+        rank, port = place
+        jax.distributed.initialize(f"127.0.0.1:{port}", 2, int(rank), heartbeat_timeout_seconds=20)
+        file = Path(f"{out}.{rank}")
+    try:
+        result = _run(case, file)
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)  # without waiting for the other, as a scheduler would end it
+    file.write_text(json.dumps(result))

@@ -1,0 +1,347 @@
+"""Discretizing a whole network: the published tables, the NumPy reference, and every kind of bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxbn
+from jaxbn.cuts.discretize_variable import Request, best_policies
+from jaxbn.inputs.table import as_table
+from jaxbn.learning.coded_table import CodedTable
+from jaxbn.learning.passes import Settled, discretize_steps
+from jaxbn.learning.workshop import Workshop, run_alone
+from tests.helpers.random_tables import Drawn, assert_edges, golden, lettered, random_table
+from tests.reference import network as reference
+
+METHODS = ("bayesian", "mdl")
+
+# --- the published tables
+
+
+@pytest.mark.parametrize("name", ["auto_mpg_fixed", "wine_fixed", "housing_fixed", "iris_naive"])
+def test_fixed_structures_of_the_paper(name: str) -> None:
+    case = golden(name)
+    frame, continuous = lettered(case)
+    options = {key: case["options"][key] for key in ("rate", "initial_bins", "max_passes")}
+    for method, expected in case["expected"].items():
+        found = jaxbn.discretize(frame, case["structure"], continuous=continuous, method=method, **options)
+        assert_edges(found.policies, expected.get("edges", {}))
+        assert {v: found.policies[v].n_bins for v in expected.get("n_bins", {})} == expected.get("n_bins", {})
+        stored = case["reference_output"][method]
+        assert (found.passes, found.converged) == (stored["passes"], stored["converged"])
+        assert_edges(found.policies, stored["edges"])
+        assert list(found.policies) == continuous
+
+
+def test_the_structures_that_come_with_the_data_are_those_of_the_tables() -> None:
+    data = jaxbn.datasets.load("auto_mpg")
+    found = jaxbn.discretize(data.frame, data.structures["paper"], continuous=data.continuous, max_passes=8)
+    edges = golden("auto_mpg_fixed")["expected"]["bayesian"]["edges"]
+    assert_edges({letter: found.policies[data.letters[letter]] for letter in edges}, edges)
+
+
+# --- the NumPy reference
+
+
+def same_as_reference(drawn: Drawn, **options: Any) -> jaxbn.Discretization:
+    found = jaxbn.discretize(drawn.frame, drawn.parents, continuous=drawn.continuous, **options)
+    expected = reference.discretize(drawn.columns, drawn.continuous, drawn.parents, **options)
+    assert_edges(found.policies, expected["edges"])
+    assert (found.passes, found.converged) == (expected["passes"], expected["converged"])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("method", METHODS)
+def test_random_networks_equal_the_reference(seed: int, method: str) -> None:
+    same_as_reference(random_table(seed), method=method)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "options",
+    [{"rate": "blanket"}, {"rate": 2.5}, {"initial_bins": 7}, {"max_passes": 1}, {"max_passes": 2, "initial_bins": 1}],
+    ids=str,
+)
+def test_options_mean_what_they_mean_in_the_reference(seed: int, options: dict[str, Any]) -> None:
+    same_as_reference(random_table(seed + 100), **options)
+
+
+def test_more_rows_than_the_dense_program_takes() -> None:
+    same_as_reference(random_table(3, n_rows=600, n_columns=4))
+
+
+def test_the_random_tables_are_varied() -> None:
+    drawn = [random_table(seed) for seed in range(20)]
+    columns = [d.frame[name] for d in drawn for name in d.continuous]
+    assert any(column.nunique() == 1 for column in columns)
+    assert any(1 < column.nunique() < len(column) for column in columns)
+    assert any(column.nunique() == len(column) for column in columns)
+    assert len({len(d.continuous) for d in drawn}) > 2
+
+
+# --- passes
+
+
+def auto_mpg() -> tuple[pd.DataFrame, list[str], dict[str, list[str]]]:
+    case = golden("auto_mpg_fixed")
+    return *lettered(case), case["structure"]
+
+
+def test_max_passes_stops_short_of_convergence_and_says_so() -> None:
+    frame, continuous, graph = auto_mpg()
+    short = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=3)
+    assert (short.passes, short.converged) == (3, False)
+    assert "3 passes, not converged" in repr(short)
+    ended = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=6)
+    assert (ended.passes, ended.converged) == (6, True)
+    assert "6 passes, converged" in repr(ended)
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """Every discretization of a variable that is really made."""
+    made: list[Request] = []
+
+    def counted(batch: list[Request], method: str) -> list[jaxbn.Policy]:
+        made.extend(batch)
+        return best_policies(batch, method)
+
+    monkeypatch.setattr("jaxbn.learning.workshop.best_policies", counted)
+    return made
+
+
+def test_a_variable_is_cut_only_when_its_blanket_or_rate_changed(requests: list[Request]) -> None:
+    """The visits that need work, counted by definition along the reference's passes."""
+    frame, continuous, graph = auto_mpg()
+    found = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=8)
+    columns = {name: frame[name].to_numpy() for name in frame}
+    k = reference.initial_bin_count(columns, continuous)
+    codes = reference.discrete_codes(columns, continuous)
+    codes |= {name: reference.equal_width_codes(columns[name], k) for name in continuous}
+    order = [name for name in reference.visiting_order(list(frame), graph) if name in continuous]
+    asked = set()
+    for _ in range(found.passes):
+        for name in order:
+            own, children = reference.blanket(name, graph)
+            members = sorted({*own, *(c for c, _ in children), *(s for _, spouses in children for s in spouses)})
+            rate = reference.prior_rate("network", name, codes, graph)
+            asked.add((name, rate, *(codes[member].astype(int).tobytes() for member in members)))
+            edges = reference.cut_one(name, columns, codes, graph, "network", "bayesian")
+            codes[name] = reference.bins_of(columns[name], edges)
+    assert len(requests) == len(asked)
+    assert len(requests) < found.passes * len(continuous)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_pass_that_changes_nothing_asks_nothing_new(requests: list[Request], method: str) -> None:
+    frame, continuous, graph = auto_mpg()
+    data = CodedTable(as_table(frame, continuous=continuous))
+    workshop = Workshop(data, method)
+    parents = {name: tuple(graph.get(name, ())) for name in frame}
+
+    def settle(start: Any) -> Settled:
+        return run_alone(discretize_steps(data, parents, data.names, start, "network", 20), workshop)
+
+    first = settle(data.start(13))
+    assert first.converged
+    made = len(requests)
+    assert made > 0
+    again = settle(first.start)
+    assert (again.passes, again.converged) == (1, True)
+    assert len(requests) == made
+    assert all(again.policies[name] is first.policies[name] for name in again.policies)
+
+
+def test_an_isolated_variable_keeps_its_equal_width_bins(requests: list[Request]) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"lone": rng.exponential(size=60), "x": rng.normal(size=60), "c": rng.integers(0, 3, 60)})
+    found = jaxbn.discretize(frame, {"x": ["c"]})
+    low, high = frame.lone.min(), frame.lone.max()
+    np.testing.assert_array_equal(found.policies["lone"].edges, low + (high - low) / 3 * np.arange(1, 3))
+    assert found.policies["lone"].method == "equal width"
+    assert len(requests) == 1
+    alone = jaxbn.discretize(frame, {})
+    assert (alone.passes, alone.converged) == (1, True)
+    assert {policy.n_bins for policy in alone.policies.values()} == {3}
+
+
+def test_initial_bins_by_default() -> None:
+    rng = np.random.default_rng(0)
+    values = {f"x{i}": rng.normal(size=30) for i in range(6)}
+    alone = jaxbn.discretize(values, {})  # no discrete variable: round(ln 6 + 1)
+    assert {policy.n_bins for policy in alone.policies.values()} == {3}
+    four = jaxbn.discretize(values | {"c": np.arange(30) % 4, "d": np.arange(30) % 2}, {})
+    assert {policy.n_bins for policy in four.policies.values()} == {4}
+    level = pd.Categorical(["a", "b"] * 15, categories=["a", "b", "never", "neither"])
+    two = jaxbn.discretize(values | {"c": level}, {})
+    assert {policy.n_bins for policy in two.policies.values()} == {2}
+
+
+def test_transform_codes_every_continuous_column() -> None:
+    frame, continuous, graph = auto_mpg()
+    found = jaxbn.discretize(frame, graph, continuous=continuous)
+    coded = found.transform(frame)
+    assert list(coded) == list(frame)
+    for name in frame:
+        if name in continuous:
+            assert coded[name].dtype == np.int32
+            expected = np.searchsorted(found.policies[name].edges, frame[name], side="right")
+            assert coded[name].tolist() == expected.tolist()
+        else:
+            assert coded[name].tolist() == frame[name].tolist()
+    outside = frame[:2].assign(A=[-1e9, 1e9])
+    assert found.transform(outside)["A"].tolist() == [0, found.policies["A"].n_bins - 1]
+    assert found.transform({name: frame[name] for name in continuous}).shape == (len(frame), len(continuous))
+    with pytest.raises(ValueError, match="no column 'A'"):
+        found.transform(frame.drop(columns="A"))
+    with pytest.raises(ValueError, match=r"column 'C'.*row 1"):
+        found.transform(frame[:3].assign(C=[1.0, np.nan, 2.0]))
+
+
+def test_rows_with_missing_entries_are_dropped_where_asked() -> None:
+    frame, continuous, graph = auto_mpg()
+    holes = pd.concat([frame, frame[:2].assign(A=np.nan)])
+    with pytest.raises(ValueError, match=r"2 of 394 rows, in columns 'A' \(2\)"):
+        jaxbn.discretize(holes, graph, continuous=continuous)
+    found = jaxbn.discretize(holes, graph, continuous=continuous, missing="drop")
+    assert_edges(found.policies, golden("auto_mpg_fixed")["expected"]["bayesian"]["edges"])
+
+
+# --- graphs
+
+
+def test_three_spellings_of_a_graph_agree() -> None:
+    drawn = random_table(5)
+    arcs = [(parent, child) for child, found in drawn.parents.items() for parent in found]
+    results = [
+        jaxbn.discretize(drawn.frame, graph, continuous=drawn.continuous)
+        for graph in (drawn.parents, arcs, nx.DiGraph(arcs), {c: list(p) for c, p in drawn.parents.items() if p})
+    ]
+    edges = [{name: policy.edges.tolist() for name, policy in r.policies.items()} for r in results]
+    assert all(e == edges[0] for e in edges)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message", "error"),
+    [
+        ({"x": ["c"], "c": ["y"], "y": ["x"]}, "cycle: '.' -> '.' -> '.' -> '.'; remove", ValueError),
+        ([("c", "x"), ("wieght", "x")], "'wieght', which is no column.*did you mean 'weight'", ValueError),
+        ([("x", "x")], "from 'x' to itself", ValueError),
+        ({"x": "c"}, r"write \['c'\]", TypeError),
+        (nx.Graph([("x", "c")]), "undirected", TypeError),
+    ],
+)
+def test_bad_graphs_are_refused_by_name(graph: Any, message: str, error: type[Exception]) -> None:
+    data = {"x": [0.5, 1.5, 2.5], "y": [1.5, 0.5, 2.5], "c": [0, 1, 1], "weight": [1.0, 2.0, 4.0]}
+    with pytest.raises(error, match=message):
+        jaxbn.discretize(data, graph)
+
+
+def test_a_family_whose_table_is_too_large_is_named_with_its_size() -> None:
+    rng = np.random.default_rng(0)
+    data = {name: rng.permutation(np.arange(500) % 250) for name in ("p", "q", "r")} | {"x": rng.normal(size=500)}
+    with pytest.raises(ValueError, match=r"table of 'r' given 'p', 'q' would have 15,625,000 cells.*10,000,000"):
+        jaxbn.discretize(data, {"r": ["p", "q"], "x": ["p"]}, continuous=["x"], group=())
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "error"),
+    [
+        ({"method": "chimerge"}, "method must be one of 'bayesian', 'mdl'.*'chimerge'", ValueError),
+        ({"rate": "markov"}, "rate must be 'network', 'blanket' or a number above zero, got 'markov'", ValueError),
+        ({"rate": 0}, "rate must be finite and above zero, got 0", ValueError),
+        ({"rate": float("nan")}, "rate must be finite", ValueError),
+        ({"rate": None}, "rate must be a number, got None", TypeError),
+        ({"max_passes": 0}, "max_passes must be at least 1, got 0", ValueError),
+        ({"max_passes": 2.5}, "max_passes must be a whole number", TypeError),
+        ({"initial_bins": 0}, "initial_bins must be at least 1, got 0", ValueError),
+        ({"missing": "fill"}, "missing must be 'error' or 'drop'", ValueError),
+        ({"continuous": ["speed"]}, "continuous names 'speed', which is no column", ValueError),
+        ({"continuous": ["word"]}, "'word' cannot be continuous: it holds 'a'", TypeError),
+    ],
+)
+def test_bad_options_are_refused_by_name(options: dict[str, Any], message: str, error: type[Exception]) -> None:
+    data = {"x": [0.5, 1.5, 2.5], "word": ["a", "b", "a"]}
+    with pytest.raises(error, match=message):
+        jaxbn.discretize(data, {"x": ["word"]}, **options)
+
+
+def by_discretize(data: Any, **options: Any) -> dict[str, jaxbn.Policy]:
+    return jaxbn.discretize(data, {"x": ["c"]}, **options).policies
+
+
+def by_learn(data: Any, **options: Any) -> dict[str, jaxbn.Policy]:
+    return jaxbn.learn(data, restarts=2, **options).policies
+
+
+Caller = Callable[..., dict[str, jaxbn.Policy]]
+both = pytest.mark.parametrize("call", [by_discretize, by_learn])
+GOOD = pd.DataFrame({"x": np.linspace(0, 1, 30) ** 2, "c": np.repeat([0, 1, 2], 10)})
+
+
+@both
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (GOOD.assign(c=[f"person {i}" for i in range(30)]), "'c' has a different value in each of its 30 rows"),
+        (GOOD.assign(x=np.nan), "'x' has no value in any of the 30 rows"),
+        (GOOD.assign(c=[None] * 30), "'c' has no value"),
+        (GOOD.assign(x=GOOD.x.where(GOOD.x > 0)), r"missing values in 1 of 30 rows, in columns 'x' \(1\)"),
+        (GOOD.assign(x=GOOD.x.replace(0, np.inf)), "'x' holds 1 infinite"),
+        (GOOD.set_axis(["x", "x"], axis=1), "duplicate column name.*'x'"),
+        (GOOD[:0], "no rows"),
+        (pd.DataFrame(), "no columns"),
+    ],
+    ids=["all distinct", "NaN", "None", "one NaN", "inf", "duplicate", "no rows", "empty"],
+)
+def test_bad_tables_are_refused_by_name(call: Caller, data: pd.DataFrame, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(data)
+
+
+@both
+def test_a_name_that_is_no_column_cannot_be_continuous(call: Caller) -> None:
+    with pytest.raises(ValueError, match="continuous names 'z', which is no column"):
+        call(GOOD, continuous=["z"])
+
+
+@both
+def test_an_integer_column_may_be_named_continuous(call: Caller) -> None:
+    count = np.arange(30) % 15
+    as_float = call(GOOD.assign(x=count.astype(float)))
+    as_integer = call(GOOD.assign(x=count), continuous=["x"])
+    assert as_integer["x"].edges.tolist() == as_float["x"].edges.tolist()
+    assert call(GOOD.assign(x=count)) == {}  # not named: 15 distinct integers are discrete
+
+
+@both
+@pytest.mark.parametrize("method", METHODS)
+def test_columns_of_one_value_are_no_trouble(call: Caller, method: str) -> None:
+    assert call(GOOD.assign(x=4.0), method=method)["x"].n_bins == 1
+    assert call(GOOD.assign(c="same"), method=method)["x"].n_bins == 1
+    assert call(GOOD.assign(x=4.0, c="same"), method=method)["x"].n_bins == 1
+
+
+@both
+@pytest.mark.parametrize("method", METHODS)
+def test_one_row_and_two_are_no_trouble(call: Caller, method: str) -> None:
+    policy = call(GOOD[:1], method=method)["x"]
+    assert (policy.n_bins, policy.lower, policy.upper) == (1, 0.0, 0.0)
+    assert call(GOOD[9:11], method=method)["x"].n_bins in (1, 2)
+
+
+@both
+def test_results_are_numpy(call: Caller) -> None:
+    policy = call(GOOD)["x"]
+    assert type(policy.edges) is np.ndarray
+    assert type(policy.cost) is float

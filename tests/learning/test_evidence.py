@@ -1,0 +1,253 @@
+"""Networks by the evidence in original units: one number that never falls, and that of the definition."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxbn
+from jaxbn.cuts.evidence import most_bins
+from jaxbn.inputs.graph import as_parents
+from tests.helpers.programs import close
+from tests.helpers.random_tables import Drawn, random_table
+from tests.reference import evidence as reference
+from tests.reference import groups as reference_groups
+
+DATASETS = ("iris", "seeds", "wine", "auto_mpg", "glass")
+QUICK = (*DATASETS, "heart", "liver_disorders")
+SLOW = ("housing", "banknote", "ilpd")
+
+
+def assert_rises(trace: tuple[float, ...]) -> None:
+    assert np.isfinite(trace).all()
+    assert (np.diff(trace) >= -1e-9 * np.abs(trace[:-1])).all()
+
+
+def reference_total(frame: pd.DataFrame, parents: dict[str, Any], policies: dict[str, jaxbn.Policy]) -> float:
+    columns = {name: frame[name].to_numpy() for name in frame}
+    return reference.total_evidence(columns, list(policies), parents, {n: p.edges for n, p in policies.items()})
+
+
+def loaded(name: str) -> Any:
+    try:
+        return jaxbn.datasets.load(name)
+    except OSError as error:
+        pytest.skip(str(error))
+
+
+def assert_discretizes(name: str) -> None:
+    data = loaded(name)
+    graph = data.structures["paper"]
+    found = jaxbn.discretize(data.frame, graph, continuous=data.continuous, method="evidence", max_passes=None)
+    assert found.converged
+    assert len(found.trace) > 1
+    assert_rises(found.trace)
+    assert found.trace[-1] == close(reference_total(data.frame, as_parents(graph, list(data.frame)), found.policies))
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_passes_raise_the_evidence_until_nothing_changes(name):
+    assert_discretizes(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_passes_raise_the_evidence_of_larger_tables(name):
+    assert_discretizes(name)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_learning_raises_the_evidence(name):
+    data = loaded(name)
+    order = [*(n for n in data.frame if n not in data.continuous), *data.continuous]
+    net = jaxbn.learn(
+        data.frame, continuous=data.continuous, order=order, max_parents=2, method="evidence", progress=False
+    )
+    assert_rises(net.trace)
+    assert any(net.parents.values())
+    assert net.trace[-1] == close(reference_total(data.frame, net.parents, net.policies))
+
+
+def found_by_both(drawn: Drawn, **options: Any) -> tuple[jaxbn.Discretization, dict[str, Any]]:
+    limit = most_bins(len(drawn.frame))
+    found = jaxbn.discretize(
+        drawn.frame, drawn.parents, continuous=drawn.continuous, method="evidence", max_passes=None, **options
+    )
+    expected = reference.evidence_passes(
+        drawn.columns, drawn.continuous, drawn.parents, max_bins=limit, max_passes=50, **options
+    )
+    return found, expected
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("limited", [False, True], ids=["free", "limited"])
+def test_passes_equal_those_of_the_reference(seed, limited):
+    drawn = random_table(seed, n_rows=40 + 10 * (seed % 4), n_columns=4)
+    widths = {n: w for n in drawn.continuous if (w := 0.05 * float(np.ptp(drawn.frame[n]))) > 0}
+    found, expected = found_by_both(drawn, **({"min_width": widths} if limited else {}))
+    assert found.converged
+    assert_rises(found.trace)
+    assert found.trace[0] == close(expected["trace"][0])
+    assert found.trace[-1] == close(expected["trace"][-1])
+    assert found.trace[-1] == close(reference_total(drawn.frame, drawn.parents, found.policies))
+    for name in widths if limited else ():
+        assert reference.is_allowed(found.policies[name].edges, np.unique(drawn.frame[name]), widths[name])
+
+
+def test_the_smallest_gap_as_the_smallest_width():
+    drawn = random_table(3, n_rows=80, n_columns=4)
+    gaps = {n: float(np.diff(np.unique(drawn.frame[n])).min(initial=np.inf)) for n in drawn.continuous}
+    named = {n: gap for n, gap in gaps.items() if np.isfinite(gap)}
+    options = {"continuous": drawn.continuous, "method": "evidence"}
+    by_word = jaxbn.discretize(drawn.frame, drawn.parents, **options, min_width="gap")
+    by_number = jaxbn.discretize(drawn.frame, drawn.parents, **options, min_width=named)
+    assert by_word.trace == by_number.trace
+    for name, gap in named.items():
+        assert reference.is_allowed(by_word.policies[name].edges, np.unique(drawn.frame[name]), gap)
+
+
+def edges_of(net: jaxbn.BayesNet) -> dict[str, list[float]]:
+    return {name: policy.edges.tolist() for name, policy in net.policies.items()}
+
+
+def test_restarts_are_chosen_by_the_evidence_and_kept_in_a_checkpoint(tmp_path: Path):
+    drawn = random_table(2, n_rows=70, n_columns=5)
+    options = {"continuous": drawn.continuous, "method": "evidence", "max_parents": 2, "progress": False}
+    file = tmp_path / "run.json"
+    net = jaxbn.learn(drawn.frame, restarts=5, checkpoint=file, **options)
+    finished = json.loads(file.read_text())["finished"].values()
+    assert len(finished) == 5
+    assert len({run["trace"][-1] for run in finished}) > 1
+    assert net.trace[-1] == max(run["trace"][-1] for run in finished)
+    assert net.trace[-1] == close(reference_total(drawn.frame, net.parents, net.policies))
+
+    again = jaxbn.learn(drawn.frame, restarts=5, checkpoint=file, **options)
+    assert again.trace == net.trace
+    assert again.parents == net.parents
+    for side_by_side in (1, 2):
+        other = jaxbn.learn(drawn.frame, restarts=5, side_by_side=side_by_side, **options)
+        assert (other.parents, edges_of(other), other.trace) == (net.parents, edges_of(net), net.trace)
+    for run in finished:
+        alone = jaxbn.learn(drawn.frame, order=run["order"], **options)
+        assert alone.trace == tuple(run["trace"])
+        assert_rises(alone.trace)
+
+
+def bimodal(n: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, n)
+    return {"kind": kind, "x": rng.normal(size=n) + 4 * kind}
+
+
+def test_a_variable_without_neighbours_is_cut():
+    table = bimodal(250)
+    alone = jaxbn.discretize_variable(table["x"], method="evidence")
+    assert alone.n_bins > 1
+    found = jaxbn.discretize(table, {}, continuous=["x"], method="evidence", initial_bins=1)
+    net = jaxbn.learn(table, continuous=["x"], order=["kind", "x"], max_parents=0, method="evidence", progress=False)
+    for policy in found.policies["x"], net.policies["x"]:
+        assert policy.edges.tolist() == alone.edges.tolist()
+    assert found.trace[-1] > found.trace[0]
+
+
+def test_an_arc_is_found():
+    net = jaxbn.learn(bimodal(250), continuous=["x"], order=["kind", "x"], method="evidence", progress=False)
+    assert net.parents == {"kind": (), "x": ("kind",)}
+
+
+# --- a column of many levels
+
+
+def many_levels(n: int = 240) -> pd.DataFrame:
+    """60 towns in three regions that decide what x is."""
+    rng = np.random.default_rng(1)
+    town = np.concatenate([np.arange(60), rng.integers(0, 60, n - 60)])
+    region = town % 3
+    x = rng.normal(size=n) + 5 * region
+    noise = rng.normal(size=n)
+    return pd.DataFrame({"town": [f"t{i:02d}" for i in town], "x": x, "noise": noise})
+
+
+def total_with_groups(frame: pd.DataFrame, parents: dict[str, Any], found: Any) -> float:
+    """F by definition, where the levels of `town` are grouped."""
+    continuous = list(found.policies)
+    grouping = found.groupings["town"]
+    towns = frame["town"].to_numpy()
+    groups = np.asarray(grouping(towns.tolist()))
+    columns = {n: frame[n].to_numpy() for n in frame} | {"town": groups}
+    edges = {n: p.edges for n, p in found.policies.items()}
+    inside = reference_groups.level_evidence(towns, groups, np.ones(len(towns), int))
+    price = reference_groups.partition_cost(len(np.unique(towns)), len(np.unique(groups)))
+    return reference.total_evidence(columns, continuous, parents, edges) + inside - price
+
+
+@pytest.mark.parametrize("graph", [{"x": ["town"]}, {"town": ["x"]}, {"noise": ["x", "town"]}], ids=str)
+def test_groups_of_levels_are_part_of_the_evidence(graph):
+    frame = many_levels()
+    found = jaxbn.discretize(frame, graph, method="evidence", max_passes=None)
+    assert found.converged
+    assert_rises(found.trace)
+    parents = {name: tuple(graph.get(name, ())) for name in frame}
+    assert found.trace[-1] == close(total_with_groups(frame, parents, found))
+
+
+def test_learning_with_groups_of_levels():
+    frame = many_levels()
+    net = jaxbn.learn(frame, order=["town", "x", "noise"], method="evidence", progress=False)
+    assert_rises(net.trace)
+    assert net.parents["x"] == ("town",)
+    assert net.groupings["town"].n_groups == 3
+    assert net.trace[-1] == close(total_with_groups(frame, net.parents, net))
+
+
+# --- what is refused
+
+
+def refused(says: str, error: type[Exception] = ValueError, **options: Any) -> None:
+    table = bimodal(30)
+    with pytest.raises(error, match=says):
+        jaxbn.discretize(table, {"x": ["kind"]}, continuous=["x"], **options)
+    with pytest.raises(error, match=says):
+        jaxbn.learn(table, continuous=["x"], progress=False, **options)
+    with pytest.raises(error, match=says):
+        jaxbn.cross_validate(table, {"x": ["kind"]}, folds=2, continuous=["x"], **options)
+
+
+@pytest.mark.parametrize("method", ["bayesian", "mdl"])
+@pytest.mark.parametrize("width", [0.5, "gap"])
+def test_other_methods_know_no_smallest_width(method, width):
+    refused(r"min_width belongs to method='evidence'", method=method, min_width=width)
+    with pytest.raises(ValueError, match=r"min_width belongs to method='evidence'"):
+        jaxbn.discretize_variable([1.0, 2.0], rate=1.0, method=method, min_width=0.5)
+
+
+@pytest.mark.parametrize("width", [-1.0, float("nan"), float("inf")])
+def test_a_smallest_width_is_a_number_above_zero(width):
+    refused("min_width", method="evidence", min_width=width)
+    refused(r"min_width\['x'\]", method="evidence", min_width={"x": width})
+    with pytest.raises(ValueError, match="min_width"):
+        jaxbn.discretize_variable([1.0, 2.0], method="evidence", min_width=width)
+
+
+def test_words_other_than_gap_are_refused():
+    refused(r"min_width must be a number, 'gap' or \{column: number\}, got 'step'", method="evidence", min_width="step")
+
+
+def test_a_column_that_is_not_there_is_refused():
+    refused("min_width.*'z'", method="evidence", min_width={"z": 0.5})
+
+
+def test_a_word_in_the_mapping_is_refused_by_name():
+    refused(r"min_width\['x'\]", TypeError, method="evidence", min_width={"x": "gap"})
+
+
+def test_zero_and_nothing_are_no_limit():
+    table = bimodal(60)
+    options = {"continuous": ["x"], "method": "evidence"}
+    traces = [jaxbn.discretize(table, {}, **options, min_width=w).trace for w in (None, 0.0, {}, {"x": 0.0})]
+    assert len(set(traces)) == 1

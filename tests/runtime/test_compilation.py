@@ -1,0 +1,70 @@
+"""Few programs are compiled, and no global switch is left on."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbn
+from tests.helpers.compilations import compilations
+from tests.helpers.random_variables import random_variable
+
+
+def random_calls(count: int, sizes: tuple[int, int], method: str = "bayesian") -> None:
+    """Variables of random size with up to five factors: parents, and children with their spouses."""
+    rng = np.random.default_rng(0)
+    for seed in range(count):
+        n_parents = int(rng.integers(0, 4))
+        n_children = int(rng.integers(0, 6 - min(n_parents, 1)))
+        variable = random_variable(
+            seed,
+            int(rng.integers(sizes[0], sizes[1] + 1)),
+            n_parents=n_parents,
+            spouses=tuple(rng.integers(0, 3, n_children).tolist()),
+        )
+        jaxbn.discretize_variable(**variable, rate=float(rng.uniform(1, 9)), method=method)
+
+
+def test_the_counter_counts():
+    with compilations() as names:
+        for size in (3, 3, 4):
+            jax.jit(lambda x: x + 1)(np.zeros(size))
+    assert len(names) == 3  # a new function each time
+
+
+@pytest.mark.parametrize(("method", "calls"), [("bayesian", 200), ("mdl", 100)])
+def test_200_calls_compile_at_most_8_times(method, calls):
+    with compilations() as names:
+        random_calls(calls, (100, 400), method)
+    assert 1 <= len(names) <= 8, names
+
+
+def test_larger_variables_share_one_program():
+    """Above the dense program's rows one for each power of two; what runs outside it is compiled once too."""
+    variables = [random_variable(seed, n, n_parents=1) for seed, n in enumerate((1025, 1400, 1984, 1300))]
+    with compilations() as names:
+        jaxbn.discretize_variable(**variables[0], rate=4.0)
+        after_one = len(names)
+        for variable in variables[1:]:
+            jaxbn.discretize_variable(**variable, rate=2.0)
+    assert sum("advance" in name for name in names) == 1, names
+    assert len(names) == after_one, names
+
+
+@pytest.mark.parametrize("method", ["bayesian", "mdl"])
+def test_the_global_precision_is_left_alone(method):
+    assert not jax.config.jax_enable_x64
+    policy = jaxbn.discretize_variable(**random_variable(0, 60, n_parents=1), rate=4.0, method=method)
+    assert not jax.config.jax_enable_x64
+    assert jnp.zeros(1).dtype == jnp.float32
+    assert policy.edges.dtype == np.float64
+
+
+def test_an_answer_does_not_depend_on_the_global_precision():
+    variable = random_variable(0, 60, n_parents=1)
+    expected = jaxbn.discretize_variable(**variable, rate=4.0)
+    with jax.enable_x64(True):
+        inside = jaxbn.discretize_variable(**variable, rate=4.0)
+    assert (inside.cost, inside.edges.tolist()) == (expected.cost, expected.edges.tolist())
