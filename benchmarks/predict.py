@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from jaxbn.inputs.columns import encode
-from jaxbn.model.fit import BayesNet, fit
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
 
 TARGET = "c2"
 PART = 1_000  # rows given to the peers that go row by row

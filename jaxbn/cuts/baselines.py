@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.sorted_values import sort_values
-from jaxbn.learning.coded_table import equal_width_policy
 
 MARGINAL_METHODS = ("equal_width", "equal_frequency", "bayesian_blocks")
 WITH_BINS = ("equal_width", "equal_frequency")
@@ -66,3 +67,27 @@ def _bayesian_blocks(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.empty(0)
     edges = np.unique(np.asarray(bayesian_blocks(values), np.float64)[1:-1])
     return edges[(edges > values.min()) & (edges <= values.max())]
+
+
+def equal_width_codes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+    """Code min(floor((x - min) / ((max - min) / k)), k - 1), in just this arithmetic: rounded edges code otherwise."""
+    low, high = values.min(), values.max()
+    with np.errstate(over="ignore"):
+        width = (high - low) / k
+    if not np.isfinite(width):
+        return equal_width_codes(values / 4, k)
+    if width == 0:
+        return np.zeros(len(values), np.int32)
+    return np.minimum(np.floor((values - low) / width), k - 1).astype(np.int32)
+
+
+def equal_width_policy(values: NDArray[np.float64], k: int) -> Policy:
+    """Edges min + (max - min) / k · i; fewer where floats run out between them."""
+    low, high = float(values.min()), float(values.max())
+    edges = _edges(low, high, k) if math.isfinite(high - low) else 4 * _edges(low / 4, high / 4, k)
+    edges = np.unique(edges[(edges > low) & (edges <= high)])
+    return Policy(edges, lower=low, upper=high, method="equal width")
+
+
+def _edges(low: float, high: float, k: int) -> NDArray[np.float64]:
+    return np.asarray(low + (high - low) / k * np.arange(1, k), np.float64)

@@ -9,11 +9,11 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.dense import solve_small
 from jaxbn.cuts.problem import ALL, Solution, Task, Term, padded, ratios_fit, size, summed_tables
 from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
-from jaxbn.runtime.batches import solve_small
 from jaxbn.runtime.shapes import DENSE_ROWS, PrunedShape, pruned_shape
 
 

@@ -9,22 +9,25 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.baselines import equal_width_policy
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_policies, stream
 from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, Plan, learn_resamples
 from jaxbn.evaluation.bootstrap_results import ArcBootstrap, Bootstrap, CutBootstrap, check_share
-from jaxbn.formats.json_file import PathLike
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import as_parents, check_table_sizes, markov_blanket
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.checkpoint import fingerprint
-from jaxbn.learning.coded_table import CodedTable, Column, equal_width_policy
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
-from jaxbn.learning.options import check_options
-from jaxbn.learning.passes import Rate, cut_question
-from jaxbn.learning.workshop import Cut, run_alone
+from jaxbn.learning.options import Rate, check_options
+from jaxbn.learning.passes import cut_question
+from jaxbn.learning.questions import Cut
+from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import Team, team
+from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.families import Column
 
 
 def bootstrap(
@@ -114,7 +117,7 @@ def bootstrap(
     coded = CodedTable(table, grouped)
     start = coded.start(starting_bins(table, initial_bins, grouped))
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
-    settled = run_alone(settle_steps(coded, parents, start, options), options.workshop(coded))
+    settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     call = f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
     policies, gaps = {}, {}
     with team(call) as mates:

@@ -8,20 +8,22 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from jaxbn.cuts.resampled import drawn_rows, stream
-from jaxbn.formats.json_file import PathLike
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import suggest
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, check_table_sizes
 from jaxbn.inputs.table import Table
 from jaxbn.learning.checkpoint import Checkpoint, exchanged, fingerprint, open_checkpoint
-from jaxbn.learning.coded_table import CodedTable
 from jaxbn.learning.discretize import starting_bins
-from jaxbn.learning.k2 import Constraints, Learned, Watcher
-from jaxbn.learning.learn import as_constraints, given_order, random_orders, structure_steps
+from jaxbn.learning.learn import given_order, random_orders, structure_steps
+from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.options import Options
-from jaxbn.learning.workshop import Learner, Workshop, run_each
+from jaxbn.learning.questions import Learner
+from jaxbn.learning.workshop import Workshop, run_each
+from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import Team, team
 from jaxbn.runtime.progress import Progress
+from jaxbn.scores.coded_table import CodedTable
+from jaxbn.structure.constraints import Constraints, as_constraints
 
 SIDE_BY_SIDE = 16
 """Resamples that run together: what they ask for at the same time is computed as one batch."""
@@ -171,4 +173,4 @@ def _learner(plan: Plan, number: int, watch: Watcher) -> tuple[Workshop, Learner
         assert best is not None
         return best
 
-    return plan.options.workshop(data), steps()
+    return Workshop.of(data, plan.options), steps()

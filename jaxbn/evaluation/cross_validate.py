@@ -21,13 +21,12 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.columns import suggest
 from jaxbn.inputs.graph import Parents, as_parents
 from jaxbn.inputs.table import Table, as_table
-from jaxbn.learning.coded_table import Coding
 from jaxbn.learning.discretize import starting_bins
 from jaxbn.learning.learn import learn as learn_network
-from jaxbn.learning.options import MinWidth, Options, check_options
-from jaxbn.learning.passes import Rate
+from jaxbn.learning.options import MinWidth, Options, Rate, check_options
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.scores.coded_table import Coding
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table, as_frame
-from jaxbn.learning.coded_table import CodedTable
 from jaxbn.learning.discretize import settle_steps, starting_bins
 from jaxbn.learning.options import Options
 from jaxbn.learning.passes import Settled
-from jaxbn.learning.workshop import Learner, Workshop, run_each
+from jaxbn.learning.questions import Learner
+from jaxbn.learning.workshop import Workshop, run_each
+from jaxbn.scores.coded_table import CodedTable
 
 
 def fold_numbers(folds: int | ArrayLike, seed: int, table: Table, data: Any) -> NDArray[np.int64]:
@@ -68,7 +69,7 @@ def settle_together(
     def make(table: Table) -> tuple[Workshop, Learner[Settled]]:
         data = CodedTable(table, grouped)
         start = data.start(starting_bins(table, initial_bins, grouped))
-        return options.workshop(data), settle_steps(data, parents, start, options)
+        return Workshop.of(data, options), settle_steps(data, parents, start, options)
 
     settled = dict(run_each([partial(make, table) for table in tables], len(tables)))
     return [settled[i] for i in range(len(tables))]

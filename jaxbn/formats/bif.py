@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.formats.json_file import PathLike, from_dict, to_dict, write_text
+from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.formats.labels import variable_labels
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.runtime.files import PathLike, write_text
 
 MARK = "// jaxbn "
 _VARIABLE = re.compile(r"variable\s+(\S+)\s*\{[^{}]*?\[\s*(\d+)\s*\]\s*\{([^{}]*)\}[^{}]*\}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -15,11 +14,10 @@ import numpy as np
 from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.runtime.files import PathLike, write_text
 
 FORMAT = "jaxbn.BayesNet"
 VERSION = 1
-
-PathLike = str | os.PathLike[str]
 
 
 def save(net: BayesNet, path: PathLike) -> None:
@@ -92,22 +90,6 @@ def from_dict(document: Any, source: str = "the document") -> BayesNet:
         return _network(document)
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f"{source} is damaged: {type(error).__name__} {error}; save the network again") from error
-
-
-def write_text(path: PathLike, text: str) -> None:
-    """Replace a file in one step: write beside it, flush to disk, rename."""
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
 
 
 def _network(document: Mapping[str, Any]) -> BayesNet:

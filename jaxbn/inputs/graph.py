@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Parents = Mapping[str, Sequence[str]]
+"""The parents of every variable, by name."""
+
 MAX_TABLE_CELLS = 10_000_000
 
 

@@ -7,71 +7,26 @@ round in circles and restarts are compared by what they were made to raise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbn.cuts.evidence import TOLERANCE, choice_cost
+from jaxbn.cuts.evidence import TOLERANCE
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
-from jaxbn.groups.levels import log_partitions
-from jaxbn.learning.coded_table import CodedTable, Coding, Column, Columns, Start, same_coding
-from jaxbn.learning.k2 import (
-    Constraints,
-    Learned,
-    Watcher,
-    candidate_parents,
-    column_density,
-    family_score,
-    first_best,
-    tolerance,
-)
-from jaxbn.learning.passes import NO_RATE, Parents, Settled, cut_question, visiting_order
-from jaxbn.learning.workshop import Family, Learner
+from jaxbn.inputs.graph import Parents
+from jaxbn.learning.learned import Learned, Watcher
+from jaxbn.learning.passes import NO_RATE, Settled, cut_question, visiting_order
+from jaxbn.learning.questions import Learner
+from jaxbn.scores.coded_table import CodedTable, Columns, Start, same_coding
+from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.families import Family, family_score, first_best, tolerance
+from jaxbn.structure.constraints import Constraints, candidate_parents
 
 if TYPE_CHECKING:
     from jaxbn.learning.options import Options
-
-
-@dataclass
-class Ledger:
-    """F of one table, kept piece by piece: a family or a policy that was seen before is not worked out again."""
-
-    data: CodedTable
-    _families: dict[tuple[int, ...], float] = field(default_factory=dict)
-    _codings: dict[tuple[str, int], float] = field(default_factory=dict)
-
-    def evidence(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
-        """F of a network with its cuts and groups."""
-        families = [self._family(columns[name], [columns[p] for p in parents[name]]) for name in columns]
-        return math.fsum([*families, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
-
-    def _family(self, child: Column, parents: Sequence[Column]) -> float:
-        key = Family(child, tuple(parents)).key
-        return _remembered(self._families, key, lambda: family_score(child, parents))
-
-    def _coding(self, name: str, column: Column, coding: Coding) -> float:
-        """Density inside bins or groups, less the price of choosing them."""
-
-        def work_out() -> float:
-            return column_density(self.data, name, coding) - self._price(name, coding, column.n_states)
-
-        return _remembered(self._codings, (name, column.key), work_out)
-
-    def _price(self, name: str, coding: Coding, n_states: int) -> float:
-        if isinstance(coding, Grouping):
-            m = len(np.unique(self.data.table.codes[name]))
-            return math.log(m) + float(log_partitions(m, n_states)[-1])
-        return float(choice_cost(self.data.ordered[name].n_distinct, n_states))
-
-
-def _remembered(known: dict[Any, float], key: Any, work_out: Callable[[], float]) -> float:
-    if key not in known:
-        known[key] = work_out()
-    return known[key]
 
 
 def ascend(

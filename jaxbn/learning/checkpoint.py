@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from jaxbn.cuts.policy import Policy
-from jaxbn.formats.json_file import PathLike, write_text
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.table import Table
-from jaxbn.learning.coded_table import Coding
-from jaxbn.learning.k2 import Learned
+from jaxbn.learning.learned import Learned
+from jaxbn.runtime.files import PathLike, write_text
 from jaxbn.runtime.processes import Team
+from jaxbn.scores.coded_table import Coding
 
-FORMAT = "jaxbn.learning.checkpoint"
+FORMAT = "jaxbn.checkpoint"
 VERSION = 1
 
 

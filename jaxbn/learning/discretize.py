@@ -13,13 +13,15 @@ from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping, columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import suggest
-from jaxbn.inputs.graph import as_parents, check_table_sizes
+from jaxbn.inputs.graph import Parents, as_parents, check_table_sizes
 from jaxbn.inputs.table import as_frame, as_table
-from jaxbn.learning.ascent import Ledger, ascend
-from jaxbn.learning.coded_table import CodedTable, Coding, Start, initial_bins
-from jaxbn.learning.options import MinWidth, Options, check_options
-from jaxbn.learning.passes import Parents, Rate, Settled, discretize_steps
-from jaxbn.learning.workshop import Learner, run_alone
+from jaxbn.learning.ascent import ascend
+from jaxbn.learning.options import MinWidth, Options, Rate, check_options
+from jaxbn.learning.passes import Settled, discretize_steps
+from jaxbn.learning.questions import Learner
+from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.scores.coded_table import CodedTable, Coding, Start, initial_bins
+from jaxbn.scores.evidence import Ledger
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +154,7 @@ def discretize(
     coded = CodedTable(table, columns_to_group(table, group))
     start = coded.start(starting_bins(table, initial_bins, coded.grouped))
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
-    found = run_alone(settle_steps(coded, parents, start, options), options.workshop(coded))
+    found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     policies, groupings = split_codings(found.policies, table.names)
     return Discretization(policies, found.passes, found.converged, groupings, found.trace)
 

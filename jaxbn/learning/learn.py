@@ -11,24 +11,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaxbn.formats.json_file import PathLike
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import suggest
-from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_parents, check_table_sizes, topological_order
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, check_table_sizes, topological_order
 from jaxbn.inputs.table import Table, as_table
 from jaxbn.learning.ascent import climb
 from jaxbn.learning.checkpoint import Checkpoint, exchanged, fingerprint, open_checkpoint
-from jaxbn.learning.coded_table import CodedTable, Start
 from jaxbn.learning.discretize import starting_bins
-from jaxbn.learning.k2 import Constraints, Learned, density, k2_steps
-from jaxbn.learning.options import MinWidth, Options, check_options
-from jaxbn.learning.passes import Rate, Settled
-from jaxbn.learning.workshop import Learner, Workshop, run_together
+from jaxbn.learning.k2 import k2_steps
+from jaxbn.learning.learned import Learned
+from jaxbn.learning.options import MinWidth, Options, Rate, check_options
+from jaxbn.learning.passes import Settled
+from jaxbn.learning.questions import Learner
+from jaxbn.learning.workshop import Workshop, run_together
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import Team, team
 from jaxbn.runtime.progress import Progress
+from jaxbn.scores.coded_table import CodedTable, Start
+from jaxbn.scores.density import density
+from jaxbn.structure.constraints import Constraints, as_constraints
 
 SIDE_BY_SIDE = 64
 """Restarts that run together: what they ask for at the same time is computed as one batch."""
@@ -136,7 +140,7 @@ def learn(
         saved = None
         if checkpoint is not None and mates.rank == 0:
             saved = open_checkpoint(checkpoint, run, orders)
-        workshop = options.workshop(coded)
+        workshop = Workshop.of(coded, options)
         best = _best_restart(steps, orders, coded, workshop, saved, side_by_side, progress, mates)
     return as_network(table, best)
 
@@ -223,40 +227,6 @@ def _unfinished(
     i, (parents, settled) = max(runs.items(), key=lambda run: sum(map(len, run[1][0].values())))
     fitted = fit(data.table, {n: list(p) for n, p in parents.items()}, settled.policies)
     return {i: Learned(orders[i], parents, settled.policies, fitted.score, density(data, settled.policies))}
-
-
-def as_constraints(
-    table: Table,
-    max_parents: int,
-    required: Iterable[tuple[str, str]],
-    forbidden: Iterable[tuple[str, str]],
-    max_cells: int,
-) -> Constraints:
-    """What a structure must keep to, checked."""
-    checks.at_least("max_parents", max_parents, 0)
-    arcs = _arcs("required", required, table.names)
-    needed = {name: found for name, found in as_parents(arcs, table.names).items() if found}
-    banned = frozenset(_arcs("forbidden", forbidden, table.names))
-    for child, found in needed.items():
-        if len(found) > max_parents:
-            raise ValueError(f"{child!r} has {len(found)} required parents; raise max_parents, which is {max_parents}")
-        for parent in found:
-            if (parent, child) in banned:
-                raise ValueError(f"the arc {parent!r} -> {child!r} is both required and forbidden; remove one")
-    return Constraints(int(max_parents), needed, banned, checks.at_least("max_cells", max_cells, 1))
-
-
-def _arcs(argument: str, arcs: Iterable[Any], names: Sequence[str]) -> list[tuple[str, str]]:
-    """(parent, child) pairs of known names."""
-    found = []
-    for arc in arcs:
-        if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
-            raise TypeError(f"{argument} must hold (parent, child) pairs, got {arc!r}; write [(parent, child)]")
-        for name in map(str, arc):
-            if name not in names:
-                raise ValueError(f"{argument} names {name!r}, which is no column; {suggest(name, names)}")
-        found.append((str(arc[0]), str(arc[1])))
-    return found
 
 
 def given_order(order: Sequence[str], table: Table, constraints: Constraints) -> tuple[str, ...]:

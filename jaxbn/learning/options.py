@@ -10,10 +10,9 @@ from jaxbn.cuts.discretize_variable import METHODS, smallest_width
 from jaxbn.cuts.evidence import smallest_gap
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import suggest
-from jaxbn.learning.coded_table import CodedTable
-from jaxbn.learning.passes import Rate
-from jaxbn.learning.workshop import Workshop
+from jaxbn.scores.coded_table import CodedTable
 
+Rate = float | Literal["network", "blanket"]
 MinWidth = float | Mapping[str, float] | Literal["gap"] | None
 
 
@@ -37,11 +36,6 @@ class Options(NamedTuple):
         if isinstance(self.min_width, Mapping):
             return float(self.min_width.get(name, 0.0))
         return float(self.min_width or 0.0)
-
-    def workshop(self, data: CodedTable) -> Workshop:
-        """Who answers the questions about a table."""
-        widths = {name: self.narrowest(data, name) for name in data.ordered} if self.min_width else {}
-        return Workshop(data, self.method, widths)
 
 
 def check_options(

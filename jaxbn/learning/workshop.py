@@ -7,37 +7,19 @@ alone, so the results do not depend on how many run together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from jaxbn.cuts.blanket import factors_of
 from jaxbn.cuts.discretize_variable import Request, best_policies
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
-from jaxbn.learning.coded_table import CodedTable, Coding, Column
+from jaxbn.learning.options import Options
+from jaxbn.learning.questions import Cut, Learner, Question, Result
+from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.families import Family as Family
 from jaxbn.scores.families import score_families
-
-
-class Cut(NamedTuple):
-    """A question: the best policy of a variable given its blanket. Members are sorted by key: order does not matter."""
-
-    name: str
-    parents: tuple[Column, ...]
-    children: tuple[tuple[Column, tuple[Column, ...]], ...]
-    rate: float
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What the answer depends on."""
-        children = tuple((child.key, tuple(s.key for s in spouses)) for child, spouses in self.children)
-        return self.name, tuple(p.key for p in self.parents), children, self.rate
-
-
-Question = Cut | list[Family]
-Result = TypeVar("Result")
-Learner = Generator[Question, Any, Result]
 
 
 @dataclass
@@ -49,6 +31,12 @@ class Workshop:
     min_widths: Mapping[str, float] = field(default_factory=dict)  # of bins, where the method looks at widths
     policies: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
     scores: dict[tuple[int, ...], float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: CodedTable, options: Options) -> Workshop:
+        """Who answers the questions about a table under some options."""
+        widths = {name: options.narrowest(data, name) for name in data.ordered} if options.min_width else {}
+        return cls(data, options.method, widths)
 
     def answer(self, question: Question) -> Any:
         """The answer if it is known, else None."""

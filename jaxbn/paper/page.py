@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jaxbn
-from jaxbn.formats.json_file import write_text
 from jaxbn.paper import pictures, published, studies
+from jaxbn.runtime.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,15 +16,23 @@ from scipy.special import gammaln
 
 from jaxbn.kernels.family_scores import family_scores
 from jaxbn.kernels.sharded_scores import ROWS, sharded_family_scores
-from jaxbn.learning.coded_table import Column
 from jaxbn.runtime.devices import batch_bytes, batch_plan
 from jaxbn.runtime.shapes import bucket
+from jaxbn.scores.tables import family_counts, k2_score
 
 ROW_BYTES = 12
 """Memory a row of a family takes at work."""
 
 MANY_ROWS = 4096
 """More rows are padded to a multiple of this, fewer to a power of two."""
+
+
+class Column(NamedTuple):
+    """One variable as codes without gaps. Two columns are equal if and only if their keys are."""
+
+    key: int
+    codes: NDArray[np.int32]  # [n]
+    n_states: int  # distinct codes observed
 
 
 class Family(NamedTuple):
@@ -109,3 +117,20 @@ def _scores(
     mesh = Mesh(np.array(devices), (ROWS,))
     split = NamedSharding(mesh, PartitionSpec(None, ROWS))  # type: ignore[no-untyped-call]
     return sharded_family_scores(mesh, shape.cells)(jax.device_put(cell, split), n_states, log_gamma)
+
+
+def first_best(scores: Sequence[float]) -> int:
+    """The highest score; of equal ones, up to rounding, the first."""
+    top = max(scores)
+    return next(i for i, score in enumerate(scores) if score >= top - tolerance(top))
+
+
+def tolerance(score: float) -> float:
+    """Rounding is no reason for an arc."""
+    return 1e-11 * (1 + abs(score))
+
+
+def family_score(child: Column, parents: Sequence[Column]) -> float:
+    """The score of a family to the last bit: that of a batch is rounded otherwise in a batch of another size."""
+    shape = [column.n_states for column in (*parents, child)]
+    return k2_score(family_counts(child.codes, [parent.codes for parent in parents], shape))

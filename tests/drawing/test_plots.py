@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import jaxbn
+from jaxbn.cuts.baselines import equal_width_policy
 from jaxbn.cuts.policy import Policy
 from jaxbn.drawing.layout import Layout, layered
 from jaxbn.drawing.svg import network_svg, ticks, variable_svg
-from jaxbn.learning.coded_table import equal_width_policy
 from tests.helpers.random_networks import random_network
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.learning.coded_table import equal_width_policy
+from jaxbn.cuts.baselines import equal_width_policy
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jaxbn.formats.labels import variable_labels
-from jaxbn.model.fit import BayesNet
+from jaxbn.model.bayesnet import BayesNet
 from tests.helpers.random_networks import random_network, representative
 
 AWKWARD = ["a b", 'say "x"', "it's", "ünï", "2nd"]

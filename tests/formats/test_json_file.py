@@ -17,7 +17,7 @@ from jaxbn.formats import json_file
 from jaxbn.formats.bif import read_bif
 from jaxbn.formats.json_file import load
 from jaxbn.formats.labels import unique_labels
-from jaxbn.model.fit import BayesNet
+from jaxbn.model.bayesnet import BayesNet
 from tests.helpers.random_networks import random_network
 
 AWKWARD = [

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy
-from jaxbn.model.fit import BayesNet
+from jaxbn.model.bayesnet import BayesNet
 
 
 def random_network(seed: int, *, most: int = 7, names: list[str] | None = None) -> BayesNet:

@@ -52,8 +52,7 @@ def restarts() -> dict[str, Any]:
 
 def scores() -> list[float]:
     """K2 scores of some families, with rows split over the devices where there are several and little memory."""
-    from jaxbn.learning.coded_table import Column
-    from jaxbn.scores.families import Family, score_families
+    from jaxbn.scores.families import Column, Family, score_families
 
     rng = np.random.default_rng(0)
     columns = [Column(i, rng.integers(0, k, 3000).astype(np.int32), k) for i, k in enumerate((2, 3, 4, 5, 9))]

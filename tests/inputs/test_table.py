@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxbn.inputs.table import Table, as_frame, as_table, encode
+from jaxbn.inputs.columns import encode
+from jaxbn.inputs.table import Table, as_frame, as_table
 
 
 def small_frame() -> pd.DataFrame:

@@ -13,9 +13,9 @@ import pytest
 import jaxbn
 from jaxbn.cuts.discretize_variable import Request, best_policies
 from jaxbn.inputs.table import as_table
-from jaxbn.learning.coded_table import CodedTable
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.scores.coded_table import CodedTable
 from tests.helpers.random_tables import Drawn, assert_edges, golden, lettered, random_table
 from tests.reference import network as reference
 

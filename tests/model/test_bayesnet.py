@@ -16,7 +16,8 @@ import pytest
 from jaxbn import datasets
 from jaxbn.cuts.policy import Policy
 from jaxbn.inputs.table import as_table
-from jaxbn.model.fit import BayesNet, fit
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
 from tests.helpers.random_networks import random_network
 from tests.reference import network as reference
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from jaxbn.cuts.policy import Policy
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.contraction import plan
-from jaxbn.model.fit import BayesNet, fit
+from jaxbn.model.fit import fit
 from jaxbn.model.inference import row_log_joint
 from tests.helpers.random_networks import full_joint, random_network, representative
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from jaxbn import __version__
 from jaxbn.drawing.report import sections
-from jaxbn.formats.json_file import write_text
 from jaxbn.inputs.table import Table, as_table
+from jaxbn.runtime.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,20 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.baselines import equal_width_codes, equal_width_policy
 from jaxbn.cuts.blanket import compact
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.sorted_values import Ordered, sort_values
 from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.inputs.table import Table
-
-
-class Column(NamedTuple):
-    """One variable as codes without gaps. Two columns are equal if and only if their keys are."""
-
-    key: int
-    codes: NDArray[np.int32]  # [n]
-    n_states: int  # distinct codes observed
-
+from jaxbn.scores.families import Column
 
 Columns = Mapping[str, Column]
 Coding = Policy | Grouping
@@ -114,30 +107,6 @@ def initial_bins(table: Table, grouped: Sequence[str] = ()) -> int:
     if sizes:
         return max(min(n, STARTING_GROUPS) if name in grouped else n for name, n in sizes.items())
     return round(math.log(len(table.names)) + 1)
-
-
-def equal_width_codes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
-    """Code min(floor((x - min) / ((max - min) / k)), k - 1), in just this arithmetic: rounded edges code otherwise."""
-    low, high = values.min(), values.max()
-    with np.errstate(over="ignore"):
-        width = (high - low) / k
-    if not np.isfinite(width):
-        return equal_width_codes(values / 4, k)
-    if width == 0:
-        return np.zeros(len(values), np.int32)
-    return np.minimum(np.floor((values - low) / width), k - 1).astype(np.int32)
-
-
-def equal_width_policy(values: NDArray[np.float64], k: int) -> Policy:
-    """Edges min + (max - min) / k · i; fewer where floats run out between them."""
-    low, high = float(values.min()), float(values.max())
-    edges = _edges(low, high, k) if math.isfinite(high - low) else 4 * _edges(low / 4, high / 4, k)
-    edges = np.unique(edges[(edges > low) & (edges <= high)])
-    return Policy(edges, lower=low, upper=high, method="equal width")
-
-
-def _edges(low: float, high: float, k: int) -> NDArray[np.float64]:
-    return np.asarray(low + (high - low) / k * np.arange(1, k), np.float64)
 
 
 def largest_cardinality(columns: Columns, names: Sequence[str] | None = None) -> int:

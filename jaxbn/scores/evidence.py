@@ -1,0 +1,59 @@
+"""F, the evidence of a whole table in original units: one number for cuts, groups and arcs.
+
+Its equation is in docs/maths.md, "The evidence in original units".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jaxbn.cuts.evidence import choice_cost
+from jaxbn.groups.grouping import Grouping
+from jaxbn.groups.levels import log_partitions
+from jaxbn.inputs.graph import Parents
+from jaxbn.scores.coded_table import CodedTable, Coding, Columns
+from jaxbn.scores.density import column_density
+from jaxbn.scores.families import Column, Family, family_score
+
+
+@dataclass
+class Ledger:
+    """F of one table, kept piece by piece: a family or a policy that was seen before is not worked out again."""
+
+    data: CodedTable
+    _families: dict[tuple[int, ...], float] = field(default_factory=dict)
+    _codings: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    def evidence(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
+        """F of a network with its cuts and groups."""
+        families = [self._family(columns[name], [columns[p] for p in parents[name]]) for name in columns]
+        return math.fsum([*families, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
+
+    def _family(self, child: Column, parents: Sequence[Column]) -> float:
+        key = Family(child, tuple(parents)).key
+        return _remembered(self._families, key, lambda: family_score(child, parents))
+
+    def _coding(self, name: str, column: Column, coding: Coding) -> float:
+        """Density inside bins or groups, less the price of choosing them."""
+
+        def work_out() -> float:
+            return column_density(self.data, name, coding) - self._price(name, coding, column.n_states)
+
+        return _remembered(self._codings, (name, column.key), work_out)
+
+    def _price(self, name: str, coding: Coding, n_states: int) -> float:
+        if isinstance(coding, Grouping):
+            m = len(np.unique(self.data.table.codes[name]))
+            return math.log(m) + float(log_partitions(m, n_states)[-1])
+        return float(choice_cost(self.data.ordered[name].n_distinct, n_states))
+
+
+def _remembered(known: dict[Any, float], key: Any, work_out: Callable[[], float]) -> float:
+    if key not in known:
+        known[key] = work_out()
+    return known[key]

@@ -1,0 +1,1 @@
+"""The best arcs for given codes."""

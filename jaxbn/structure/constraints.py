@@ -1,0 +1,70 @@
+"""What a structure must keep to: arcs that it must or may not have, the number of parents, the size of tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jaxbn.inputs import checks
+from jaxbn.inputs.columns import suggest
+from jaxbn.inputs.graph import as_parents
+from jaxbn.inputs.table import Table
+from jaxbn.scores.coded_table import Columns
+
+
+class Constraints(NamedTuple):
+    """What a structure must keep to."""
+
+    max_parents: int
+    required: Mapping[str, tuple[str, ...]]  # parents that a variable must have
+    forbidden: frozenset[tuple[str, str]]  # arcs (parent, child) that may not be
+    max_cells: int  # of a family's table
+
+
+def candidate_parents(
+    name: str, predecessors: Sequence[str], chosen: Sequence[str], columns: Columns, constraints: Constraints
+) -> list[str]:
+    """Predecessors that may still become a parent, those excepted whose table would be too large."""
+    cells = columns[name].n_states * math.prod(columns[p].n_states for p in chosen)
+    return [
+        other
+        for other in predecessors
+        if other not in chosen
+        and (other, name) not in constraints.forbidden
+        and cells * columns[other].n_states <= constraints.max_cells
+    ]
+
+
+def as_constraints(
+    table: Table,
+    max_parents: int,
+    required: Iterable[tuple[str, str]],
+    forbidden: Iterable[tuple[str, str]],
+    max_cells: int,
+) -> Constraints:
+    """What a structure must keep to, checked."""
+    checks.at_least("max_parents", max_parents, 0)
+    arcs = _arcs("required", required, table.names)
+    needed = {name: found for name, found in as_parents(arcs, table.names).items() if found}
+    banned = frozenset(_arcs("forbidden", forbidden, table.names))
+    for child, found in needed.items():
+        if len(found) > max_parents:
+            raise ValueError(f"{child!r} has {len(found)} required parents; raise max_parents, which is {max_parents}")
+        for parent in found:
+            if (parent, child) in banned:
+                raise ValueError(f"the arc {parent!r} -> {child!r} is both required and forbidden; remove one")
+    return Constraints(int(max_parents), needed, banned, checks.at_least("max_cells", max_cells, 1))
+
+
+def _arcs(argument: str, arcs: Iterable[Any], names: Sequence[str]) -> list[tuple[str, str]]:
+    """(parent, child) pairs of known names."""
+    found = []
+    for arc in arcs:
+        if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
+            raise TypeError(f"{argument} must hold (parent, child) pairs, got {arc!r}; write [(parent, child)]")
+        for name in map(str, arc):
+            if name not in names:
+                raise ValueError(f"{argument} names {name!r}, which is no column; {suggest(name, names)}")
+        found.append((str(arc[0]), str(arc[1])))
+    return found
