@@ -106,8 +106,7 @@ def peak_memory() -> float:
 
 def measure(name: str, n: int) -> dict[str, Any]:
     """One line of the table, in this process."""
-    from jaxbn.cuts import discretize_variable as variable
-    from jaxbn.cuts import solve as cuts
+    from jaxbn.cuts import discretize_variable, solve
     from jaxbn.cuts.problem import Solution, Task
     from jaxbn.runtime.devices import one_thread_for_many_rows
     from jaxbn.runtime.shapes import DENSE_ROWS, bucket
@@ -120,13 +119,13 @@ def measure(name: str, n: int) -> dict[str, Any]:
 
     def recording(tasks: list[Task]) -> list[Solution]:
         asked[:] = tasks
-        found[:] = cuts.solve(tasks)
+        found[:] = solve.solve(tasks)
         return list(found)
 
-    variable.solve = recording  # what the call asks of the engine, and its live starts
+    discretize_variable.solve = recording  # what the call asks of the engine, and its live starts
 
     def engine() -> Any:
-        return variable.discretize_variable(**arguments, rate=RATE)
+        return discretize_variable.discretize_variable(**arguments, rate=RATE)
 
     first, policy = clock(engine)
     line = {"data": name, "rows": n, "first": first, "warm": best_of(engine), "live": found[0].live}
@@ -134,10 +133,10 @@ def measure(name: str, n: int) -> dict[str, Any]:
     costs = {"engine": policy.cost}
     task = asked[0]
     if n <= UNPRUNED_ROWS and task.n_rows > DENSE_ROWS:
-        shape = cuts.pruned_shape
-        cuts.pruned_shape = lambda *args, **sizes: shape(*args, **sizes)._replace(settled=bucket(n, 1024))
-        costs["unpruned"] = cuts.solve([task], prune=False)[0].cost
-        line["unpruned"] = best_of(lambda: cuts.solve([task], prune=False), 2.0)
+        shape = solve.pruned_shape
+        solve.pruned_shape = lambda *args, **sizes: shape(*args, **sizes)._replace(settled=bucket(n, 1024))
+        costs["unpruned"] = solve.solve([task], prune=False)[0].cost
+        line["unpruned"] = best_of(lambda: solve.solve([task], prune=False), 2.0)
     if n <= REFERENCE_ROWS:
         from tests.reference.cuts import algorithm_1
 
@@ -147,7 +146,7 @@ def measure(name: str, n: int) -> dict[str, Any]:
             raise SystemExit(f"{name}, {n} rows: the costs differ: {column} {cost}, engine {policy.cost}")
     if name in SYNTHETIC and n in OTHER_METHODS_ROWS:
         for method in OTHER_METHODS:
-            call = partial(variable.discretize_variable, **arguments, method=method)
+            call = partial(discretize_variable.discretize_variable, **arguments, method=method)
             call()  # compiles
             line[method] = best_of(call)
         line["times"] = line["evidence"] / line["warm"]

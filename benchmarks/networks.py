@@ -82,13 +82,11 @@ def draw(n_rows: int, n_continuous: int, n_discrete: int, seed: int = 0) -> Draw
 
 def compilations() -> int:
     """Programs compiled so far in this process."""
-    from jaxbn.kernels import dense
-    from jaxbn.kernels import family_scores as scores
-    from jaxbn.kernels import layered as layers
+    from jaxbn.kernels import dense, family_scores, layered
     from jaxbn.kernels.pruned import program
 
-    functions = [dense.solve_dense, program.advance, scores.family_scores]
-    functions += [layers.interval_costs, layers.interval_layers, layers.priced_intervals]
+    functions = [dense.solve_dense, program.advance, family_scores.family_scores]
+    functions += [layered.interval_costs, layered.interval_layers, layered.priced_intervals]
     return sum(function._cache_size() for function in functions)
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from jaxbn.evaluation.bootstrap_results import ArcBootstrap as ArcBootstrap
     from jaxbn.evaluation.bootstrap_results import Bootstrap as Bootstrap
     from jaxbn.evaluation.bootstrap_results import CutBootstrap as CutBootstrap
+    from jaxbn.evaluation.compare import compare as compare
     from jaxbn.evaluation.cross_validate import CrossValidation as CrossValidation
-    from jaxbn.evaluation.cross_validate import compare as compare
     from jaxbn.evaluation.cross_validate import cross_validate as cross_validate
-    from jaxbn.evaluation.refine import Refined as Refined
     from jaxbn.evaluation.refine import refine as refine
+    from jaxbn.evaluation.refine_results import Refined as Refined
     from jaxbn.formats.bif import read_bif as read_bif
     from jaxbn.formats.json_file import load as load
     from jaxbn.groups.grouping import Grouping as Grouping
@@ -47,10 +47,10 @@ _HOMES = {
     "Discretization": "jaxbn.learning.discretize",
     "Grouping": "jaxbn.groups.grouping",
     "Policy": "jaxbn.cuts.policy",
-    "Refined": "jaxbn.evaluation.refine",
+    "Refined": "jaxbn.evaluation.refine_results",
     "as_table": "jaxbn.inputs.table",
     "bootstrap": "jaxbn.evaluation.bootstrap",
-    "compare": "jaxbn.evaluation.cross_validate",
+    "compare": "jaxbn.evaluation.compare",
     "cross_validate": "jaxbn.evaluation.cross_validate",
     "discretize": "jaxbn.learning.discretize",
     "discretize_variable": "jaxbn.cuts.discretize_variable",

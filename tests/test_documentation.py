@@ -19,8 +19,8 @@ def public() -> Iterator[tuple[str, Any]]:
             if inspect.isfunction(value) or inspect.isclass(value):
                 yield name, value
             if inspect.isclass(value):
-                members = vars(value).items()
-                yield from ((f"{name}.{m}", f) for m, f in members if m[0] != "_" and inspect.isfunction(f))
+                members = inspect.getmembers(value, inspect.isfunction)  # inherited ones too
+                yield from ((f"{name}.{m}", f) for m, f in members if m[0] != "_" and f.__module__[:5] == "jaxbn")
 
 
 @pytest.mark.parametrize(("name", "value"), [pytest.param(n, v, id=n) for n, v in public()])

@@ -27,7 +27,7 @@ def held_out(
     if table.n_rows < 2:
         tell("one row cannot be held out: no cross-validation")
         return None
-    from jaxbn.evaluation.cross_validate import compare
+    from jaxbn.evaluation.compare import compare
 
     method = chosen["method"]
     others = [other for other in (ALL if everything else BASELINES) if other != method]

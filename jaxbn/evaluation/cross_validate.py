@@ -1,42 +1,29 @@
-"""Cross-validated log-likelihood of a network, and discretization methods compared by it (design section 6)."""
+"""Cross-validated log-likelihood of a network (docs/maths.md, "Evaluation")."""
 
 from __future__ import annotations
 
 import math
-import time
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.baselines import MARGINAL_METHODS, WITH_BINS, check_installed, marginal_policy
+from jaxbn.cuts.baselines import MARGINAL_METHODS
 from jaxbn.cuts.discretize_variable import METHODS
-from jaxbn.cuts.policy import Policy
-from jaxbn.evaluation.folds import fold_numbers, settle_together
+from jaxbn.evaluation.folds import fold_numbers
+from jaxbn.evaluation.training import Missing, Plan, checked, known_method, structures
 from jaxbn.groups.grouping import columns_to_group
-from jaxbn.inputs import checks
 from jaxbn.inputs.columns import suggest
-from jaxbn.inputs.graph import Parents, as_parents
+from jaxbn.inputs.graph import as_parents
 from jaxbn.inputs.table import Table, as_table
-from jaxbn.learning.discretize import starting_bins
-from jaxbn.learning.learn import learn as learn_network
-from jaxbn.learning.options import MinWidth, Options, Rate, check_options
+from jaxbn.learning.options import MinWidth, Rate, check_options
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.scores.coded_table import Coding
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-Missing = Literal["error", "drop"]
-LEARN_OPTIONS = (
-    "order", "max_parents", "restarts", "seed", "warm_start", "select", "required", "forbidden", "side_by_side",
-    "max_cells",
-)  # fmt: skip
-"""Options of ``learn`` that a cross-validation hands on; the others are its own arguments."""
+    pass
 
 ROWS_SIDE_BY_SIDE = 2_000_000
 """Training rows of all folds that are discretized together; small folds gain by it, large ones do not."""
@@ -90,18 +77,6 @@ class CrossValidation:
             f"CrossValidation: mean log-likelihood {self.mean:.2f}, standard error {self.standard_error:.2f}, "
             f"{len(self.per_fold)} folds, {self.n_rows} rows, method {self.method!r}"
         )
-
-
-class _Plan(NamedTuple):
-    """Checked arguments of a cross-validation, apart from the data."""
-
-    method: str
-    options: Options
-    parents: Parents | None  # None: learned in each fold
-    initial_bins: int | None
-    bins: int | None
-    learn: dict[str, Any]
-    grouped: tuple[str, ...]
 
 
 def cross_validate(
@@ -164,7 +139,7 @@ def cross_validate(
     """
     table = as_table(data, continuous=continuous, missing=missing)
     options = check_options(
-        method=METHODS[0] if method in MARGINAL_METHODS else _known(method),
+        method=METHODS[0] if method in MARGINAL_METHODS else known_method(method),
         rate=rate,
         max_passes=max_passes,
         min_width=min_width,
@@ -172,7 +147,7 @@ def cross_validate(
     )
     parents = None if graph is None else as_parents(graph, table.names)
     grouped = () if method in MARGINAL_METHODS else columns_to_group(table, group)
-    plan = _checked(_Plan(method, options, parents, initial_bins, bins, dict(learn or {}), grouped))
+    plan = checked(Plan(method, options, parents, initial_bins, bins, dict(learn or {}), grouped))
     conditions = _conditions(given, table)
     fold_of_row = fold_numbers(folds, seed, table, data)
     numbers = range(int(fold_of_row.max()) + 1)
@@ -184,7 +159,7 @@ def cross_validate(
     for first in numbers[::step]:
         chunk = numbers[first : first + step]
         training = [table.take(fold_of_row != fold) for fold in chunk]
-        for fold, rows, found in zip(chunk, training, _structures(training, plan), strict=True):
+        for fold, rows, found in zip(chunk, training, structures(training, plan), strict=True):
             net = fit(rows, found.parents, found.policies, alpha=alpha, bounds=bounds)
             held_out = fold_of_row == fold
             scores[held_out] = _score(net, table.take(held_out), conditions)
@@ -192,102 +167,6 @@ def cross_validate(
                 n_bins[name].append(policy.n_bins)
     per_fold = np.array([scores[fold_of_row == fold].mean() for fold in numbers])
     return CrossValidation(per_fold, scores, fold_of_row, {n: np.array(k) for n, k in n_bins.items()}, method)
-
-
-def compare(
-    data: Any,
-    graph: Any,
-    methods: Sequence[str] = ("bayesian", "mdl", "equal_width", "equal_frequency"),
-    *,
-    folds: int | ArrayLike = 10,
-    seed: int = 0,
-    continuous: Sequence[str] | None = None,
-    bins: int | None = None,
-    missing: Missing = "error",
-    **options: Any,
-) -> pd.DataFrame:
-    """Compare discretization methods by cross-validated log-likelihood on the same folds.
-
-    Args:
-        data: a DataFrame, or a dict of columns.
-        graph: as in ``cross_validate``; None, for a structure learned in each fold, suits ``"bayesian"`` and ``"mdl"``.
-        methods: those of ``cross_validate``.
-        folds: how many, or the number of each row's fold.
-        seed: shuffles the rows among the folds.
-        continuous: the continuous columns; inferred if not given.
-        bins: bins of ``"equal_width"`` and ``"equal_frequency"``.
-        missing: ``"error"`` or ``"drop"``.
-        **options: further arguments of ``cross_validate``.
-
-    Returns:
-        A row for each method: ``mean`` and ``standard_error`` of the log-likelihood, ``bins``, the mean number of bins
-        of a continuous variable, and ``seconds`` it took, with compilation where that was needed.
-
-    Example:
-        >>> import jaxbn
-        >>> iris = jaxbn.datasets.load("iris")
-        >>> table = jaxbn.compare(iris.frame, iris.structures["paper"], folds=5)
-        >>> table["mean"].round(2).to_dict()
-        {'bayesian': -3.35, 'mdl': -3.66, 'equal_width': -3.32, 'equal_frequency': -3.47}
-    """
-    import pandas as pd
-
-    if isinstance(methods, str) or not methods:
-        raise ValueError(f"methods must be a sequence of one or more methods, got {methods!r}; e.g. ('bayesian',)")
-    table = as_table(data, continuous=continuous, missing=missing)
-    fold_of_row = fold_numbers(folds, seed, table, data)
-    for method in methods:
-        check_installed(_known(method))
-    rows = []
-    for method in methods:
-        started = time.perf_counter()
-        own_bins = bins if method in WITH_BINS else None
-        result = cross_validate(table, graph, folds=fold_of_row, method=method, bins=own_bins, **options)
-        seconds = time.perf_counter() - started
-        n_bins = float(np.mean(list(result.bins.values()))) if result.bins else math.nan
-        rows.append((result.mean, result.standard_error, n_bins, seconds))
-    index = pd.Index(list(methods), name="method")
-    return pd.DataFrame(rows, index=index, columns=["mean", "standard_error", "bins", "seconds"])
-
-
-class _Structure(NamedTuple):
-    """What was found on the training rows of a fold."""
-
-    parents: Parents
-    policies: Mapping[str, Coding]
-
-
-def _structures(training: Sequence[Table], plan: _Plan) -> list[_Structure]:
-    """Structure and cuts for each fold."""
-    if plan.parents is None:
-        return [_learned(table, plan) for table in training]
-    if plan.method in MARGINAL_METHODS:
-        return [_Structure(plan.parents, _marginal(table, plan)) for table in training]
-    settled = settle_together(training, plan.parents, plan.options, plan.initial_bins, plan.grouped)
-    return [_Structure(plan.parents, each.policies) for each in settled]
-
-
-def _learned(table: Table, plan: _Plan) -> _Structure:
-    """Structure and cuts by ``learn``; Ctrl-C, which it answers with the best so far, ends the cross-validation."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="interrupted", category=UserWarning)
-        try:
-            net = learn_network(
-                table,
-                **plan.options._asdict(),
-                initial_bins=plan.initial_bins,
-                progress=False,
-                group=plan.grouped,
-                **plan.learn,
-            )
-        except UserWarning:
-            raise KeyboardInterrupt from None
-    return _Structure(net.parents, net.codings)
-
-
-def _marginal(table: Table, plan: _Plan) -> dict[str, Policy]:
-    n_bins = starting_bins(table, plan.initial_bins) if plan.bins is None else plan.bins
-    return {name: marginal_policy(values, plan.method, n_bins) for name, values in table.values.items()}
 
 
 def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.float64]:
@@ -302,36 +181,6 @@ def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.
         return total
     unknown = np.full(rows.n_rows, np.nan)
     return total - net.log_likelihood({n: columns[n] if n in conditions else unknown for n in rows.names})
-
-
-def _known(method: str) -> str:
-    return checks.one_of("method", method, (*METHODS, *MARGINAL_METHODS))
-
-
-def _checked(plan: _Plan) -> _Plan:
-    """Refuse options that do not go together or would not be looked at."""
-    check_installed(plan.method)
-    if plan.initial_bins is not None:
-        checks.at_least("initial_bins", plan.initial_bins, 1)
-    if plan.bins is not None:
-        checks.at_least("bins", plan.bins, 1)
-        if plan.method not in WITH_BINS:
-            raise ValueError(
-                f"bins is for methods {' and '.join(map(repr, WITH_BINS))}, got bins={plan.bins} with method "
-                f"{plan.method!r}; leave it out, or choose the start with initial_bins"
-            )
-    if plan.parents is None and plan.method in MARGINAL_METHODS:
-        raise ValueError(f"method {plan.method!r} learns no structure; pass a graph, or choose one of {METHODS}")
-    if plan.parents is not None and plan.learn:
-        raise ValueError(f"learn={plan.learn!r} has no use beside a graph; leave one of them out")
-    for name in plan.learn:
-        if name not in LEARN_OPTIONS:
-            raise ValueError(
-                f"learn has no option {name!r} here; {suggest(name, LEARN_OPTIONS)} (method, rate, initial_bins and "
-                "max_passes are arguments of cross_validate)"
-            )
-    arcs = {name: list(plan.learn[name]) for name in ("required", "forbidden") if name in plan.learn}
-    return plan._replace(learn=plan.learn | arcs)  # an iterator would last for one fold only
 
 
 def _conditions(given: str | Sequence[str], table: Table) -> tuple[str, ...]:

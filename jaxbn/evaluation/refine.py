@@ -1,114 +1,27 @@
-"""What the discrete search leaves open, by gradient: where in its gap a cut lies, the Dirichlet weights, the rate.
-
-Everything is judged on inner folds of the data, by the log-likelihood of rows that are held out.
-
-- Cuts. What is learned is the share of its gap at which each cut lies; how a fold judges a share is told in
-  ``innerfolds``. A held-out value inside a gap is on one side of the cut or the other: for the gradient it belongs to
-  both bins by degrees (a sigmoid a tenth of the gap wide), for the verdict to the one it is in. A few rows decide about
-  each cut, so a prior of the shares keeps it near the middle: Beta(2, 2), ln 4 s (1 - s), of the weight of one row.
-- Weights. One Dirichlet weight for all tables, or one for each. Cuts that were chosen by the very rows a fold holds out
-  make the tables look sharper than they are, and the weights come out too small. So each fold has its own cuts, found
-  from the other folds' rows; only cuts that no method chose are kept as they are.
-- Rate. L of the prior enters through the cuts alone. Given them, p(cuts | L) is smooth in L; given the best L the cuts
-  are found anew, until they stay. The outcome is kept if inner folds that are cut with it are better described.
-"""
+"""Improve by gradient what the discrete search leaves open: cuts in their gaps, Dirichlet weights, the rate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.discretize_variable import METHODS
-from jaxbn.cuts.policy import Policy
-from jaxbn.evaluation.cross_validate import cross_validate
 from jaxbn.evaluation.folds import fold_numbers
-from jaxbn.evaluation.inner_folds import Gaps, Setting, gaps_of, hold_out
+from jaxbn.evaluation.inner_folds import gaps_of
+from jaxbn.evaluation.refine_parts import alpha_of, learn_alpha, learn_rate, move_cuts
+from jaxbn.evaluation.refine_results import Refined
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import MISSING, as_floats, encode, suggest
-from jaxbn.inputs.graph import markov_blanket
 from jaxbn.inputs.table import Table, as_frame
-from jaxbn.kernels.gradient import Limits, Point, best_rate, climb
-from jaxbn.learning.discretize import discretize
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.fit import fit
-from jaxbn.runtime.shapes import bucket
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RATE_ROUNDS = 20
-"""Most turns of rate and cuts; they settle in a few, or go round between two sets of cuts."""
-
 Alpha = Literal["one", "family"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Refined:
-    """A refined network, and what was changed.
-
-    Attributes:
-        net: the network, fitted to the data with the new cuts and weights.
-        cuts: a row for each cut: ``variable``, ``cut`` (its number), ``before``, ``after``, and ``gap``, the width of
-            the gap between two neighbouring values that it lies in (0 for a cut that has to stay).
-        alpha: a row for each family: ``family`` (the child), ``before``, ``after``.
-        rate: L before and after, if it was learned.
-        parts: a row for each part that was learned, ``"rate"``, ``"alpha"`` or ``"cuts"``, with the log-likelihood of a
-            held-out row ``before`` and ``after``. No part lowers its own; the parts have folds of different kinds, so
-            it is the gains that can be compared.
-
-    Example:
-        >>> import jaxbn
-        >>> iris = jaxbn.datasets.load("iris")
-        >>> graph = iris.structures["paper"]
-        >>> net = jaxbn.fit(iris.frame, graph, jaxbn.discretize(iris.frame, graph).policies)
-        >>> refined = jaxbn.refine(net, iris.frame)
-        >>> refined.after > refined.before
-        True
-    """
-
-    net: BayesNet
-    cuts: pd.DataFrame
-    alpha: pd.DataFrame
-    rate: tuple[float, float] | None
-    parts: pd.DataFrame
-
-    @property
-    def before(self) -> float:
-        """Log-likelihood of a held-out row before anything was learned, on the folds of the first part."""
-        return float(self.parts["before"].iloc[0])
-
-    @property
-    def after(self) -> float:
-        """The same with the gains of all parts; never below ``before``."""
-        return self.before + float((self.parts["after"] - self.parts["before"]).sum())
-
-    def __repr__(self) -> str:
-        lines = [f"Refined: log-likelihood of a held-out row {self.before:.4f} -> {self.after:.4f}"]
-        width = max(map(len, self.parts.index))
-        for part, before, after in self.parts.itertuples():
-            lines.append(f"  {part:<{width}}  {after - before:+.4f}  {self._change(str(part))}")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        frames = [self.parts.reset_index(), self.alpha, self.cuts]
-        tables = "".join(frame.to_html(index=False, float_format="{:.5g}".format) for frame in frames)
-        return f"<div><p><b>Refined</b></p>{tables}</div>"
-
-    def _change(self, part: str) -> str:
-        if part == "rate" and self.rate is not None:
-            return f"{self.rate[0]:.3g} -> {self.rate[1]:.3g}"
-        frame = self.cuts if part == "cuts" else self.alpha
-        moved = frame[frame["before"] != frame["after"]]
-        if part == "cuts":
-            share = ((moved["after"] - moved["before"]).abs() / moved["gap"]).mean() if len(moved) else 0.0
-            return f"{len(moved)} of {len(frame)} cuts moved, by {share:.0%} of their gap on average"
-        now = frame["after"]
-        return f"{len(moved)} of {len(frame)} weights changed, now {now.min():.3g} to {now.max():.3g}"
 
 
 def refine(
@@ -171,13 +84,13 @@ def refine(
     rates, parts = None, {}
     with jax.enable_x64(True):
         if rate:
-            net, rates, parts["rate"] = _learn_rate(net, table, fold)
+            net, rates, parts["rate"] = learn_rate(net, table, fold)
         start = net
         if alpha is not None:
-            net, parts["alpha"] = _learn_alpha(net, table, fold, alpha == "one", climber)
+            net, parts["alpha"] = learn_alpha(net, table, fold, alpha == "one", climber)
         if cuts:
-            net, parts["cuts"] = _move_cuts(net, table, fold, climber)
-    weights = [(name, _alpha(start, name), _alpha(net, name)) for name in net.names]
+            net, parts["cuts"] = move_cuts(net, table, fold, climber)
+    weights = [(name, alpha_of(start, name), alpha_of(net, name)) for name in net.names]
     frame = pd.DataFrame.from_dict(parts, orient="index", columns=["before", "after"])
     return Refined(
         net=net,
@@ -231,95 +144,6 @@ def _folds(inner_folds: int, seed: int, table: Table) -> NDArray[np.int64]:
     return fold_numbers(count, seed, table, table)
 
 
-def _learn_alpha(
-    net: BayesNet, table: Table, fold: NDArray[np.int64], one: bool, climber: Mapping[str, Any]
-) -> tuple[BayesNet, tuple[float, float]]:
-    """New Dirichlet weights, from folds that have cuts of their own."""
-    settings = []
-    for k in range(int(fold.max()) + 1):
-        of_fold = _cut_again(net, table.take(fold != k))
-        gaps = {name: gaps_of(table.values[name], p.edges).shut() for name, p in of_fold.policies.items()}
-        settings.append(Setting(of_fold, table.values, _codes(of_fold, table), gaps))
-    found, likelihood = _climb(net, settings, fold, {}, True, one, climber)
-    weights = dict(zip(net.names, np.exp(found.log_alpha).tolist(), strict=False))
-    if likelihood[1] == likelihood[0]:
-        return net, likelihood
-    alpha = weights[net.names[0]] if one else weights
-    return fit(table, net.parents, net.codings, alpha=alpha, bounds=net.bounds), likelihood
-
-
-def _cut_again(net: BayesNet, table: Table) -> BayesNet:
-    """The network as the rows of the table alone would have cut it; cuts that no method chose are kept."""
-    methods = {policy.method for policy in net.policies.values()}
-    codings = net.codings
-    if len(methods) == 1 and methods <= set(METHODS):
-        codings = discretize(table, net.parents, method=methods.pop(), group=tuple(net.groupings)).codings
-    return fit(table, net.parents, codings, bounds=net.bounds)
-
-
-def _move_cuts(
-    net: BayesNet, table: Table, fold: NDArray[np.int64], climber: Mapping[str, Any]
-) -> tuple[BayesNet, tuple[float, float]]:
-    """The cuts elsewhere in their gaps, from folds that have the same cuts at the same shares of wider gaps."""
-    gaps = {name: gaps_of(table.values[name], net.policies[name].edges) for name in net.names if name in net.policies}
-    setting = Setting(net, table.values, _codes(net, table), gaps)
-    found, likelihood = _climb(net, [setting] * (int(fold.max()) + 1), fold, gaps, False, False, climber)
-    if likelihood[1] == likelihood[0]:
-        return net, likelihood
-    policies, first = {}, 1
-    for name, gap in gaps.items():
-        edges = gap.at(found.shares[first : first + len(gap.cuts)])
-        policies[name] = replace(net.policies[name], edges=edges)
-        first += len(gap.cuts) + 2
-    alpha = {name: _alpha(net, name) for name in net.names} if net.alphas else net.alpha
-    codings = {**net.codings, **policies}
-    return fit(table, net.parents, codings, alpha=alpha, bounds=net.bounds), likelihood
-
-
-def _climb(
-    net: BayesNet,
-    settings: Sequence[Setting],
-    fold: NDArray[np.int64],
-    gaps: Mapping[str, Gaps],
-    families: bool,
-    together: bool,
-    climber: Mapping[str, Any],
-) -> tuple[Point, tuple[float, float]]:
-    """The best shares and weights, and the log-likelihood of a held-out row before and after."""
-    folds = hold_out(settings, fold)
-    n_edges, n_families = folds.low.shape[1], bucket(len(net.names), 16)
-    alpha = [_alpha(net, name) for name in net.names] + [1.0] * (n_families - len(net.names))
-    original = Point(_by_edge([gap.shares for gap in gaps.values()], n_edges), np.log(alpha))
-    limits = Limits(
-        free=_by_edge([gap.free for gap in gaps.values()], n_edges) == 1.0,
-        margin=_by_edge([gap.margin for gap in gaps.values()], n_edges),
-        families=np.arange(n_families) < (len(net.names) if families else 0),
-        together=np.bool_(together),
-    )
-    found = climb(original, limits, folds, np.float64(climber["learning_rate"]), steps=climber["steps"])
-    point = Point(np.asarray(found.point.shares), np.asarray(found.point.log_alpha))
-    return point, (float(found.before) / len(fold), float(found.after) / len(fold))
-
-
-def _by_edge(parts: Sequence[NDArray[Any]], n_edges: int) -> NDArray[np.float64]:
-    """A number for each edge of all variables, the outer ones included; these and padding have a half."""
-    flat = np.concatenate([[], *([0.5, *part, 0.5] for part in parts)])
-    return np.append(flat, np.full(n_edges - len(flat), 0.5))
-
-
-def _codes(net: BayesNet, table: Table) -> dict[str, NDArray[np.int32]]:
-    """Every variable as the tables of the network count it."""
-    codes = {name: policy(table.values[name]) for name, policy in net.policies.items()}
-    for name in net.levels:
-        own = table.codes[name]
-        codes[name] = net.group_codes[name][own].astype(np.int32) if name in net.groupings else own
-    return codes
-
-
-def _alpha(net: BayesNet, name: str) -> float:
-    return net.alphas.get(name, net.alpha)
-
-
 def _moves(before: BayesNet, after: BayesNet, table: Table) -> pd.DataFrame:
     """Where each cut was and is."""
     import pandas as pd
@@ -331,40 +155,3 @@ def _moves(before: BayesNet, after: BayesNet, table: Table) -> pd.DataFrame:
         fields = [name, np.arange(len(policy.edges)), policy.edges, after.policies[name].edges, gaps.right - gaps.left]
         parts.append(pd.DataFrame(dict(zip(columns, fields, strict=True))))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
-
-
-def _learn_rate(
-    net: BayesNet, table: Table, fold: NDArray[np.int64]
-) -> tuple[BayesNet, tuple[float, float], tuple[float, float]]:
-    """Rate and cuts in turns, the network cut with what they settle at, and the log-likelihood of a held-out row."""
-    before = rate = float(max(net.cardinalities.values()))
-    codings, policies = net.codings, net.policies
-    for _ in range(RATE_ROUNDS):
-        rate = _rate_of(policies, net, table, rate)
-        found = discretize(table, net.parents, rate=rate, group=tuple(net.groupings))
-        settled = all(np.array_equal(found.policies[name].edges, policies[name].edges) for name in policies)
-        codings, policies = found.codings, found.policies
-        if settled:
-            break
-    usual, learned = (
-        float(cross_validate(table, net.parents, folds=fold, rate=r, group=tuple(net.groupings)).log_likelihood.mean())
-        for r in ("network", rate)
-    )
-    if not learned > usual:
-        return net, (before, before), (usual, usual)
-    alpha = {name: _alpha(net, name) for name in net.names} if net.alphas else net.alpha
-    again = fit(table, net.parents, codings, alpha=alpha, bounds=net.bounds)
-    return again, (before, rate), (usual, learned)
-
-
-def _rate_of(policies: Mapping[str, Policy], net: BayesNet, table: Table, rate: float) -> float:
-    """The rate under which the cuts are most probable; variables without neighbours have cuts that no rate chose."""
-    shares = [np.empty(0)]
-    for name, policy in policies.items():
-        values = table.values[name]
-        if markov_blanket(net.parents, name) and np.ptp(values) > 0:
-            gaps = gaps_of(values, policy.edges)
-            shares.append((gaps.right - gaps.left) / np.ptp(values))
-    flat = np.concatenate(shares)
-    padded = np.append(flat, np.zeros(bucket(len(flat), 64) - len(flat)))
-    return float(best_rate(np.float64(rate), padded, np.float64(len(shares) - 1)))

@@ -1,32 +1,27 @@
-"""The fitted network: structure, cuts and conditional tables, and what can be asked of them."""
+"""The fitted network: what can be asked of it, and how it is saved, exported and drawn."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.policy import Policy
-from jaxbn.groups.grouping import Grouping, check_shares
-from jaxbn.inputs.columns import Level, suggest
-from jaxbn.inputs.graph import to_networkx, topological_order
-from jaxbn.model import queries as answers
+from jaxbn.model import queries
 from jaxbn.model.contraction import MAX_MEMORY
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.observations import Unknown
 
 if TYPE_CHECKING:
-    import networkx as nx
     import pandas as pd
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BayesNet:
+class BayesNet(Fitted):
     """A discrete Bayesian network over binned continuous and discrete variables.
 
     Made by ``fit`` or ``learn``, or read by ``load``. Values outside the fitted range fall into the outer bins.
@@ -56,78 +51,6 @@ class BayesNet:
           kind             2 levels
           size <- kind     2 bins
     """
-
-    parents: dict[str, tuple[str, ...]]
-    policies: dict[str, Policy]
-    levels: dict[str, tuple[Level, ...]]
-    tables: dict[str, NDArray[np.float64]]
-    bounds: dict[str, tuple[float, float]]
-    score: float = float("nan")
-    n_rows: int = 0
-    alpha: float = 1.0
-    groupings: dict[str, Grouping] = field(default_factory=dict)
-    shares: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    alphas: dict[str, float] = field(default_factory=dict)
-    trace: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name, grouping in self.groupings.items():
-            check_shares(name, grouping, self.levels.get(name, ()), self.shares.get(name))
-        tables = {}
-        for name, found in self.parents.items():
-            if (name in self.policies) == (name in self.levels):
-                raise ValueError(f"variable {name!r} needs either a policy or levels, and not both")
-            if name not in self.tables:
-                raise ValueError(f"variable {name!r} has no table")
-            shape = tuple(self.cardinalities[v] for v in (*found, name))
-            table = np.array(self.tables[name], np.float64)
-            if table.shape != shape or not np.allclose(table.sum(axis=-1), 1.0) or (table < 0).any():
-                raise ValueError(f"the table of {name!r} must be probabilities of shape {shape}, got {table.shape}")
-            table.setflags(write=False)
-            tables[name] = table
-        object.__setattr__(self, "tables", tables)
-        for name in self.policies:
-            check_edges(name, self.edges(name))
-        topological_order(self.parents)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All variables, in column order."""
-        return tuple(self.parents)
-
-    @cached_property
-    def cardinalities(self) -> dict[str, int]:
-        """Number of bins, groups or levels of each variable."""
-        coded = self.codings
-        return {n: coded[n].n_bins if n in coded else len(self.levels[n]) for n in self.parents}
-
-    @property
-    def codings(self) -> dict[str, Policy | Grouping]:
-        """Policies and groupings together, as ``fit`` takes them."""
-        return {**self.policies, **self.groupings}
-
-    @cached_property
-    def group_codes(self) -> dict[str, NDArray[np.int32]]:
-        """Code of the group of each level of a grouped variable, [levels]."""
-        return {name: grouping(self.levels[name], name=name) for name, grouping in self.groupings.items()}
-
-    @property
-    def graph(self) -> nx.DiGraph:
-        """The structure as a ``networkx.DiGraph``."""
-        return to_networkx(self.parents)
-
-    def edges(self, name: str) -> NDArray[np.float64]:
-        """All edges of a continuous variable, the outer ones included, float64 [bins + 1].
-
-        Example:
-            >>> from jaxbn.model.fit import fit
-            >>> fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).edges("x").tolist()
-            [0.0, 2.0, 4.0]
-        """
-        if name not in self.policies:
-            raise ValueError(f"{name!r} is no continuous variable of the network; {suggest(name, self.policies)}")
-        low, high = self.bounds[name]
-        return np.array([low, *self.policies[name].edges, high])
 
     def state_labels(self, name: str) -> tuple[str, ...]:
         """Names of a variable's states in exported networks, unique, letters, digits and underscores only.
@@ -164,7 +87,7 @@ class BayesNet:
             >>> np.exp(net.log_likelihood({"x": [0.5, 3.0, None]})).round(6).tolist()
             [0.3, 0.2, 1.0]
         """
-        return answers.log_likelihood(self, data, unknown, max_memory)
+        return queries.log_likelihood(self, data, unknown, max_memory)
 
     def query(
         self, targets: str | Sequence[str], evidence: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
@@ -194,7 +117,7 @@ class BayesNet:
             >>> float(net.query("size", {"kind": "b"})[8.0])
             0.75
         """
-        return answers.query(self, targets, evidence or {}, max_memory)
+        return queries.query(self, targets, evidence or {}, max_memory)
 
     def density(
         self, target: str, evidence: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
@@ -207,7 +130,7 @@ class BayesNet:
             >>> edges.tolist(), density.tolist()
             ([0.0, 2.0, 4.0], [0.3, 0.2])
         """
-        return answers.density(self, target, evidence or {}, max_memory)
+        return queries.density(self, target, evidence or {}, max_memory)
 
     def predict_proba(
         self, data: Any, target: str, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
@@ -234,7 +157,7 @@ class BayesNet:
             0     0.75  0.25
             1     0.50  0.50
         """
-        return answers.predict_proba(self, data, target, unknown, max_memory)
+        return queries.predict_proba(self, data, target, unknown, max_memory)
 
     def predict(
         self, data: Any, target: str, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
@@ -247,7 +170,7 @@ class BayesNet:
             >>> fit(data, [("kind", "size")], {"size": [4.5]}).predict({"size": [1.5, 8.0]}, "kind").tolist()
             ['a', 'b']
         """
-        return answers.predict(self, data, target, unknown, max_memory)
+        return queries.predict(self, data, target, unknown, max_memory)
 
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> pd.DataFrame:
         """Draw rows in original units: parents first, then a value inside its bin, uniformly, or a level of its group.
@@ -257,7 +180,7 @@ class BayesNet:
             >>> fit({"x": [0.0, 1.0, 4.0], "up": [True, False, True]}, {}, {"x": [2.0]}).sample(2).dtypes.tolist()
             [dtype('float64'), dtype('bool')]
         """
-        return answers.sample(self, n, seed)
+        return queries.sample(self, n, seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network as JSON, which ``jaxbn.load`` reads back bit for bit.
@@ -330,21 +253,9 @@ class BayesNet:
         return plot_network(self, ax, strengths=strengths)
 
     def __repr__(self) -> str:
-        return answers.describe(self)
+        return queries.describe(self)
 
     def _repr_html_(self) -> str:
         from jaxbn.drawing.notebook import network_html
 
         return network_html(self)
-
-
-def check_edges(name: str, edges: NDArray[np.float64]) -> None:
-    """Refuse bins that no value can fall into; a bin that holds the largest value alone has no width, but is one."""
-    low, high = float(edges[0]), float(edges[-1])
-    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
-        raise ValueError(f"the bounds of {name!r} must be two finite numbers in ascending order, got {(low, high)}")
-    if len(edges) > 2 and not (low < edges[1] and edges[-2] <= high):
-        raise ValueError(
-            f"the cuts of {name!r} run from {edges[1]:g} to {edges[-2]:g} but its values from {low:g} to {high:g}, so "
-            f"an outer bin would hold nothing; drop the cuts outside or pass bounds={{{name!r}: (low, high)}}"
-        )

@@ -1,4 +1,4 @@
-"""Cuts of one continuous variable, by definition (design sections 1, 3 and 6).
+"""Cuts of one continuous variable, by definition (docs/maths.md, "The paper's objective" and "Description length").
 
 Conventions shared by every function here:
 
@@ -30,7 +30,7 @@ Child = tuple[Codes, Sequence[Codes]]
 
 
 class Factor(NamedTuple):
-    """One Dirichlet-multinomial factor of h (design section 1).
+    """One Dirichlet-multinomial factor of h (docs/maths.md, "The paper's objective").
 
     Attributes:
         context: code of the context of each row [n].
@@ -111,7 +111,7 @@ def factor_counts(factor: Factor, weights: np.ndarray, rows: np.ndarray) -> Iter
 
 
 def interval_cost(problem: Problem, rows: np.ndarray) -> float:
-    """h of an interval given as a mask of rows: design section 1, the equation of h."""
+    """h of an interval given as a mask of rows (docs/maths.md, "The paper's objective")."""
     cost = 0.0
     for factor in problem.factors:
         k = factor.n_states
@@ -121,7 +121,7 @@ def interval_cost(problem: Problem, rows: np.ndarray) -> float:
 
 
 def interval_entropy(problem: Problem, rows: np.ndarray) -> float:
-    """E of an interval given as a mask of rows: design section 3, -sum n_{c,o} ln(n_{c,o} / n_c)."""
+    """E of an interval given as a mask of rows: -sum n_{c,o} ln(n_{c,o} / n_c)."""
     cost = 0.0
     for factor in problem.factors:
         for total, counts in factor_counts(factor, problem.weights, rows):
@@ -135,12 +135,12 @@ def bins_of(values: np.ndarray, edges: Sequence[float]) -> np.ndarray:
 
 
 def cut_weights(distinct: np.ndarray, rate: float) -> np.ndarray:
-    """w_t = -ln(exp(L g_t) - 1) for each gap (design section 1) [m - 1]."""
+    """w_t = -ln(exp(L g_t) - 1) for each gap g_t [m - 1]."""
     return -np.log(np.expm1(rate * np.diff(distinct) / (distinct[-1] - distinct[0])))
 
 
 def policy_cost(values, edges, parents=(), children=(), *, rate: float, weights=None) -> float:
-    """Cost of a policy in the design's form, L + sum of w_t over the cuts + sum of h over the intervals (section 1)."""
+    """Cost of a policy as L + sum of w_t over the cuts + sum of h over the intervals."""
     problem = prepare(values, parents, children, weights)
     bins = bins_of(problem.values, edges)
     cost = sum(interval_cost(problem, bins == b) for b in np.unique(bins))
@@ -261,7 +261,7 @@ def running_counts(codes: np.ndarray, problem: Problem) -> np.ndarray:
 def cost_matrix(problem: Problem, kind: str) -> np.ndarray:
     """H or E of every interval of distinct values: entry [u, v] covers u..v, +inf where v < u [m, m].
 
-    Kind "bayesian" gives h (design section 1), "mdl" gives E (section 3). Contexts and cells that nobody shows add 0 to
+    Kind "bayesian" gives h, "mdl" gives E. Contexts and cells that nobody shows add 0 to
     both, so only observed ones are counted.
     """
     m, n = len(problem.distinct), int(problem.weights.sum())
@@ -316,7 +316,7 @@ def algorithm_1(values, parents=(), children=(), *, rate: float, weights=None) -
 
 
 def mdl_program(values, parents=(), children=(), *, weights=None) -> tuple[float, np.ndarray]:
-    """Minimum of the printed MDL equation by dynamic programming over the number of bins k (design section 6).
+    """Minimum of the printed MDL equation by dynamic programming over the number of bins k.
 
     n I terms are constants (the entropies of the parents and of each child) minus the sum of E. The search stops when
     no larger k can win: the least penalty among them plus the entropy cost of the finest partition is not below the

@@ -1,4 +1,4 @@
-"""The evidence of the table in original units, by definition (design section 3b).
+"""The evidence of the table in original units, by definition (docs/maths.md, "The evidence in original units").
 
 F(graph, policies) = sum over all i of ln P(X*_i | Pa*_i)
                      - sum over continuous i of [ sum over bins of n ln width + ln k_i + ln C(m_i - 1, k_i - 1) ]
@@ -231,7 +231,7 @@ def evidence_passes(
         parents: the structure.
         min_width: smallest width of a bin for each name; a name left out has no limit.
         max_bins: most bins a visit considers; no limit if not given.
-        initial_bins: bins of the equal-width start; by default as section 4 says.
+        initial_bins: bins of the equal-width start; by default those of `starting_bins`.
         max_passes: most passes made.
         priority: see the top of ``network.py``; the column order by default.
         start: edges of each continuous variable to begin with instead of the equal-width start.

@@ -1,4 +1,4 @@
-"""The network loop, K2 and the likelihood, by definition (design sections 4, 5 and 6).
+"""The network loop, K2 and the likelihood, by definition (docs/maths.md, "The network loop", "K2" and "Evaluation").
 
 The visiting order. A pass visits the continuous variables in the *reverse of the smallest topological order*: build
 a topological order by taking, again and again, the earliest variable in ``priority`` all of whose parents have been
@@ -41,13 +41,13 @@ def discrete_codes(columns: Columns, continuous: Sequence[str]) -> Codes:
 
 
 def initial_bin_count(columns: Columns, continuous: Sequence[str]) -> int:
-    """k of the start: largest cardinality of the discrete variables, else round(ln(variables) + 1) (section 4)."""
+    """k of the start: largest cardinality of the discrete variables, else round(ln(variables) + 1)."""
     discrete = [cardinality(col) for name, col in columns.items() if name not in continuous]
     return max(discrete) if discrete else round(math.log(len(columns)) + 1)
 
 
 def equal_width_codes(values: np.ndarray, k: int) -> np.ndarray:
-    """min(floor((x - min) / ((max - min) / k)), k - 1), computed just so (section 4); a constant column is all 0."""
+    """min(floor((x - min) / ((max - min) / k)), k - 1), computed just so; a constant column is all 0."""
     values = np.asarray(values, dtype=np.float64)
     lowest, highest = values.min(), values.max()
     if lowest == highest:
@@ -56,7 +56,7 @@ def equal_width_codes(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def equal_width_edges(values: np.ndarray, k: int) -> np.ndarray:
-    """Interior edges min + (max - min) / k * i (section 4); a constant column has none."""
+    """Interior edges min + (max - min) / k * i; a constant column has none."""
     lowest, highest = float(np.min(values)), float(np.max(values))
     if lowest == highest:
         return np.empty(0)
@@ -74,7 +74,7 @@ def blanket(name: str, parents: Parents) -> tuple[tuple[str, ...], list[tuple[st
 
 
 def prior_rate(rate: str | float, name: str, codes: Codes, parents: Parents) -> float:
-    """L (section 4): "network" looks at every variable, the target included; "blanket" at the Markov blanket."""
+    """L of the prior: "network" looks at every variable, the target included; "blanket" at the Markov blanket."""
     if rate == "network":
         return float(max(cardinality(column) for column in codes.values()))
     if rate == "blanket":
@@ -106,14 +106,14 @@ def discretize(
     priority: Sequence[str] | None = None,
     start: dict | None = None,
 ) -> dict:
-    """Discretize every continuous variable of a network (section 4).
+    """Discretize every continuous variable of a network (docs/maths.md, "The network loop").
 
     Args:
         columns: the table.
         continuous: names of the continuous columns.
         parents: the structure.
         rate: "network", "blanket" or a number.
-        initial_bins: bins of the equal-width start; by default as section 4 says.
+        initial_bins: bins of the equal-width start; by default those of `starting_bins`.
         max_passes: most passes made.
         method: "bayesian" or "mdl".
         priority: see the top of this file; the column order by default.
@@ -144,7 +144,7 @@ def discretize(
 
 
 def k2_family_score(child: np.ndarray, parents: Sequence[np.ndarray]) -> float:
-    """g(X, Pa) of section 5; a parent configuration nobody shows adds 0."""
+    """g(X, Pa), the K2 score of a family (docs/maths.md, "K2"); a parent configuration nobody shows adds 0."""
     r = cardinality(child)
     configuration = joint_code(parents, len(child))
     score = 0.0
@@ -155,7 +155,7 @@ def k2_family_score(child: np.ndarray, parents: Sequence[np.ndarray]) -> float:
 
 
 def k2_score(codes: Codes, parents: Parents) -> float:
-    """ln P(D* | G), the sum of g over all variables (section 5); higher is better."""
+    """ln P(D* | G), the sum of g over all variables; higher is better."""
     return sum(k2_family_score(codes[name], [codes[p] for p in parents.get(name, ())]) for name in codes)
 
 
@@ -182,7 +182,7 @@ def learn(
     method: str = "bayesian",
     warm_start: bool = False,
 ) -> dict:
-    """K2 and discretization together (section 5), for one order of the variables.
+    """K2 and discretization together (docs/maths.md, "K2"), for one order of the variables.
 
     After every accepted arc all continuous variables are discretized again, from the equal-width start or, with
     ``warm_start``, from the current policies (a variable whose blanket and L are unchanged then finds the same cuts
@@ -214,7 +214,7 @@ def bin_widths(edges: np.ndarray, lower: float, upper: float) -> np.ndarray:
 
 
 def density_term(columns: Columns, edges: Mapping[str, np.ndarray], bounds: Mapping[str, tuple[float, float]]) -> float:
-    """ln p(D | policies, D*) (section 6): each continuous value is uniform over its bin's width.
+    """ln p(D | policies, D*): each continuous value is uniform over its bin's width.
 
     ``bounds`` holds the lower and upper end of each continuous variable. A constant variable (one bin of width 0) has
     no density and adds 0.
@@ -235,7 +235,7 @@ def whole_bounds(columns: Columns, continuous: Sequence[str]) -> dict[str, tuple
 def log_probability(
     train: Codes, test: Codes, parents: Parents, n_states: Mapping[str, int], alpha: float = 1.0
 ) -> np.ndarray:
-    """ln P of each test row with posterior-mean tables from the training rows (section 6) [test rows]."""
+    """ln P of each test row with posterior-mean tables from the training rows [test rows]."""
     n_test = len(next(iter(test.values())))
     result = np.zeros(n_test)
     for name in test:
@@ -258,7 +258,7 @@ def log_likelihood(
     n_levels: Mapping[str, int],
     alpha: float = 1.0,
 ) -> np.ndarray:
-    """ln density of each held-out row (section 6) [test rows].
+    """ln density of each held-out row (docs/maths.md, "Evaluation") [test rows].
 
     Args:
         train_codes: codes of every variable in the training rows.
@@ -281,7 +281,7 @@ def log_likelihood(
 def cross_validate(
     columns: Columns, continuous: Sequence[str], parents: Parents, fold_of_row: np.ndarray, **options
 ) -> list[float]:
-    """Mean log-likelihood per held-out row, for each fold (section 6); the paper's figure is their mean.
+    """Mean log-likelihood per held-out row, for each fold; the paper's figure is their mean.
 
     ``fold_of_row`` names the fold each row is held out in; ``options`` go to ``discretize``.
     """

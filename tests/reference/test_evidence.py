@@ -119,7 +119,7 @@ def test_a_regular_grid_allows_bins_of_one_step():
     assert not evidence.is_allowed(cuts.midpoints(distinct)[:1], distinct, step)  # half a step
 
 
-# --- the pruning rules of design section 3b
+# --- the rules of docs/maths.md, "Pruning"
 
 
 def intervals(seed: int) -> cuts.Problem:

@@ -113,7 +113,7 @@ def evaluate(
         raise UsageError(f"--folds must be at least 2, got {folds}")
     table = described(source, missing)
     options.start_compiler(no_cache)
-    from jaxbn.evaluation.cross_validate import compare
+    from jaxbn.evaluation.compare import compare
 
     methods = tuple(dict.fromkeys(method)) or (ALL if found is not None else ALL[:1])
     more: dict[str, Any] = {"rate": options.as_rate(rate), "max_passes": max_passes, "initial_bins": initial_bins}

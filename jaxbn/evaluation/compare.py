@@ -1,0 +1,76 @@
+"""Discretization methods compared by cross-validated log-likelihood on the same folds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbn.cuts.baselines import WITH_BINS, check_installed
+from jaxbn.evaluation.cross_validate import cross_validate
+from jaxbn.evaluation.folds import fold_numbers
+from jaxbn.evaluation.training import Missing, known_method
+from jaxbn.inputs.table import as_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def compare(
+    data: Any,
+    graph: Any,
+    methods: Sequence[str] = ("bayesian", "mdl", "equal_width", "equal_frequency"),
+    *,
+    folds: int | ArrayLike = 10,
+    seed: int = 0,
+    continuous: Sequence[str] | None = None,
+    bins: int | None = None,
+    missing: Missing = "error",
+    **options: Any,
+) -> pd.DataFrame:
+    """Compare discretization methods by cross-validated log-likelihood on the same folds.
+
+    Args:
+        data: a DataFrame, or a dict of columns.
+        graph: as in ``cross_validate``; None, for a structure learned in each fold, suits ``"bayesian"`` and ``"mdl"``.
+        methods: those of ``cross_validate``.
+        folds: how many, or the number of each row's fold.
+        seed: shuffles the rows among the folds.
+        continuous: the continuous columns; inferred if not given.
+        bins: bins of ``"equal_width"`` and ``"equal_frequency"``.
+        missing: ``"error"`` or ``"drop"``.
+        **options: further arguments of ``cross_validate``.
+
+    Returns:
+        A row for each method: ``mean`` and ``standard_error`` of the log-likelihood, ``bins``, the mean number of bins
+        of a continuous variable, and ``seconds`` it took, with compilation where that was needed.
+
+    Example:
+        >>> import jaxbn
+        >>> iris = jaxbn.datasets.load("iris")
+        >>> table = jaxbn.compare(iris.frame, iris.structures["paper"], folds=5)
+        >>> table["mean"].round(2).to_dict()
+        {'bayesian': -3.35, 'mdl': -3.66, 'equal_width': -3.32, 'equal_frequency': -3.47}
+    """
+    import pandas as pd
+
+    if isinstance(methods, str) or not methods:
+        raise ValueError(f"methods must be a sequence of one or more methods, got {methods!r}; e.g. ('bayesian',)")
+    table = as_table(data, continuous=continuous, missing=missing)
+    fold_of_row = fold_numbers(folds, seed, table, data)
+    for method in methods:
+        check_installed(known_method(method))
+    rows = []
+    for method in methods:
+        started = time.perf_counter()
+        own_bins = bins if method in WITH_BINS else None
+        result = cross_validate(table, graph, folds=fold_of_row, method=method, bins=own_bins, **options)
+        seconds = time.perf_counter() - started
+        n_bins = float(np.mean(list(result.bins.values()))) if result.bins else math.nan
+        rows.append((result.mean, result.standard_error, n_bins, seconds))
+    index = pd.Index(list(methods), name="method")
+    return pd.DataFrame(rows, index=index, columns=["mean", "standard_error", "bins", "seconds"])

@@ -1,0 +1,110 @@
+"""Structure and cuts from the training rows of each fold of a cross-validation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from jaxbn.cuts.baselines import MARGINAL_METHODS, WITH_BINS, check_installed, marginal_policy
+from jaxbn.cuts.discretize_variable import METHODS
+from jaxbn.cuts.policy import Policy
+from jaxbn.evaluation.folds import settle_together
+from jaxbn.inputs import checks
+from jaxbn.inputs.columns import suggest
+from jaxbn.inputs.graph import Parents
+from jaxbn.inputs.table import Table
+from jaxbn.learning.discretize import starting_bins
+from jaxbn.learning.learn import learn
+from jaxbn.learning.options import Options
+from jaxbn.scores.coded_table import Coding
+
+Missing = Literal["error", "drop"]
+LEARN_OPTIONS = (
+    "order", "max_parents", "restarts", "seed", "warm_start", "select", "required", "forbidden", "side_by_side",
+    "max_cells",
+)  # fmt: skip
+"""Options of ``learn`` that a cross-validation hands on; the others are its own arguments."""
+
+
+class Plan(NamedTuple):
+    """Checked arguments of a cross-validation, apart from the data."""
+
+    method: str
+    options: Options
+    parents: Parents | None  # None: learned in each fold
+    initial_bins: int | None
+    bins: int | None
+    learn: dict[str, Any]
+    grouped: tuple[str, ...]
+
+
+def known_method(method: str) -> str:
+    """The method, one that looks at each variable alone included."""
+    return checks.one_of("method", method, (*METHODS, *MARGINAL_METHODS))
+
+
+def checked(plan: Plan) -> Plan:
+    """Refuse options that do not go together or would not be looked at."""
+    check_installed(plan.method)
+    if plan.initial_bins is not None:
+        checks.at_least("initial_bins", plan.initial_bins, 1)
+    if plan.bins is not None:
+        checks.at_least("bins", plan.bins, 1)
+        if plan.method not in WITH_BINS:
+            raise ValueError(
+                f"bins is for methods {' and '.join(map(repr, WITH_BINS))}, got bins={plan.bins} with method "
+                f"{plan.method!r}; leave it out, or choose the start with initial_bins"
+            )
+    if plan.parents is None and plan.method in MARGINAL_METHODS:
+        raise ValueError(f"method {plan.method!r} learns no structure; pass a graph, or choose one of {METHODS}")
+    if plan.parents is not None and plan.learn:
+        raise ValueError(f"learn={plan.learn!r} has no use beside a graph; leave one of them out")
+    for name in plan.learn:
+        if name not in LEARN_OPTIONS:
+            raise ValueError(
+                f"learn has no option {name!r} here; {suggest(name, LEARN_OPTIONS)} (method, rate, initial_bins and "
+                "max_passes are arguments of cross_validate)"
+            )
+    arcs = {name: list(plan.learn[name]) for name in ("required", "forbidden") if name in plan.learn}
+    return plan._replace(learn=plan.learn | arcs)  # an iterator would last for one fold only
+
+
+class Structure(NamedTuple):
+    """What was found on the training rows of a fold."""
+
+    parents: Parents
+    policies: Mapping[str, Coding]
+
+
+def structures(training: Sequence[Table], plan: Plan) -> list[Structure]:
+    """Structure and cuts for each fold."""
+    if plan.parents is None:
+        return [_learned(table, plan) for table in training]
+    if plan.method in MARGINAL_METHODS:
+        return [Structure(plan.parents, _marginal(table, plan)) for table in training]
+    settled = settle_together(training, plan.parents, plan.options, plan.initial_bins, plan.grouped)
+    return [Structure(plan.parents, each.policies) for each in settled]
+
+
+def _learned(table: Table, plan: Plan) -> Structure:
+    """Structure and cuts by ``learn``; Ctrl-C, which it answers with the best so far, ends the cross-validation."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="interrupted", category=UserWarning)
+        try:
+            net = learn(
+                table,
+                **plan.options._asdict(),
+                initial_bins=plan.initial_bins,
+                progress=False,
+                group=plan.grouped,
+                **plan.learn,
+            )
+        except UserWarning:
+            raise KeyboardInterrupt from None
+    return Structure(net.parents, net.codings)
+
+
+def _marginal(table: Table, plan: Plan) -> dict[str, Policy]:
+    n_bins = starting_bins(table, plan.initial_bins) if plan.bins is None else plan.bins
+    return {name: marginal_policy(values, plan.method, n_bins) for name, values in table.values.items()}

@@ -1,0 +1,107 @@
+"""What a fitted network consists of: structure, cuts and conditional tables, checked when they are put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.policy import Policy
+from jaxbn.groups.grouping import Grouping, check_shares
+from jaxbn.inputs.columns import Level, suggest
+from jaxbn.inputs.graph import to_networkx, topological_order
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fitted:
+    """The parts of a network; ``BayesNet`` says what each of them is."""
+
+    parents: dict[str, tuple[str, ...]]
+    policies: dict[str, Policy]
+    levels: dict[str, tuple[Level, ...]]
+    tables: dict[str, NDArray[np.float64]]
+    bounds: dict[str, tuple[float, float]]
+    score: float = float("nan")
+    n_rows: int = 0
+    alpha: float = 1.0
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+    shares: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    alphas: dict[str, float] = field(default_factory=dict)
+    trace: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, grouping in self.groupings.items():
+            check_shares(name, grouping, self.levels.get(name, ()), self.shares.get(name))
+        tables = {}
+        for name, found in self.parents.items():
+            if (name in self.policies) == (name in self.levels):
+                raise ValueError(f"variable {name!r} needs either a policy or levels, and not both")
+            if name not in self.tables:
+                raise ValueError(f"variable {name!r} has no table")
+            shape = tuple(self.cardinalities[v] for v in (*found, name))
+            table = np.array(self.tables[name], np.float64)
+            if table.shape != shape or not np.allclose(table.sum(axis=-1), 1.0) or (table < 0).any():
+                raise ValueError(f"the table of {name!r} must be probabilities of shape {shape}, got {table.shape}")
+            table.setflags(write=False)
+            tables[name] = table
+        object.__setattr__(self, "tables", tables)
+        for name in self.policies:
+            check_edges(name, self.edges(name))
+        topological_order(self.parents)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All variables, in column order."""
+        return tuple(self.parents)
+
+    @cached_property
+    def cardinalities(self) -> dict[str, int]:
+        """Number of bins, groups or levels of each variable."""
+        coded = self.codings
+        return {n: coded[n].n_bins if n in coded else len(self.levels[n]) for n in self.parents}
+
+    @property
+    def codings(self) -> dict[str, Policy | Grouping]:
+        """Policies and groupings together, as ``fit`` takes them."""
+        return {**self.policies, **self.groupings}
+
+    @cached_property
+    def group_codes(self) -> dict[str, NDArray[np.int32]]:
+        """Code of the group of each level of a grouped variable, [levels]."""
+        return {name: grouping(self.levels[name], name=name) for name, grouping in self.groupings.items()}
+
+    @property
+    def graph(self) -> nx.DiGraph:
+        """The structure as a ``networkx.DiGraph``."""
+        return to_networkx(self.parents)
+
+    def edges(self, name: str) -> NDArray[np.float64]:
+        """All edges of a continuous variable, the outer ones included, float64 [bins + 1].
+
+        Example:
+            >>> from jaxbn.model.fit import fit
+            >>> fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).edges("x").tolist()
+            [0.0, 2.0, 4.0]
+        """
+        if name not in self.policies:
+            raise ValueError(f"{name!r} is no continuous variable of the network; {suggest(name, self.policies)}")
+        low, high = self.bounds[name]
+        return np.array([low, *self.policies[name].edges, high])
+
+
+def check_edges(name: str, edges: NDArray[np.float64]) -> None:
+    """Refuse bins that no value can fall into; a bin that holds the largest value alone has no width, but is one."""
+    low, high = float(edges[0]), float(edges[-1])
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        raise ValueError(f"the bounds of {name!r} must be two finite numbers in ascending order, got {(low, high)}")
+    if len(edges) > 2 and not (low < edges[1] and edges[-2] <= high):
+        raise ValueError(
+            f"the cuts of {name!r} run from {edges[1]:g} to {edges[-2]:g} but its values from {low:g} to {high:g}, so "
+            f"an outer bin would hold nothing; drop the cuts outside or pass bounds={{{name!r}: (low, high)}}"
+        )
