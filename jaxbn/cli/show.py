@@ -20,7 +20,7 @@ WIDE = 120  # characters of a line where no terminal tells
 def network(net: BayesNet) -> None:
     """A line for each variable: parents, number of states, cuts."""
     rows = []
-    from jaxbn.drawing.svg import count_states
+    from jaxbn.model.words import count_states, cuts_in_words, is_cut
 
     for name, found in net.parents.items():
         policy = net.policies.get(name)
@@ -29,7 +29,7 @@ def network(net: BayesNet) -> None:
         elif policy is None:
             states = (f"{len(net.levels[name])} levels", _few(net.levels[name]))
         else:
-            states = (_bins(policy), cuts(policy))
+            states = (count_states(net, name), cuts_in_words(net, name, " ") if is_cut(net, name) else "")
         rows.append((name, ", ".join(found), *states))
     table(("variable", "parents", "states", "cuts or levels"), rows)
     arcs = sum(map(len, net.parents.values()))
@@ -76,17 +76,12 @@ def say(line: str) -> None:
     sys.stdout.write(line + "\n")
 
 
-def cuts(policy: Policy) -> str:
-    """The cuts in words."""
-    return " ".join(f"{edge:g}" for edge in policy.edges) or "none"
-
-
 def _coded(name: str, policy: Policy | Grouping) -> tuple[str, str, str]:
     from jaxbn.groups.grouping import Grouping
 
     if isinstance(policy, Grouping):
         return name, f"{policy.n_groups} group{'s' * (policy.n_groups != 1)}", groups(policy)
-    return name, _bins(policy), cuts(policy)
+    return name, *_cuts(policy)
 
 
 def groups(grouping: Grouping) -> str:
@@ -94,8 +89,12 @@ def groups(grouping: Grouping) -> str:
     return " | ".join(grouping.labels)
 
 
-def _bins(policy: Policy) -> str:
-    return f"{policy.n_bins} bin{'s' * (policy.n_bins != 1)}"
+def _cuts(policy: Policy) -> tuple[str, str]:
+    from jaxbn.cuts.words import cut_words
+
+    if not policy.is_cut:
+        return "not cut", ""
+    return f"{policy.n_bins} bin{'s' * (policy.n_bins != 1)}", cut_words(policy, " ")
 
 
 def _few(levels: Sequence[Any], most: int = 8) -> str:

@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+NOT_CUT = "not cut"
+"""Method of a policy that nothing chose: the bins in which a search begins, of a variable that it never had to cut."""
+
 
 @dataclass(frozen=True, eq=False)
 class Policy:
@@ -24,7 +27,8 @@ class Policy:
         cost: the objective of the method that chose the cuts (lower is better), NaN if none did.
         lower: smallest value of the data the policy was made from; the first bin's density starts here.
         upper: largest value of that data; the last bin's density ends here.
-        method: what chose the cuts, e.g. ``"bayesian"``.
+        method: what chose the cuts, e.g. ``"bayesian"``; ``"not cut"`` where nothing did and the bins are those in
+            which a search begins.
 
     Example:
         >>> policy = Policy([1.0, 2.5])
@@ -54,6 +58,16 @@ class Policy:
     def n_bins(self) -> int:
         """Number of intervals."""
         return len(self.edges) + 1
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are cuts, and someone or something chose them.
+
+        Example:
+            >>> Policy([1.0]).is_cut, Policy([]).is_cut
+            (True, False)
+        """
+        return len(self.edges) > 0 and self.method != NOT_CUT
 
     def __call__(self, values: ArrayLike) -> NDArray[np.int32]:
         """Code of the bin each value falls into, int32, 0-based."""

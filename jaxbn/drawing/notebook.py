@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbn.cuts.words import cut_words
 from jaxbn.drawing import svg as figures
 from jaxbn.groups.grouping import Grouping
+from jaxbn.model.words import count_states, cuts_in_words
 
 if TYPE_CHECKING:
     from jaxbn.cuts.policy import Policy
@@ -20,9 +22,7 @@ MOST_ROWS = 60
 
 def network_html(net: BayesNet) -> str:
     """The network drawn, and a line for each variable."""
-    rows = [
-        (name, ", ".join(net.parents[name]), figures.count_states(net, name), _states(net, name)) for name in net.names
-    ]
+    rows = [(name, ", ".join(net.parents[name]), count_states(net, name), _states(net, name)) for name in net.names]
     picture = f'<div style="overflow-x:auto">{figures.network_svg(net)}</div>'
     title = f"{len(net.names)} variables, {sum(map(len, net.parents.values()))} arcs, {net.n_rows:,} rows"
     table = _table(("variable", "parents", "states", "cuts or levels"), rows)
@@ -31,25 +31,22 @@ def network_html(net: BayesNet) -> str:
 
 def policy_html(policy: Policy) -> str:
     """The cuts on a line, where the range is known, and in words."""
+    if not policy.is_cut:
+        return f"<div><p><b>Policy</b>: {cut_words(policy)}</p></div>"
     ends = np.array([policy.lower, policy.upper])
     picture = ""
-    if np.isfinite(ends).all() and ends[0] < ends[1] and len(policy.edges):
+    if np.isfinite(ends).all() and ends[0] < ends[1]:
         edges = np.array([min(ends[0], policy.edges[0]), *policy.edges, max(ends[1], policy.edges[-1])])
         picture = figures.variable_svg(edges, None, None, "a policy")
     cost = f", cost {policy.cost:.3f}" if np.isfinite(policy.cost) else ""
     words = f"{policy.n_bins} bin{'s' * (policy.n_bins != 1)}, {escape(policy.method)}{cost}"
-    return f'<div style="max-width:24em"><p><b>Policy</b>: {words}</p>{picture}<p>cuts: {cuts(policy)}</p></div>'
+    return f'<div style="max-width:24em"><p><b>Policy</b>: {words}</p>{picture}<p>{cut_words(policy)}</p></div>'
 
 
 def policies_html(policies: Mapping[str, Policy | Grouping], title: str) -> str:
     """A line for each variable."""
-    rows = [(n, str(p.n_bins), groups(p) if isinstance(p, Grouping) else cuts(p)) for n, p in policies.items()]
+    rows = [(n, str(p.n_bins), groups(p) if isinstance(p, Grouping) else cut_words(p)) for n, p in policies.items()]
     return f"<div><p><b>Discretization</b>: {escape(title)}</p>{_table(('variable', 'bins', 'cuts'), rows)}</div>"
-
-
-def cuts(policy: Policy) -> str:
-    """The cuts in words."""
-    return ", ".join(f"{edge:g}" for edge in policy.edges) or "none"
 
 
 def groups(grouping: Grouping) -> str:
@@ -59,7 +56,7 @@ def groups(grouping: Grouping) -> str:
 
 def _states(net: BayesNet, name: str) -> str:
     if name in net.policies:
-        return cuts(net.policies[name])
+        return cuts_in_words(net, name)
     if name in net.groupings:
         return groups(net.groupings[name])
     levels = [str(level) for level in net.levels[name]]

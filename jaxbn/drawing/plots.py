@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.drawing.svg import BLUE, ORANGE, count_states, histogram, network_layout, short, top_of_scale
+from jaxbn.drawing.svg import BLUE, ORANGE, histogram, network_layout, short, top_of_scale
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import as_floats, suggest
 from jaxbn.inputs.table import as_frame
+from jaxbn.model.words import count_states
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.layout import Box, Layout, Point, layered
+from jaxbn.model.words import count_states
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -80,8 +82,8 @@ def variable_svg(
     ]
     parts += [
         f'<line x1="{across(cut):.1f}" x2="{across(cut):.1f}" y1="6" y2="{height - foot}" stroke="{ORANGE}" '
-        f'stroke-dasharray="4 3"><title>{cut:g}</title></line>'
-        for cut in edges[1:-1]
+        f'stroke-dasharray="4 3"><title>{text}</title></line>'
+        for cut, text in zip(edges[1:-1], short_numbers(edges[1:-1].tolist(), among=(low, high)), strict=True)
     ]
     if density is not None:
         steps = [
@@ -161,13 +163,6 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 def short(name: str) -> str:
     """A name cut to what fits a box."""
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
-
-
-def count_states(net: BayesNet, name: str) -> str:
-    """Number of bins, groups or levels in words."""
-    n = net.cardinalities[name]
-    kind = "bin" if name in net.policies else "group" if name in net.groupings else "level"
-    return f"{n} {kind}{'s' * (n != 1)}"
 
 
 def _box(net: BayesNet, name: str, box: Box) -> str:

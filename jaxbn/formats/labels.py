@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from jaxbn.cuts.words import short_numbers
+
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
@@ -24,8 +26,7 @@ def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
     edges = net.policies[name].edges.tolist()
     if not edges:
         return ("all",)
-    short = [f"{edge:.6g}" for edge in edges]
-    cuts = [_word(text) for text in (short if len(set(short)) == len(short) else map(repr, edges))]
+    cuts = [_word(text) for text in short_numbers(edges, among=net.bounds[name])]
     inner = [f"{a}_to_{b}" for a, b in pairwise(cuts)]
     return unique_labels([f"below_{cuts[0]}", *inner, f"from_{cuts[-1]}"])
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbn.cuts.evidence import TOLERANCE
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.policy import NOT_CUT, Policy
 from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import Parents
@@ -74,7 +74,7 @@ def _at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
         widths = np.diff([values[0], *edges, values[-1]])
         narrow = widths.min(initial=np.inf) < options.narrowest(data, name) * (1 - TOLERANCE)
         codings[name] = Policy(
-            edges[:0] if narrow else edges, lower=float(values[0]), upper=float(values[-1]), method="equal width"
+            edges[:0] if narrow else edges, lower=float(values[0]), upper=float(values[-1]), method=NOT_CUT
         )
         columns[name] = data.coded(name, codings[name])
     return Start(columns, codings)

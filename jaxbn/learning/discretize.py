@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.words import cut_words
 from jaxbn.groups.grouping import Grouping, columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import suggest
@@ -89,8 +90,8 @@ class Discretization:
         lines = [f"Discretization: {count}, {self.passes} passes, {state}"]
         width = max((len(name) for name in self.codings), default=0)
         for name, policy in self.policies.items():
-            edges = " ".join(f"{edge:g}" for edge in policy.edges) or "no cuts"
-            lines.append(f"  {name:<{width}}  {policy.n_bins:>3} bins  {edges}")
+            bins = f"{policy.n_bins:>3} bins  {cut_words(policy, ' ')}" if policy.is_cut else "not cut"
+            lines.append(f"  {name:<{width}}  {bins}")
         for name, grouping in self.groupings.items():
             lines.append(f"  {name:<{width}}  {grouping.n_groups:>3} groups of {len(grouping.levels)} levels")
         return "\n".join(lines)

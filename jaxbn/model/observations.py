@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.words import rounded
 from jaxbn.inputs.columns import MISSING, as_floats, encode, suggest
 from jaxbn.inputs.table import as_frame
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from jaxbn.model.bayesnet import BayesNet
 
 Unknown = Literal["error", "missing"]
@@ -92,7 +95,7 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
 
     policy = net.policies[name]
     if isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2):
-        low, high = (value.left, value.right) if isinstance(value, pd.Interval) else value
+        low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value
         low = -math.inf if low is None else _number(name, low, finite=False)
         high = math.inf if high is None else _number(name, high, finite=False)
         if low > high:
@@ -108,6 +111,13 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
         atoms = (density > 0) & (widths == 0)  # beside which a density counts for nothing
         density = np.where(atoms, density, 0.0) if atoms.any() else density / np.where(widths > 0, widths, 1.0)
     return density
+
+
+def _ends(net: BayesNet, name: str, interval: pd.Interval) -> tuple[float, float]:
+    """The ends of an interval; those of a bin as an answer shows it are the bin's own, to the last digit."""
+    edges = net.policies[name].edges.tolist()
+    exact = dict(zip(rounded(edges, among=net.bounds[name]), edges, strict=True))
+    return exact.get(interval.left, interval.left), exact.get(interval.right, interval.right)
 
 
 def _weigh_discrete(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.words import rounded
 from jaxbn.inputs.columns import encode, suggest
 from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import joint, row_log_joint
 from jaxbn.model.observations import Unknown, encode_rows, evidence_weights
+from jaxbn.model.words import count_states
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +27,7 @@ def states(net: BayesNet, name: str) -> pd.Index:
     import pandas as pd
 
     if name in net.policies:
-        breaks = [-np.inf, *net.policies[name].edges, np.inf]
+        breaks = [-np.inf, *rounded(net.policies[name].edges.tolist(), among=net.bounds[name]), np.inf]
         return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
     return pd.Index(list(net.levels[name]), name=name)
 
@@ -124,8 +126,6 @@ def describe(net: BayesNet) -> str:
 
 
 def _size(net: BayesNet, name: str) -> str:
-    from jaxbn.drawing.svg import count_states
-
     size = count_states(net, name)
     return f"{size} of {len(net.levels[name])} levels" if name in net.groupings else size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.baselines import equal_width_codes, equal_width_policy
 from jaxbn.cuts.blanket import compact
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.policy import NOT_CUT, Policy
 from jaxbn.cuts.sorted_values import Ordered, sort_values
 from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.inputs.table import Table
@@ -83,7 +83,7 @@ class CodedTable:
             columns[name] = self.coded(name, policies[name])
         for name, values in self.table.values.items():
             columns[name] = self.column(name, equal_width_codes(values, n_bins), b"equal width %d" % n_bins)
-            policies[name] = equal_width_policy(values, n_bins)
+            policies[name] = replace(equal_width_policy(values, n_bins), method=NOT_CUT)
         return Start({name: columns[name] for name in self.names}, policies)
 
 

@@ -165,7 +165,7 @@ def test_an_isolated_variable_keeps_its_equal_width_bins(requests: list[Request]
     found = jaxbn.discretize(frame, {"x": ["c"]})
     low, high = frame.lone.min(), frame.lone.max()
     np.testing.assert_array_equal(found.policies["lone"].edges, low + (high - low) / 3 * np.arange(1, 3))
-    assert found.policies["lone"].method == "equal width"
+    assert found.policies["lone"].method == "not cut"
     assert len(requests) == 1
     alone = jaxbn.discretize(frame, {})
     assert (alone.passes, alone.converged) == (1, True)

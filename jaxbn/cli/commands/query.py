@@ -47,11 +47,11 @@ def query(
 
 def _states(net: BayesNet, name: str) -> list[str]:
     """The states of a posterior as people read them; of a grouped variable these are its levels."""
-    from jaxbn.drawing.report.sections import state_text
+    from jaxbn.model.words import state_texts
 
     if name in net.groupings:
         return [str(level) for level in net.levels[name]]
-    return [state_text(net, name, i) for i in range(net.cardinalities[name])]
+    return state_texts(net, name)
 
 
 def sample(

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxbn.drawing import svg as figures
 from jaxbn.inputs.table import Table
-from jaxbn.model.queries import states
+from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,26 +119,29 @@ def making(net: BayesNet, options: Mapping[str, Any]) -> str:
 
 
 def _variable(net: BayesNet, name: str, table: Table | None) -> str:
-    edges = net.edges(name)
-    density = None
-    if (np.diff(edges) > 0).all():
+    edges, density = net.edges(name), None
+    if not is_cut(net, name):
+        edges = edges[[0, -1]]
+    elif (np.diff(edges) > 0).all():
         _, density = net.density(name)
     picture = figures.variable_svg(edges, density, None if table is None else table.values[name], name)
-    cuts = ", ".join(f"{edge:g}" for edge in net.policies[name].edges) or "none"
-    return (
-        f'<article class="panel"><h3>{escape(name)}</h3>{picture}'
-        f'<p class="note">{figures.count_states(net, name)}; cuts: {escape(cuts)}</p></article>'
-    )
+    words = NOT_CUT
+    if is_cut(net, name):
+        words = f"{count_states(net, name)}; cuts: {cuts_in_words(net, name)}"
+    return f'<article class="panel"><h3>{escape(name)}</h3>{picture}<p class="note">{escape(words)}</p></article>'
 
 
 def _conditional(net: BayesNet, name: str) -> str:
     found = net.parents[name]
     given = f" given {', '.join(found)}" if found else ""
-    head = (*found, *(state_text(net, name, i) for i in range(net.cardinalities[name])))
+    if name in net.policies and not is_cut(net, name):
+        return f"<details><summary>{escape(name + given)}</summary>{_note(NOT_CUT)}</details>"
+    texts = {v: state_texts(net, v) for v in (*found, name)}
+    head = (*found, *texts[name])
     contexts = itertools.product(*(range(net.cardinalities[parent]) for parent in found))
     rows = [
         (
-            *(state_text(net, p, i) for p, i in zip(found, context, strict=True)),
+            *(texts[p][i] for p, i in zip(found, context, strict=True)),
             *(f"{v:.3f}" for v in net.tables[name][context]),
         )
         for context in itertools.islice(contexts, MOST_ROWS)
@@ -147,27 +150,6 @@ def _conditional(net: BayesNet, name: str) -> str:
     note = _note(f"The first {MOST_ROWS} of {total:,} rows; the model file has all.") if total > MOST_ROWS else ""
     body = _table(head, rows, numbers=range(len(found), len(head)))
     return f"<details><summary>{escape(name + given)}</summary>{body}{note}</details>"
-
-
-def state_text(net: BayesNet, name: str, state: int) -> str:
-    """A state as people read it: a level, the first levels of a group, or the ends of a bin.
-
-    Example:
-        >>> from jaxbn.model.fit import fit
-        >>> net = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-        >>> [state_text(net, "x", i) for i in (0, 1)]
-        ['below 2', '2 and more']
-    """
-    if name in net.groupings:
-        return net.groupings[name].labels[state]
-    if name in net.levels:
-        return str(net.levels[name][state])
-    interval = states(net, name)[state]
-    if not math.isfinite(interval.left):
-        return f"below {interval.right:g}" if math.isfinite(interval.right) else "all"
-    return (
-        f"{interval.left:g} to {interval.right:g}" if math.isfinite(interval.right) else f"{interval.left:g} and more"
-    )
 
 
 def _section(title: str, body: str) -> str:

@@ -1,0 +1,101 @@
+"""Cuts and numbers in words: with the fewest digits that tell them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from jaxbn.cuts.policy import Policy
+
+CLOSE = 1e-3
+"""A number is written so that rounding moves it by less than this share of the nearest bin."""
+
+EXACT = 1e-9
+"""The same for numbers that are computed with, such as the intervals of an answer."""
+
+MOST_DIGITS = 17  # they tell any two floats apart
+
+
+def short_numbers(numbers: Sequence[float], *, among: Sequence[float] = (), close: float = CLOSE) -> list[str]:
+    """Ascending numbers as text, each with the fewest digits that tell it from its neighbours.
+
+    Args:
+        numbers: finite, ascending.
+        among: further numbers that they must be told from, such as the ends of a range.
+        close: share of the distance to the nearest other number by which rounding may move a number.
+
+    Example:
+        >>> short_numbers([15.249999999999998, 20.75, 30.0])
+        ['15.25', '20.75', '30']
+        >>> short_numbers([1234567.1, 1234567.2])
+        ['1234567.1', '1234567.2']
+    """
+    known = np.unique([x for x in (*numbers, *among) if math.isfinite(x)])
+    return [_shortest(float(x), close * _room(float(x), known)) for x in numbers]
+
+
+def rounded(numbers: Sequence[float], *, among: Sequence[float] = ()) -> list[float]:
+    """The numbers without the last digits of their arithmetic, far closer than any bin is wide.
+
+    Example:
+        >>> rounded([15.249999999999998, 20.75])
+        [15.25, 20.75]
+    """
+    return [float(text) for text in short_numbers(numbers, among=among, close=EXACT)]
+
+
+def cut_words(policy: Policy, separator: str = ", ") -> str:
+    """The cuts of a policy in a line, or that there are none.
+
+    Example:
+        >>> cut_words(Policy([1.0, 2.4749999999999996])), cut_words(Policy([]))
+        ('1, 2.475', 'not cut')
+    """
+    if not policy.is_cut:
+        return "not cut"
+    return separator.join(short_numbers(policy.edges.tolist(), among=(policy.lower, policy.upper)))
+
+
+def bin_words(edges: Sequence[float], low: float, high: float) -> list[str]:
+    """Each bin in words.
+
+    Args:
+        edges: interior cuts, ascending.
+        low: smallest value of the variable, if known (it may be infinite).
+        high: largest value.
+
+    Example:
+        >>> bin_words([2.0, 3.5], 0.0, 9.0)
+        ['below 2', '2 to 3.5', '3.5 and more']
+    """
+    texts = short_numbers(edges, among=(low, high))
+    if not texts:
+        return ["all"]
+    return [f"below {texts[0]}", *(f"{a} to {b}" for a, b in pairwise(texts)), f"{texts[-1]} and more"]
+
+
+def _room(x: float, known: np.ndarray) -> float:
+    """Distance to the nearest other number; of a number that stands alone, its size."""
+    others = known[known != x]
+    if not len(others):
+        return abs(x)
+    return float(np.min(np.abs(others / 2 - x / 2)))  # halves, as the difference of large numbers may overflow
+
+
+def _shortest(x: float, within: float) -> str:
+    for digits in range(1, MOST_DIGITS):
+        text = _written(x, digits)
+        if abs(float(text) - x) <= within:
+            return text
+    return _written(x, MOST_DIGITS)
+
+
+def _written(x: float, digits: int) -> str:
+    if x != 0 and not 1e-5 <= abs(x) < 1e15:
+        mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
+        plain = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        return f"{plain}e{int(exponent)}"
+    return np.format_float_positional(x, precision=digits, fractional=False, trim="-")

@@ -1,0 +1,67 @@
+"""A network's variables and states in words, for everything that shows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jaxbn.cuts.words import bin_words, short_numbers
+
+if TYPE_CHECKING:
+    from jaxbn.model.bayesnet import BayesNet
+
+NOT_CUT = "not cut"
+
+
+def is_cut(net: BayesNet, name: str) -> bool:
+    """Whether a continuous variable has cuts that mean something.
+
+    One bin is not a cut, nor are the bins in which a search begins, which a variable without neighbours keeps.
+    """
+    policy = net.policies[name]
+    alone = not net.parents[name] and not any(name in found for found in net.parents.values())
+    return policy.is_cut or (policy.n_bins > 1 and not alone)
+
+
+def count_states(net: BayesNet, name: str) -> str:
+    """Number of bins, groups or levels in words.
+
+    Example:
+        >>> from jaxbn.model.fit import fit
+        >>> net = fit({"x": [0.0, 1.0, 4.0], "y": [1.0, 2.0, 3.0]}, {}, {"x": [2.0], "y": []})
+        >>> count_states(net, "x"), count_states(net, "y")
+        ('2 bins', 'not cut')
+    """
+    if name in net.policies and not is_cut(net, name):
+        return NOT_CUT
+    n = net.cardinalities[name]
+    kind = "bin" if name in net.policies else "group" if name in net.groupings else "level"
+    return f"{n} {kind}{'s' * (n != 1)}"
+
+
+def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
+    """The cuts of a continuous variable in a line, or that it was not cut.
+
+    Example:
+        >>> from jaxbn.model.fit import fit
+        >>> cuts_in_words(fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}), "x")
+        '0.5, 2'
+    """
+    if not is_cut(net, name):
+        return NOT_CUT
+    return separator.join(short_numbers(net.policies[name].edges.tolist(), among=net.bounds[name]))
+
+
+def state_texts(net: BayesNet, name: str) -> list[str]:
+    """Each state as people read it: a level, the first levels of a group, or the ends of a bin.
+
+    Example:
+        >>> from jaxbn.model.fit import fit
+        >>> net = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+        >>> state_texts(net, "x")
+        ['below 2', '2 and more']
+    """
+    if name in net.groupings:
+        return list(net.groupings[name].labels)
+    if name in net.levels:
+        return [str(level) for level in net.levels[name]]
+    return bin_words(net.policies[name].edges.tolist(), *net.bounds[name])
