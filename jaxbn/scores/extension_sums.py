@@ -1,0 +1,203 @@
+"""Counting the tables of a base with every further column in one go, by SciPy on the host or by a program on a device.
+
+Both give the same whole numbers to the last bit. On a CPU the host is faster by a factor of three to ten, because XLA
+makes slow loops of scatters there; any other device has the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+
+from jaxbn.kernels.set_sums import extension_sums, joint_codes
+from jaxbn.runtime.devices import batch_bytes
+from jaxbn.runtime.shapes import bucket
+
+INDICATOR_BYTES = 2**28
+"""Indicators of the states of all columns are kept up to this size; beyond, columns are counted one by one."""
+
+EXACT_FLOAT = 2**24
+"""Whole numbers below this are exact in float32."""
+
+FEW_CELLS = 4096
+"""Bases with more cells are reduced to the cells that matter."""
+
+BASES = 16
+"""Bases a device counts in one call."""
+
+
+class Base(NamedTuple):
+    """Some columns as one: the cell of every row. Cells of a single row may be left out and are counted apart."""
+
+    cell: NDArray[np.int32]  # [n], negative where a row is left out
+    n_cells: int
+    n_single: int  # rows left out, each alone in its cell
+
+
+class Counter(Protocol):
+    """Something that counts."""
+
+    def sums(
+        self, members: Sequence[tuple[int, ...]], tables: NDArray[np.int64], columns: NDArray[np.intp]
+    ) -> NDArray[np.int64]:
+        """Sums over cells [bases, tables, columns]; `tables` is [R, n + 1] and zero at a count of zero."""
+
+
+def best_counter(codes: NDArray[np.integer], n_states: Sequence[int]) -> Counter:
+    """The faster one for the device in use."""
+    return (HostCounter if jax.default_backend() == "cpu" else DeviceCounter)(codes, n_states)
+
+
+def joint(codes: NDArray[np.integer], n_states: Sequence[int], members: Sequence[int]) -> Base:
+    """The joint code of some columns; with many cells only those that hold two rows or more are kept."""
+    cell, n_cells = np.zeros(codes.shape[1], np.int64), 1
+    for column in members:
+        if n_cells * n_states[column] > 2**40:
+            cell, n_cells = _renumbered(cell)
+        cell = cell * n_states[column] + codes[column]
+        n_cells *= n_states[column]
+    if n_cells <= min(FEW_CELLS, max(codes.shape[1], 64)):
+        return Base(cell.astype(np.int32), n_cells, 0)
+    cell, n_cells = _renumbered(cell)
+    shared = np.bincount(cell, minlength=n_cells) > 1
+    number = np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32)
+    return Base(number[cell], max(int(shared.sum()), 1), n_cells - int(shared.sum()))
+
+
+def _renumbered(cell: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """The same cells numbered without gaps."""
+    distinct, dense = np.unique(cell, return_inverse=True)
+    return dense.astype(np.int64), len(distinct)
+
+
+class HostCounter:
+    """Counts with a sparse product: row by row, the indicators of all columns are added to the cell of the base."""
+
+    def __init__(self, codes: NDArray[np.integer], n_states: Sequence[int]) -> None:
+        self.codes = codes  # [N, n]
+        self.n_states = list(n_states)
+        self._indicators: dict[bytes, NDArray[np.float32]] = {}
+
+    def sums(
+        self, members: Sequence[tuple[int, ...]], tables: NDArray[np.int64], columns: NDArray[np.intp]
+    ) -> NDArray[np.int64]:
+        """See `Counter`."""
+        found = np.empty((len(members), len(tables), len(columns)), np.int64)
+        n_rows = self.codes.shape[1]
+        n_places = sum(self.n_states[column] for column in columns)
+        dense = n_rows < EXACT_FLOAT and 4 * n_rows * n_places <= INDICATOR_BYTES
+        for result, some in zip(found, members, strict=True):
+            base = joint(self.codes, self.n_states, some)
+            (self._all_at_once if dense else self._one_by_one)(base, tables, columns, result)
+            result += tables[:, 1:2] * base.n_single
+        return found
+
+    def _all_at_once(
+        self, base: Base, tables: NDArray[np.int64], columns: NDArray[np.intp], result: NDArray[np.int64]
+    ) -> None:
+        indicator = self._indicator(columns)
+        starts = np.cumsum([0] + [self.n_states[column] for column in columns[:-1]])
+        counted = base.cell >= 0
+        ends = np.zeros(len(counted) + 1, np.int32)
+        np.cumsum(counted, out=ends[1:])
+        cell = base.cell if not base.n_single else base.cell[counted]
+        ones = np.ones(len(cell), np.float32)
+        rows = csc_array((ones, cell, ends), shape=(base.n_cells, len(counted)))
+        counts = (rows @ indicator).astype(np.intp)
+        for r, table in enumerate(tables):
+            result[r] = np.add.reduceat(table[counts].sum(axis=0), starts)
+
+    def _one_by_one(
+        self, base: Base, tables: NDArray[np.int64], columns: NDArray[np.intp], result: NDArray[np.int64]
+    ) -> None:
+        counted = slice(None) if not base.n_single else base.cell >= 0
+        cell = base.cell[counted].astype(np.int64)
+        for i, column in enumerate(columns):
+            counts = np.bincount(cell + base.n_cells * self.codes[column][counted].astype(np.int64))
+            for r, table in enumerate(tables):
+                result[r, i] = table[counts].sum()
+
+    def _indicator(self, columns: NDArray[np.intp]) -> NDArray[np.float32]:
+        """One where a row has a state, [n, states of these columns]; the last ones asked for are kept."""
+        key = columns.tobytes()
+        if key not in self._indicators:
+            parts = [self.codes[c][:, None] == np.arange(self.n_states[c]) for c in columns]
+            if len(self._indicators) > 1:
+                self._indicators.clear()
+            self._indicators[key] = np.concatenate(parts, axis=1).astype(np.float32)
+        return self._indicators[key]
+
+
+class DeviceCounter:
+    """Counts on a device, where the codes stay; a few sizes of programs, whatever the sets."""
+
+    def __init__(self, codes: NDArray[np.integer], n_states: Sequence[int]) -> None:
+        self.codes, self.n_states = codes, list(n_states)
+        n_rows = bucket(codes.shape[1], 512)
+        padded = np.zeros((len(codes) + 1, n_rows), np.int32)
+        padded[:-1, : codes.shape[1]] = codes
+        n_places = bucket(sum(n_states), 64)
+        indicator = np.zeros((n_rows, n_places), np.int8)
+        owner, place = np.zeros(n_places, np.int32), 0
+        for column, states in enumerate(n_states):
+            indicator[: codes.shape[1], place : place + states] = codes[column][:, None] == np.arange(states)
+            owner[place : place + states] = column
+            place += states
+        self._codes, self._indicator, self._owner = jax.device_put((padded, indicator, owner))
+        self._states = jax.device_put(np.array([*n_states, 1], np.int32))
+
+    def sums(
+        self, members: Sequence[tuple[int, ...]], tables: NDArray[np.int64], columns: NDArray[np.intp]
+    ) -> NDArray[np.int64]:
+        """See `Counter`; all columns are counted, and those asked for returned."""
+        found = np.empty((len(members), len(tables), len(columns)), np.int64)
+        n_tables = bucket(len(tables), 4)
+        wide = np.zeros((n_tables, self._codes.shape[1] + 1), np.int64)
+        wide[: len(tables), : tables.shape[1]] = tables
+        sizes = [int(np.prod([self.n_states[c] for c in some], dtype=object)) for some in members]
+        few = [i for i, size in enumerate(sizes) if size <= FEW_CELLS]
+        many = [i for i, size in enumerate(sizes) if size > FEW_CELLS]
+        with jax.enable_x64(True):
+            for bound in sorted({self._bucket(sizes[i]) for i in few}):
+                same = [i for i in few if self._bucket(sizes[i]) == bound]
+                at_once = self._at_once(bound)
+                for first in range(0, len(same), at_once):
+                    chosen = same[first : first + at_once]
+                    cells = self._joint([members[i] for i in chosen], at_once)
+                    found[chosen] = self._counted(cells, wide, bound)[: len(chosen), : len(tables), columns]
+            for i in many:
+                base = joint(self.codes, self.n_states, members[i])
+                bound = bucket(base.n_cells, FEW_CELLS, 8)
+                cells = np.full((1, self._codes.shape[1]), bound, np.int32)
+                cells[0, : len(base.cell)] = np.where(base.cell < 0, bound, base.cell)
+                found[i] = self._counted(cells, wide, bound)[0, : len(tables), columns].T
+                found[i] += tables[:, 1:2] * base.n_single
+        return found
+
+    @staticmethod
+    def _bucket(n_cells: int) -> int:
+        return bucket(n_cells, 64, 8)
+
+    def _at_once(self, n_cells: int) -> int:
+        """Bases of one call: as many as memory allows, up to a fixed number."""
+        each = 4 * self._codes.shape[1] + 12 * n_cells * self._indicator.shape[1]
+        return max(min(BASES, batch_bytes() // each), 1)
+
+    def _joint(self, members: list[tuple[int, ...]], size: int) -> NDArray[np.int32]:
+        """Joint codes on the device; padding rows lie in cell 0 and have no state, so they add nothing."""
+        width = bucket(max(len(some) for some in members), 4)
+        table = np.full((size, width), len(self.n_states), np.int32)
+        for row, some in zip(table, members, strict=False):
+            row[: len(some)] = some
+        return joint_codes(self._codes, self._states, table)
+
+    def _counted(self, cells: NDArray[np.int32], tables: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
+        n_columns = len(self.n_states)
+        return np.asarray(
+            extension_sums(cells, self._indicator, self._owner, tables, n_cells=n_cells, n_columns=n_columns)
+        )

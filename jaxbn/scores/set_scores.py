@@ -1,0 +1,189 @@
+"""K2 scores of families from sums over sets of columns, each set counted once for all the families it serves.
+
+With f_r(c) = ln Γ(c + r) - ln Γ(r) and F(U, r) = Σ f_r(count) over the cells of the table of the columns U, the score
+of a child v of r states with parents S is F(S ∪ {v}, 1) - F(S, r).
+
+Scores are whole numbers of a small unit. Whole numbers add up to the same in any order, so a score is the same to the
+last bit in any batch and on any device, and two families tie if and only if their counts do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from jaxbn.scores.extension_sums import Counter, best_counter
+from jaxbn.scores.families import Column
+
+SUM_BITS = 49
+"""A sum over one set takes no more; 22 of them and the places of a tie rule then fit in 63."""
+
+ROWS_KEPT = 2**27
+"""Bytes of sums that are remembered for columns that changed since."""
+
+
+def unit_bits(n_rows: int) -> int:
+    """The unit is 2 to the minus this: the smallest with which the score of a family keeps within `SUM_BITS`.
+
+    A sum over n rows is at most ln Γ(2n), as no column has more states than rows; the rest is room for the prior.
+    """
+    return SUM_BITS - int(gammaln(2 * n_rows + 2) + 64).bit_length()
+
+
+@lru_cache(maxsize=64)
+def count_table(n_rows: int, r: int) -> NDArray[np.int64]:
+    """f_r at the counts 0 to n, in units."""
+    counts = np.arange(n_rows + 1)
+    return np.rint(np.ldexp(gammaln(counts + r) - gammaln(r), unit_bits(n_rows))).astype(np.int64)
+
+
+class _Row:
+    """Sums over a base with every column: [N] for one r, and the versions of the columns they were made from."""
+
+    __slots__ = ("sums", "versions")
+
+    def __init__(self, sums: NDArray[np.int64], versions: NDArray[np.int64]) -> None:
+        self.sums = sums
+        self.versions = versions
+
+
+class SetScores:
+    """Scores of families of the columns at hand; what was counted is remembered while columns come and go.
+
+    Example:
+        >>> x = Column(0, np.array([0, 0, 1, 1]), 2)
+        >>> y = Column(1, np.array([0, 0, 1, 1]), 2)
+        >>> scores = SetScores([x, y])
+        >>> round(scores.nats(scores.family(1, [0])), 6) == round(2 * math.log(1 / 3), 6)
+        True
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column] = (),
+        *,
+        parent_prior: bool = False,
+        counter: Callable[[NDArray[np.integer], Sequence[int]], Counter] = best_counter,
+    ) -> None:
+        self.parent_prior = parent_prior
+        self.columns: tuple[Column, ...] = ()
+        self._make_counter = counter
+        self._numbers: dict[tuple[int, int], int] = {}  # a small version number for every (position, key)
+        self._versions = np.empty(0, np.int64)
+        self._rows: dict[tuple[tuple[int, ...], int], _Row] = {}  # by the versions of the base and r
+        if columns:
+            self.show(columns)
+
+    def show(self, columns: Sequence[Column]) -> None:
+        """Take these columns from now on, always as many and in the same places; a changed one has a new key."""
+        if self.columns and [len(c.codes) for c in columns] != [len(c.codes) for c in self.columns]:
+            raise ValueError("columns must keep their number and rows; make new SetScores for another table")
+        self.columns = tuple(columns)
+        known = [self._numbers.setdefault((i, c.key), len(self._numbers)) for i, c in enumerate(columns)]
+        self._versions = np.array(known, np.int64)
+        self._known = known
+        self.n_states = [int(c.n_states) for c in columns]
+        self.n_rows = len(columns[0].codes)
+        self._cardinalities = sorted({1, *self.n_states})
+        self._counter: Counter | None = None
+        self._forget()
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return len(self.columns)
+
+    def nats(self, units: int) -> float:
+        """A score in natural units."""
+        return math.ldexp(units, -unit_bits(self.n_rows))
+
+    def units(self, nats: float) -> int:
+        """The nearest whole number of units."""
+        return round(math.ldexp(nats, unit_bits(self.n_rows)))
+
+    def prior(self, n_parents: int) -> int:
+        """Ln of the prior of one set among those of as many parents, in units; nothing unless it was asked for."""
+        if not self.parent_prior:
+            return 0
+        return -self.units(math.log(math.comb(self.n_columns - 1, n_parents)))
+
+    def family(self, child: int, parents: Sequence[int]) -> int:
+        """The score of a child with some parents, in units."""
+        if not parents:
+            total = int(self.sums((), 1)[child]) - self._empty(child)
+        else:
+            rest = tuple(parents[:-1])
+            total = int(self.sums((*rest, child), 1)[parents[-1]] - self.sums(rest, self.n_states[child])[parents[-1]])
+        return total + self.prior(len(parents))
+
+    def grown(self, child: int, parents: Sequence[int]) -> NDArray[np.int64]:
+        """Scores of a child with some parents and each further column, [N]; at a parent, the family without it."""
+        found = self.sums((*parents, child), 1) - self.sums(tuple(parents), self.n_states[child])
+        return found + self.prior(len(parents) + 1)
+
+    def sums(self, base: tuple[int, ...], r: int) -> NDArray[np.int64]:
+        """F(base and a further column, r) for every column [N]; for a column of the base, that of the base alone."""
+        key = self._key(base)
+        row = self._rows.get((key, r))
+        if row is None or not np.array_equal(row.versions, self._versions):
+            self.count([base], [1] if r == 1 else self._cardinalities)
+            row = self._rows[key, r]
+        return row.sums
+
+    def count(self, bases: Sequence[tuple[int, ...]], cardinalities: Sequence[int] | None = None) -> None:
+        """Count many bases in one go, those parts that are not known."""
+        wanted = self._cardinalities if cardinalities is None else sorted(cardinalities)
+        groups: dict[bytes, list[tuple[int, ...]]] = {}
+        for base in bases:
+            groups.setdefault(self._stale(base, wanted).tobytes(), []).append(base)
+        for stale, members in groups.items():
+            columns = np.frombuffer(stale, np.intp)
+            if len(columns):
+                self._count(members, wanted, columns)
+
+    def _stale(self, base: tuple[int, ...], cardinalities: Sequence[int]) -> NDArray[np.intp]:
+        """Columns whose sums with a base are not known."""
+        key = self._key(base)
+        stale = np.zeros(self.n_columns, bool)
+        for r in cardinalities:
+            row = self._rows.get((key, r))
+            stale |= True if row is None else row.versions != self._versions
+        return np.flatnonzero(stale)
+
+    def _count(self, bases: list[tuple[int, ...]], cardinalities: Sequence[int], columns: NDArray[np.intp]) -> None:
+        if self._counter is None:
+            largest = max(self.n_states) - 1
+            codes = np.stack([c.codes for c in self.columns]).astype(np.min_scalar_type(largest))
+            self._counter = self._make_counter(codes, self.n_states)
+        tables = np.stack([count_table(self.n_rows, r) for r in cardinalities])
+        found = self._counter.sums(bases, tables, columns)
+        for base, sums in zip(bases, found, strict=True):
+            key = self._key(base)
+            for r, values in zip(cardinalities, sums, strict=True):
+                row = self._rows.get((key, r))
+                if row is None:
+                    row = self._rows[key, r] = _Row(np.zeros(self.n_columns, np.int64), np.full(self.n_columns, -1))
+                row.sums[columns] = values
+                row.versions[columns] = self._versions[columns]
+
+    def _key(self, base: Sequence[int]) -> tuple[int, ...]:
+        known = self._known
+        return tuple(sorted([known[i] for i in base]))
+
+    def _empty(self, child: int) -> int:
+        """F of no columns: one cell with all rows."""
+        return int(count_table(self.n_rows, self.n_states[child])[self.n_rows])
+
+    def _forget(self) -> None:
+        """Drop the oldest sums of bases that are no longer there, once they are too many."""
+        spare = len(self._rows) - ROWS_KEPT // (16 * self.n_columns)
+        if spare > 0:
+            current = set(self._known)
+            old = [key for key in self._rows if not current.issuperset(key[0])]
+            for key in old[:spare]:
+                del self._rows[key]

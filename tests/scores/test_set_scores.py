@@ -1,0 +1,98 @@
+"""Family scores from sums over sets: the definition, both counters, and what is remembered when columns change."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from jaxbn.runtime import devices
+from jaxbn.scores import extension_sums
+from jaxbn.scores.extension_sums import DeviceCounter, HostCounter
+from jaxbn.scores.set_scores import SetScores
+from tests.helpers.coded_columns import coded, random_columns
+from tests.reference.structure import k2_score
+
+COUNTERS = [HostCounter, DeviceCounter]
+
+
+@pytest.mark.parametrize("counter", COUNTERS)
+def test_scores_are_those_of_the_definition(counter: type) -> None:
+    rng = np.random.default_rng(0)
+    columns = random_columns(rng, 7, 300)
+    scores = SetScores(columns, counter=counter)
+    for child in range(7):
+        for k in range(4):
+            for parents in combinations([i for i in range(7) if i != child], k):
+                expected = k2_score([c.codes for c in columns], child, parents)
+                assert scores.nats(scores.family(child, parents)) == pytest.approx(expected, abs=1e-8)
+
+
+def test_counters_agree_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = random_columns(np.random.default_rng(1), 9, 2000, most_states=9)
+    bases = [base for k in range(5) for base in combinations(range(9), k)][::5]
+    host, device = (SetScores(columns, counter=counter) for counter in COUNTERS)
+    expected = [host.sums(base, r).tolist() for base in bases for r in (1, 3)]
+    assert expected == [device.sums(base, r).tolist() for base in bases for r in (1, 3)]
+    monkeypatch.setenv("JAXBN_BATCH_BYTES", "1")
+    assert devices.batch_bytes() == 1
+    small = SetScores(columns, counter=DeviceCounter)
+    small.count(bases)
+    assert expected == [small.sums(base, r).tolist() for base in bases for r in (1, 3)]
+    monkeypatch.setattr(extension_sums, "INDICATOR_BYTES", 0)
+    one_by_one = SetScores(columns, counter=HostCounter)
+    assert expected == [one_by_one.sums(base, r).tolist() for base in bases for r in (1, 3)]
+
+
+@pytest.mark.parametrize("counter", COUNTERS)
+def test_sets_with_far_more_cells_than_rows(counter: type) -> None:
+    rng = np.random.default_rng(2)
+    columns = [coded(rng.integers(0, 40, 200)) for _ in range(10)]
+    scores = SetScores(columns, counter=counter)
+    expected = k2_score([c.codes for c in columns], 0, range(1, 10))
+    assert scores.nats(scores.family(0, range(1, 10))) == pytest.approx(expected, abs=1e-8)
+    assert scores.family(0, range(1, 10)) == scores.family(0, range(9, 0, -1))
+
+
+def test_only_sets_with_a_changed_column_are_counted_again() -> None:
+    rng = np.random.default_rng(3)
+    columns = random_columns(rng, 6, 100)
+    counted: list[tuple[tuple[int, ...], int]] = []
+
+    class Watched(HostCounter):
+        def sums(self, members, tables, columns):  # type: ignore[no-untyped-def]
+            counted.extend((some, len(columns)) for some in members)
+            return super().sums(members, tables, columns)
+
+    scores = SetScores(columns, counter=Watched)
+    bases = [base for k in range(3) for base in combinations(range(6), k)]
+    scores.count(bases, [1])
+    assert counted == [(base, 6) for base in bases]
+    counted.clear()
+    changed = coded(rng.integers(0, 5, 100))
+    scores.show([*columns[:2], changed, *columns[3:]])
+    scores.count(bases, [1])
+    assert sorted(counted) == sorted((base, 6 if 2 in base else 1) for base in bases)
+    again = SetScores([*columns[:2], changed, *columns[3:]])
+    assert [scores.sums(base, 1).tolist() for base in bases] == [again.sums(base, 1).tolist() for base in bases]
+    counted.clear()
+    scores.show(columns)
+    scores.count([base for base in bases if 2 in base], [1])
+    assert counted == []
+
+
+def test_the_prior_is_one_over_the_number_of_sets() -> None:
+    columns = random_columns(np.random.default_rng(4), 6, 50)
+    plain, prior = SetScores(columns), SetScores(columns, parent_prior=True)
+    for k in range(4):
+        parents = tuple(range(1, 1 + k))
+        difference = prior.nats(prior.family(0, parents) - plain.family(0, parents))
+        assert difference == pytest.approx(-math.log(math.comb(5, k)), abs=1e-9)
+
+
+def test_columns_of_another_table_are_refused() -> None:
+    columns = random_columns(np.random.default_rng(5), 3, 20)
+    with pytest.raises(ValueError, match="new SetScores"):
+        SetScores(columns).show(columns[:2])
