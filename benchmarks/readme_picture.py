@@ -6,7 +6,7 @@ from matplotlib import pyplot as plt
 
 import jaxbn
 
-PICTURE = Path(__file__).parents[1] / "notebooks" / "pictures" / "auto_mpg.png"
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "auto_mpg.png"
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """The notebooks run from top to bottom: they cannot rot."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ def test_there_are_notebooks():
 def test_notebook_runs(path, monkeypatch):
     jupytext = pytest.importorskip("jupytext")
     client = pytest.importorskip("nbclient")
-    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     notebook = jupytext.read(path)
     client.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": "."}}).execute()
     assert all(cell.get("execution_count") for cell in notebook.cells if cell.cell_type == "code")
+    if folder := os.environ.get("JAXBN_NOTEBOOKS"):  # the documentation shows them and need not run them again
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        jupytext.write(notebook, Path(folder) / f"{path.stem}.ipynb")

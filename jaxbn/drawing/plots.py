@@ -175,7 +175,7 @@ def _draw_variable(
 
 def _column(net: BayesNet, data: Any, name: str) -> NDArray[np.float64]:
     if name not in net.policies:
-        raise ValueError(f"{name!r} is no continuous variable of the network; {suggest(name, net.policies)}")
+        raise ValueError(f"{name!r} is not a continuous variable of the network; {suggest(name, net.policies)}")
     frame = as_frame(data)
     if name not in frame.columns:
         raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")

@@ -141,7 +141,9 @@ class CutBootstrap(Bootstrap):
 
         if name is not None:
             if name not in self.original:
-                raise ValueError(f"{name!r} is no continuous variable of the bootstrap; {suggest(name, self.original)}")
+                raise ValueError(
+                    f"{name!r} is not a continuous variable of the bootstrap; {suggest(name, self.original)}"
+                )
             return plot_resampled_cuts(self, name, ax)
         if ax is not None:
             raise ValueError("ax is for one variable; name it, or leave ax out to draw all of them")

@@ -187,7 +187,7 @@ def _conditions(given: str | Sequence[str], table: Table) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given)
     for name in names:
         if name not in table.names:
-            raise ValueError(f"given names {name!r}, which is no column of the data; {suggest(name, table.names)}")
+            raise ValueError(f"given names {name!r}, which is not a column of the data; {suggest(name, table.names)}")
     if set(names) == set(table.names):
         raise ValueError("given names every column, which leaves nothing to score; leave one out")
     return names

@@ -45,7 +45,7 @@ def refine(
 
     Args:
         net: a fitted network.
-        data: the rows it was fitted to, complete; columns that are no variables are ignored.
+        data: the rows it was fitted to, complete; columns that are not variables are ignored.
         cuts: move the cuts off the midpoints of their gaps. No training row changes its bin. A cut stays half the
             smallest step between distinct values away from its neighbours, so that bins do not model rounding.
         alpha: learn the Dirichlet weight of the tables: ``"one"`` for all, or one for each ``"family"``; None keeps

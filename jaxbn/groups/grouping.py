@@ -1,21 +1,20 @@
 """A grouping policy: the levels of one discrete variable, merged by evidence.
 
-What a policy is to a continuous column a grouping is to a discrete one with many levels, and it is judged by the same
-number: the evidence of the data as it was given, at the level of the original categories. For a variable with m
-observed levels in k groups G, that evidence is
+A grouping is to a discrete column with many levels what a policy is to a continuous one, and it is judged by the same
+number: the evidence of the data at the level of the original categories. For a variable with m observed levels in k
+groups G, that evidence is (docs/maths.md, "Groups of levels")
 
     F = ln P(G | parents) + Σ_children ln P(child | G, spouses) + Σ_groups inside(group) - ln m - ln B(m, k)
 
 - P is the K2 evidence (Dirichlet weights of 1) of the group codes. Without parents there is one configuration.
-- inside(group): given its group of s levels, the level of a row is drawn by s unknown chances, uniform a priori. Over
-  the n rows of the group that is ln Γ(s) - ln Γ(s + n) + Σ_levels ln Γ(n_level + 1), the counterpart of the -n ln width
-  of a bin. It makes groupings comparable: coarser codes are easier to predict, but what they leave out is paid here.
-- The partition is told first by its number of groups, uniformly among 1..m, then uniformly among the B(m, k) partitions
-  into at most k groups, B(m, k) = Σ_{i <= k} S(m, i), with Stirling's numbers of the second kind (Boullé's MODL).
+- inside(group) = ln Γ(s) - ln Γ(s + n) + Σ_levels ln Γ(n_level + 1), for s levels and n rows, is the log probability of
+  the levels given the group, with unknown chances that are uniform a priori. It is the counterpart of the -n ln width
+  of a bin: coarse codes are easy to predict, and what they leave out is paid for here.
+- B(m, k) is the number of partitions of m levels into at most k groups.
 
 For given k everything is a sum over groups, so the gain of a merge is exact and cheap (see ``levels``, ``merging``).
-The search is greedy merging down to one group, the best on the way kept, then moves of single levels: deterministic,
-not exhaustive.
+The search merges greedily down to one group, keeps the best partition on the way, then moves single levels. It is
+deterministic, not exhaustive.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("jaxbn")
 
 MANY_LEVELS = 50
-"""Columns of a network with more levels than this are grouped if nothing else is said."""
+"""By default, columns with more levels than this are grouped."""
 
 SHOWN = 3
-"""Levels of a group that its label names."""
+"""Number of levels that the label of a group names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +109,7 @@ class Grouping:
         """Code of the group of each value, int32, 0-based, -1 where the entry is missing.
 
         Raises:
-            ValueError: a value is none of the levels; the message names it, and the column by its ``name``.
+            ValueError: a value is not one of the levels; the message names it, and the column by its ``name``.
         """
         flat = [level for group in self.groups for level in group]
         group_of = np.repeat(np.arange(self.n_groups, dtype=np.int32), [len(group) for group in self.groups])
@@ -132,14 +131,14 @@ def group_levels(
     """Merge the levels of one discrete variable into groups, given its Markov blanket, by the evidence of the data.
 
     Args:
-        values: the variable's levels, one a row: strings, booleans, numbers or a pandas categorical.
+        values: the variable's level in each row: strings, booleans, numbers or a pandas categorical.
         parents: codes of each parent, non-negative integers [n].
         children: for each child its codes [n] and the codes of its other parents, ``(codes, (spouse, ...))``.
         weights: how often each row counts, non-negative integers [n]; all one if not given.
 
     Returns:
         The grouping; its ``cost`` is minus the evidence. Declared categories without a row join the group in which
-        they cost least, the one with the fewest rows a level.
+        they cost least, the one with the fewest rows for each level.
 
     Raises:
         ValueError: missing values, lengths that differ, negative codes or weights; the message names the argument.
@@ -186,7 +185,7 @@ def _levels(values: Any) -> tuple[tuple[Level, ...], NDArray[np.int32]]:
 
 
 def frequency_grouping(levels: Sequence[Level], codes: NDArray[np.int32], n_groups: int) -> Grouping:
-    """The most frequent levels alone and all others together: where the search of a network begins.
+    """The most frequent levels alone, all others together: the grouping that learning starts from.
 
     Example:
         >>> frequency_grouping("abcd", np.array([0, 1, 1, 3]), 2).groups
@@ -204,7 +203,7 @@ def columns_to_group(table: Table, group: Iterable[str] | None) -> tuple[str, ..
 
     Args:
         table: the data.
-        group: their names; None for those with more than ``MANY_LEVELS`` levels, which is said to the log.
+        group: their names; None for those with more than ``MANY_LEVELS`` levels, which are logged.
     """
     if group is None:
         many = tuple(name for name in table.discrete if len(table.levels[name]) > MANY_LEVELS)
@@ -217,13 +216,13 @@ def columns_to_group(table: Table, group: Iterable[str] | None) -> tuple[str, ..
     wanted = [group] if isinstance(group, str) else [str(name) for name in group]
     for name in wanted:
         if name not in table.codes:
-            kind = "a continuous column" if name in table.values else "no column of the data"
+            kind = "a continuous column" if name in table.values else "not a column of the data"
             raise ValueError(f"group names {name!r}, which is {kind}; {suggest(name, table.discrete)}")
     return tuple(name for name in table.discrete if name in wanted)
 
 
 def check_shares(name: str, grouping: Grouping, levels: Sequence[Level], shares: NDArray[np.float64] | None) -> None:
-    """Refuse a grouping of other levels than the variable has, and shares that do not sum to 1 in each group."""
+    """Refuse a grouping whose levels are not the variable's, and shares that do not sum to 1 in each group."""
     if set(grouping.levels) != set(levels):
         odd = sorted(map(repr, set(grouping.levels) ^ set(levels)))[:5]
         raise ValueError(f"the grouping of {name!r} must hold exactly its levels; they differ in {', '.join(odd)}")

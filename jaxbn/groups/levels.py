@@ -1,4 +1,4 @@
-"""The evidence of a grouping of levels (its equation is in ``grouping``) as a problem that ``merging`` searches."""
+"""The evidence of a grouping as a problem for ``merging`` to search (docs/maths.md, "Groups of levels")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def best_grouping(
     factors: Sequence[Factor],
     weights: NDArray[np.int64] | None = None,
 ) -> Grouping:
-    """The grouping found for rows of positive weight; ``codes`` are positions in ``levels``."""
+    """The best grouping found, for rows of positive weight; ``codes`` are positions in ``levels``."""
     observed, unit = np.unique(codes, return_inverse=True)
     problem, class_of = _problem(unit, factors, weights, len(observed))
     where = search(problem, most_groups(len(problem.units.sizes), len(problem.columns.sign)))
@@ -36,7 +36,7 @@ def best_grouping(
 
 
 def log_inside(grouping: Grouping, levels: Sequence[Level], codes: NDArray[np.int32]) -> float:
-    """Log P(levels of the rows | their groups), the counterpart of a density; only observed levels count."""
+    """Log P(levels of the rows | their groups), the counterpart of a density, over the observed levels."""
     counts = np.bincount(codes, minlength=len(levels))
     group_of = grouping(levels)
     sizes = np.bincount(group_of[counts > 0], minlength=grouping.n_groups)
@@ -71,7 +71,7 @@ def _problem(
 ) -> tuple[Problem, NDArray[np.int64]]:
     """The problem to search, and the unit of each observed level."""
     parts, signs, offsets = [], [], []
-    for i, factor in enumerate(factors):  # the parents' factor has no context of its own: its contexts are in `whole`
+    for i, factor in enumerate(factors):  # the contexts of the parents' factor are in `whole`
         parts.append((factor.cell, factor.n_cells))
         signs.append(np.ones(factor.n_cells))
         offsets.append(np.ones(factor.n_cells, np.int64))
@@ -118,7 +118,7 @@ def _counts(
 
 
 def _without_repeats(units: Units) -> tuple[Units, NDArray[np.int64]]:
-    """Levels with the same counts as one unit, and the unit of each level; nearly always they belong together."""
+    """Levels with equal counts as one unit, and the unit of each level; they nearly always belong together."""
     first: dict[bytes, int] = {}
     indptr, indices, data = units.counts.indptr, units.counts.indices, units.counts.data
     class_of = np.empty(len(units.sizes), np.int64)

@@ -1,11 +1,11 @@
-"""Search for the best grouping of levels: greedy merges with exact scores, then single levels moved.
+"""Search for the best grouping of levels: greedy merges with exact gains, then moves of single levels.
 
 Shapes: U units (levels, or levels with the same counts taken as one), G groups, C columns.
 
-All counts that the score of a group looks at stand side by side as C columns: a group's rows in each configuration of
-the parents, in each cell of each child's factor, and in each of its contexts. Counts add up when groups are merged, so
-the score of a group is a sum over columns of ``sign · (ln Γ(count + offset) - ln Γ(offset))``, and columns in which
-one of two groups has no rows do not matter for their merge. That is why rare levels, however many, cost little.
+All counts that matter for the score of a group stand side by side as C columns: its rows in each configuration of the
+parents, in each cell of each child's factor, and in each of the factor's contexts. The score is a sum over columns of
+``sign · (ln Γ(count + offset) - ln Γ(offset))``. Counts add up when groups are merged, and a column in which one of two
+groups has no rows does not change the gain of their merge. That is why rare levels, however many, cost little.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 MAX_START = 1000
-"""Groups that merging starts from; more units are first joined to the most frequent ones."""
+"""Most groups that merging starts from; further units first join the most frequent ones."""
 
 MAX_WORK = 10**9
-"""Table look-ups that merging may take, which bounds the groups at the start where there are many columns."""
+"""Most table look-ups of a merging; with many columns it limits the number of groups at the start."""
 
 TOLERANCE = 1e-9
-"""Rounding is no reason for a change."""
+"""A change must gain more than this, which is above rounding."""
 
 
 class Columns(NamedTuple):
-    """How the score looks at the counts."""
+    """What the score makes of the counts."""
 
     sign: NDArray[np.float64]  # [C] +1 for cells, -1 for contexts
     offset: NDArray[np.int64]  # [C] 1 for cells, K for contexts
@@ -69,7 +69,7 @@ class Groups:
         return at, self.counts[at, g], int(self.sizes[g]), int(self.totals[g])
 
     def gains(self, at: NDArray[np.integer], counts: NDArray[np.integer], size: int, total: int) -> NDArray[np.float64]:
-        """What each group's score gains when some further rows join it [G]; an empty group's gain is their score."""
+        """What each group's score gains if some rows join it [G]; for an empty group, the score of these rows."""
         sign, offset, table = self.columns
         before = self.counts[at, : self.n] + offset[at, None]
         gained = sign[at] @ (table[before + counts[:, None]] - table[before])
@@ -78,7 +78,7 @@ class Groups:
         return np.asarray(gained + inside, np.float64)
 
     def add(self, g: int, at: NDArray[np.integer], counts: NDArray[np.integer], size: int, total: int) -> None:
-        """Rows join a group; negative numbers leave it."""
+        """Add rows to a group; negative numbers remove them."""
         self.counts[at, g] += counts
         self.sizes[g] += size
         self.totals[g] += total
@@ -113,12 +113,12 @@ def score(problem: Problem, where: NDArray[np.int64]) -> float:
 
 
 def most_groups(n_units: int, n_columns: int) -> int:
-    """Groups that merging may start from."""
+    """Most groups that merging may start from."""
     return max(2, min(n_units, MAX_START, int((MAX_WORK / max(n_columns, 1)) ** 0.5)))
 
 
 def search(problem: Problem, most: int) -> NDArray[np.int64]:
-    """A partition that no merge and no move of one unit improves [U]; the same one whenever asked.
+    """A partition that no merge and no move of one unit improves, deterministically [U].
 
     Args:
         problem: the units.
@@ -135,7 +135,7 @@ def search(problem: Problem, most: int) -> NDArray[np.int64]:
 
 
 def _start(problem: Problem, most: int) -> NDArray[np.int64]:
-    """Every unit alone; where these are too many, the rarer ones join whichever frequent one they suit best."""
+    """Every unit alone; if there are too many, each of the rarer ones joins the frequent one it suits best."""
     units = problem.units
     n_units = len(units.sizes)
     if n_units <= most:
@@ -164,7 +164,7 @@ def _rows(units: Units, unit: int) -> tuple[NDArray[np.integer], NDArray[np.inte
 
 
 def _merge(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Merge the pair that gains most, again and again down to one group; the best partition on the way.
+    """Merge the best pair, again and again, down to one group; returns the best partition on the way.
 
     Of the groups a < b, b is merged into a and the last group takes b's number. The gains of all pairs are kept, and
     for each group its best partner; a merge changes one row of them.
@@ -192,7 +192,7 @@ def _merge(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
             pairs[b, :n], pairs[:n, b] = pairs[last, :n], pairs[:n, last]
             pairs[b, b] = -np.inf
             partner[b], gain[b] = partner[last], gain[last]
-        stale = np.isin(partner[:last], (a, b, last))  # their best partner is changed, gone or has another number
+        stale = np.isin(partner[:last], (a, b, last))  # their best partner was changed, removed or renumbered
         pairs[a, :last] = pairs[:last, a] = _pair_gains(groups, a)
         better = pairs[:last, a] > gain[:last]
         partner[:last][better], gain[:last][better] = a, pairs[:last, a][better]
@@ -206,7 +206,7 @@ def _merge(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _pair_gains(groups: Groups, a: int) -> NDArray[np.float64]:
-    """What the score gains when group a is merged with each other one [G]."""
+    """What the score gains if group a is merged with each of the others [G]."""
     at, counts, size, total = rows = groups.of_group(a)
     groups.add(a, at, -counts, -size, -total)
     gained = groups.gains(*rows)
@@ -217,11 +217,11 @@ def _pair_gains(groups: Groups, a: int) -> NDArray[np.float64]:
 
 
 def _move(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Move single units to the group they suit best, or to one of their own, until no move gains anything."""
+    """Move single units to the group they suit best, or to a new one, until no move gains anything."""
     units, whole = problem.units, problem.whole
     where = where.copy()
     groups = Groups(problem, where, int(where.max()) + 2)
-    groups.n += 1  # the last group is always empty: the room of a unit that leaves for a group of its own
+    groups.n += 1  # the last group is always empty: room for a unit that forms a new group
     order = np.argsort(-units.totals, kind="stable")
     moved = True
     while moved:
@@ -250,7 +250,7 @@ def _move(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _renumber(groups: Groups, where: NDArray[np.int64], left: int) -> None:
-    """After a move from a group: no empty group but the last one."""
+    """After a move out of group `left`: make the last group the only empty one."""
     if groups.sizes[groups.n - 1] > 0:
         groups.n += 1
         if groups.n > groups.counts.shape[1]:

@@ -30,7 +30,7 @@ class BayesNet(Fitted):
         parents: parents of every variable, in column order.
         policies: cuts of the continuous variables.
         levels: levels of the discrete variables.
-        tables: P(variable | parents), float64 [*cardinalities of the parents, own cardinality].
+        tables: P(variable | parents), float64 [parent cardinalities ..., own cardinality].
         bounds: (smallest, largest) value of each continuous variable, the outer edges of its density.
         score: ln P(D*|G), the K2 score of the coded data the network was fitted to; NaN if it was not fitted.
         n_rows: rows it was fitted to.
@@ -140,7 +140,7 @@ class BayesNet(Fitted):
         Missing entries and absent columns are summed out exactly; the target's own column, if there, is not looked at.
 
         Args:
-            data: rows; columns that are no variables are ignored.
+            data: rows; columns that are not variables are ignored.
             target: the variable to predict.
             unknown: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing.
             max_memory: bytes that one array may take.

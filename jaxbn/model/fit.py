@@ -81,7 +81,7 @@ def _weights(alpha: float | Mapping[str, float], names: Sequence[str]) -> tuple[
     general = 1.0 if isinstance(alpha, Mapping) else alpha
     for name in own:
         if name not in names:
-            raise ValueError(f"alpha names {name!r}, which is no column of the data; {suggest(name, names)}")
+            raise ValueError(f"alpha names {name!r}, which is not a column of the data; {suggest(name, names)}")
     for what, weight in [("alpha", general), *((f"alpha of {name!r}", weight) for name, weight in own.items())]:
         if not (math.isfinite(weight) and weight > 0):
             raise ValueError(f"{what} must be a positive number, got {weight!r}; 1 is the uniform prior")
@@ -108,7 +108,7 @@ def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Gr
         for name in groupings:
             if name not in data.codes:
                 raise ValueError(
-                    f"policies hold a grouping of {name!r}, which is no discrete column; {suggest(name, data.codes)}"
+                    f"policies hold a grouping of {name!r}, which is not a discrete column; {suggest(name, data.codes)}"
                 )
         if set(data.continuous) != set(policies):
             odd = sorted(set(data.continuous) ^ set(policies))
@@ -117,7 +117,7 @@ def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Gr
     frame = as_frame(data)
     for name in (*policies, *groupings):
         if name not in frame.columns:
-            raise ValueError(f"policies name {name!r}, which is no column of the data; {suggest(name, frame)}")
+            raise ValueError(f"policies name {name!r}, which is not a column of the data; {suggest(name, frame)}")
     for name in frame.columns:
         column = frame[name]
         if (

@@ -90,7 +90,7 @@ class Fitted:
             [0.0, 2.0, 4.0]
         """
         if name not in self.policies:
-            raise ValueError(f"{name!r} is no continuous variable of the network; {suggest(name, self.policies)}")
+            raise ValueError(f"{name!r} is not a continuous variable of the network; {suggest(name, self.policies)}")
         low, high = self.bounds[name]
         return np.array([low, *self.policies[name].edges, high])
 

@@ -27,7 +27,7 @@ def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterabl
 
     Args:
         net: the fitted network.
-        data: what ``as_table`` accepts; columns that are no variables are ignored.
+        data: what ``as_table`` accepts; columns that are not variables are ignored.
         unknown: what to do with levels that were not fitted, see ``encode``.
         optional: variables whose column may be absent, which is the same as missing in every row.
 
@@ -63,7 +63,7 @@ def evidence_weights(net: BayesNet, evidence: Mapping[str, Any]) -> dict[str, ND
     for name, value in evidence.items():
         if name not in net.parents:
             raise ValueError(
-                f"evidence names {name!r}, which is no variable of the network; {suggest(name, net.parents)}"
+                f"evidence names {name!r}, which is not a variable of the network; {suggest(name, net.parents)}"
             )
         weigh = _weigh_continuous if name in net.policies else _weigh_discrete
         weights[name] = weigh(net, name, value)

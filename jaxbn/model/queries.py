@@ -174,7 +174,7 @@ def _check_targets(net: BayesNet, targets: Sequence[str], evidence: Mapping[str,
         raise ValueError("targets is empty; name at least one variable")
     for name in targets:
         if name not in net.parents:
-            raise ValueError(f"{name!r} is no variable of the network; {suggest(name, net.parents)}")
+            raise ValueError(f"{name!r} is not a variable of the network; {suggest(name, net.parents)}")
         if name in evidence:
             raise ValueError(f"{name!r} is both a target and in the evidence; leave it out of one of them")
     repeated = {name for name in targets if list(targets).count(name) > 1}

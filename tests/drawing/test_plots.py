@@ -89,7 +89,7 @@ def test_pictures_of_variables(net: jaxbn.BayesNet, iris: jaxbn.datasets.Dataset
 
 
 def test_what_cannot_be_drawn_is_refused(net: jaxbn.BayesNet, iris: jaxbn.datasets.Dataset) -> None:
-    with pytest.raises(ValueError, match=r"'petal_wdth' is no continuous variable.*did you mean 'petal_width'"):
+    with pytest.raises(ValueError, match=r"'petal_wdth' is not a continuous variable.*did you mean 'petal_width'"):
         jaxbn.plot_pair(net, iris.frame, "petal_wdth", "sepal_width")
     with pytest.raises(ValueError, match="both 'petal_width'"):
         jaxbn.plot_pair(net, iris.frame, "petal_width", "petal_width")

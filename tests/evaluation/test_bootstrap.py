@@ -200,7 +200,7 @@ def test_plot_and_words(cuts):
     assert len(cuts.plot()) == 4
     assert "petal_width" in repr(cuts)
     assert "40 resamples" in repr(cuts)
-    with pytest.raises(ValueError, match=r"'petal' is no continuous variable of the bootstrap; .*petal_width"):
+    with pytest.raises(ValueError, match=r"'petal' is not a continuous variable of the bootstrap; .*petal_width"):
         cuts.plot("petal")
     with pytest.raises(ValueError, match="ax is for one variable"):
         cuts.plot(ax=ax)

@@ -285,7 +285,7 @@ def test_smallest_and_odd_data() -> None:
         ({"max_passes": 0}, "max_passes must be at least 1, got 0"),
         ({"rate": -1.0}, "rate must be finite and above zero, got -1.0"),
         ({"alpha": 0.0}, "alpha must be a positive number, got 0.0"),
-        ({"given": "hight"}, "given names 'hight', which is no column of the data; did you mean 'height'"),
+        ({"given": "hight"}, "given names 'hight', which is not a column of the data; did you mean 'height'"),
         ({"given": ("kind", "height", "tall", "girth")}, "given names every column"),
         ({"learn": {"max_parents": 2}}, "has no use beside a graph; leave one of them out"),
         ({"graph": None, "learn": {"max_parent": 2}}, "learn has no option 'max_parent' here; did you mean"),

@@ -360,7 +360,7 @@ def test_groups_on_request_only(cities, caplog):
     asked = jaxbn.discretize(discrete, GRAPH[:1], group=["kind"])
     assert list(asked.groupings) == ["kind"]
     assert not caplog.text
-    with pytest.raises(ValueError, match="group names 'town', which is no column of the data"):
+    with pytest.raises(ValueError, match="group names 'town', which is not a column of the data"):
         jaxbn.discretize(frame, GRAPH, group=["town"])
     with pytest.raises(ValueError, match="group names 'size', which is a continuous column"):
         jaxbn.discretize(frame, GRAPH, group="size")

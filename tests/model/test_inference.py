@@ -173,8 +173,8 @@ def small() -> BayesNet:
 @pytest.mark.parametrize(
     ("targets", "evidence", "message", "error"),
     [
-        ("wieght", {}, "'wieght' is no variable.*did you mean 'weight'", ValueError),
-        ("cut", {"wieght": 1.0}, "'wieght', which is no variable.*did you mean 'weight'", ValueError),
+        ("wieght", {}, "'wieght' is not a variable.*did you mean 'weight'", ValueError),
+        ("cut", {"wieght": 1.0}, "'wieght', which is not a variable.*did you mean 'weight'", ValueError),
         ([], {}, "targets is empty", ValueError),
         (["cut", "cut"], {}, "repeat", ValueError),
         ("cut", {"cut": "a"}, "both a target and in the evidence", ValueError),
