@@ -23,7 +23,7 @@ def line(name: str, structure: str) -> str:
     """One data set as a row of the table."""
     data = jaxbn.datasets.load(name)
     graph = data.structures[structure]
-    frame = data.frame[list(graph)]  # a column the paper leaves out is no key
+    frame = data.frame[list(graph)]  # a column the paper leaves out is not a key
     options = {"continuous": [c for c in data.continuous if c in graph], "given": ("class",) if name == "iris" else ()}
     started = time.perf_counter()
     runs = {m: [jaxbn.cross_validate(frame, graph, method=m, seed=s, **options) for s in SEEDS] for m in METHODS}

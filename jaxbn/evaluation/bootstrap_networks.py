@@ -26,7 +26,7 @@ from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.constraints import Constraints, as_constraints
 
 SIDE_BY_SIDE = 16
-"""Resamples that run together: what they ask for at the same time is computed as one batch."""
+"""Resamples that run together; what they ask for at the same time is computed as one batch."""
 
 
 LEARN_OPTIONS = ("max_parents", "restarts", "order", "warm_start", "select", "required", "forbidden", "max_cells")
@@ -128,7 +128,7 @@ def learn_resamples(
 def _round(
     plan: Plan, numbers: Sequence[int], side_by_side: int, saved: Checkpoint | None, mates: Team, bar: Progress
 ) -> dict[int, Learned]:
-    """Some resamples, each process its share of them; all processes get all."""
+    """Some resamples; each process computes its share of them and gets all."""
     mine = [numbers[k] for k in mates.share(len(numbers))]
 
     def make(i: int) -> tuple[Workshop, Learner[Learned]]:
@@ -151,7 +151,7 @@ def _round(
 
 
 def _learner(plan: Plan, number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
-    """One resample: its rows written out, its orders, the best network of them."""
+    """One resample: its rows, its orders, and the best network of these."""
     rng = stream(plan.seed, number)
     table = plan.table.take(drawn_rows(rng, plan.table.n_rows))
     orders = random_orders(table, plan.constraints, plan.restarts, rng) if plan.order is None else [plan.order]

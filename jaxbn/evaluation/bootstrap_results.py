@@ -1,4 +1,4 @@
-"""What a bootstrap found: how sure each cut is, and how sure each arc."""
+"""What a bootstrap found: how sure each cut and each arc is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDEST = 0.05
 """Largest tolerance of a cut by default, as a share of the variable's range."""
 
 SHOWN = 12
-"""Arcs that are printed."""
+"""Most arcs that are printed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +48,7 @@ class Bootstrap:
 
     @cached_property
     def bins(self) -> pd.DataFrame:
-        """How often each number of bins was found: a row for each ``variable`` and number of ``bins``, ``share``."""
+        """How often each number of bins was found: columns ``variable``, ``bins`` and ``share``."""
         rows = []
         for name, found in self.policies.items():
             counts = Counter(policy.n_bins for policy in found)
@@ -57,7 +57,7 @@ class Bootstrap:
 
     @cached_property
     def cuts(self) -> pd.DataFrame:
-        """Every cut of every resample: a row for each, ``resample``, ``variable``, ``cut``."""
+        """Every cut of every resample: columns ``resample``, ``variable`` and ``cut``."""
         rows = [
             (i, name, float(edge))
             for name, found in self.policies.items()
@@ -208,7 +208,7 @@ def _interval(gaps: NDArray[np.float64], level: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArcBootstrap(Bootstrap):
-    """How sure the arcs of a network are whose structure was learned anew in each resample.
+    """How sure the arcs are, with the structure learned again in each resample.
 
     Attributes:
         policies: of each continuous variable, one for each resample.
@@ -294,7 +294,7 @@ class ArcBootstrap(Bootstrap):
 
 
 def check_share(argument: str, value: Any, *, ends: bool) -> float:
-    """A number between 0 and 1; the ends themselves only if asked for."""
+    """A number between 0 and 1, the ends included if asked for."""
     number = checks.positive(argument, value)
     if number > 1 or (number == 1 and not ends):
         raise ValueError(f"{argument} must be {'at most' if ends else 'below'} 1, got {number}; e.g. {argument}=0.9")

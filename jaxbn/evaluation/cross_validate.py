@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     pass
 
 ROWS_SIDE_BY_SIDE = 2_000_000
-"""Training rows of all folds that are discretized together; small folds gain by it, large ones do not."""
+"""Most training rows that are discretized together over all folds; small folds gain by it, large ones do not."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ class CrossValidation:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean, from the spread of the folds."""
+        """Standard error of the mean, from the spread of the folds."""
         return float(self.per_fold.std(ddof=1) / math.sqrt(len(self.per_fold)))
 
     @property
@@ -98,7 +98,7 @@ def cross_validate(
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
 ) -> CrossValidation:
-    """Estimate how well a network describes new rows: cut, and fit, on all folds but one, score on that one.
+    """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
 
     The outer edges of the densities are the smallest and largest value of all the data, and the levels of discrete
     columns those of all the data; values beyond those of the training rows fall into the outer bins. So every row has a
@@ -107,13 +107,13 @@ def cross_validate(
     Args:
         data: a DataFrame, or a dict of columns.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs. None: ``jaxbn.learn`` finds
-            the structure in every fold anew.
+            the structure again in every fold.
         folds: how many, of sizes that differ by at most one row; or the number of each row's fold, integers [rows].
         seed: shuffles the rows among the folds.
         method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``; or one that looks at each variable alone, for comparison
             and with a graph only: ``"equal_width"``, ``"equal_frequency"``, ``"bayesian_blocks"`` (needs astropy).
         rate: L of the prior, see ``jaxbn.discretize``.
-        continuous: the continuous columns; inferred if not given (see ``jaxbn.inputs.table.as_table``).
+        continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default as many as ``initial_bins``.
         max_passes: most passes of a discretization.

@@ -1,11 +1,11 @@
-"""Inner folds of a fitted network's own data: what each holds out, ready for the kernel ``density``.
+"""Inner folds of a fitted network's own data: what each holds out, ready for ``kernels.held_out_density``.
 
 A cut lies in the gap between two neighbouring values, at some share of the way from the left one to the right one. The
-share is what is learned. In a fold, the cut is put at the same share of the gap between the neighbours *that the other
-folds' rows leave*: that gap is as wide or wider, and held-out values can lie inside it, on one side of the cut or the
-other. So a fold measures what "at a third of the gap" does to rows it has not seen. Were the gaps of all the rows kept
-instead, no held-out value could change its bin, and the sum over the folds would be the density of the training rows,
-which only ever narrows the denser bin.
+share is what is learned. In a fold, the cut is put at the same share of the gap between its neighbours *among the rows
+of the other folds*. That gap is at least as wide, and held-out values can lie inside it, on either side of the cut: a
+fold measures what "at a third of the gap" does to rows it has not seen. With the gaps of all rows instead, no held-out
+value could change its bin, and the sum over the folds would be the density of the training rows, which always gains by
+narrowing the denser bin.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Gaps(NamedTuple):
         return np.where(self.free & (self.left < moved) & (moved <= self.right), moved, self.cuts)
 
     def shut(self) -> Gaps:
-        """The same cuts, none of which can be moved."""
+        """The same cuts, all of them fixed."""
         return Gaps(self.cuts, self.cuts, self.cuts, np.full_like(self.cuts, 0.5))
 
 
@@ -69,15 +69,15 @@ def gaps_of(values: Floats, cuts: Floats) -> Gaps:
         [0.125, 0.5]
     """
     distinct = np.unique(values)
-    behind = np.searchsorted(distinct, cuts)  # the first value at or behind the cut
-    alone = (np.diff(behind, prepend=-1) > 0) & (np.diff(behind, append=len(distinct) + 1) > 0)
-    free = alone & (behind > 0) & (behind < len(distinct))
-    left = np.where(free, distinct[np.maximum(behind - 1, 0)], cuts)
-    right = np.where(free, distinct[np.minimum(behind, len(distinct) - 1)], cuts)
+    after = np.searchsorted(distinct, cuts)  # the first value at or above the cut
+    alone = (np.diff(after, prepend=-1) > 0) & (np.diff(after, append=len(distinct) + 1) > 0)
+    free = alone & (after > 0) & (after < len(distinct))
+    left = np.where(free, distinct[np.maximum(after - 1, 0)], cuts)
+    right = np.where(free, distinct[np.minimum(after, len(distinct) - 1)], cuts)
     step = np.diff(distinct).min(initial=np.inf)
     with np.errstate(invalid="ignore", divide="ignore"):
         margin = np.where(free, step / 2 / (right - left), 0.5)
-    return Gaps(cuts, left, right, np.where(margin < 0.5 - 1e-6, margin, 0.5))  # a gap of one step, but for rounding
+    return Gaps(cuts, left, right, np.where(margin < 0.5 - 1e-6, margin, 0.5))  # a gap of one step, up to rounding
 
 
 class Setting(NamedTuple):
@@ -98,7 +98,7 @@ class _Column(NamedTuple):
     value: Floats  # held-out values inside a gap
     edge: Ints  # and the edge in that gap
     left: Ints  # [held-out rows] code of the bin; of a value inside a gap, of the bin left of the cut
-    number: Ints  # [held-out rows] which of the values inside a gap it is, -1 if it is none
+    number: Ints  # [held-out rows] its number among the values inside a gap, -1 if it is not inside one
 
 
 class _LookUp(NamedTuple):
@@ -146,7 +146,7 @@ def _column(setting: Setting, name: str, out: Mask) -> _Column:
     gaps, bounds = setting.gaps[name], setting.net.bounds[name]
     values = setting.values[name][out]
     low, high = _gaps_left(gaps, setting.values[name][~out])
-    cut = np.searchsorted(high, values, side="right")  # the first cut whose gap ends behind the value
+    cut = np.searchsorted(high, values, side="right")  # the first cut whose gap ends above the value
     inside = np.append(low, np.inf)[cut] < values
     number = np.where(inside, np.cumsum(inside) - 1, -1)
     return _Column(
@@ -166,9 +166,9 @@ def _gaps_left(gaps: Gaps, values: Floats) -> tuple[Floats, Floats]:
     Where these have no value in a bin, its cuts keep the neighbour of all the rows on that side: so gaps never overlap.
     """
     ascending = np.sort(values)
-    behind = np.searchsorted(ascending, gaps.cuts)
+    after = np.searchsorted(ascending, gaps.cuts)
     padded = np.concatenate([[-np.inf], ascending, [np.inf]])
-    below, above = padded[behind], padded[behind + 1]
+    below, above = padded[after], padded[after + 1]
     previous, following = np.append(-np.inf, gaps.cuts)[:-1], np.append(gaps.cuts, np.inf)[1:]
     low = np.where(gaps.free & (below >= previous) & np.isfinite(below), below, gaps.left)
     high = np.where(gaps.free & (above < following), above, gaps.right)
@@ -208,7 +208,7 @@ def _cells(counts: Ints, cell: Ints, times: Ints, family: int) -> Cells:
 
 
 def _joined(found: Sequence[_LookUp]) -> Cells:
-    """The cells of several families one behind the other."""
+    """The cells of several families, one family after another."""
     empty = np.empty(0)
     parts = [each.cells for each in found] or [Cells(empty, empty, empty, empty.astype(np.int64), empty)]
     return Cells(*(np.concatenate(field) for field in zip(*parts, strict=True)))

@@ -36,11 +36,11 @@ def refine(
     steps: int = 300,
     learning_rate: float = 0.1,
 ) -> Refined:
-    """Improve what the discrete search leaves open, by gradient; the structure stays.
+    """Improve by gradient what the discrete search leaves open; the structure stays.
 
     Each part is judged by the log-likelihood of rows held out in inner folds, and kept only if that is not lowered.
     Moved cuts gain most where values repeat: a bin that holds one repeated value narrows around it. Without repeats
-    they gain next to nothing. Weights for each family, and the rate, gain on some data and lose on other: they are not
+    they gain next to nothing. Weights for each family, and the rate, gain on some data and lose on others: they are not
     learned unless asked for.
 
     Args:
@@ -49,8 +49,8 @@ def refine(
         cuts: move the cuts off the midpoints of their gaps. No training row changes its bin. A cut stays half the
             smallest step between distinct values away from its neighbours, so that bins do not model rounding.
         alpha: learn the Dirichlet weight of the tables: ``"one"`` for all, or one for each ``"family"``; None keeps
-            them. Cuts found by a method are found anew in each fold, with that method's defaults.
-        rate: learn the rate L of the prior and cut the variables anew with it, which may change the number of bins;
+            them. Cuts found by a method are found again in each fold, with that method's defaults.
+        rate: learn the rate L of the prior and cut the variables again with it, which may change the number of bins;
             only for networks cut with ``"bayesian"``, and compared with ``rate="network"``.
         inner_folds: how many folds.
         seed: shuffles the rows among the folds.

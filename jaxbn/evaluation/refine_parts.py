@@ -2,7 +2,7 @@
 
 Everything is judged on inner folds of the data, by the log-likelihood of rows that are held out.
 
-- Cuts. What is learned is the share of its gap at which each cut lies; how a fold judges a share is told in
+- Cuts. What is learned is the share of its gap at which each cut lies; how a fold judges a share is explained in
   ``inner_folds``. A held-out value inside a gap is on one side of the cut or the other: for the gradient it belongs to
   both bins by degrees (a sigmoid a tenth of the gap wide), for the verdict to the one it is in. A few rows decide about
   each cut, so a prior of the shares keeps it near the middle: Beta(2, 2), ln 4 s (1 - s), of the weight of one row.
@@ -10,7 +10,7 @@ Everything is judged on inner folds of the data, by the log-likelihood of rows t
   make the tables look sharper than they are, and the weights come out too small. So each fold has its own cuts, found
   from the other folds' rows; only cuts that no method chose are kept as they are.
 - Rate. L of the prior enters through the cuts alone. Given them, p(cuts | L) is smooth in L; given the best L the cuts
-  are found anew, until they stay. The outcome is kept if inner folds that are cut with it are better described.
+  are found again, until they stay the same. The outcome is kept if it describes inner folds better.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from jaxbn.model.fit import fit
 from jaxbn.runtime.shapes import bucket
 
 RATE_ROUNDS = 20
-"""Most turns of rate and cuts; they settle in a few, or go round between two sets of cuts."""
+"""Most turns of rate and cuts; they settle in a few, or alternate between two sets of cuts."""
 
 
 def learn_alpha(
@@ -109,7 +109,7 @@ def _climb(
 
 
 def _by_edge(parts: Sequence[NDArray[Any]], n_edges: int) -> NDArray[np.float64]:
-    """A number for each edge of all variables, the outer ones included; these and padding have a half."""
+    """A number for each edge of all variables; outer edges and padding have one half."""
     flat = np.concatenate([[], *([0.5, *part, 0.5] for part in parts)])
     return np.append(flat, np.full(n_edges - len(flat), 0.5))
 

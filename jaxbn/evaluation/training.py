@@ -40,12 +40,12 @@ class Plan(NamedTuple):
 
 
 def known_method(method: str) -> str:
-    """The method, one that looks at each variable alone included."""
+    """The method, if it is known; methods that look at each variable alone are."""
     return checks.one_of("method", method, (*METHODS, *MARGINAL_METHODS))
 
 
 def checked(plan: Plan) -> Plan:
-    """Refuse options that do not go together or would not be looked at."""
+    """Refuse options that do not go together or would not be used."""
     check_installed(plan.method)
     if plan.initial_bins is not None:
         checks.at_least("initial_bins", plan.initial_bins, 1)

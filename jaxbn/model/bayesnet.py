@@ -41,9 +41,9 @@ class BayesNet(Fitted):
         shares: P(level | its group) for each level of these variables.
 
     Example:
-        >>> from jaxbn.model.fit import fit
+        >>> import jaxbn
         >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-        >>> net = fit(data, {"size": ["kind"]}, {"size": [4.5]})
+        >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> net.tables["size"].tolist()
         [[0.75, 0.25], [0.25, 0.75]]
         >>> net
@@ -56,8 +56,8 @@ class BayesNet(Fitted):
         """Names of a variable's states in exported networks, unique, letters, digits and underscores only.
 
         Example:
-            >>> from jaxbn.model.fit import fit
-            >>> fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}).state_labels("x")
+            >>> import jaxbn
+            >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}).state_labels("x")
             ('below_0_5', '0_5_to_2', 'from_2')
         """
         from jaxbn.formats.labels import state_labels
@@ -82,8 +82,8 @@ class BayesNet(Fitted):
             float64 [rows].
 
         Example:
-            >>> from jaxbn.model.fit import fit
-            >>> net = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
             >>> np.exp(net.log_likelihood({"x": [0.5, 3.0, None]})).round(6).tolist()
             [0.3, 0.2, 1.0]
         """
@@ -106,9 +106,9 @@ class BayesNet(Fitted):
             Levels of a grouped variable share the probability of their group.
 
         Example:
-            >>> from jaxbn.model.fit import fit
+            >>> import jaxbn
             >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> net = fit(data, [("kind", "size")], {"size": [4.5]})
+            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
             >>> net.query("kind", {"size": 1.5})
             kind
             a    0.75
@@ -125,8 +125,8 @@ class BayesNet(Fitted):
         """Posterior density of a continuous variable: its edges [bins + 1] and the density inside each bin [bins].
 
         Example:
-            >>> from jaxbn.model.fit import fit
-            >>> edges, density = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).density("x")
+            >>> import jaxbn
+            >>> edges, density = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).density("x")
             >>> edges.tolist(), density.tolist()
             ([0.0, 2.0, 4.0], [0.3, 0.2])
         """
@@ -149,9 +149,9 @@ class BayesNet(Fitted):
             Probabilities [rows, states], columns as in the index of ``query``, rows as in ``data``.
 
         Example:
-            >>> from jaxbn.model.fit import fit
+            >>> import jaxbn
             >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> net = fit(data, [("kind", "size")], {"size": [4.5]})
+            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
             >>> net.predict_proba({"size": [1.5, None]}, "kind")
             kind     a     b
             0     0.75  0.25
@@ -165,9 +165,9 @@ class BayesNet(Fitted):
         """Most probable level, or interval, of one variable for every row; see ``predict_proba``.
 
         Example:
-            >>> from jaxbn.model.fit import fit
+            >>> import jaxbn
             >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> fit(data, [("kind", "size")], {"size": [4.5]}).predict({"size": [1.5, 8.0]}, "kind").tolist()
+            >>> jaxbn.fit(data, [("kind", "size")], {"size": [4.5]}).predict({"size": [1.5, 8.0]}, "kind").tolist()
             ['a', 'b']
         """
         return queries.predict(self, data, target, unknown, max_memory)
@@ -176,8 +176,8 @@ class BayesNet(Fitted):
         """Draw rows in original units: parents first, then a value inside its bin, uniformly, or a level of its group.
 
         Example:
-            >>> from jaxbn.model.fit import fit
-            >>> fit({"x": [0.0, 1.0, 4.0], "up": [True, False, True]}, {}, {"x": [2.0]}).sample(2).dtypes.tolist()
+            >>> import jaxbn
+            >>> jaxbn.fit({"x": [0.0, 1.0, 4.0], "up": [True, False, True]}, {}, {"x": [2.0]}).sample(2).dtypes.tolist()
             [dtype('float64'), dtype('bool')]
         """
         return queries.sample(self, n, seed)

@@ -1,4 +1,4 @@
-"""Products of factors summed out along an opt_einsum path, refused when an intermediate would not fit in memory."""
+"""Products of tables, summed out along an opt_einsum path; refused if an intermediate would not fit in memory."""
 
 from __future__ import annotations
 

@@ -46,8 +46,9 @@ def fit(
         The fitted network. Its tables cover all bins and all declared levels; its score counts observed ones only.
 
     Example:
+        >>> import jaxbn
         >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-        >>> net = fit(data, {"size": ["kind"]}, {"size": [4.5]})
+        >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> net.tables["size"].tolist(), round(net.score, 3)
         ([[0.75, 0.25], [0.25, 0.75]], -5.598)
     """

@@ -85,8 +85,8 @@ class Fitted:
         """All edges of a continuous variable, the outer ones included, float64 [bins + 1].
 
         Example:
-            >>> from jaxbn.model.fit import fit
-            >>> fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).edges("x").tolist()
+            >>> import jaxbn
+            >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).edges("x").tolist()
             [0.0, 2.0, 4.0]
         """
         if name not in self.policies:

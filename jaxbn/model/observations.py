@@ -1,4 +1,4 @@
-"""New data and evidence, in original units, turned into codes and weights of a fitted network."""
+"""New rows and observations, in original units, as codes and weights of a fitted network's states."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
             return interval_overlap(net.edges(name), low, high)
         value = low
     values = np.array([_number(name, v) for v in _members(name, value)])
-    # A value counts with its density: P(bin) over the bin's width. With one bin hit the width cancels.
+    # A value counts with its density, P(bin) over the bin's width; if all values lie in one bin the width cancels.
     density = np.bincount(policy(values), minlength=policy.n_bins).astype(np.float64)
     widths = np.diff(net.edges(name))
     if np.count_nonzero(density) > 1:
-        atoms = (density > 0) & (widths == 0)  # beside which a density counts for nothing
+        atoms = (density > 0) & (widths == 0)  # a density counts for nothing beside an atom
         density = np.where(atoms, density, 0.0) if atoms.any() else density / np.where(widths > 0, widths, 1.0)
     return density
 

@@ -26,8 +26,8 @@ def count_states(net: BayesNet, name: str) -> str:
     """Number of bins, groups or levels in words.
 
     Example:
-        >>> from jaxbn.model.fit import fit
-        >>> net = fit({"x": [0.0, 1.0, 4.0], "y": [1.0, 2.0, 3.0]}, {}, {"x": [2.0], "y": []})
+        >>> import jaxbn
+        >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0], "y": [1.0, 2.0, 3.0]}, {}, {"x": [2.0], "y": []})
         >>> count_states(net, "x"), count_states(net, "y")
         ('2 bins', 'not cut')
     """
@@ -42,8 +42,8 @@ def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
     """The cuts of a continuous variable in a line, or that it was not cut.
 
     Example:
-        >>> from jaxbn.model.fit import fit
-        >>> cuts_in_words(fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}), "x")
+        >>> import jaxbn
+        >>> cuts_in_words(jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}), "x")
         '0.5, 2'
     """
     if not is_cut(net, name):
@@ -55,8 +55,8 @@ def state_texts(net: BayesNet, name: str) -> list[str]:
     """Each state as people read it: a level, the first levels of a group, or the ends of a bin.
 
     Example:
-        >>> from jaxbn.model.fit import fit
-        >>> net = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+        >>> import jaxbn
+        >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
         >>> state_texts(net, "x")
         ['below 2', '2 and more']
     """

@@ -1,4 +1,4 @@
-"""The paper's tables and figures, computed anew and set beside the published ones."""
+"""The paper's tables and figures, computed again and set beside the published ones."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ PAGE = "paper.md"
 
 @dataclass
 class Page:
-    """A page in the making; every table is also a CSV file beside it."""
+    """A page that is being written; every table is also a CSV file beside it."""
 
     directory: Path
     parts: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ def write_all(output: Path, quick: bool = False, force: bool = False) -> Path:
     began = time.perf_counter()
     page.words("# Learning Discrete Bayesian Networks from Continuous Data, reproduced\n")
     page.words(
-        "Chen, Wheeler and Kochenderfer, JAIR 59 (2017). Every table and figure computed anew, beside the published "
+        "Chen, Wheeler and Kochenderfer, JAIR 59 (2017). Every table and figure computed again, beside the published "
         f"one; jaxbn {jaxbn.__version__}{', the quick part' if quick else ''}."
     )
     for title, section in SECTIONS:
@@ -96,7 +96,7 @@ def _fixed(page: Page, quick: bool) -> None:
         if study.structure == "appendix_b":
             page.words(
                 "The network as drawn does not lead to the published cuts, under any reading of L or of the start that "
-                "was tried; nor does it after exchanging any two variables, though with `cylinders` in the place of "
+                "was tried; nor does it after exchanging any two variables, though with `cylinders` in place of "
                 "`mpg` eight of the twelve published cuts appear. The drawing is probably not the network that was "
                 "used."
             )
@@ -119,7 +119,7 @@ def _likelihoods(page: Page, quick: bool) -> None:
 
 
 def _available_cases() -> list[tuple[str, str]]:
-    """All published cases; the one data set that is not in the package only where it can be had."""
+    """All published cases; the data set that is not in the package only if it is available."""
     cases = []
     for name, structure in published.LOG_LIKELIHOOD:
         try:
