@@ -16,6 +16,7 @@ from jaxbn.cuts.problem import Solution, Task, dirichlet_terms
 from jaxbn.cuts.solve import solve
 from jaxbn.cuts.sorted_values import Ordered, cut_costs, sort_values
 from jaxbn.inputs import checks
+from jaxbn.runtime.interrupts import uninterrupted
 
 METHODS = ("bayesian", "mdl", "evidence")
 
@@ -93,7 +94,8 @@ def discretize_variable(
         len(rows),
     )
     row_weights = None if counts is None or (counts[rows] == 1).all() else counts[rows].astype(np.int32)
-    return best_policies([Request(ordered, factors, number, row_weights, narrowest)], method)[0]
+    with uninterrupted():
+        return best_policies([Request(ordered, factors, number, row_weights, narrowest)], method)[0]
 
 
 def smallest_width(argument: str, value: float | None, method: str) -> float:

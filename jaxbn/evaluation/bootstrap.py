@@ -25,6 +25,7 @@ from jaxbn.learning.passes import cut_question
 from jaxbn.learning.questions import Cut
 from jaxbn.learning.workshop import Workshop, run_alone
 from jaxbn.runtime.files import PathLike
+from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.runtime.processes import Team, team
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.families import Column
@@ -126,7 +127,8 @@ def bootstrap(
             here = weights[:, coded.ordered[name].order]
             if markov_blanket(parents, name):
                 variable = _variable(coded, cut_question(name, parents, settled.columns, options.rate))
-                own = resampled_policies(variable, here, options.method)
+                with uninterrupted():
+                    own = resampled_policies(variable, here, options.method)
             else:
                 n_bins = starting_bins(table, initial_bins, grouped)
                 own = [equal_width_policy(coded.ordered[name].values[each > 0], n_bins) for each in here]

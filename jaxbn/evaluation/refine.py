@@ -17,6 +17,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.columns import MISSING, as_floats, encode, suggest
 from jaxbn.inputs.table import Table, as_frame
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.runtime.interrupts import uninterrupted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,7 @@ def refine(
     table = _table(net, data)
     fold = _folds(inner_folds, seed, table)
     rates, parts = None, {}
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), uninterrupted():
         if rate:
             net, rates, parts["rate"] = learn_rate(net, table, fold)
         start = net

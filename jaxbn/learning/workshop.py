@@ -17,6 +17,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
 from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Cut, Learner, Question, Result
+from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.families import Family as Family
 from jaxbn.scores.families import score_families
@@ -116,7 +117,8 @@ def run_each(
             except StopIteration as end:
                 del running[number]
                 yield number, end.value
-        Workshop.work_out([(shop, question) for shop, _, question in running.values() if question is not None])
+        with uninterrupted():
+            Workshop.work_out([(shop, question) for shop, _, question in running.values() if question is not None])
 
 
 def drive(learner: Learner[Any], question: Question | None, workshop: Workshop) -> Question:
