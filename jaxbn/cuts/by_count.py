@@ -1,93 +1,166 @@
 """Cuts under a charge that depends on the number of intervals: the least of `charge(k) + B(k)`.
 
-B(k), the least cost of a partition into exactly k intervals, comes from the layered program while that is small. Else
-it is bounded from below by its convex hull (see ``hull``): one pass over the rows finds the hull's vertices at several
-prices, and the number of intervals is settled where no other k can be cheaper than the best vertex. A coarse copy of
-the problem tells which prices to ask for, mostly so well that a single pass will do. Where a doubt is left the layered
-program runs on the positions that the two-sided bound admits.
+B(k) is the least cost of a partition into exactly k intervals. It is bounded from below by its convex hull, whose
+vertices are the optima at a price for each interval (see ``hull``): prices are asked for until no other number of
+intervals can be cheaper than the best vertex. Where a doubt is left, or few layers will do, the layered program knows
+B(k) itself.
+
+Up to ``FEW_POSITIONS`` positions both programs have the costs of all intervals in a matrix. Beyond, one pass of the
+pruned program over the rows answers several prices; a coarse copy of the problem tells which, mostly so well that a
+single pass will do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.guess import guessed_prices
 from jaxbn.cuts.hull import Hull
-from jaxbn.cuts.interval_costs import CostMatrix, Rows, layered, whole_cost
-from jaxbn.cuts.problem import Solution
+from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
+from jaxbn.cuts.problem import Rows, Solution
 from jaxbn.cuts.solve import prefix_costs, solve_at_prices
-
-FEW_POSITIONS = 1024
-"""Up to here the costs of all intervals are worked out first."""
+from jaxbn.runtime.shapes import FEW_POSITIONS, FEW_PRICES, PRICES
 
 LAYERED_SPREAD = 128
 """Up to here layers are quicker than prices where the width counts: there many intervals are hard to rule out."""
 
-PRICES = 4
-"""Prices of one pass over the rows: a further one adds a tenth to its time, a further pass nearly as much again."""
+Search = Generator[Any, Any, Solution]
+"""Yields prices and is sent the optima, or a number of layers and is sent their costs and how to find the cuts."""
 
-PRICES_SPREAD = 8
-"""The same where the width counts: there several numbers of intervals are nearly as good as the best."""
+
+class Charged(NamedTuple):
+    """Rows to cut under a charge for the number of intervals."""
+
+    rows: Rows
+    charge: NDArray[np.float64]  # one entry for each possible number of intervals, from 1 on
+    constant: float = 0.0  # added to the cost
+
+    def solved(self, found: Solution) -> Solution:
+        """The solution with the constant."""
+        return Solution(found.cost + self.constant, found.cuts, found.live)
+
+
+def solve_charged(problems: Sequence[Charged], grid: int | None = None) -> list[Solution]:
+    """The exact minimum of `charge[k - 1] + B(k)` of each, over cuts at no more than `grid` positions if given."""
+    solutions: dict[int, Solution] = {}
+    few: list[int] = []
+    grouped = [GroupedRows(problem.rows, problem.rows.positions(grid)) for problem in problems]
+    for i, (problem, groups) in enumerate(zip(problems, grouped, strict=True)):
+        if not problem.rows.terms and problem.rows.spread is None:
+            solutions[i] = _by_charge_alone(groups.positions, problem.charge)
+        elif groups.n > FEW_POSITIONS:
+            solutions[i] = _from_rows(groups, problem.charge)
+        else:
+            few.append(i)
+    charges = [problems[i].charge for i in few]
+    for first, matrices in in_matrices([grouped[i] for i in few]):
+        searches = [_from_matrix(*pair) for pair in zip(matrices.problems, charges[first:], strict=False)]
+        solutions.update(zip(few[first:], _run_together(searches, matrices), strict=False))
+    return [problem.solved(solutions[i]) for i, problem in enumerate(problems)]
 
 
 def best_number_of_intervals(rows: Rows, charge: NDArray[np.float64]) -> Solution:
-    """The exact minimum of `charge[k - 1] + B(k)` over all partitions; `charge` has one entry for each possible k."""
-    positions = np.concatenate([[0], np.flatnonzero(rows.can_cut) + 1, [rows.n]])
-    if not rows.terms:
-        return Solution(float(charge.min()), _finest_cuts(positions, int(charge.argmin()) + 1), 0.0)
-    if len(positions) > FEW_POSITIONS:
-        hull = Hull(charge, whole_cost(rows))
-        at_once = PRICES if rows.spread is None else PRICES_SPREAD
-        prices = guessed_prices(rows, positions, hull, at_once)
-        solve_at, settle = partial(_solve_at, rows, at_once), partial(_settle_doubt, rows, positions, at_once)
-        return _priced(hull, prices, at_once, solve_at, settle)
-    matrix = CostMatrix(rows, positions)
-    if rows.spread is None or len(positions) <= LAYERED_SPREAD:
-        return layered(matrix, charge)
-    hull = Hull(charge, whole_cost(rows))
-    prices = [hull.slope(k) for k in np.geomspace(1, len(charge), PRICES_SPREAD)]
-    settle_here = partial(_layered_from, matrix)
-    return _priced(hull, prices, PRICES_SPREAD, matrix.solve_at, settle_here)
+    """The exact minimum for a single problem."""
+    return solve_charged([Charged(rows, charge)])[0]
 
 
-def _finest_cuts(positions: NDArray[np.intp], k: int) -> list[int]:
-    """Any k intervals: the first k - 1 cuts."""
-    return [int(p) - 1 for p in positions[1:k]]
+def _by_charge_alone(positions: NDArray[np.intp], charge: NDArray[np.float64]) -> Solution:
+    """Any partition into the cheapest number of intervals: the first cuts."""
+    k = int(charge[: len(positions) - 1].argmin()) + 1
+    return Solution(float(charge[k - 1]), [int(p) - 1 for p in positions[1:k]], 0.0)
 
 
-def _priced(
-    hull: Hull,
-    prices: Sequence[float],
-    at_once: int,
-    solve_at: Callable[[Sequence[float]], list[Solution]],
-    settle: Callable[[Hull, Sequence[int]], Solution],
-) -> Solution:
-    """Vertices of the hull until every other number of intervals is ruled out.
+# --- searches that ask for prices and layers
 
-    `solve_at(prices)` finds them, at most `at_once` at a time; `settle(hull, doubtful)` decides where a doubt is left.
-    """
+
+def _from_matrix(groups: GroupedRows, charge: NDArray[np.float64]) -> Search:
+    charge = charge[: groups.n]
+    if groups.rows.spread is None or groups.n <= LAYERED_SPREAD:
+        return (yield from _by_layers(groups, charge))
+    hull = Hull(charge, groups.cost_of_one())
+    prices = [hull.slope(k) for k in np.geomspace(1, len(charge), PRICES)]
+    return (yield from _by_prices(hull, prices, PRICES, partial(_layers_in_doubt, groups)))
+
+
+def _by_prices(
+    hull: Hull, prices: Sequence[float], at_once: int, settle: Callable[[Hull, Sequence[int]], Search]
+) -> Search:
+    """Vertices of the hull until other numbers of intervals are ruled out; `settle` decides where a doubt is left."""
     while True:
-        for price, found in zip(prices, solve_at(prices), strict=True):
-            hull.learn(price, found)
+        found = yield prices
+        for price, solution in zip(prices, found, strict=True):
+            hull.learn(price, solution)
         doubtful = hull.doubtful()
         if not doubtful:
             return hull.best
         prices = hull.questions(doubtful, at_once)
         if not prices:
-            return settle(hull, doubtful)
+            return (yield from settle(hull, doubtful))
 
 
-def _layered_from(matrix: CostMatrix, hull: Hull, doubtful: Sequence[int]) -> Solution:
+def _layers_in_doubt(groups: GroupedRows, hull: Hull, doubtful: Sequence[int]) -> Search:
     """The layered program for the doubtful numbers of intervals, if it finds better than the hull has."""
-    return layered(matrix, hull.charge[: max(doubtful)], hull.best)
+    return (yield from _by_layers(groups, hull.charge[: max(doubtful)], hull.best))
 
 
-def _solve_at(rows: Rows, at_once: int, prices: Sequence[float]) -> list[Solution]:
-    return solve_at_prices(rows.task, _repeated(prices, at_once))[: len(prices)]
+def _by_layers(groups: GroupedRows, charge: NDArray[np.float64], best: Solution | None = None) -> Search:
+    """More and more layers until no further one can win."""
+    floor = groups.floor()
+    least_charge = np.minimum.accumulate(charge[::-1])[::-1]  # over this and every larger k
+    n_layers, possible = 0, min(len(charge), groups.n)
+    while True:
+        whole, cuts = yield n_layers + 1
+        n_layers = min(len(whole), possible)
+        totals = charge[:n_layers] + whole[:n_layers]
+        k = int(np.argmin(totals))
+        cost = min(float(totals[k]), np.inf if best is None else best.cost)
+        if n_layers == possible or least_charge[n_layers] + floor >= cost:
+            break
+    if best is not None and best.cost <= totals[k]:
+        return best
+    return Solution(float(totals[k]), cuts(k + 1), float(groups.n))
+
+
+def _run_together(searches: Sequence[Search], matrices: CostMatrices) -> list[Solution]:
+    """Searches over the problems of one batch: what they ask for at the same time is computed together."""
+    asked = {b: next(search) for b, search in enumerate(searches)}
+    found: dict[int, Solution] = {}
+    while asked:
+        prices = {b: ask for b, ask in asked.items() if not isinstance(ask, int)}
+        answers: dict[int, Any] = dict(matrices.solve_at(prices)) if prices else {}
+        for b in asked.keys() - prices.keys():
+            answers[b] = matrices.layers(b, asked[b]), partial(matrices.layer_cuts, b)
+        for b, answer in answers.items():
+            try:
+                asked[b] = searches[b].send(answer)
+            except StopIteration as end:
+                found[b] = end.value
+                del asked[b]
+    return [found[b] for b in range(len(searches))]
+
+
+# --- many positions: passes over the rows
+
+
+def _from_rows(groups: GroupedRows, charge: NDArray[np.float64]) -> Solution:
+    """Prices by the pruned program."""
+    rows = groups.rows
+    at_once = FEW_PRICES if rows.spread is None else PRICES
+    hull = Hull(charge, groups.cost_of_one())
+    prices = guessed_prices(groups, hull, at_once)
+    search = _by_prices(hull, prices, at_once, partial(_settle_doubt, groups, at_once))
+    try:
+        asked = next(search)
+        while True:
+            asked = search.send(solve_at_prices(rows.task, _repeated(asked, at_once))[: len(asked)])
+    except StopIteration as end:
+        return end.value
 
 
 def _repeated(prices: Sequence[float], n: int) -> list[float]:
@@ -95,28 +168,30 @@ def _repeated(prices: Sequence[float], n: int) -> list[float]:
     return [*prices, *[prices[-1]] * (n - len(prices))]
 
 
-def _settle_doubt(
-    rows: Rows, positions: NDArray[np.intp], at_once: int, hull: Hull, doubtful: Sequence[int]
-) -> Solution:
+def _settle_doubt(groups: GroupedRows, at_once: int, hull: Hull, doubtful: Sequence[int]) -> Search:
     """The layered program over the positions that a better partition into a doubtful number of intervals could use.
 
     The cheapest priced partition through a position is the forward plus the backward optimum there. Whatever the
     price, k intervals through it cost at least that minus k times the price.
     """
+    yield from ()
     prices = _repeated(hull.sharpest_prices(doubtful)[:at_once], at_once)
-    through = _through(rows, positions, prices)
+    through = _through(groups, prices)
     limit = hull.best.cost + hull.slack
-    admitted = np.zeros(len(positions), bool)
+    admitted = np.zeros(len(groups.positions), bool)
     for k in doubtful:
         least = (through - k * np.array(prices)[:, None]).max(axis=0)
         admitted |= hull.charge[k - 1] + least <= limit
     admitted[[0, -1]] = True
-    return _layered_from(CostMatrix(rows, positions[admitted]), hull, doubtful)
+    some = GroupedRows(groups.rows, groups.positions[admitted])
+    for _, matrices in in_matrices([some]):
+        (found,) = _run_together([_layers_in_doubt(some, hull, doubtful)], matrices)
+    return found
 
 
-def _through(rows: Rows, positions: NDArray[np.intp], prices: Sequence[float]) -> NDArray[np.float64]:
+def _through(groups: GroupedRows, prices: Sequence[float]) -> NDArray[np.float64]:
     """Least cost of a partition with a boundary at each position, at every price [R, P]; 0 at both ends."""
-    inner = positions[1:-1]
+    rows, inner = groups.rows, groups.positions[1:-1]
     forward = prefix_costs(rows.task, prices)[:, inner - 1]
     backward = prefix_costs(rows.mirrored.task, prices)[:, rows.n - inner - 1]
     return np.pad(forward + backward, ((0, 0), (1, 1)))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.problem import Solution, Task, size, table
+from jaxbn.cuts.problem import Solution, Task, interval_starts, size, table
 from jaxbn.kernels import dense
 from jaxbn.kernels.dense import DenseProblem, Extent, solve_dense
 from jaxbn.runtime.batches import Batch, in_batches
@@ -65,13 +65,10 @@ def _cached_steps(ends: bytes, rows_at_once: int) -> _Steps:
 
 
 def _dense_solution(steps: _Steps, best: NDArray[np.float64], start: NDArray[np.int32]) -> Solution:
-    """Walk back over the last intervals, which begin at distinct values."""
-    cuts = []
-    value = int(start[steps.end[-1]])
-    while value > 0:
-        cuts.append(int(steps.last_row[value - 1]))
-        value = int(start[steps.end[value - 1]])
-    return Solution(float(best[steps.end[-1]]), cuts[::-1], len(steps.end) / 2)
+    """The cuts; intervals begin and end with distinct values."""
+    values = interval_starts(start[steps.end], len(steps.end) - 1)
+    cuts = [int(steps.last_row[value - 1]) for value in values]
+    return Solution(float(best[steps.end[-1]]), cuts, len(steps.end) / 2)
 
 
 def _dense_batch(tasks: Sequence[Task], shape: DenseShape, first: int, end: int) -> Batch[DenseProblem]:

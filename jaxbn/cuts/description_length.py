@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.blanket import Factor
-from jaxbn.cuts.by_count import best_number_of_intervals
-from jaxbn.cuts.interval_costs import Rows
-from jaxbn.cuts.problem import Solution, entropy_terms
+from jaxbn.cuts.by_count import Charged
+from jaxbn.cuts.problem import Rows, entropy_terms
 from jaxbn.cuts.sorted_values import Ordered
 
 
@@ -32,13 +31,14 @@ def penalty(factors: Sequence[Factor], total_weight: int, n_distinct: int) -> ND
     return 0.5 * np.log(total_weight) * parameters + np.log(k) + gaps * _binary_entropy(share)
 
 
-def solve_mdl(ordered: Ordered, factors: Sequence[Factor], weights: NDArray[np.int32] | None) -> Solution:
-    """The exact minimum for one variable; `cost` is the printed equation."""
+def description_length_problem(
+    ordered: Ordered, factors: Sequence[Factor], weights: NDArray[np.int32] | None
+) -> Charged:
+    """One variable to cut; the cost is the printed equation."""
     total = len(ordered.values) if weights is None else int(weights.sum())
-    charge = penalty(factors, total, ordered.n_distinct)
-    solution = best_number_of_intervals(Rows(ordered.can_cut, entropy_terms(factors), weights), charge)
     marginal = sum(_outcome_entropy(factor, weights) for factor in factors)
-    return Solution(solution.cost - marginal, solution.cuts, solution.live)
+    rows = Rows(ordered.can_cut, entropy_terms(factors), weights)
+    return Charged(rows, penalty(factors, total, ordered.n_distinct), -marginal)
 
 
 def _binary_entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.blanket import Child, Factor, factors_of, joint
-from jaxbn.cuts.description_length import solve_mdl
-from jaxbn.cuts.evidence import solve_evidence
+from jaxbn.cuts.by_count import solve_charged
+from jaxbn.cuts.description_length import description_length_problem
+from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.problem import Solution, Task, dirichlet_terms
 from jaxbn.cuts.solve import solve
@@ -120,16 +121,40 @@ def _checked_child(i: int, child: tuple[ArrayLike, Sequence[ArrayLike]], n_rows:
     )
 
 
-def best_policies(requests: Sequence[Request], method: str) -> list[Policy]:
-    """The exact optimum for each request; those of similar size are solved together."""
+class Answer(NamedTuple):
+    """What a request is answered with."""
+
+    policy: Policy
+    exact: bool  # False if only some of the positions were looked at
+
+
+def answer_requests(requests: Sequence[Request], method: str, grid: int | None = None) -> list[Answer]:
+    """The best policy for each request, many at once.
+
+    Args:
+        requests: the variables.
+        method: as in ``discretize_variable``.
+        grid: cut only at so many quantiles of the gaps between distinct values; the policy is the optimum among these,
+            and its cost is that of these cuts. With fewer gaps, or None, the optimum is exact.
+    """
     requests = [_without_repeats(request) for request in requests]
-    if method == "mdl":
-        solutions = [solve_mdl(r.ordered, r.factors, r.weights) for r in requests]
-    elif method == "evidence":
-        solutions = [solve_evidence(r.ordered, r.factors, r.weights, r.min_width) for r in requests]
+    if method == "bayesian":
+        solutions = solve([_bayesian_task(request) for request in requests], grid=grid)
+    elif method == "mdl":
+        charged = [description_length_problem(r.ordered, r.factors, r.weights) for r in requests]
+        solutions = solve_charged(charged, grid)
     else:
-        solutions = solve([_bayesian_task(request) for request in requests])
-    return [_policy(r.ordered, found, method) for r, found in zip(requests, solutions, strict=True)]
+        charged = [evidence_problem(r.ordered, r.factors, r.weights, r.min_width) for r in requests]
+        solutions = solve_charged(charged, grid)
+    return [
+        Answer(_policy(r.ordered, found, method), grid is None or r.ordered.n_distinct <= grid)
+        for r, found in zip(requests, solutions, strict=True)
+    ]
+
+
+def best_policies(requests: Sequence[Request], method: str, grid: int | None = None) -> list[Policy]:
+    """The policies alone, see ``answer_requests``."""
+    return [answer.policy for answer in answer_requests(requests, method, grid)]
 
 
 def _bayesian_task(request: Request) -> Task:

@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from jaxbn.cuts.blanket import Factor
-from jaxbn.cuts.by_count import best_number_of_intervals
-from jaxbn.cuts.interval_costs import Rows
-from jaxbn.cuts.problem import ALL, Solution, Spread, Term, dirichlet_terms
+from jaxbn.cuts.by_count import Charged
+from jaxbn.cuts.problem import ALL, Rows, Spread, Term, dirichlet_terms
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
 TOLERANCE = 1e-9
@@ -53,10 +52,10 @@ def most_bins(n_rows: int) -> int:
     return max(32, n_rows // 2)
 
 
-def solve_evidence(
+def evidence_problem(
     ordered: Ordered, factors: Sequence[Factor], weights: NDArray[np.int32] | None, min_width: float
-) -> Solution:
-    """The exact minimum for one variable; `cost` is minus the part of F that depends on its policy."""
+) -> Charged:
+    """One variable to cut; the cost is minus the part of F that depends on its policy."""
     own = factors[0]
     configurations = np.bincount(own.cell, weights, own.n_cells).astype(np.int64)
     # within a factor of the parents the cost is superadditive as it stands, so it is its own floor
@@ -64,8 +63,7 @@ def solve_evidence(
     spread, log_range = _spread(ordered, min_width)
     rows = Rows(ordered.can_cut, terms, weights, spread)
     charges = charge(configurations, ordered.n_distinct)[: most_bins(rows.total)]
-    found = best_number_of_intervals(rows, charges)
-    return Solution(found.cost + rows.total * log_range, found.cuts, found.live)
+    return Charged(rows, charges, rows.total * log_range)
 
 
 def smallest_gap(ordered: Ordered) -> float:

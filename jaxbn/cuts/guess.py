@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.hull import Hull, prices_that_cover
-from jaxbn.cuts.interval_costs import CostMatrix, Rows
+from jaxbn.cuts.interval_costs import in_matrices
+from jaxbn.runtime.shapes import PRICES
 
 POSITIONS = 1024
 """Of the coarse copy, at most; a sixteenth of all if that is less, but not below `FEWEST_POSITIONS`."""
@@ -21,8 +23,8 @@ FEWEST_POSITIONS = 256
 FEW_CELLS = 64
 """Up to here; with more cells there are fewer positions, as every interval costs a look-up for each cell."""
 
-PRICES = 24
-"""Asked for in it, at a time."""
+NUMBERS = 24
+"""Of intervals, whose prices are asked for in it at a time."""
 
 REFINEMENTS = 2
 """Positions are chosen evenly at first, then so many times around the cuts that were found."""
@@ -31,19 +33,20 @@ FAR = 12
 """So many times as many intervals as look best are ruled out by the coarse copy; it has too few positions for more."""
 
 
-def guessed_prices(rows: Rows, positions: NDArray[np.intp], hull: Hull, most: int) -> list[float]:
+def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
     """At most so many prices that are likely to settle the number of intervals between the positions."""
+    rows, positions = groups.rows, groups.positions
     n_cells = sum(term.n_cells for term in rows.terms)
     most_positions = int(POSITIONS * min(1.0, (FEW_CELLS / n_cells) ** 0.5))
     size = max(min(len(positions) // 16, most_positions), FEWEST_POSITIONS)
     some = positions[np.unique(np.linspace(0, len(positions) - 1, size).round().astype(np.intp))]
     limit = len(hull.charge)
-    coarse = _coarse_hull(CostMatrix(rows, some), hull, np.geomspace(1, limit, PRICES))
+    coarse = _coarse_hull(GroupedRows(rows, some), hull, np.geomspace(1, limit, NUMBERS))
     roomy = max(coarse.costs) <= size // 8  # positions enough for the best partition at every price
     for _ in range(REFINEMENTS):
         some = _closer(positions, some, _cuts_near(coarse), size)
         end = _end(coarse, roomy)
-        coarse = _coarse_hull(CostMatrix(rows, some), hull, _numbers_to_ask(coarse.best_number, end, limit))
+        coarse = _coarse_hull(GroupedRows(rows, some), hull, _numbers_to_ask(coarse.best_number, end, limit))
     best, end = coarse.best_number, _end(coarse, roomy)
     many = [] if roomy else [hull.slope(limit / 2), hull.slope(best ** (1 / 3) * limit ** (2 / 3))]
     prices = [*many, *prices_that_cover(coarse, end), *map(hull.slope, coarse.numbers_found)]
@@ -58,16 +61,19 @@ def _end(coarse: Hull, roomy: bool) -> int:
 
 def _numbers_to_ask(best: int, end: int, limit: int) -> NDArray[np.float64]:
     """Half of them close around the best number of intervals, half from one to the end."""
-    around = best + np.linspace(-1, 1, PRICES // 2) * max(3, best / 8)
-    return np.append(np.clip(around, 1, limit), np.geomspace(1, end, PRICES // 2))
+    around = best + np.linspace(-1, 1, NUMBERS // 2) * max(3, best / 8)
+    return np.append(np.clip(around, 1, limit), np.geomspace(1, end, NUMBERS // 2))
 
 
-def _coarse_hull(matrix: CostMatrix, hull: Hull, numbers: NDArray[np.float64]) -> Hull:
+def _coarse_hull(groups: GroupedRows, hull: Hull, numbers: NDArray[np.float64]) -> Hull:
     """What the prices show at which these numbers of intervals could be best."""
     coarse = Hull(hull.charge, hull.costs[1])
     prices = sorted({hull.slope(number) for number in numbers})
-    for price, found in zip(prices, matrix.solve_at(prices), strict=True):
-        coarse.learn(price, found)
+    for _, matrices in in_matrices([groups]):
+        for first in range(0, len(prices), PRICES):
+            some = prices[first : first + PRICES]
+            for price, found in zip(some, matrices.solve_at({0: some})[0], strict=True):
+                coarse.learn(price, found)
     return coarse
 
 

@@ -1,194 +1,143 @@
-"""Rows cut at few positions: the costs of all intervals between them, and the programs over these.
+"""Rows cut at few positions: the costs of all intervals between them on the device, and the best partitions.
 
-A charge for the number of intervals asks for the layered program, which knows the best cost of every prefix in exactly
-k intervals; a price for each interval for the plain one.
+A price for each interval, or for each cut, asks for the plain dynamic program; a charge for the number of intervals for
+the layered one, which knows the best cost of every prefix in exactly k intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import zip_longest
+from types import TracebackType
+from typing import Any
 
 import jax
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
-from jaxbn.cuts.problem import Solution, Spread, Task, Term, summed_tables
-from jaxbn.kernels.layered import interval_costs, interval_layers, priced_intervals
-from jaxbn.kernels.pruned.block import BLOCK
-from jaxbn.runtime.shapes import bucket
+from jaxbn.cuts.grouped_rows import GroupedRows, no_entries, shared_tables
+from jaxbn.cuts.problem import ENTROPY, Solution, interval_starts, padded
+from jaxbn.kernels.interval_costs import Entries, Widths, interval_costs
+from jaxbn.kernels.layered import further_layers, priced_intervals
+from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, matrices_at_once
 
-PRICES = 8
-"""The program over all intervals is compiled for so many prices, or three, nine, … times as many."""
+_spare: dict[tuple[int, int], list[Array]] = defaultdict(list)
+"""Matrices out of use, by batch and groups: room for the next ones, so that no memory is asked for and cleared."""
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows in ascending order: where they may be cut, and what an interval of them costs."""
+class CostMatrices:
+    """The costs of all intervals of some problems of one kind, kept on the device while the context lasts."""
 
-    can_cut: NDArray[np.bool_]  # [n]
-    terms: Sequence[Term]
-    weights: NDArray[np.int32] | None
-    spread: Spread | None = None
+    def __init__(self, problems: Sequence[GroupedRows], shape: MatrixShape) -> None:
+        self.problems, self.shape = problems, shape
+        self._n_groups = np.array([problem.n for problem in problems], np.int32)
+        self._layers: list[tuple[NDArray[np.float64], NDArray[np.int32]]] = []
+        self._before: Array | NDArray[np.float64] = np.full((len(problems), shape.groups + 1), np.inf)
+        self._before[:, 0] = 0.0
 
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self.can_cut)
+    def __enter__(self) -> CostMatrices:
+        size = len(self.problems), self.shape.groups
+        entropy = any(ENTROPY in term.tables for problem in self.problems for term in problem.rows.terms)
+        spread = self.problems[0].rows.spread is not None
+        widths: Any = _stacked([_widths(problem, self.shape) for problem in self.problems])
+        entries_of = [problem.chunks(self.shape) for problem in self.problems]
+        with jax.enable_x64(True):
+            spare = _spare[size]
+            costs = spare.pop() if spare else jax.device_put(np.zeros((size[0], size[1], size[1])))
+            for i, some in enumerate(zip_longest(*entries_of, fillvalue=no_entries(self.shape))):
+                entries: Any = _stacked(some)
+                tables = _device_tables(entropy, self.shape.length)
+                costs = interval_costs(
+                    Widths(*widths), Entries(*entries), tables, costs, np.bool_(i > 0), spread=spread
+                )
+        self._costs = costs
+        return self
 
-    @property
-    def total(self) -> int:
-        """Sum of the weights."""
-        return self.n if self.weights is None else int(self.weights.sum())
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _spare[len(self.problems), self.shape.groups].append(self._costs)
 
-    @property
-    def task(self) -> Task:
-        """The task in which cuts cost nothing."""
-        cut_cost = np.where(self.can_cut, 0.0, np.inf)
-        cut_cost[-1] = 0.0
-        return Task(self.terms, cut_cost, 0.0, self.weights, self.spread)
+    def solve_at(self, prices: Mapping[int, Sequence[float]]) -> dict[int, list[Solution]]:
+        """The optimum at each price for every interval, of some of the problems."""
+        made = np.zeros((len(self.problems), self.shape.groups, PRICES))
+        for b, some in prices.items():
+            made[b, :, : len(some)] = some
+        found = self._priced(made, np.zeros(len(self.problems)))
+        return {b: [found(b, i) for i in range(len(some))] for b, some in prices.items()}
 
-    @property
-    def mirrored(self) -> Rows:
-        """The same rows in descending order."""
-        spread = self.spread
-        return Rows(
-            np.append(self.can_cut[-2::-1], False),
-            [replace(term, cells=term.cells[::-1]) for term in self.terms],
-            None if self.weights is None else self.weights[::-1],
-            None if spread is None else spread._replace(end=1 - np.append(0.0, spread.end[:-1])[::-1]),
+    def solve_with_cuts(self, cut_costs: Sequence[NDArray[np.float64]], first_cost: Sequence[float]) -> list[Solution]:
+        """The optimum where a cut after each group has a cost of its own."""
+        made = np.stack([padded(costs, (self.shape.groups,), np.inf, np.float64) for costs in cut_costs])
+        found = self._priced(made[:, :, None], np.array(first_cost, np.float64))
+        return [found(b, 0) for b in range(len(self.problems))]
+
+    def _priced(self, prices: NDArray[np.float64], first_cost: NDArray[np.float64]) -> Any:
+        with jax.enable_x64(True):
+            priced = priced_intervals(self._costs, prices, first_cost, self._n_groups)
+            before, last = np.asarray(priced.before), np.asarray(priced.last)
+
+        def solution(b: int, i: int) -> Solution:
+            n = self.problems[b].n
+            return Solution(float(before[b, n, i]), self._cuts(b, last[b, :, i]), n / 2)
+
+        return solution
+
+    def layers(self, b: int, n_layers: int) -> NDArray[np.float64]:
+        """Cost of all rows of a problem in 1, 2, … intervals, at least so many."""
+        with jax.enable_x64(True):
+            while sum(len(whole[b]) for whole, _ in self._layers) < n_layers:
+                found = further_layers(self._costs, self._before, self._n_groups)
+                self._before = found.before
+                self._layers.append((np.asarray(found.whole), np.asarray(found.last)))
+        return np.concatenate([whole[b] for whole, _ in self._layers])
+
+    def layer_cuts(self, b: int, n_intervals: int) -> list[int]:
+        """The cuts of the best partition of a problem into so many intervals, a number of layers worked out before."""
+        last = np.concatenate([last[b] for _, last in self._layers])
+        return self._cuts(b, last[:n_intervals])
+
+    def _cuts(self, b: int, last: NDArray[np.int32]) -> list[int]:
+        problem = self.problems[b]
+        return [int(problem.positions[start]) - 1 for start in interval_starts(last, problem.n - 1)]
+
+
+def in_matrices(problems: Sequence[GroupedRows]) -> Iterator[tuple[int, CostMatrices]]:
+    """The costs of all intervals of some problems, batch after batch, with the number of the first problem of each.
+
+    A CPU is busy with one problem, and a batch would take as long as its longest; other devices want several.
+    """
+    at_once = matrices_at_once()
+    for first in range(0, len(problems), at_once):
+        some = problems[first : first + at_once]
+        shape = MatrixShape.of(
+            max(max(problem.n for problem in some), min(max(problem.total for problem in some), FEW_POSITIONS)),
+            max(problem.total for problem in some),
+            max(problem.most_states for problem in some),
         )
+        with CostMatrices(some, shape) as matrices:
+            yield first, matrices
 
 
-class Grid(NamedTuple):
-    """The rows between some positions: what the cost of an interval from one to another is made of."""
-
-    counts: NDArray[np.int32]  # [C, P] rows before each position in every cell
-    sign: NDArray[np.float64]  # [C]
-    tables: list[tuple[int, ...]]  # of each cell
-    floor: list[tuple[int, ...]]
-    mass: NDArray[np.int32]  # [P] weight before each position
-    end: NDArray[np.float64]  # [P] where it lies, as a share of the range
-    min_width: float
-    spread: bool
-
-    def cost_of(self, chosen: NDArray[np.intp], names: list[tuple[int, ...]]) -> float:
-        """Cost of the partition at the chosen positions, with the tables of these names."""
-        tables, begins = _table_rows(names, bucket(int(self.mass[-1]) + 1, BLOCK))
-        steps = np.diff(self.counts[:, chosen], axis=1)
-        cost = float((self.sign[:, None] * tables[begins[:, None] + steps]).sum())
-        if self.spread:
-            cost += float((np.diff(self.mass[chosen]) * np.log(np.diff(self.end[chosen]))).sum())
-        return cost
+def _stacked(parts: Sequence[tuple[Any, ...]]) -> list[NDArray[Any]]:
+    """Field by field, with a leading axis for the problems."""
+    return [fields[0][None] if len(fields) == 1 else np.stack(fields) for fields in zip(*parts, strict=True)]
 
 
-def grid_of(rows: Rows, positions: NDArray[np.intp]) -> Grid:
-    """The rows between the positions, which begin with 0 and end with the number of rows."""
-    group = np.searchsorted(positions[1:], np.arange(rows.n), side="right")  # interval between positions, per row
-    n_groups = len(positions) - 1
-    parts = [np.bincount(group, rows.weights, n_groups)[None]]
-    for term in rows.terms:
-        flat = np.bincount(term.cells.astype(np.int64) * n_groups + group, rows.weights, term.n_cells * n_groups)
-        parts.append(flat.reshape(term.n_cells, n_groups))
-    counts = np.pad(np.cumsum(np.concatenate(parts), axis=1).astype(np.int32), ((0, 0), (1, 0)))
-    of_cell = [term for term in rows.terms for _ in range(term.n_cells)]
-    end = np.zeros(rows.n) if rows.spread is None else rows.spread.end
-    return Grid(
-        counts=counts[1:],
-        sign=np.array([term.sign for term in of_cell]),
-        tables=[term.tables for term in of_cell],
-        floor=[term.floor for term in of_cell],
-        mass=counts[0],
-        end=np.append(0.0, end[positions[1:] - 1]),
-        min_width=0.0 if rows.spread is None else rows.spread.min_width,
-        spread=rows.spread is not None,
+def _widths(problem: GroupedRows, shape: MatrixShape) -> tuple[Any, ...]:
+    spread, positions = problem.rows.spread, (shape.groups + 1,)
+    return (
+        padded(problem.mass, positions, int(problem.mass[-1])),
+        padded(problem.end, positions, 1.0, np.float64),
+        problem.mass_table(shape.mass_length),
+        np.float64(0.0 if spread is None else spread.min_width),
+        np.int32(problem.n),
     )
 
 
-def _table_rows(names: list[tuple[int, ...]], length: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """The distinct tables, one after the other, and where that of each cell begins."""
-    kinds = sorted(set(names))
-    begins = {kind: i * length for i, kind in enumerate(kinds)}
-    return summed_tables(kinds, len(kinds), length), np.array([begins[kind] for kind in names], np.int32)
-
-
-def whole_cost(rows: Rows) -> float:
-    """Cost of all rows in one interval."""
-    grid = grid_of(rows, np.array([0, rows.n]))
-    return grid.cost_of(np.array([0, 1]), grid.tables)
-
-
-class CostMatrix:
-    """The costs of all intervals between some positions, kept on the device."""
-
-    def __init__(self, rows: Rows, positions: NDArray[np.intp]) -> None:
-        grid = grid_of(rows, positions)
-        self.grid, self.positions = grid, positions
-        n_cells, n = grid.counts.shape
-        tables, begins = _table_rows(grid.tables, bucket(int(grid.mass[-1]) + 1, 1024))
-        pad, behind = bucket(n_cells, 512, 8) - n_cells, bucket(n, 64) - n
-        with jax.enable_x64(True):
-            self.cost = interval_costs(
-                np.pad(grid.counts, ((0, pad), (0, behind))),
-                np.pad(grid.sign, (0, pad)),
-                np.pad(begins, (0, pad)),
-                tables,
-                np.pad(grid.mass, (0, behind)),
-                np.pad(grid.end, (0, behind)),
-                np.float64(grid.min_width),
-                np.int32(n_cells),
-                spread=grid.spread,
-            )
-
-    def layers(self, n_layers: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Cost of all rows in 1, 2, … intervals, and where the last interval begins."""
-        with jax.enable_x64(True):
-            found = interval_layers(self.cost, np.int32(len(self.positions)), np.int32(n_layers))
-            return np.asarray(found.whole), np.asarray(found.last)
-
-    def solve_at(self, prices: Sequence[float]) -> list[Solution]:
-        """The optimum at each price, where every interval costs so much more."""
-        n = len(self.positions)
-        padded_prices = np.zeros(bucket(len(prices), PRICES, 3))
-        padded_prices[: len(prices)] = prices
-        with jax.enable_x64(True):
-            found = priced_intervals(self.cost, padded_prices, np.int32(n))
-            best, last = np.asarray(found.best), np.asarray(found.last)
-        return [Solution(float(best[n - 1, i]), self._cuts(last[:, i]), float(n) / 2) for i in range(len(prices))]
-
-    def _cuts(self, last: NDArray[np.int32]) -> list[int]:
-        cuts, p = [], int(last[len(self.positions) - 1])
-        while p > 0:
-            cuts.append(int(self.positions[p]) - 1)
-            p = int(last[p])
-        return cuts[::-1]
-
-
-def layered(matrix: CostMatrix, charge: NDArray[np.float64], best: Solution | None = None) -> Solution:
-    """The layered program, with more layers until no further one can win."""
-    grid, positions = matrix.grid, matrix.positions
-    finest = grid.cost_of(np.arange(len(positions)), grid.floor)  # no partition costs less
-    least_charge = np.minimum.accumulate(charge[::-1])[::-1]  # over this and every larger k
-    n_layers, possible = 8, min(len(charge), len(positions) - 1)
-    while True:
-        n_layers = min(n_layers, possible)
-        whole, last = matrix.layers(n_layers)
-        totals = charge[:n_layers] + whole[:n_layers]
-        k = int(np.argmin(totals))
-        cost = min(float(totals[k]), np.inf if best is None else best.cost)
-        if n_layers == possible or least_charge[n_layers] + finest >= cost:
-            break
-        n_layers *= 4
-    if best is not None and best.cost <= totals[k]:
-        return best
-    return Solution(float(totals[k]), _walk_back(last, positions, k), float(len(positions)))
-
-
-def _walk_back(last: NDArray[np.int32], positions: NDArray[np.intp], k: int) -> list[int]:
-    cuts: list[int] = []
-    p = len(positions) - 1
-    for layer in range(k, 0, -1):
-        p = int(last[layer, p])
-        cuts.append(int(positions[p]) - 1)
-    return cuts[::-1]
+@lru_cache(maxsize=8)
+def _device_tables(entropy: bool, length: int) -> Array:
+    return jax.device_put(shared_tables(entropy, length))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,51 @@ class Solution:
     cost: float
     cuts: list[int]  # ranks that a cut falls behind, ascending
     live: float  # average number of live starts
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows in ascending order: where they may be cut, and what an interval of them costs."""
+
+    can_cut: NDArray[np.bool_]  # [n]
+    terms: Sequence[Term]
+    weights: NDArray[np.int32] | None
+    spread: Spread | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.can_cut)
+
+    @property
+    def total(self) -> int:
+        """Sum of the weights."""
+        return self.n if self.weights is None else int(self.weights.sum())
+
+    def positions(self, most: int | None = None) -> NDArray[np.intp]:
+        """Where an interval may begin or end, from 0 to n; quantiles of these if they make more than `most` groups."""
+        found = np.concatenate([[0], np.flatnonzero(self.can_cut) + 1, [self.n]])
+        if most is None or len(found) - 1 <= most:
+            return found
+        return found[np.linspace(0, len(found) - 1, most + 1).round().astype(np.intp)]
+
+    @property
+    def task(self) -> Task:
+        """The task in which cuts cost nothing."""
+        cut_cost = np.where(self.can_cut, 0.0, np.inf)
+        cut_cost[-1] = 0.0
+        return Task(self.terms, cut_cost, 0.0, self.weights, self.spread)
+
+    @property
+    def mirrored(self) -> Rows:
+        """The same rows in descending order."""
+        spread = self.spread
+        return Rows(
+            np.append(self.can_cut[-2::-1], False),
+            [replace(term, cells=term.cells[::-1]) for term in self.terms],
+            None if self.weights is None else self.weights[::-1],
+            None if spread is None else spread._replace(end=1 - np.append(0.0, spread.end[:-1])[::-1]),
+        )
 
 
 def dirichlet_terms(factors: Iterable[Factor], first: int = 0) -> list[Term]:
@@ -146,3 +192,25 @@ def table(name: int, length: int, *, steps: bool = False) -> NDArray[np.float64]
     if name < 1e6:
         return gammaln(counts + name) - gammaln(name)
     return np.concatenate([[0.0], np.cumsum(logs)[:-1]])  # ln Γ at large K has lost the digits of the difference
+
+
+def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:
+    """Walk back over an optimum: where its intervals begin, ascending, without the first.
+
+    Args:
+        last: [n], the start of the last interval of the best partition up to each place; or one row of these for each
+            number of intervals [k, n], where the partition has k.
+        end: the place at which the partition ends.
+
+    Example:
+        >>> interval_starts(np.array([0, 0, 2, 2]), 3)  # the places 0 and 1, then 2 and 3
+        [2]
+    """
+    starts = []
+    for layer in reversed(last) if last.ndim == 2 else repeat(last):
+        start = int(layer[end])
+        if start <= 0:
+            break
+        starts.append(start)
+        end = start - 1
+    return starts[::-1]

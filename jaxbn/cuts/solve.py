@@ -10,23 +10,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.dense import solve_small
-from jaxbn.cuts.problem import ALL, Solution, Task, Term, padded, ratios_fit, size, summed_tables
+from jaxbn.cuts.grouped_rows import GroupedRows
+from jaxbn.cuts.interval_costs import in_matrices
+from jaxbn.cuts.problem import (
+    ALL,
+    Rows,
+    Solution,
+    Task,
+    Term,
+    interval_starts,
+    padded,
+    ratios_fit,
+    size,
+    summed_tables,
+)
 from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
-from jaxbn.runtime.shapes import DENSE_ROWS, PrunedShape, pruned_shape
+from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, PrunedShape, pruned_shape
 
 
-def solve(tasks: Sequence[Task], *, prune: bool = True) -> list[Solution]:
-    """Solve every task exactly: few rows by the dense program, in batches of one shape, many by the pruned one.
+def solve(tasks: Sequence[Task], *, grid: int | None = None) -> list[Solution]:
+    """Solve every task exactly, over cuts at no more than `grid` positions if given.
 
-    `prune=False` keeps every start of the pruned program, for comparison.
+    Few positions go to the program over all intervals, and the others to the pruned one. Many tasks of few rows are
+    quicker in batches of the dense program.
     """
-    small = [i for i, task in enumerate(tasks) if task.n_rows <= DENSE_ROWS and task.spread is None]
-    large = sorted(set(range(len(tasks))) - set(small))
-    solutions = {i: solve_at_prices(tasks[i], [0.0], prune=prune)[0] for i in large}
-    solutions.update(zip(small, solve_small([tasks[i] for i in small]), strict=True))
+    small = [i for i, task in enumerate(tasks) if task.n_rows <= min(DENSE_ROWS, grid or DENSE_ROWS)]
+    small = small if len(small) >= DENSE_TASKS else []
+    solutions = dict(zip(small, solve_small([tasks[i] for i in small]), strict=True))
+    few, grouped = [], []
+    for i in sorted(set(range(len(tasks))) - set(small)):
+        groups = _grouped(tasks[i], grid)
+        if groups.n <= FEW_POSITIONS:
+            few.append(i)
+            grouped.append(groups)
+        else:
+            solutions[i] = solve_at_prices(tasks[i], [0.0])[0]
+    for first, matrices in in_matrices(grouped):
+        some = [tasks[i] for i in few[first : first + len(matrices.problems)]]
+        cut_costs = [t.cut_cost[g.positions[1:] - 1] for t, g in zip(some, matrices.problems, strict=True)]
+        found = matrices.solve_with_cuts(cut_costs, [task.first_cost for task in some])
+        solutions.update(zip(few[first:], found, strict=False))
     return [solutions[i] for i in range(len(tasks))]
+
+
+def _grouped(task: Task, grid: int | None) -> GroupedRows:
+    can_cut = np.append(np.isfinite(task.cut_cost[:-1]), False)
+    rows = Rows(can_cut, task.terms, task.weights, task.spread)
+    return GroupedRows(rows, rows.positions(grid))
 
 
 def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:
@@ -41,16 +73,8 @@ def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) 
         state = _run_pruned(task, prices, prune)
         best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
     end = task.n_rows - 1
-    return [Solution(float(best[i, end]), _walk_back(last[i], end), visited / task.n_rows) for i in range(len(prices))]
-
-
-def _walk_back(last: NDArray[np.int32], end: int) -> list[int]:
-    cuts = []
-    start = int(last[end])
-    while start > 0:
-        cuts.append(start - 1)
-        start = int(last[start - 1])
-    return cuts[::-1]
+    cuts = [[start - 1 for start in interval_starts(row, end)] for row in last]
+    return [Solution(float(best[i, end]), cuts[i], visited / task.n_rows) for i in range(len(prices))]
 
 
 def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> State:

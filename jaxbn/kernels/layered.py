@@ -1,10 +1,10 @@
-"""Programs over all intervals of few positions, for objectives that charge by the number of intervals.
+"""The best partitions, given the costs of all intervals between few positions.
 
-Such a charge (the minimum description length, the evidence) is not a price for each interval: layer k of the layered
-program holds the best cost of every prefix in exactly k intervals. With a price for each interval the plain program
-will do; its solutions are the hull of the layers.
+Where intervals have a price, or each cut its own, the plain dynamic program will do. A charge by the number of
+intervals that is no price (the minimum description length, the evidence) asks for layers: layer k holds the best cost
+of every prefix in exactly k intervals. The optima at all prices are the lower convex hull of the layers.
 
-Shapes: P positions (padded) at which an interval may begin or end, C cells.
+Shapes: A problems, G groups of rows (padded), R prices, K layers.
 """
 
 from __future__ import annotations
@@ -16,103 +16,108 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.pruned.state import log_width
+from jaxbn.kernels.interval_costs import over_batch
+from jaxbn.kernels.sweep import earliest_best, rounding
 
+LAYERS = 8
+"""K, the layers of one call."""
 
-class Layers(NamedTuple):
-    """Best cost, and the start of the last interval, of every number of intervals."""
+STARTS = 512
+"""Starts that are looked at together, at most; G is a multiple of it, or smaller."""
 
-    whole: Array  # [P] float64, cost of all rows in k + 1 intervals, +inf where that was not reached
-    last: Array  # [P, P] int32, position at which the last interval of positions 0..p begins
+ENDS = 32
+"""Ends that a layer looks at together; G is a multiple of it."""
 
 
 class Priced(NamedTuple):
-    """Best cost up to each position, and where its last interval begins, at R prices for each interval."""
+    """The best partition of every prefix at each price."""
 
-    best: Array  # [P, R] float64
-    last: Array  # [P, R] int32
+    before: Array  # [A, G + 1, R] float64, cost of everything before each group
+    last: Array  # [A, G, R] int32, the group with which the last interval of the prefix up to each group begins
 
 
-@partial(jax.jit, static_argnames=("spread",))
-def interval_costs(
-    counts: Array,
-    cell_sign: Array,
-    cell_table: Array,
-    tables: Array,
-    mass: Array,
-    end: Array,
-    min_width: Array,
-    n_cells: Array,
-    *,
-    spread: bool,
-) -> Array:
-    """Cost of the interval from position u to v, [v, u] float64, +inf where u is not before v.
+class Layers(NamedTuple):
+    """The best partition of every prefix into k intervals, for K successive k."""
 
-    Args:
-        counts: [C, P] int32, rows before each position in each cell; position 0 is before all rows.
-        cell_sign: [C] float64, sign of each cell's table.
-        cell_table: [C] int32, where the table of each cell begins.
-        tables: [Z] float64, cumulative tables one after the other.
-        mass: [P] int32, weight before each position.
-        end: [P] float64, where each position lies, as a share of the range.
-        min_width: [] float64, narrower intervals are not allowed.
-        n_cells: [] int32.
-        spread: whether n values in an interval also cost n ln width.
-    """
-    n = counts.shape[1]
-
-    def cell(c: Array, total: Array) -> Array:
-        index = cell_table[c] + jnp.maximum(counts[c][:, None] - counts[c][None, :], 0)
-        return total + cell_sign[c] * tables.at[index].get(mode="promise_in_bounds")
-
-    cost = lax.fori_loop(0, n_cells, cell, jnp.zeros((n, n)))
-    if spread:
-        width = end[:, None] - end[None, :]
-        cost += jnp.where(width >= min_width, log_width(mass[:, None] - mass[None, :], width), jnp.inf)
-    return jnp.where(jnp.tri(n, k=-1, dtype=bool), cost, jnp.inf)
+    before: Array  # [A, G + 1] float64, cost of everything before each group in the last of these layers
+    whole: Array  # [A, K] float64, cost of all groups
+    last: Array  # [A, K, G] int32
 
 
 @jax.jit
-def interval_layers(cost: Array, n_positions: Array, n_layers: Array) -> Layers:
-    """The first layers over the intervals between positions.
+def priced_intervals(costs: Array, prices: Array, first_cost: Array, n_groups: Array) -> Priced:
+    """The cheapest partition of every prefix; of equal ones, up to rounding, the earliest start of the last interval.
 
     Args:
-        cost: [P, P] float64, of the interval from u to v at [v, u].
-        n_positions: [] int32, positions in use; the last one is behind all rows.
-        n_layers: [] int32, at most P.
+        costs: [A, G, G] float64, of the interval from group u to group v at [v, u].
+        prices: [A, G, R] float64, of an interval that ends with each group.
+        first_cost: [A] float64, of the empty prefix.
+        n_groups: [A] int32, groups in use.
     """
-    n = cost.shape[0]
 
-    def layer(k: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        best, whole, last = carry
-        total = best[None, :] + cost
-        best = total.min(axis=1)
-        first = jnp.where(total == best[:, None], jnp.arange(n, dtype=jnp.int32), n).min(axis=1)
-        return best, whole.at[k].set(best[n_positions - 1]), last.at[k].set(first)
+    def of_one(costs: Array, prices: Array, first_cost: Array, n_groups: Array) -> Priced:
+        n, n_prices = prices.shape
 
-    start = jnp.full(n, jnp.inf).at[0].set(0.0)
-    carry = (start, jnp.full(n, jnp.inf), jnp.zeros((n, n), jnp.int32))
-    _, whole, last = lax.fori_loop(0, n_layers, layer, carry)
-    return Layers(whole, last)
+        def group(v: Array, found: Priced) -> Priced:
+            best, first = _best_starts(costs, found.before, v, 1)
+            best = best[0] + prices[v]
+            return Priced(found.before.at[v + 1].set(best), found.last.at[v].set(first[0]))
+
+        before = jnp.full((n + 1, n_prices), jnp.inf).at[0].set(first_cost)
+        return lax.fori_loop(0, n_groups, group, Priced(before, jnp.zeros((n, n_prices), jnp.int32)))
+
+    return over_batch(of_one, costs, prices, first_cost, n_groups)
 
 
 @jax.jit
-def priced_intervals(cost: Array, prices: Array, n_positions: Array) -> Priced:
-    """The cheapest partition of every prefix where each interval costs a price more; of equal ones the first start.
+def further_layers(costs: Array, before: Array, n_groups: Array) -> Layers:
+    """The next K layers.
 
     Args:
-        cost: [P, P] float64, of the interval from u to v at [v, u].
-        prices: [R] float64.
-        n_positions: [] int32, positions in use.
+        costs: as above.
+        before: [A, G + 1] float64, that of the layers so far; none: 0 before the first group, +inf else.
+        n_groups: [A] int32.
     """
-    n = cost.shape[0]
 
-    def position(v: Array, found: Priced) -> Priced:
-        total = found.best + cost[v][:, None]
-        best = total.min(axis=0)
-        first = jnp.where(total == best, jnp.arange(n, dtype=jnp.int32)[:, None], n).min(axis=0)
-        return Priced(found.best.at[v].set(best + prices), found.last.at[v].set(first))
+    def of_one(costs: Array, before: Array, n_groups: Array) -> Layers:
+        n = len(costs)
+        n_blocks = (n_groups + ENDS - 1) // ENDS
 
-    shape = (n, len(prices))
-    start = Priced(jnp.full(shape, jnp.inf).at[0].set(0.0), jnp.zeros(shape, jnp.int32))
-    return lax.fori_loop(1, n_positions, position, start)
+        def layer(k: Array, found: Layers) -> Layers:
+            def block(b: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+                best, first = _best_starts(costs, found.before[:, None], b * ENDS, ENDS)
+                put = partial(lax.dynamic_update_slice_in_dim, start_index=b * ENDS, axis=0)
+                return put(carry[0], best[:, 0]), put(carry[1], first[:, 0])
+
+            best, last = lax.fori_loop(0, n_blocks, block, (jnp.full(n, jnp.inf), jnp.zeros(n, jnp.int32)))
+            before = jnp.concatenate([jnp.full(1, jnp.inf), best])
+            return Layers(before, found.whole.at[k].set(before[n_groups]), found.last.at[k].set(last))
+
+        none = Layers(before, jnp.full(LAYERS, jnp.inf), jnp.zeros((LAYERS, n), jnp.int32))
+        return lax.fori_loop(0, LAYERS, layer, none)
+
+    return over_batch(of_one, costs, before, n_groups)
+
+
+def _best_starts(costs: Array, before: Array, first_end: Array, n_ends: int) -> tuple[Array, Array]:
+    """Least cost of the groups up to each of some ends, and the start of the last interval, at every price [ends, R].
+
+    `before` [G + 1, R] is the cost of everything before each group.
+    """
+    n, n_prices = len(costs), before.shape[1]
+    width = min(STARTS, n)
+    ends = first_end + jnp.arange(n_ends, dtype=jnp.int32)[:, None]
+
+    def tile(t: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        least, first = carry
+        starts = t * width + jnp.arange(width, dtype=jnp.int32)
+        cost = lax.dynamic_slice(costs, (first_end, t * width), (n_ends, width))
+        cost = jnp.where(starts <= ends, cost, jnp.inf)
+        earlier = lax.dynamic_slice_in_dim(before, t * width, width)
+        here, start = jax.vmap(lambda row: earliest_best(earlier + row[:, None], starts[:, None], n))(cost)
+        better = here < least - rounding(least)
+        return jnp.minimum(here, least), jnp.where(better, start, first)
+
+    shape = (n_ends, n_prices)
+    nothing = jnp.full(shape, jnp.inf), jnp.zeros(shape, jnp.int32)
+    return lax.fori_loop(0, (first_end + n_ends - 1) // width + 1, tile, nothing)

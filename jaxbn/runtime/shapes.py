@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
+
 from jaxbn.kernels.pruned.block import BLOCK
 from jaxbn.kernels.pruned.program import CELL_GROUP
 
 DENSE_ROWS = 512
 """Up to here every interval is costed: there is nothing to win by pruning."""
 
-VALUES = 128
+DENSE_TASKS = 8
+"""From so many problems on it is worth while to cost the intervals of all of them in one batch."""
+
+VALUES = 256
 """Distinct values are padded to a multiple of this."""
 
 
@@ -57,6 +62,47 @@ class PrunedShape(NamedTuple):
     settled: int  # M of the settled starts
     recent: int  # M of the recent ones
     width: int  # W
+
+
+PRICES = 8
+"""Prices that the programs by prices are compiled for."""
+
+FEW_POSITIONS = 2048
+"""Up to so many groups of rows the costs of all intervals are one matrix."""
+
+
+FEW_PRICES = 4
+"""Those of the pruned program where the width does not count: fewer numbers of intervals are nearly as good."""
+
+MATRICES_AT_ONCE = 8
+"""Problems whose matrices are worked out together on devices other than CPUs."""
+
+
+def matrices_at_once() -> int:
+    """Problems whose matrices are worked out together: one on a CPU."""
+    return 1 if jax.default_backend() == "cpu" else MATRICES_AT_ONCE
+
+
+class MatrixShape(NamedTuple):
+    """Sizes of a compiled program of `kernels.interval_costs`; they follow the table, whatever the blanket."""
+
+    groups: int  # G
+    length: int  # of the shared tables
+    mass_length: int  # of the table of weights
+    counts: int  # V
+    layers: int  # L
+
+    @classmethod
+    def of(cls, n_groups: int, total_weight: int, most_states: int) -> MatrixShape:
+        """The bucket of problems of at most so many groups and states."""
+        groups = bucket(n_groups, 256)
+        return cls(
+            groups=groups,
+            length=bucket(total_weight + max(most_states, 2048), 4096),
+            mass_length=bucket(total_weight + 1, 1024),
+            counts=max(2**18, groups),
+            layers=max(1024, groups // 16),
+        )
 
 
 def bucket(size: int, least: int, ratio: int = 2) -> int:

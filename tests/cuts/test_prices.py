@@ -15,9 +15,10 @@ from scipy.special import gammaln
 
 import jaxbn
 from jaxbn.cuts import by_count, solve
+from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.hull import Hull, prices_that_cover
-from jaxbn.cuts.interval_costs import CostMatrix, Rows
-from jaxbn.cuts.problem import Solution, Task
+from jaxbn.cuts.interval_costs import in_matrices
+from jaxbn.cuts.problem import Rows, Solution, Task
 from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
 from jaxbn.kernels.pruned.bounds import least_rises, measured
 from jaxbn.kernels.pruned.state import Chunks, Problem
@@ -91,8 +92,8 @@ def test_values_over_many_orders_of_magnitude():
         assert (np.diff(rows.spread.end) > 0).all()
         with small_chunks(terms=16, tables=11, cells=32):
             found = solve.solve_at_prices(rows.task, prices)
-        positions = np.concatenate([[0], np.flatnonzero(rows.can_cut) + 1, [rows.n]])
-        expected = CostMatrix(rows, positions).solve_at(prices)
+        for _, matrices in in_matrices([GroupedRows(rows, rows.positions())]):
+            expected = matrices.solve_at({0: prices})[0]
         assert [solution.cost for solution in found] == close([solution.cost for solution in expected])
 
 
@@ -260,14 +261,14 @@ def test_a_bad_guess_costs_time_alone(monkeypatch):
 def test_a_guess_is_mostly_right(method):
     """One pass over the rows settles the number of bins of nearly all of these."""
     passes = []
-    solve_at = by_count._solve_at
+    solve_at = by_count.solve_at_prices
 
     def counted(*args: Any) -> Any:
         passes[-1] += 1
         return solve_at(*args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_count, "_solve_at", counted)
+        patch.setattr(by_count, "solve_at_prices", counted)
         for name in ("table6", "gauss", "indep"):
             frame = getattr(jaxbn.datasets, name)(3000)
             passes.append(0)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import jaxbn
 from jaxbn.cuts import by_count, discretize_variable, solve
-from jaxbn.cuts.interval_costs import Rows
-from jaxbn.cuts.problem import Task, entropy_terms
+from jaxbn.cuts.problem import Rows, Task, entropy_terms
 from jaxbn.kernels.pruned.bounds import leading_chunk
 from tests.helpers.programs import close, mixed_tasks, request_of, task_of
 from tests.helpers.random_variables import RATES, cost_of_edges, random_variable, reference_cost, variables
@@ -67,6 +66,7 @@ def pruning_of_few_rows() -> Iterator[None]:
     """The pruned program also where the dense one would run, with few slots of each kind."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solve, "DENSE_ROWS", 0)
+        patch.setattr(solve, "FEW_POSITIONS", 0)
         with pruned_shapes(terms=16, tables=9, cells=512, width=32, recent=64, settled=64):
             yield
 
@@ -93,7 +93,8 @@ def test_pruned_program_on_few_rows_equals_algorithm_1(problem, rate):
         (600, {"n_parents": 1, "spouses": (0,) * 60}),  # products of counts do not fit in a float
     ],
 )
-def test_pruned_program_equals_algorithm_1(n, options):
+def test_pruned_program_equals_algorithm_1(n, options, monkeypatch):
+    monkeypatch.setattr(solve, "FEW_POSITIONS", 0)
     for seed, rate in enumerate((1.0, 30.0) if n < 1500 else (4.0,)):
         assert_exact(random_variable(seed, n, **options), "bayesian", rate)
 
@@ -104,7 +105,7 @@ def test_pruned_equals_unpruned_on_5000_rows(name):
     task = task_of(problem)
     pruned = solve.solve([task])[0]
     with pruned_shapes(settled=8192):
-        unpruned = solve.solve([task], prune=False)[0]
+        unpruned = solve.solve_at_prices(task, [0.0], prune=False)[0]
     assert pruned.cost == close(unpruned.cost)
     assert pruned.cuts == unpruned.cuts
     assert pruned.live < unpruned.live / 2
@@ -218,8 +219,8 @@ def test_priced_mdl_equals_the_program_over_the_number_of_bins(problem):
 
 
 def test_priced_mdl_on_many_rows():
-    with counted_calls(by_count, "_priced") as calls:
-        assert_exact(random_variable(8, 1300, n_parents=1), "mdl")
+    with counted_calls(by_count, "_from_rows") as calls:
+        assert_exact(random_variable(8, 2100, n_parents=1), "mdl")
     assert calls
 
 

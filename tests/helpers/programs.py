@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import jaxbn
-from jaxbn.cuts import discretize_variable, evidence
+from jaxbn.cuts import discretize_variable
 from jaxbn.cuts.blanket import factors_of
-from jaxbn.cuts.interval_costs import Rows
-from jaxbn.cuts.problem import Solution, Task
+from jaxbn.cuts.evidence import evidence_problem
+from jaxbn.cuts.problem import Rows, Task
 from jaxbn.cuts.sorted_values import sort_values
 from tests.helpers.random_variables import random_variable
 from tests.reference.cuts import prepare
@@ -65,16 +64,8 @@ def mixed_tasks(count: int) -> list[Task]:
 
 def rows_of(problem: dict[str, Any], width: float | None) -> Rows:
     """The rows as the program of one variable is given them."""
-    found: list[Rows] = []
-
-    def spy(rows: Rows, charge: Any) -> Solution:
-        found.append(rows)
-        return Solution(0.0, [], 0.0)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evidence, "best_number_of_intervals", spy)
-        jaxbn.discretize_variable(**problem, method="evidence", min_width=width)
-    return found[0]
+    request = request_of(problem)
+    return evidence_problem(request.ordered, request.factors, request.weights, width or 0.0).rows
 
 
 def priced_by_definition(problem: dict[str, Any], width: float | None, price: float) -> float:

@@ -42,8 +42,8 @@ def test_200_calls_compile_at_most_8_times(method, calls):
 
 
 def test_larger_variables_share_one_program():
-    """Above the dense program's rows one for each power of two; what runs outside it is compiled once too."""
-    variables = [random_variable(seed, n, n_parents=1) for seed, n in enumerate((1025, 1400, 1984, 1300))]
+    """Of more positions than a matrix has: one for each power of two; what runs outside it is compiled once too."""
+    variables = [random_variable(seed, n, n_parents=1) for seed, n in enumerate((2050, 3200, 3900, 2500))]
     with compilations() as names:
         jaxbn.discretize_variable(**variables[0], rate=4.0)
         after_one = len(names)

@@ -1,0 +1,166 @@
+"""Cuts on a grid of positions: the optimum among these, and exact where there are no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jaxbn.cuts import interval_costs, solve
+from jaxbn.cuts.discretize_variable import Request, answer_requests
+from jaxbn.cuts.grouped_rows import GroupedRows
+from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
+from jaxbn.cuts.problem import Rows, dirichlet_terms, entropy_terms, interval_starts
+from jaxbn.runtime.shapes import MatrixShape
+from tests.helpers.compilations import compilations
+from tests.helpers.programs import close, request_of, rows_of
+from tests.helpers.random_variables import cost_of_edges, random_variable
+from tests.reference import evidence
+
+METHODS = ("bayesian", "mdl", "evidence")
+BLANKETS: tuple[dict[str, Any], ...] = (
+    {"n_parents": 1},
+    {"n_parents": 2, "spouses": (1, 1)},
+    {"n_parents": 0, "spouses": (2, 0)},
+    {"n_parents": 3, "spouses": (0,), "weighted": True},
+    {"n_parents": 1, "spouses": (1,), "n_values": 40, "weighted": True},
+)
+
+
+def cost_of(problem: dict[str, Any], edges: np.ndarray, method: str) -> float:
+    """The objective of some cuts, from its definition."""
+    if method == "evidence":
+        return evidence.evidence_cost(**problem, cuts=edges)
+    return cost_of_edges(problem, edges, method, 4.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("blanket", BLANKETS)
+def test_the_cost_is_that_of_the_cuts_and_the_cuts_lie_on_the_grid(blanket, method):
+    for seed in range(4):
+        problem = random_variable(seed, 300, **blanket)
+        (answer,) = answer_requests([request_of(problem)], method, grid=25)
+        assert answer.policy.cost == close(cost_of(problem, answer.policy.edges, method))
+        ordered = request_of(problem).ordered
+        allowed = {ordered.edge(p - 1) for p in Rows(ordered.can_cut, [], None).positions(25)[1:-1]}
+        assert set(answer.policy.edges) <= allowed
+        assert answer.exact == (ordered.n_distinct <= 25)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_other_cuts_on_the_grid_are_better(method):
+    """Against all subsets of few positions."""
+    for seed in range(6):
+        problem = random_variable(seed, 80, **BLANKETS[seed % len(BLANKETS)])
+        ordered = request_of(problem).ordered
+        edges = np.array([ordered.edge(p - 1) for p in Rows(ordered.can_cut, [], None).positions(8)[1:-1]])
+        subsets = [edges[[i for i in range(len(edges)) if s >> i & 1]] for s in range(2 ** len(edges))]
+        (answer,) = answer_requests([request_of(problem)], method, grid=8)
+        assert answer.policy.cost == close(min(cost_of(problem, some, method) for some in subsets))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_more_positions_than_the_grid_has_is_exact(method):
+    requests = [request_of(random_variable(seed, 120, **BLANKETS[seed % len(BLANKETS)])) for seed in range(10)]
+    expected, found = answer_requests(requests, method), answer_requests(requests, method, grid=120)
+    assert all(answer.exact for answer in [*expected, *found])
+    for a, b in zip(expected, found, strict=True):
+        assert a.policy.cost == close(b.policy.cost)
+        assert a.policy.edges.tolist() == b.policy.edges.tolist()
+
+
+def test_a_grid_is_never_better_than_no_grid_and_gets_better_with_its_size():
+    for method in METHODS:
+        request = request_of(random_variable(3, 1500, n_parents=2, spouses=(1,)))
+        costs = [answer_requests([request], method, grid)[0].policy.cost for grid in (5, 50, 500, None)]
+        assert costs[3] <= min(costs) + 1e-9
+        assert costs[2] <= costs[0]
+
+
+# --- the matrix of all intervals
+
+
+def by_definition(rows: Rows, first: int, end: int) -> float:
+    """Cost of the rows from `first` to before `end`."""
+    weights = None if rows.weights is None else rows.weights[first:end]
+    cost = 0.0
+    for term in rows.terms:
+        counts = np.bincount(term.cells[first:end], weights, term.n_cells)
+        for name in term.tables:
+            cost += term.sign * sum(table_entry(name, n) for n in counts)
+    if rows.spread is not None:
+        ends = np.append(0.0, rows.spread.end)
+        total = end - first if weights is None else weights.sum()
+        cost += float(total * np.log(ends[end] - ends[first]))
+    return cost
+
+
+def table_entry(name: int, n: float) -> float:
+    if name == 0:
+        return float(n * np.log(n)) if n else 0.0
+    return float(sum(np.log(i + name) for i in range(int(n))))
+
+
+@pytest.mark.parametrize("shape", [{}, {"counts": 256, "layers": 48}])
+@pytest.mark.parametrize("kind", ["dirichlet", "entropy", "evidence"])
+def test_costs_of_all_intervals(kind, shape):
+    """In one call, or in several of few entries each."""
+    several = 0
+    for seed, blanket in enumerate(BLANKETS):
+        problem = random_variable(seed, 70, **blanket)
+        request = request_of(problem)
+        terms = entropy_terms(request.factors) if kind == "entropy" else dirichlet_terms(request.factors)
+        rows = rows_of(problem, None) if kind == "evidence" else Rows(request.ordered.can_cut, terms, request.weights)
+        groups = GroupedRows(rows, rows.positions(40))
+        sizes = MatrixShape.of(groups.n, groups.total, groups.most_states)._replace(**shape)
+        several += len(groups.chunks(sizes)) > 1
+        with CostMatrices([groups], sizes) as matrices:
+            found = np.asarray(matrices._costs)[0]
+        for u in range(0, groups.n, 3):
+            for v in range(u, groups.n, 2):
+                expected = by_definition(rows, groups.positions[u], groups.positions[v + 1])
+                assert found[v, u] == close(expected)
+        assert groups.cost_of_one() == close(by_definition(rows, 0, rows.n))
+    assert several >= 3 if shape else not several
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_batches_of_several_problems_change_nothing(method, monkeypatch):
+    """Other devices than CPUs work out several matrices at a time."""
+    requests = [request_of(random_variable(s, 60 + 30 * s, **BLANKETS[s % len(BLANKETS)])) for s in range(5)]
+    monkeypatch.setattr(solve, "DENSE_TASKS", 1000)
+    expected = answer_requests(requests, method, grid=100)
+    monkeypatch.setattr(interval_costs, "matrices_at_once", lambda: 3)
+    for one, other in zip(expected, answer_requests(requests, method, grid=100), strict=True):
+        assert one.policy.cost == close(other.policy.cost)
+        assert one.policy.edges.tolist() == other.policy.edges.tolist()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_few_programs_whatever_the_blanket(method):
+    """At most three for all variables of a table, with a grid and without."""
+    rng = np.random.default_rng(0)
+    requests: list[Request] = []
+    for seed in range(30):
+        spouses = tuple(rng.integers(0, 4, int(rng.integers(0, 5))).tolist())
+        blanket = {"n_parents": int(rng.integers(0, 4)), "spouses": spouses}
+        requests.append(request_of(random_variable(seed, 700, **blanket, n_values=[None, 30, 300][seed % 3])))
+    with compilations() as names:
+        for request in requests:
+            for grid in (128, None):
+                answer_requests([request], method, grid)
+    assert len(names) <= 3, names
+
+
+def test_walking_back():
+    assert interval_starts(np.array([0, 0, 0, 2, 3]), 4) == [3]
+    assert interval_starts(np.array([0, 1, 0, 2, 3]), 4) == [3]
+    assert interval_starts(np.array([0, 1, 2]), 2) == [1, 2]
+    assert interval_starts(np.array([[0, 0, 0], [0, 1, 1], [0, 0, 2]]), 2) == [1, 2]
+    assert interval_starts(np.zeros(5, np.int32), 4) == []
+
+
+def test_nothing_to_work_out():
+    assert list(in_matrices([])) == []
+    assert answer_requests([], "evidence", grid=10) == []
