@@ -205,7 +205,7 @@ await settled();
 found.complaint = status();
 const live = document.getElementById("status");
 found.live = [live.getAttribute("role"), live.getAttribute("aria-live")];
-const names = [...document.querySelectorAll("button, input, select, .node")];
+const names = [...document.querySelectorAll("button:not([hidden]), input, select, .node")];
 found.nameless = names.filter(e => !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length)).length;
 found.tabs = document.querySelectorAll('.node[tabindex="0"]').length;
 return found;
