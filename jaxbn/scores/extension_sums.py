@@ -6,6 +6,7 @@ makes slow loops of scatters there; any other device has the program.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -21,8 +22,8 @@ from jaxbn.runtime.shapes import bucket
 INDICATOR_BYTES = 2**28
 """Indicators of the states of all columns are kept up to this size; beyond, columns are counted one by one."""
 
-EXACT_FLOAT = 2**24
-"""Whole numbers below this are exact in float32."""
+MOST_COUNTED = 2**16 - 1
+"""Rows that are counted at once: counts are of 16 bits, because half the memory is half the time."""
 
 FEW_CELLS = 4096
 """Bases with more cells are reduced to the cells that matter."""
@@ -47,6 +48,11 @@ class Counter(Protocol):
     ) -> NDArray[np.int64]:
         """Sums over cells [bases, tables, columns]; `tables` is [R, n + 1] and zero at a count of zero."""
 
+    def family_sums(
+        self, parents: tuple[int, ...], child: int, tables: NDArray[np.int64], columns: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Sums of the first table over parents and child [columns], and of all over the parents [tables, columns]."""
+
 
 def best_counter(codes: NDArray[np.integer], n_states: Sequence[int]) -> Counter:
     """The faster one for the device in use."""
@@ -55,21 +61,23 @@ def best_counter(codes: NDArray[np.integer], n_states: Sequence[int]) -> Counter
 
 def joint(codes: NDArray[np.integer], n_states: Sequence[int], members: Sequence[int]) -> Base:
     """The joint code of some columns; with many cells only those that hold two rows or more are kept."""
-    cell, n_cells = np.zeros(codes.shape[1], np.int64), 1
+    many = math.prod(n_states[column] for column in members) >= 2**31
+    cell: NDArray[np.integer] = np.zeros(codes.shape[1], np.int64 if many else np.int32)
+    n_cells = 1
     for column in members:
         if n_cells * n_states[column] > 2**40:
             cell, n_cells = _renumbered(cell)
         cell = cell * n_states[column] + codes[column]
         n_cells *= n_states[column]
     if n_cells <= min(FEW_CELLS, max(codes.shape[1], 64)):
-        return Base(cell.astype(np.int32), n_cells, 0)
+        return Base(cell.astype(np.int32, copy=False), n_cells, 0)
     cell, n_cells = _renumbered(cell)
     shared = np.bincount(cell, minlength=n_cells) > 1
     number = np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32)
     return Base(number[cell], max(int(shared.sum()), 1), n_cells - int(shared.sum()))
 
 
-def _renumbered(cell: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+def _renumbered(cell: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
     """The same cells numbered without gaps."""
     distinct, dense = np.unique(cell, return_inverse=True)
     return dense.astype(np.int64), len(distinct)
@@ -81,36 +89,72 @@ class HostCounter:
     def __init__(self, codes: NDArray[np.integer], n_states: Sequence[int]) -> None:
         self.codes = codes  # [N, n]
         self.n_states = list(n_states)
-        self._indicators: dict[bytes, NDArray[np.float32]] = {}
+        self._indicators: dict[bytes, NDArray[np.uint16]] = {}
+        self._ones = np.ones(codes.shape[1], np.uint16)
+        self._products: dict[tuple[int, int], csc_array] = {}
 
     def sums(
         self, members: Sequence[tuple[int, ...]], tables: NDArray[np.int64], columns: NDArray[np.intp]
     ) -> NDArray[np.int64]:
         """See `Counter`."""
         found = np.empty((len(members), len(tables), len(columns)), np.int64)
-        n_rows = self.codes.shape[1]
-        n_places = sum(self.n_states[column] for column in columns)
-        dense = n_rows < EXACT_FLOAT and 4 * n_rows * n_places <= INDICATOR_BYTES
+        places = self._places(columns)
         for result, some in zip(found, members, strict=True):
             base = joint(self.codes, self.n_states, some)
-            (self._all_at_once if dense else self._one_by_one)(base, tables, columns, result)
+            if places is None:
+                self._one_by_one(base, tables, columns, result)
+            else:
+                _over_cells(self._counts(base, columns), tables, places, result)
             result += tables[:, 1:2] * base.n_single
         return found
 
-    def _all_at_once(
-        self, base: Base, tables: NDArray[np.int64], columns: NDArray[np.intp], result: NDArray[np.int64]
-    ) -> None:
-        indicator = self._indicator(columns)
-        starts = np.cumsum([0] + [self.n_states[column] for column in columns[:-1]])
-        counted = base.cell >= 0
-        ends = np.zeros(len(counted) + 1, np.int32)
-        np.cumsum(counted, out=ends[1:])
-        cell = base.cell if not base.n_single else base.cell[counted]
-        ones = np.ones(len(cell), np.float32)
-        rows = csc_array((ones, cell, ends), shape=(base.n_cells, len(counted)))
-        counts = (rows @ indicator).astype(np.intp)
-        for r, table in enumerate(tables):
-            result[r] = np.add.reduceat(table[counts].sum(axis=0), starts)
+    def family_sums(
+        self, parents: tuple[int, ...], child: int, tables: NDArray[np.int64], columns: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See `Counter`: the table of the parents is that of the family, summed over the child."""
+        base = joint(self.codes, self.n_states, (*parents, child))
+        places = self._places(columns)
+        if places is None or base.n_single:
+            return self.sums([(*parents, child)], tables[:1], columns)[0, 0], self.sums([parents], tables, columns)[0]
+        counts = self._counts(base, columns)
+        family, without = np.empty((1, len(columns)), np.int64), np.empty((len(tables), len(columns)), np.int64)
+        _over_cells(counts, tables[:1], places, family)
+        _over_cells(counts.reshape(-1, self.n_states[child], counts.shape[1]).sum(axis=1), tables, places, without)
+        return family[0], without
+
+    def _places(self, columns: NDArray[np.intp]) -> NDArray[np.intp] | None:
+        """Where the states of every column begin, and where the last ends; none if indicators would be too large."""
+        ends = np.cumsum([0] + [self.n_states[c] for c in columns])
+        return ends if 2 * self.codes.shape[1] * ends[-1] <= INDICATOR_BYTES else None
+
+    def _counts(self, base: Base, columns: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Rows in each cell of the base by state of each column, [cells, states]."""
+        key = columns.tobytes()
+        if key not in self._indicators:
+            parts = [self.codes[c][:, None] == np.arange(self.n_states[c]) for c in columns]
+            if len(self._indicators) > 1:
+                self._indicators.clear()
+            self._indicators[key] = np.concatenate(parts, axis=1).astype(np.uint16)
+        indicator, cell = self._indicators[key], base.cell
+        if base.n_single:
+            indicator, cell = indicator[cell >= 0], cell[cell >= 0]
+        counts = np.zeros((base.n_cells, indicator.shape[1]), np.intp)
+        for first in range(0, len(cell), MOST_COUNTED):
+            block = slice(first, first + MOST_COUNTED)
+            counts += self._product(cell[block], base.n_cells) @ indicator[block]
+        return counts
+
+    def _product(self, cell: NDArray[np.int32], n_cells: int) -> csc_array:
+        """Cells by rows; the one of a shape is used again, because checking a new one takes as long as counting."""
+        known = self._products.get((n_cells, len(cell)))
+        if known is None:
+            ends = np.arange(len(cell) + 1, dtype=np.int32)
+            known = csc_array((self._ones[: len(cell)], cell, ends), shape=(n_cells, len(cell)))
+            if len(self._products) > 100:
+                self._products.clear()
+            self._products[n_cells, len(cell)] = known
+        known.indices = cell
+        return known
 
     def _one_by_one(
         self, base: Base, tables: NDArray[np.int64], columns: NDArray[np.intp], result: NDArray[np.int64]
@@ -122,15 +166,13 @@ class HostCounter:
             for r, table in enumerate(tables):
                 result[r, i] = table[counts].sum()
 
-    def _indicator(self, columns: NDArray[np.intp]) -> NDArray[np.float32]:
-        """One where a row has a state, [n, states of these columns]; the last ones asked for are kept."""
-        key = columns.tobytes()
-        if key not in self._indicators:
-            parts = [self.codes[c][:, None] == np.arange(self.n_states[c]) for c in columns]
-            if len(self._indicators) > 1:
-                self._indicators.clear()
-            self._indicators[key] = np.concatenate(parts, axis=1).astype(np.float32)
-        return self._indicators[key]
+
+def _over_cells(
+    counts: NDArray[np.intp], tables: NDArray[np.int64], places: NDArray[np.intp], result: NDArray[np.int64]
+) -> None:
+    """Sums of every table over the cells of each column, into [R, columns]."""
+    for r, table in enumerate(tables):
+        result[r] = np.add.reduceat(np.take(table, counts).sum(axis=0), places[:-1])
 
 
 class DeviceCounter:
@@ -178,6 +220,13 @@ class DeviceCounter:
                 found[i] = self._counted(cells, wide, bound)[0, : len(tables), columns].T
                 found[i] += tables[:, 1:2] * base.n_single
         return found
+
+    def family_sums(
+        self, parents: tuple[int, ...], child: int, tables: NDArray[np.int64], columns: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See `Counter`."""
+        family, without = self.sums([(*parents, child), parents], tables, columns)
+        return family[0], without
 
     @staticmethod
     def _bucket(n_cells: int) -> int:

@@ -42,14 +42,21 @@ def count_table(n_rows: int, r: int) -> NDArray[np.int64]:
     return np.rint(np.ldexp(gammaln(counts + r) - gammaln(r), unit_bits(n_rows))).astype(np.int64)
 
 
+@lru_cache(maxsize=16)
+def count_tables(n_rows: int, cardinalities: tuple[int, ...]) -> NDArray[np.int64]:
+    """f_r of several r, [R, n + 1]."""
+    return np.stack([count_table(n_rows, r) for r in cardinalities])
+
+
 class _Row:
     """Sums over a base with every column: [N] for one r, and the versions of the columns they were made from."""
 
-    __slots__ = ("sums", "versions")
+    __slots__ = ("seen", "sums", "versions")
 
-    def __init__(self, sums: NDArray[np.int64], versions: NDArray[np.int64]) -> None:
-        self.sums = sums
-        self.versions = versions
+    def __init__(self, n_columns: int) -> None:
+        self.sums = np.zeros(n_columns, np.int64)
+        self.versions = np.full(n_columns, -1, np.int64)
+        self.seen = -1  # when all versions were last found to be the current ones
 
 
 class SetScores:
@@ -75,6 +82,7 @@ class SetScores:
         self._make_counter = counter
         self._numbers: dict[tuple[int, int], int] = {}  # a small version number for every (position, key)
         self._versions = np.empty(0, np.int64)
+        self._shown = 0  # how often columns were shown
         self._rows: dict[tuple[tuple[int, ...], int], _Row] = {}  # by the versions of the base and r
         if columns:
             self.show(columns)
@@ -87,6 +95,7 @@ class SetScores:
         known = [self._numbers.setdefault((i, c.key), len(self._numbers)) for i, c in enumerate(columns)]
         self._versions = np.array(known, np.int64)
         self._known = known
+        self._shown += 1
         self.n_states = [int(c.n_states) for c in columns]
         self.n_rows = len(columns[0].codes)
         self._cardinalities = sorted({1, *self.n_states})
@@ -123,17 +132,17 @@ class SetScores:
 
     def grown(self, child: int, parents: Sequence[int]) -> NDArray[np.int64]:
         """Scores of a child with some parents and each further column, [N]; at a parent, the family without it."""
-        found = self.sums((*parents, child), 1) - self.sums(tuple(parents), self.n_states[child])
-        return found + self.prior(len(parents) + 1)
+        base, family, r = tuple(parents), (*parents, child), self.n_states[child]
+        if not self._current(self._key(family), 1) and not self._current(self._key(base), r):
+            self._count_both(base, child)
+        return self.sums(family, 1) - self.sums(base, r) + self.prior(len(parents) + 1)
 
     def sums(self, base: tuple[int, ...], r: int) -> NDArray[np.int64]:
         """F(base and a further column, r) for every column [N]; for a column of the base, that of the base alone."""
         key = self._key(base)
-        row = self._rows.get((key, r))
-        if row is None or not np.array_equal(row.versions, self._versions):
+        if not self._current(key, r):
             self.count([base], [1] if r == 1 else self._cardinalities)
-            row = self._rows[key, r]
-        return row.sums
+        return self._rows[key, r].sums
 
     def count(self, bases: Sequence[tuple[int, ...]], cardinalities: Sequence[int] | None = None) -> None:
         """Count many bases in one go, those parts that are not known."""
@@ -144,7 +153,32 @@ class SetScores:
         for stale, members in groups.items():
             columns = np.frombuffer(stale, np.intp)
             if len(columns):
-                self._count(members, wanted, columns)
+                found = self._count_with().sums(members, count_tables(self.n_rows, tuple(wanted)), columns)
+                for base, sums in zip(members, found, strict=True):
+                    self._store(base, wanted, sums, columns)
+
+    def _count_both(self, parents: tuple[int, ...], child: int) -> None:
+        """Count a family and its parents in one go."""
+        columns = np.arange(self.n_columns)
+        tables = count_tables(self.n_rows, tuple(self._cardinalities))
+        family, base = self._count_with().family_sums(parents, child, tables, columns)
+        self._store((*parents, child), [1], family[None], columns)
+        self._store(parents, self._cardinalities, base, columns)
+
+    def _count_with(self) -> Counter:
+        if self._counter is None:
+            codes = np.stack([c.codes for c in self.columns]).astype(np.min_scalar_type(max(self.n_states) - 1))
+            self._counter = self._make_counter(codes, self.n_states)
+        return self._counter
+
+    def _current(self, key: tuple[int, ...], r: int) -> bool:
+        """Whether all sums over a base are known for the columns at hand."""
+        row = self._rows.get((key, r))
+        if row is None:
+            return False
+        if row.seen != self._shown and np.array_equal(row.versions, self._versions):
+            row.seen = self._shown
+        return row.seen == self._shown
 
     def _stale(self, base: tuple[int, ...], cardinalities: Sequence[int]) -> NDArray[np.intp]:
         """Columns whose sums with a base are not known."""
@@ -155,21 +189,16 @@ class SetScores:
             stale |= True if row is None else row.versions != self._versions
         return np.flatnonzero(stale)
 
-    def _count(self, bases: list[tuple[int, ...]], cardinalities: Sequence[int], columns: NDArray[np.intp]) -> None:
-        if self._counter is None:
-            largest = max(self.n_states) - 1
-            codes = np.stack([c.codes for c in self.columns]).astype(np.min_scalar_type(largest))
-            self._counter = self._make_counter(codes, self.n_states)
-        tables = np.stack([count_table(self.n_rows, r) for r in cardinalities])
-        found = self._counter.sums(bases, tables, columns)
-        for base, sums in zip(bases, found, strict=True):
-            key = self._key(base)
-            for r, values in zip(cardinalities, sums, strict=True):
-                row = self._rows.get((key, r))
-                if row is None:
-                    row = self._rows[key, r] = _Row(np.zeros(self.n_columns, np.int64), np.full(self.n_columns, -1))
-                row.sums[columns] = values
-                row.versions[columns] = self._versions[columns]
+    def _store(
+        self, base: tuple[int, ...], cardinalities: Sequence[int], sums: NDArray[np.int64], columns: NDArray[np.intp]
+    ) -> None:
+        key = self._key(base)
+        for r, values in zip(cardinalities, sums, strict=True):
+            row = self._rows.get((key, r))
+            if row is None:
+                row = self._rows[key, r] = _Row(self.n_columns)
+            row.sums[columns] = values
+            row.versions[columns] = self._versions[columns]
 
     def _key(self, base: Sequence[int]) -> tuple[int, ...]:
         known = self._known

@@ -41,9 +41,22 @@ def test_counters_agree_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None
     small = SetScores(columns, counter=DeviceCounter)
     small.count(bases)
     assert expected == [small.sums(base, r).tolist() for base in bases for r in (1, 3)]
+    monkeypatch.setattr(extension_sums, "MOST_COUNTED", 300)
+    in_blocks = SetScores(columns, counter=HostCounter)
+    assert expected == [in_blocks.sums(base, r).tolist() for base in bases for r in (1, 3)]
     monkeypatch.setattr(extension_sums, "INDICATOR_BYTES", 0)
     one_by_one = SetScores(columns, counter=HostCounter)
     assert expected == [one_by_one.sums(base, r).tolist() for base in bases for r in (1, 3)]
+
+
+@pytest.mark.parametrize("counter", COUNTERS)
+def test_a_family_grown_by_every_column(counter: type) -> None:
+    columns = random_columns(np.random.default_rng(6), 8, 250, most_states=6)
+    whole = SetScores(columns)
+    for parents in [(), (1,), (2, 5), (1, 2, 3, 4, 6, 7)]:
+        grown = SetScores(columns, counter=counter).grown(0, parents)
+        for other in set(range(1, 8)) - set(parents):
+            assert grown[other] == whole.family(0, (other, *parents))
 
 
 @pytest.mark.parametrize("counter", COUNTERS)
