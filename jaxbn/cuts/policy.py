@@ -73,6 +73,16 @@ class Policy:
         """Code of the bin each value falls into, int32, 0-based."""
         return np.searchsorted(self.edges, np.asarray(values, np.float64), side="right").astype(np.int32)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Policy):
+            return NotImplemented
+        numbers = ((self.cost, other.cost), (self.lower, other.lower), (self.upper, other.upper))
+        same = np.array_equal(self.edges, other.edges) and self.method == other.method
+        return bool(same) and all(same_number(a, b) for a, b in numbers)
+
+    def __hash__(self) -> int:
+        return hash((self.edges.tobytes(), self.method))
+
     def plot(self, values: ArrayLike, ax: Axes | None = None) -> Axes:
         """Draw the cuts with matplotlib over the histogram of the values and the density of each bin.
 
@@ -91,3 +101,8 @@ class Policy:
         from jaxbn.drawing.notebook import policy_html
 
         return policy_html(self)
+
+
+def same_number(a: float, b: float) -> bool:
+    """Whether two numbers are equal, or both are not known (NaN)."""
+    return a == b or (a != a and b != b)

@@ -115,6 +115,15 @@ class Grouping:
         group_of = np.repeat(np.arange(self.n_groups, dtype=np.int32), [len(group) for group in self.groups])
         return np.append(group_of, np.int32(MISSING))[encode(values, flat, name=name)]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Grouping):
+            return NotImplemented
+        same = self.groups == other.groups and self.method == other.method
+        return same and (self.cost == other.cost or (self.cost != self.cost and other.cost != other.cost))
+
+    def __hash__(self) -> int:
+        return hash((self.groups, self.method))
+
     def __repr__(self) -> str:
         n = len(self.levels)
         shown = " | ".join(self.labels[:12]) + (" | ..." if self.n_groups > 12 else "")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from jaxbn.model import queries
 from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.fitted import Fitted
+from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown
 
 if TYPE_CHECKING:
@@ -118,6 +119,33 @@ class BayesNet(Fitted):
             0.75
         """
         return queries.query(self, targets, evidence or {}, max_memory)
+
+    def most_probable(self, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY) -> MostProbable:
+        """The most probable states of all variables together, exactly.
+
+        These need not be the most probable states of each variable by itself, which ``query`` gives.
+
+        Args:
+            given: what is known, as ``query`` takes it. A variable of which several states are possible is given the
+                one that goes best with the others.
+            max_memory: refuse with a MemoryError when one array would take more bytes than this.
+
+        Returns:
+            ``states`` by variable (levels, or left-closed intervals, which are compared by probability, not density),
+            their ``probability`` given what is known, and ``tied``: the variables at which an equally
+            probable choice was left (others may change with them), empty where the answer is the only one. Of tied
+            states the first is taken.
+
+        Example:
+            >>> import jaxbn
+            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
+            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
+            >>> net.most_probable({"size": (5, None)}).states
+            {'kind': 'b', 'size': Interval(4.5, inf, closed='left')}
+            >>> net.most_probable().tied
+            ('kind',)
+        """
+        return most_probable(self, given or {}, max_memory)
 
     def density(
         self, target: str, evidence: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY

@@ -48,8 +48,8 @@ def plan(factors: Sequence[Axes], keep: Axes, sizes: Mapping[Any, int], max_memo
         if largest * BYTES <= max_memory:
             return Plan(equation, path, largest)
     raise MemoryError(
-        f"this query needs an array of {largest:,} numbers, {_readable(largest * BYTES)}, more than max_memory = "
-        f"{_readable(max_memory)}; ask for fewer targets at a time, give more evidence, or raise max_memory"
+        f"this query needs an array of {largest:,} numbers, {readable(largest * BYTES)}, more than max_memory = "
+        f"{readable(max_memory)}; ask for fewer targets at a time, give more evidence, or raise max_memory"
     )
 
 
@@ -85,7 +85,8 @@ def _path(
     return equation, path, int(info.largest_intermediate)
 
 
-def _readable(size: float) -> str:
+def readable(size: float) -> str:
+    """A number of bytes in words."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if size < 1000 or unit == "TB":
             return f"{size:,.3g} {unit}" if size < 1e6 else f"{size:.3g} {unit}"

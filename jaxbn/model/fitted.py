@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.policy import Policy, same_number
 from jaxbn.groups.grouping import Grouping, check_shares
 from jaxbn.inputs.columns import Level, suggest
-from jaxbn.inputs.graph import to_networkx, topological_order
+from jaxbn.inputs.graph import markov_blanket, to_networkx, topological_order
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -80,6 +80,37 @@ class Fitted:
     def graph(self) -> nx.DiGraph:
         """The structure as a ``networkx.DiGraph``."""
         return to_networkx(self.parents)
+
+    def markov_blanket(self, name: str) -> tuple[str, ...]:
+        """Parents, children and the children's other parents of a variable, in column order.
+
+        Given these, the variable is independent of all others.
+
+        Example:
+            >>> import jaxbn
+            >>> data = {"a": [0, 1], "b": [0, 1], "c": [0, 1], "d": [0, 1]}
+            >>> jaxbn.fit(data, {"c": ["a", "b"], "d": ["c"]}, {}).markov_blanket("a")
+            ('b', 'c')
+        """
+        if name not in self.parents:
+            raise ValueError(f"{name!r} is not a variable of the network; {suggest(name, self.parents)}")
+        return markov_blanket(self.parents, name)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all that is saved of two networks is the same: everything but the trace."""
+        if not isinstance(other, Fitted):
+            return NotImplemented
+        arrays = ((self.tables, other.tables), (self.shares, other.shares))
+        plain = ("policies", "levels", "bounds", "n_rows", "alpha", "alphas", "groupings")
+        return (
+            list(self.parents.items()) == list(other.parents.items())
+            and all(getattr(self, name) == getattr(other, name) for name in plain)
+            and same_number(self.score, other.score)
+            and all(a.keys() == b.keys() and all(np.array_equal(a[n], b[n]) for n in a) for a, b in arrays)
+        )
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.parents.items()), self.n_rows, self.alpha))
 
     def edges(self, name: str) -> NDArray[np.float64]:
         """All edges of a continuous variable, the outer ones included, float64 [bins + 1].

@@ -121,6 +121,14 @@ def _ends(net: BayesNet, name: str, interval: pd.Interval) -> tuple[float, float
 
 
 def _weigh_discrete(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+    weights = level_weights(net, name, value)
+    if name in net.groupings:  # P(one of these levels | group)
+        return np.asarray(np.bincount(net.group_codes[name], weights * net.shares[name]), np.float64)
+    return weights
+
+
+def level_weights(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+    """1 for each level of a discrete variable that agrees with what is known of it, 0 for the others, [levels]."""
     import pandas as pd
 
     levels = net.levels[name]
@@ -135,9 +143,6 @@ def _weigh_discrete(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]
         raise ValueError(f"evidence for {name!r} is missing ({value!r}); leave the name out of the evidence")
     weights = np.zeros(len(levels))
     weights[codes] = 1.0
-    if name in net.groupings:  # P(one of these levels | group)
-        groups = net.group_codes[name]
-        return np.asarray(np.bincount(groups, weights * net.shares[name]), np.float64)
     return weights
 
 
