@@ -132,9 +132,8 @@ class BayesNet(Fitted):
 
         Returns:
             ``states`` by variable (levels, or left-closed intervals, which are compared by probability, not density),
-            their ``probability`` given what is known, and ``tied``: the variables at which an equally
-            probable choice was left (others may change with them), empty where the answer is the only one. Of tied
-            states the first is taken.
+            their ``probability`` given what is known, and ``tied``: the variables that have another
+            state in some assignment that is as probable, empty where the answer is the only one.
 
         Example:
             >>> import jaxbn
@@ -143,7 +142,7 @@ class BayesNet(Fitted):
             >>> net.most_probable({"size": (5, None)}).states
             {'kind': 'b', 'size': Interval(4.5, inf, closed='left')}
             >>> net.most_probable().tied
-            ('kind',)
+            ('kind', 'size')
         """
         return most_probable(self, given or {}, max_memory)
 

@@ -29,8 +29,8 @@ class MostProbable(NamedTuple):
     Attributes:
         states: of every variable a level, or a left-closed ``pandas.Interval``.
         probability: of these states together, given what is known.
-        tied: variables at which an equally probable choice was left, with which others may change; empty where the
-            answer is the only one.
+        tied: variables that have another state in some assignment that is as probable; empty where the answer is the
+            only one.
     """
 
     states: dict[str, Any]
@@ -54,7 +54,7 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], max_memory: float) ->
     steps, top = _maximize(factors, net.cardinalities, max_memory)
     if top == -math.inf:
         raise ValueError(f"the evidence on {', '.join(map(repr, given))} has probability 0 under the network")
-    codes, tied = _read_back(steps)
+    codes, tied = _read_back(steps), _tied(steps)
     found: dict[str, Any] = {}
     for name in net.names:
         code = codes[name]
@@ -132,17 +132,37 @@ def _spread(factor: _Factor, axes: Sequence[str]) -> NDArray[np.float64]:
     return turned.reshape([next(shape) if axis in factor.axes else 1 for axis in axes])
 
 
-def _read_back(steps: Sequence[tuple[str, _Factor]]) -> tuple[dict[str, int], set[str]]:
-    """The best state of each variable, the first of several; and the variables where there are several."""
+def _read_back(steps: Sequence[tuple[str, _Factor]]) -> dict[str, int]:
+    """The best state of each variable, the first of several."""
     codes: dict[str, int] = {}
-    tied = set()
     for name, factor in reversed(steps):
         logs = factor.logs[tuple(codes[axis] for axis in factor.axes[:-1])]
-        good = np.flatnonzero(logs >= logs.max() - CLOSE)
-        codes[name] = int(good[0])
-        if len(good) > 1:
+        codes[name] = int(np.flatnonzero(logs >= logs.max() - CLOSE)[0])
+    return codes
+
+
+def _tied(steps: Sequence[tuple[str, _Factor]]) -> set[str]:
+    """Variables that have another state in some assignment that is as probable.
+
+    The maximum over all other variables, for each state: what comes from the variables maximized out before is in a
+    step's factor, what comes from those after it is passed back from the step that took its maximum over.
+    """
+    place = {name: k for k, (name, _) in enumerate(steps)}
+    whole: dict[int, _Factor] = {}
+    tied = set()
+    for k in reversed(range(len(steps))):
+        name, (axes, logs) = steps[k]
+        if len(axes) > 1:
+            above = whole[min(place[axis] for axis in axes[:-1])]
+            outer = tuple(i for i, axis in enumerate(above.axes) if axis not in axes[:-1])
+            kept = tuple(axis for axis in above.axes if axis in axes[:-1])
+            best, own = _spread(_Factor(kept, above.logs.max(axis=outer)), axes[:-1]), logs.max(axis=-1)
+            logs = logs + (best - np.where(own == -np.inf, 0.0, own))[..., None]
+        whole[k] = _Factor(axes, logs)
+        highest = logs.reshape(-1, logs.shape[-1]).max(axis=0)
+        if np.count_nonzero(highest >= highest.max() - CLOSE) > 1:
             tied.add(name)
-    return codes, tied
+    return tied
 
 
 def _log_probability(net: BayesNet, weights: Mapping[str, NDArray[np.float64]], max_memory: float) -> float:

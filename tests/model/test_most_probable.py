@@ -38,8 +38,28 @@ def test_no_other_assignment_is_more_probable(seed: int) -> None:
     cell = tuple(code_of(net, name, found.states[name]) for name in net.names)
     assert joint[cell] == pytest.approx(joint.max(), rel=1e-12)
     assert found.probability == pytest.approx(joint.max() / joint.sum(), rel=1e-12)
-    unique = np.count_nonzero(joint >= joint.max() * (1 - 1e-10)) == 1
-    assert (found.tied == ()) == unique
+    assert found.tied == tied_in(net, joint)
+
+
+def tied_in(net: BayesNet, joint: np.ndarray) -> tuple[str, ...]:
+    """Variables that differ among the most probable cells."""
+    best = np.argwhere(joint >= joint.max() * (1 - 1e-10))
+    return tuple(name for i, name in enumerate(net.names) if len(np.unique(best[:, i])) > 1)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_all_ties_are_named(seed: int) -> None:
+    """Tables of few different numbers, and zeros, have many."""
+    drawn, rng = random_network(seed, most=6), np.random.default_rng(seed)
+    tables = {}
+    for name in drawn.names:
+        weights = rng.integers(0, 3, drawn.tables[name].shape) + 0.0
+        weights[..., 0] += weights.sum(axis=-1) == 0
+        tables[name] = weights / weights.sum(axis=-1, keepdims=True)
+    net = dataclasses.replace(drawn, tables=tables)
+    joint, found = full_joint(net), net.most_probable()
+    assert found.tied == tied_in(net, joint)
+    assert joint[tuple(code_of(net, name, found.states[name]) for name in net.names)] == pytest.approx(joint.max())
 
 
 def test_ties_are_stated() -> None:
