@@ -125,7 +125,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         structure: ``"naive"``: the class is the one parent of every feature; ``"learn"``: K2 with the class first and
             the features in column order.
         max_parents: most parents of a feature in a learned structure.
-        rate: prior rate of the cuts, see ``jaxbn.discretize``.
+        rate: with ``"bayesian"``, prior rate of the cuts, see ``jaxbn.discretize``; by default ``"network"``.
         method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``.
         alpha: Dirichlet weight of each cell of the tables.
         max_passes: most passes over the continuous features.
@@ -148,7 +148,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         *,
         structure: str = "naive",
         max_parents: int = 2,
-        rate: float | str = "network",
+        rate: float | str | None = None,
         method: Method = "bayesian",
         alpha: float = 1.0,
         max_passes: int = 10,

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jaxbn.inputs.checks import Mention
 
 DEBUG = "JAXBN_DEBUG"
 """Environment variable that shows the traceback of every error."""
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
-# The library's messages name Python arguments; people at the command line need the options.
-_OPTIONS = (
-    (r"pass missing='drop'", "pass --missing drop"),
-    (r"missing='drop'", "--missing drop"),
-    (r"\(unknown='missing' treats them as missing where rows of data are passed\)", ""),
-    (r"name it in `continuous`", "name it with --continuous"),
-    (r"leave it out of `continuous`", "leave it out of --continuous"),
-    (r" or convert it with pandas\.to_numeric", ""),
-    (r"(?<=[;,] )drop it\b", "leave it out with --drop"),
-    (r"drop the columns?\b(?! with)", "leave it out with --drop"),
-    (r"drop these columns", "leave them out with --drop"),
-    (r"^(continuous|required|forbidden) names", None),
-    (r"^the graph (?=names|has)", "--graph "),
-    (r"^order (?=names|leaves|has)", "--order "),
-    (r"\bmax_parents, which", "--max-parents, which"),
-    (
-        r"^(rate|method|select|missing|restarts|max_parents|max_passes|initial_bins|min_width|folds|bins|n) must be",
-        None,
-    ),
-    (r"^min_width belongs to method='evidence', got (.+) with method='(\w+)'", r"--min-width is for --method evidence"),
-    (r", for example with \.astype\(str\)", ""),
-)
+REMEDIES = {
+    "drop": "leave it out with --drop",
+    "drop columns": "leave these columns out with --drop",
+    "convert": "mend it in the file",
+    "unknown": "",
+}
+"""What to do at the command line where the library says what to do in Python."""
 
 
 class CommandError(Exception):
@@ -50,15 +37,20 @@ class UsageError(CommandError):
     code = USAGE
 
 
-def run(call: Callable[[], Any]) -> None:
-    """Call, and turn every exception into one line and an exit code."""
+def run(call: Callable[[], Any], options: Collection[str]) -> None:
+    """Call, and turn every exception into one line and an exit code.
+
+    Args:
+        call: the command.
+        options: the arguments of the library that are options of the command line.
+    """
     warnings.showwarning = _show_warning
     try:
         call()
     except CommandError as error:
         stop(str(error), error.code, error)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `jaxbn sample … | head` is no failure
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `jaxbn sample … | head` has not failed
         sys.exit(FAILED)
     except KeyboardInterrupt as error:
         stop("interrupted; nothing was written", INTERRUPTED, error)
@@ -67,8 +59,7 @@ def run(call: Callable[[], Any]) -> None:
     except OSError as error:
         stop(_system_error(error), FAILED, error)
     except (ValueError, TypeError, ImportError) as error:
-        message = in_options(str(error))
-        stop(message, USAGE if message.startswith("--") else FAILED, error)
+        stop(*in_options(error, options), error)
     except Exception as error:
         stop(f"unexpected {type(error).__name__}: {error}; set {DEBUG}=1 to see where", FAILED, error)
 
@@ -86,19 +77,27 @@ def tell(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def in_options(message: str) -> str:
-    """A message of the library with the names of Python arguments turned into options.
+def in_options(error: Exception, options: Collection[str]) -> tuple[str, int]:
+    """The message of an error with arguments spelled as options, and the exit code.
 
     Example:
-        >>> in_options("rate must be a number, got 'x'; pass missing='drop' to drop the rows")
-        "--rate must be a number, got 'x'; pass --missing drop to drop the rows"
+        >>> from jaxbn.inputs.checks import ArgumentError
+        >>> in_options(ArgumentError("max_parents", "must be at least 0, got -1"), {"max_parents"})
+        ('--max-parents must be at least 0, got -1', 2)
     """
-    for pattern, replacement in _OPTIONS:
-        if replacement is None:
-            message = re.sub(pattern, lambda found: "--" + found.group(0).replace("_", "-"), message)
-        else:
-            message = re.sub(pattern, replacement, message)
-    return message.strip()
+    from jaxbn.inputs.checks import CheckError
+
+    def spell(mention: Mention) -> str:
+        if mention.words is not None:
+            return REMEDIES.get(mention.argument, mention.words)
+        if mention.argument not in options:
+            return str(mention)
+        option = f"--{mention.argument.replace('_', '-')}"
+        return option if mention.value is None else f"{option} {mention.value}"
+
+    if not isinstance(error, CheckError):
+        return str(error), FAILED
+    return error.spelled(spell), USAGE if error.argument in options else FAILED
 
 
 def _system_error(error: OSError) -> str:
@@ -112,4 +111,4 @@ def _one_line(message: str) -> str:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    print(f"jaxbn: warning: {_one_line(in_options(str(message)))}", file=sys.stderr)
+    print(f"jaxbn: warning: {_one_line(str(message))}", file=sys.stderr)

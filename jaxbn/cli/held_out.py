@@ -31,15 +31,8 @@ def held_out(
 
     method = chosen["method"]
     others = [other for other in (ALL if everything else BASELINES) if other != method]
-    common: dict[str, Any] = {"folds": min(folds, table.n_rows), "seed": seed}
-    common |= {key: chosen[key] for key in ("rate", "max_passes", "initial_bins") if key in chosen}
-    if "min_width" not in chosen:
-        return compare(table, net.parents, (method, *others), **common)
-    import pandas as pd
-
-    limited = common | {"min_width": chosen["min_width"]}  # only the method used knows such a limit
-    parts = [compare(table, net.parents, (method,), **limited), compare(table, net.parents, others, **common)]
-    return pd.concat(parts)
+    cutting = {key: chosen[key] for key in ("rate", "min_width", "max_passes", "initial_bins") if key in chosen}
+    return compare(table, net.parents, (method, *others), folds=min(folds, table.n_rows), seed=seed, **cutting)
 
 
 def published(source: Source) -> str:

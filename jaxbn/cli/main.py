@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Annotated
 
 import typer
 
 from jaxbn import __version__
-from jaxbn.cli import errors as failures
-from jaxbn.cli.commands import bootstrap as resampling
-from jaxbn.cli.commands import export as giving
-from jaxbn.cli.commands import learn as learning
-from jaxbn.cli.commands import query as asking
+from jaxbn.cli.commands.bootstrap import bootstrap
+from jaxbn.cli.commands.datasets import datasets
+from jaxbn.cli.commands.discretize import discretize
+from jaxbn.cli.commands.evaluate import evaluate
+from jaxbn.cli.commands.export import export
+from jaxbn.cli.commands.learn import learn
+from jaxbn.cli.commands.paper import paper
+from jaxbn.cli.commands.query import query
+from jaxbn.cli.commands.report import report
+from jaxbn.cli.commands.sample import sample
+from jaxbn.cli.errors import run
 
 app = typer.Typer(
     name="jaxbn",
@@ -22,19 +29,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    learning.learn,
-    learning.discretize,
-    resampling.bootstrap,
-    asking.query,
-    asking.evaluate,
-    asking.sample,
-    giving.export,
-    giving.report,
-    giving.datasets,
-    giving.paper,
-):
+COMMANDS = (learn, discretize, bootstrap, query, evaluate, sample, export, report, datasets, paper)
+for command in COMMANDS:
     app.command()(command)
+
+POSITIONAL = {"data", "model", "targets", "name"}
+OPTIONS = {argument for command in COMMANDS for argument in signature(command).parameters} - POSITIONAL
+"""What the library calls an argument and the command line an option."""
 
 
 def _show_version(shown: bool) -> None:
@@ -54,4 +55,4 @@ def _top(
 
 def main() -> None:
     """Run the command line: results on standard output, all else on standard error; exit code 0, 1 failed, 2 usage."""
-    failures.run(lambda: app(prog_name="jaxbn"))
+    run(lambda: app(prog_name="jaxbn"), OPTIONS)

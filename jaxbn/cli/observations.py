@@ -1,4 +1,4 @@
-"""Evidence as written on the command line: ``weight=3000``, ``horsepower=70:100``, ``origin=1,2``."""
+"""Observations as written on the command line: ``weight=3000``, ``horsepower=70:100``, ``origin=1,2``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 
-def evidence(net: BayesNet, texts: Sequence[str], allow_outside: bool) -> dict[str, Any]:
-    """Evidence by variable, in original units.
+def observations(net: BayesNet, texts: Sequence[str], allow_outside: bool) -> dict[str, Any]:
+    """Observations by variable, in original units.
 
     Args:
         net: the network that will be asked.
@@ -32,7 +32,7 @@ def evidence(net: BayesNet, texts: Sequence[str], allow_outside: bool) -> dict[s
 
 
 def _split(net: BayesNet, text: str) -> tuple[str, str]:
-    from jaxbn.inputs.columns import suggest
+    from jaxbn.inputs.checks import suggest
 
     if "=" not in text:
         raise UsageError(f"--given {text!r} must be name=value, name=low:high or name=a,b")
@@ -76,7 +76,7 @@ def _levels(net: BayesNet, name: str, text: str) -> Any:
 
 
 def _level(name: str, text: str, known: dict[str, Any]) -> Any:
-    from jaxbn.inputs.columns import suggest
+    from jaxbn.inputs.checks import suggest
 
     if text in known:
         return known[text]

@@ -1,4 +1,4 @@
-"""Options and arguments the commands share; they are named as the arguments of the Python functions."""
+"""Options and arguments that commands share; they are named as the arguments of the Python functions."""
 
 from __future__ import annotations
 
@@ -35,16 +35,29 @@ MinWidth = Annotated[
     str | None,
     _option("With evidence, the smallest width of a bin: a number, or gap for that between values.", panel=LEARNING),
 ]
-Rate = Annotated[str, _option("L of the prior: network, blanket or a number.", panel=LEARNING)]
-MaxParents = Annotated[int, _option("Most parents of a variable.", panel=LEARNING)]
+Rate = Annotated[
+    str | None,
+    _option("With bayesian, L of the prior: network, blanket or a number.", panel=LEARNING, show_default="network"),
+]
+MaxParents = Annotated[int | None, _option("Most parents of a variable.", panel=LEARNING, show_default="3")]
 MaxPasses = Annotated[int, _option("Most passes of a discretization.", panel=LEARNING)]
-Restarts = Annotated[int, _option("Random orders to try; the best network is kept.", panel=LEARNING)]
+Restarts = Annotated[
+    int | None, _option("Random orders to try; the best network is kept.", panel=LEARNING, show_default="1")
+]
 Seed = Annotated[int, _option("Of the random numbers.", panel=LEARNING)]
 Order = Annotated[list[str], _option("One run with this order of the variables, a,b,c.", "--order", panel=LEARNING)]
 WarmStart = Annotated[
-    bool, _option("After an arc go on from the current cuts: faster.", "--warm-start", panel=LEARNING)
+    bool,
+    _option("With bayesian and mdl, go on from the current cuts after an arc: faster.", "--warm-start", panel=LEARNING),
 ]
-Select = Annotated[str, _option("Compare restarts by density or by k2, the paper's score.", panel=LEARNING)]
+Select = Annotated[
+    str | None,
+    _option(
+        "With bayesian and mdl, compare restarts by density or by k2, the paper's score.",
+        panel=LEARNING,
+        show_default="density",
+    ),
+]
 Required = Annotated[list[str], _option("An arc the network must have, parent>child.", "--required", panel=LEARNING)]
 Forbidden = Annotated[list[str], _option("An arc it must not have, parent>child.", "--forbidden", panel=LEARNING)]
 InitialBins = Annotated[int | None, _option("Bins of the equal-width start.", panel=LEARNING)]
@@ -64,25 +77,21 @@ NoCache = Annotated[
 ]
 
 
-def as_rate(text: str) -> float | str:
+def given(**values: Any) -> dict[str, Any]:
+    """The options that were given, so that the library can refuse those without a use.
+
+    Example:
+        >>> given(rate="2.5", select=None, max_parents=0, warm_start=False, required=[])
+        {'rate': 2.5, 'max_parents': 0}
+    """
+    numbers = {key: as_number(values[key]) for key in ("rate", "min_width") if values.get(key) is not None}
+    # 0 is given, though it equals False
+    return {key: value for key, value in (values | numbers).items() if value is not False and value not in (None, [])}
+
+
+def as_number(text: str) -> float | str:
     """A number where it is one, else the word."""
     try:
         return float(text)
     except ValueError:
         return text
-
-
-def as_min_width(text: str | None) -> dict[str, float | str]:
-    """The argument ``min_width`` where it was given."""
-    return {} if text is None else {"min_width": as_rate(text)}
-
-
-def start_compiler(no_cache: bool, n_rows: int = 0) -> None:
-    """Let compiled kernels be kept between runs, unless told not to; many rows are cut by one thread."""
-    from jaxbn.runtime.devices import one_thread_for_many_rows
-
-    one_thread_for_many_rows(n_rows)
-    if not no_cache:
-        from jaxbn.runtime.compilation_cache import enable_compilation_cache
-
-        enable_compilation_cache()

@@ -1,4 +1,4 @@
-"""Output files: checked before the work starts, written in one step, never over an existing one unasked."""
+"""Output files: checked before the work starts, written in one step, and replaced only if asked to."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbn.cli.errors import CommandError, tell
+from jaxbn.runtime import files
 
 
 def check_free(paths: Iterable[Path | None], force: bool) -> None:
@@ -29,21 +30,22 @@ def check_free(paths: Iterable[Path | None], force: bool) -> None:
 
 
 def write(path: Path, writer: Callable[[Path], Any]) -> None:
-    """Write a file by way of a draft beside it, which takes its place when it is whole."""
-    draft = path.with_name(f".{path.stem}.draft{path.suffix}")
+    """Write a file with a function of the library, all of which replace a file in one step."""
     try:
-        writer(draft)
-        draft.replace(path)
+        writer(path)
     except OSError as error:
         raise CommandError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
-    finally:
-        draft.unlink(missing_ok=True)
     tell(f"wrote {path}")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file in one step."""
-    write(path, lambda draft: draft.write_text(text, encoding="utf-8", newline="\n"))
+    """Write a text file."""
+    write(path, lambda target: files.write_text(target, text))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a binary file."""
+    write(path, lambda target: files.write_bytes(target, content))
 
 
 def json_text(document: Any) -> str:

@@ -9,16 +9,16 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbn.cli import memory
-from jaxbn.cli import text_checks as inspect
+from jaxbn.cli import memory, text_checks
 from jaxbn.cli.errors import CommandError, UsageError, tell
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.model.bayesnet import BayesNet
+    from jaxbn.inputs.table import Table
 
 STANDARD_INPUT = "-"
+MOST_COLUMNS = 40  # columns of a table that are described line by line
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def read(data: str, form: Format, *, continuous: Sequence[str] = (), drop: Seque
 
 def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column") -> list[str]:
     """Names of an option, repeated or separated by commas; each must be known."""
-    from jaxbn.inputs.columns import suggest
+    from jaxbn.inputs.checks import suggest
 
     columns = [str(column) for column in known]
     names: list[str] = []
@@ -77,20 +77,16 @@ def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column"
     return names
 
 
-def read_model(path: str) -> BayesNet:
-    """A network that ``learn`` wrote, or one in the BIF format."""
-    file = Path(path)
-    if file.is_dir():
-        raise CommandError(f"{path!r} is a directory; name the model file in it")
-    if not file.exists():
-        raise CommandError(f"there is no model file {path!r}; `jaxbn learn` writes one")
-    if file.suffix.lower() == ".bif":
-        from jaxbn.formats.bif import read_bif
+def checked_table(source: Source, missing: str) -> Table:
+    """The checked table; what was inferred about its columns goes to standard error."""
+    from jaxbn.inputs.table import as_table
 
-        return read_bif(file)
-    from jaxbn.formats.json_file import load
-
-    return load(file)
+    table = as_table(source.frame, continuous=source.continuous, missing=missing)  # type: ignore[arg-type]
+    text = table.describe()
+    tell(text if not source.builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
+    if table.n_rows < len(source.frame):
+        tell(f"{len(source.frame) - table.n_rows} of {len(source.frame)} rows with missing entries were dropped")
+    return table
 
 
 def _chosen(source: Source, continuous: list[str], drop: list[str]) -> Source:
@@ -116,11 +112,13 @@ def _from_text(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFr
     mark = delimiter if form.delimiter is None else form.delimiter.replace("\\t", "\t")
     if len(mark) != 1:
         raise UsageError(f"--delimiter must be a single character, got {form.delimiter!r}; \\t is a tab")
-    text = inspect.decode(raw, name, form.encoding)
-    header = inspect.check_text(text, name, mark)
+    text = text_checks.decode(raw, name, form.encoding)
+    header = text_checks.check_text(text, name, mark)
     import pandas as pd
 
-    options: dict[str, Any] = {"sep": mark, "decimal": form.decimal, "float_precision": "round_trip"}
+    options: dict[str, Any] = {"sep": mark, "decimal": form.decimal}
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions read every digit without being told
+        options["float_precision"] = "round_trip"
     frame = pd.read_csv(StringIO(text), skipinitialspace=True, index_col=False, **options)
     return frame.set_axis(header, axis=1)
 
@@ -144,7 +142,7 @@ def _builtin(name: str) -> Source:
     from jaxbn import datasets
 
     if name not in datasets.names():
-        from jaxbn.inputs.columns import suggest
+        from jaxbn.inputs.checks import suggest
 
         raise CommandError(
             f"there is no file {name!r}, and no built-in data set of that name; {suggest(name, datasets.names())}"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.sorted_values import sort_values
+from jaxbn.inputs.checks import ArgumentError
 
 MARGINAL_METHODS = ("equal_width", "equal_frequency", "bayesian_blocks")
 WITH_BINS = ("equal_width", "equal_frequency")
@@ -42,9 +43,10 @@ def check_installed(method: str) -> None:
         try:
             import astropy.stats  # noqa: F401
         except ImportError:
-            raise ValueError(
-                "method 'bayesian_blocks' is computed by astropy, which is not installed; install it with "
-                "`pip install astropy`, or choose another method"
+            raise ArgumentError(
+                "method",
+                "'bayesian_blocks' is computed by astropy, which is not installed; install it with "
+                "`pip install astropy`, or choose another method",
             ) from None
 
 

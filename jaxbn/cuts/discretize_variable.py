@@ -80,8 +80,8 @@ def discretize_variable(
     checks.one_of("method", method, METHODS)
     needs_rate = method == "bayesian"
     if needs_rate and rate is None:
-        raise ValueError(
-            "rate is missing; the bayesian method needs L > 0, e.g. the largest cardinality of the blanket"
+        raise checks.ArgumentError(
+            "rate", "is missing; the bayesian method needs L > 0, for example the largest cardinality of the blanket"
         )
     number = checks.positive("rate", rate) if rate is not None else 1.0
     narrowest = smallest_width("min_width", min_width, method)
@@ -104,7 +104,13 @@ def smallest_width(argument: str, value: float | None, method: str) -> float:
     if value is None or value == 0:
         return 0.0
     if method != "evidence":
-        raise ValueError(f"{argument} belongs to method='evidence', got {value!r} with method={method!r}; leave it out")
+        raise checks.ArgumentError(
+            argument,
+            "is for ",
+            checks.Mention("method", "evidence"),
+            f", got {value!r} with method {method!r}; leave it out",
+            value=value,
+        )
     return checks.positive(argument, value)
 
 
@@ -112,8 +118,9 @@ def _checked_child(i: int, child: tuple[ArrayLike, Sequence[ArrayLike]], n_rows:
     try:
         codes, spouses = child
     except (TypeError, ValueError):
-        raise ValueError(
-            f"children[{i}] must be a pair (codes, (spouse codes, ...)); write (codes, ()) for a child without spouses"
+        raise checks.ArgumentError(
+            f"children[{i}]",
+            "must be a pair (codes, (spouse codes, ...)); write (codes, ()) for a child without spouses",
         ) from None
     return (
         checks.integers(f"children[{i}]", codes, n_rows),

@@ -105,7 +105,7 @@ def drawn_rows(rng: np.random.Generator, n_rows: int) -> NDArray[np.int64]:
     return np.sort(rng.integers(0, n_rows, n_rows))
 
 
-def resampled_policies(variable: Variable, weights: Weights, method: str) -> list[Policy]:
+def resampled_policies(variable: Variable, weights: Weights, method: str, min_width: float = 0.0) -> list[Policy]:
     """The exact optimum in every resample.
 
     Few rows are solved in batches of many resamples, many rows one after the other.
@@ -114,11 +114,13 @@ def resampled_policies(variable: Variable, weights: Weights, method: str) -> lis
         variable: the variable.
         weights: how often each row was drawn, in ascending order of the variable's values [B, n].
         method: as in ``discretize_variable``.
+        min_width: the smallest width of a bin, for ``"evidence"``.
     """
     weights = weights.astype(np.int32)
     small = (weights > 0).sum(axis=1) <= BATCHED_ROWS if method == "bayesian" else np.zeros(len(weights), bool)
     others = np.flatnonzero(~small).tolist()
-    found = dict(zip(others, best_policies([variable.request(weights[i]) for i in others], method), strict=True))
+    requests = [variable.request(weights[i])._replace(min_width=min_width) for i in others]
+    found = dict(zip(others, best_policies(requests, method), strict=True))
     chosen = np.flatnonzero(small).tolist()
     found.update(zip(chosen, _solve_together(variable, weights[chosen]), strict=True))
     return [found[i] for i in range(len(weights))]

@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
-import tempfile
 from io import StringIO
 from pathlib import Path
 from urllib.request import urlopen
 
 from jaxbn.datasets._catalogue import CATALOGUE
+from jaxbn.runtime.files import write_text
 
 DIRECTORY_VARIABLE = "JAXBN_DATA"
 FILE_NAME = "ilpd.csv"
@@ -33,7 +33,8 @@ def ilpd_text() -> str:
         if path is not None and path.is_file():
             return _checked(path.read_text(encoding="utf-8-sig"), str(path))
     text = _download()
-    _write_atomically(cached, text)
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    write_text(cached, text)
     return text
 
 
@@ -93,16 +94,3 @@ def _plain(cell: str) -> str:
 
 def _digest(rows: list[list[str]]) -> str:
     return hashlib.sha256("\n".join(",".join(row) for row in rows).encode()).hexdigest()
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    """Write beside the place and move into it, so that no reader ever sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

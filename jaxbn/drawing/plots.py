@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.drawing.svg import BLUE, ORANGE, histogram, network_layout, short, top_of_scale
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import as_floats, suggest
+from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.columns import as_floats
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.words import count_states
 

@@ -16,11 +16,11 @@ from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, Plan, learn_resamp
 from jaxbn.evaluation.bootstrap_results import ArcBootstrap, Bootstrap, CutBootstrap, check_share
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
-from jaxbn.inputs.graph import as_parents, check_table_sizes, markov_blanket
-from jaxbn.inputs.table import as_table
+from jaxbn.inputs.graph import GraphLike, as_parents, check_table_sizes, markov_blanket
+from jaxbn.inputs.table import DataLike, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
-from jaxbn.learning.options import Rate, check_options
+from jaxbn.learning.options import MinWidth, Rate, check_options, check_structure_options
 from jaxbn.learning.passes import cut_question
 from jaxbn.learning.questions import Cut
 from jaxbn.learning.workshop import Workshop, run_alone
@@ -32,19 +32,20 @@ from jaxbn.scores.families import Column
 
 
 def bootstrap(
-    data: Any,
-    graph: Any = None,
+    data: DataLike,
+    graph: GraphLike | None = None,
     *,
     resamples: int = 200,
     seed: int = 0,
     continuous: Sequence[str] | None = None,
     method: str = "bayesian",
-    rate: Rate = "network",
+    rate: Rate | None = None,
     initial_bins: int | None = None,
-    max_passes: int = 10,
+    max_passes: int | None = 10,
     missing: Literal["error", "drop"] = "error",
     group: Iterable[str] | None = None,
-    level: float = 0.9,
+    min_width: MinWidth = None,
+    level: float | None = None,
     tolerance: float | None = None,
     checkpoint: PathLike | None = None,
     side_by_side: int = SIDE_BY_SIDE,
@@ -56,8 +57,8 @@ def bootstrap(
     With a graph, the variables are first discretized on all the data, as ``jaxbn.discretize`` does. Then each
     continuous variable is cut again in each resample by the exact optimum, while its neighbours keep the bins that they
     have on all the data, and L the number it has there. So the spread is that of a variable's own cuts, not that of the
-    whole network. A variable without neighbours gets bins of equal width in the range of each resample. A row that was
-    drawn twice counts twice, so resamples tend to have more bins than the data.
+    whole network. A variable without neighbours gets bins of equal width in the range of each resample, except with
+    ``"evidence"``. A row that was drawn twice counts twice, so resamples tend to have more bins than the data.
 
     Without a graph, structure and cuts are learned in each resample as ``jaxbn.learn`` does, by default from one random
     order, another one in each.
@@ -71,20 +72,22 @@ def bootstrap(
         seed: of the random numbers.
         continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
         method: ``"bayesian"`` or another method of ``jaxbn.discretize``; only this one runs in batches.
-        rate: L of the prior: ``"network"``, ``"blanket"`` or a number, see ``jaxbn.discretize``.
+        rate: with ``"bayesian"``, L of the prior: ``"network"`` (the default), ``"blanket"`` or a number, see
+            ``jaxbn.discretize``.
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
         max_passes: most passes of a discretization.
         missing: ``"error"`` or ``"drop"``.
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``.
-        level: of the intervals of the cuts.
-        tolerance: how far from a cut of all the data a resampled one may lie to count as the same, as a share of the
-            variable's range; by default half the distance to the next cut, at most 5 % of the range.
+        min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
+        level: with a graph, of the intervals of the cuts; 0.9 by default.
+        tolerance: with a graph, how far from a cut of all the data a resampled one may lie to count as the same, as a
+            share of the variable's range; by default half the distance to the next cut, at most 5 % of the range.
         checkpoint: without a graph, a file that keeps every finished resample; the same call started again goes on from
             it, also with more resamples.
         side_by_side: without a graph, resamples that run together; the result does not depend on it.
         progress: without a graph, show a bar where someone watches.
-        **learning: without a graph, further options of ``jaxbn.learn``: ``max_parents``, ``restarts``, ``order``,
-            ``warm_start``, ``select``, ``required``, ``forbidden``, ``max_cells``.
+        **learning: without a graph, further options of ``jaxbn.learn``: ``order``, ``max_parents``, ``restarts``,
+            ``warm_start``, ``select``, ``required``, ``forbidden`` and ``max_cells``.
 
     Returns:
         A ``CutBootstrap`` with a graph: for each cut, how often it was found and its interval. An ``ArcBootstrap``
@@ -102,18 +105,28 @@ def bootstrap(
     table = as_table(data, continuous=continuous, missing=missing)
     count = checks.at_least("resamples", resamples, 1)
     checks.at_least("seed", seed, 0)
-    options = check_options(method=method, rate=rate, max_passes=max_passes)
-    level = check_share("level", level, ends=False)
+    learning = check_structure_options(bootstrap, learning, graph is not None)
+    options = check_options(
+        method=method,
+        rate=rate,
+        max_passes=max_passes,
+        min_width=min_width,
+        warm_start=learning.get("warm_start"),
+        select=learning.get("select"),
+        continuous=table.continuous,
+    )
+    share = check_share("level", 0.9 if level is None else level, ends=False)
     tolerance = None if tolerance is None else check_share("tolerance", tolerance, ends=True)
     checks.at_least("side_by_side", side_by_side, 1)
     grouped = columns_to_group(table, group)
     if graph is None:
+        _refuse({"level": level, "tolerance": tolerance}, "is for cuts of a known structure; leave it out, or pass ")
         plan = Plan.checked(table, options, initial_bins, grouped, seed, learning)
         found = learn_resamples(plan, count, checkpoint, side_by_side, progress)
         policies = {name: tuple(_policy(each.policies[name]) for each in found) for name in table.continuous}
         structures = tuple({name: each.parents[name] for name in table.names} for each in found)
         return ArcBootstrap(policies, count, seed, structures)
-    _refuse({**learning, **({} if checkpoint is None else {"checkpoint": checkpoint})})
+    _refuse({"checkpoint": checkpoint}, "is for learning the structure; leave it out, or leave out ")
     parents = as_parents(graph, table.names)
     coded = CodedTable(table, grouped)
     start = coded.start(starting_bins(table, initial_bins, grouped))
@@ -125,10 +138,10 @@ def bootstrap(
         weights = _weights(seed, mates.share(count), table.n_rows)
         for name in table.continuous:
             here = weights[:, coded.ordered[name].order]
-            if markov_blanket(parents, name):
+            if options.method == "evidence" or markov_blanket(parents, name):
                 variable = _variable(coded, cut_question(name, parents, settled.columns, options.rate))
                 with uninterrupted():
-                    own = resampled_policies(variable, here, options.method)
+                    own = resampled_policies(variable, here, options.method, options.narrowest(coded, name))
             else:
                 n_bins = starting_bins(table, initial_bins, grouped)
                 own = [equal_width_policy(coded.ordered[name].values[each > 0], n_bins) for each in here]
@@ -138,7 +151,7 @@ def bootstrap(
             policies[name], gaps[name] = _gathered(own, between, mates, count)
     original, _ = split_codings(settled.policies, table.continuous)
     values = {name: coded.ordered[name].values for name in table.continuous}
-    return CutBootstrap(policies, count, seed, gaps, original, values, level, tolerance)
+    return CutBootstrap(policies, count, seed, gaps, original, values, share, tolerance)
 
 
 def _weights(seed: int, numbers: Sequence[int], n_rows: int) -> NDArray[np.int64]:
@@ -152,9 +165,10 @@ def _policy(coding: Any) -> Policy:
     return coding
 
 
-def _refuse(options: dict[str, Any]) -> None:
-    for name in options:
-        raise ValueError(f"{name} is an option for learning the structure; leave it out, or leave out the graph")
+def _refuse(options: dict[str, Any], why: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise checks.ArgumentError(name, why, checks.Mention("graph"), value=value)
 
 
 def _variable(coded: CodedTable, cut: Cut) -> Variable:

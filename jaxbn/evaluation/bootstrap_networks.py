@@ -8,13 +8,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from jaxbn.cuts.resampled import drawn_rows, stream
-from jaxbn.inputs import checks
-from jaxbn.inputs.columns import suggest
-from jaxbn.inputs.graph import MAX_TABLE_CELLS, check_table_sizes
+from jaxbn.inputs.graph import check_table_sizes
 from jaxbn.inputs.table import Table
 from jaxbn.learning.checkpoint import Checkpoint, exchanged, fingerprint, open_checkpoint
 from jaxbn.learning.discretize import starting_bins
-from jaxbn.learning.learn import given_order, random_orders, structure_steps
+from jaxbn.learning.learn import check_restarts, given_order, random_orders, structure_steps
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Learner
@@ -29,10 +27,6 @@ SIDE_BY_SIDE = 16
 """Resamples that run together; what they ask for at the same time is computed as one batch."""
 
 
-LEARN_OPTIONS = ("max_parents", "restarts", "order", "warm_start", "select", "required", "forbidden", "max_cells")
-"""Options of ``learn`` that a bootstrap hands on; the others are its own arguments."""
-
-
 class Plan(NamedTuple):
     """Checked arguments of a bootstrap of the structure."""
 
@@ -44,8 +38,6 @@ class Plan(NamedTuple):
     constraints: Constraints
     order: tuple[str, ...] | None  # the same in every resample; None: random ones
     restarts: int
-    warm_start: bool
-    select: str
 
     @classmethod
     def checked(
@@ -57,17 +49,9 @@ class Plan(NamedTuple):
         seed: int,
         learning: Mapping[str, Any],
     ) -> Plan:
-        """The plan of some options of ``learn``; one that is not known is an error."""
-        for name in learning:
-            if name not in LEARN_OPTIONS:
-                raise TypeError(f"bootstrap has no option {name!r}; {suggest(name, LEARN_OPTIONS)}")
-        constraints = as_constraints(
-            table,
-            learning.get("max_parents", 3),
-            learning.get("required", ()),
-            learning.get("forbidden", ()),
-            learning.get("max_cells", MAX_TABLE_CELLS),
-        )
+        """The plan of some options of ``learn``."""
+        limits = ("max_parents", "required", "forbidden", "max_cells")
+        constraints = as_constraints(table, **{key: learning[key] for key in limits if key in learning})
         order = learning.get("order")
         return cls(
             table,
@@ -77,9 +61,7 @@ class Plan(NamedTuple):
             seed,
             constraints,
             None if order is None else given_order(order, table, constraints),
-            checks.at_least("restarts", learning.get("restarts", 1), 1),
-            bool(learning.get("warm_start", False)),
-            checks.one_of("select", learning.get("select", "density"), ("density", "k2")),
+            check_restarts(learning.get("restarts", 1), order),
         )
 
     def described(self) -> dict[str, Any]:
@@ -98,10 +80,8 @@ class Plan(NamedTuple):
             "forbidden": sorted(map(list, self.constraints.forbidden)),
             "max_cells": self.constraints.max_cells,
             "initial_bins": self.initial_bins,
-            "warm_start": self.warm_start,
-            "select": self.select,
             "group": list(self.grouped),
-            **self.options._asdict(),
+            **self.options.described(),
         }
 
 
@@ -160,9 +140,7 @@ def _learner(plan: Plan, number: int, watch: Watcher) -> tuple[Workshop, Learner
     sizes = {name: column.n_states for name, column in start.columns.items()}
     check_table_sizes(plan.constraints.required, sizes, plan.constraints.max_cells)
 
-    learn_order = structure_steps(
-        data, start, plan.constraints, plan.options, warm_start=plan.warm_start, select=plan.select
-    )
+    learn_order = structure_steps(data, start, plan.constraints, plan.options)
 
     def steps() -> Learner[Learned]:
         best = None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import suggest
+from jaxbn.inputs.checks import suggest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -272,7 +272,7 @@ class ArcBootstrap(Bootstrap):
             [('a', 'b', 0.666...)]
         """
         if not isinstance(threshold, int | float) or isinstance(threshold, bool) or not 0 <= threshold <= 1:
-            raise ValueError(f"threshold must be a number from 0 to 1, got {threshold!r}")
+            raise checks.ArgumentError("threshold", f"must be a number from 0 to 1, got {threshold!r}", value=threshold)
         graph = nx.DiGraph()
         graph.add_nodes_from(self.names)
         clear = self.frame[(self.frame["strength"] > threshold) & (self.frame["direction"] > 0.5)]
@@ -297,5 +297,6 @@ def check_share(argument: str, value: Any, *, ends: bool) -> float:
     """A number between 0 and 1, the ends included if asked for."""
     number = checks.positive(argument, value)
     if number > 1 or (number == 1 and not ends):
-        raise ValueError(f"{argument} must be {'at most' if ends else 'below'} 1, got {number}; e.g. {argument}=0.9")
+        most = "at most" if ends else "below"
+        raise checks.ArgumentError(argument, f"must be {most} 1, got {number}; for example 0.9", value=number)
     return number

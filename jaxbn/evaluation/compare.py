@@ -14,15 +14,18 @@ from jaxbn.cuts.baselines import WITH_BINS, check_installed
 from jaxbn.evaluation.cross_validate import cross_validate
 from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.training import Missing, known_method
-from jaxbn.inputs.table import as_table
+from jaxbn.inputs.checks import ArgumentError
+from jaxbn.inputs.graph import GraphLike
+from jaxbn.inputs.table import DataLike, as_table
+from jaxbn.learning.options import USED_BY, refuse_unused
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def compare(
-    data: Any,
-    graph: Any,
+    data: DataLike,
+    graph: GraphLike | None,
     methods: Sequence[str] = ("bayesian", "mdl", "equal_width", "equal_frequency"),
     *,
     folds: int | ArrayLike = 10,
@@ -43,7 +46,7 @@ def compare(
         continuous: the continuous columns; inferred if not given.
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``.
         missing: ``"error"`` or ``"drop"``.
-        **options: further arguments of ``cross_validate``.
+        **options: further arguments of ``cross_validate``; each method is handed those that it uses.
 
     Returns:
         A row for each method: ``mean`` and ``standard_error`` of the log-likelihood, ``bins``, the mean number of bins
@@ -59,16 +62,20 @@ def compare(
     import pandas as pd
 
     if isinstance(methods, str) or not methods:
-        raise ValueError(f"methods must be a sequence of one or more methods, got {methods!r}; e.g. ('bayesian',)")
+        raise ArgumentError("methods", f"must be a sequence of methods, got {methods!r}; for example ('bayesian',)")
     table = as_table(data, continuous=continuous, missing=missing)
     fold_of_row = fold_numbers(folds, seed, table, data)
     for method in methods:
         check_installed(known_method(method))
+    for name, value in options.items():
+        if not any(method in USED_BY.get(name, (method,)) for method in methods):
+            refuse_unused(name, value, methods[0])
     rows = []
     for method in methods:
         started = time.perf_counter()
         own_bins = bins if method in WITH_BINS else None
-        result = cross_validate(table, graph, folds=fold_of_row, method=method, bins=own_bins, **options)
+        used = {name: value for name, value in options.items() if method in USED_BY.get(name, (method,))}
+        result = cross_validate(table, graph, folds=fold_of_row, seed=seed, method=method, bins=own_bins, **used)
         seconds = time.perf_counter() - started
         n_bins = float(np.mean(list(result.bins.values()))) if result.bins else math.nan
         rows.append((result.mean, result.standard_error, n_bins, seconds))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,15 +15,12 @@ from jaxbn.cuts.discretize_variable import METHODS
 from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.training import Missing, Plan, checked, known_method, structures
 from jaxbn.groups.grouping import columns_to_group
-from jaxbn.inputs.columns import suggest
-from jaxbn.inputs.graph import as_parents
-from jaxbn.inputs.table import Table, as_table
-from jaxbn.learning.options import MinWidth, Rate, check_options
+from jaxbn.inputs import checks
+from jaxbn.inputs.graph import GraphLike, as_parents
+from jaxbn.inputs.table import DataLike, Table, as_table
+from jaxbn.learning.options import MinWidth, Rate, check_options, check_structure_options, refuse_unused
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-
-if TYPE_CHECKING:
-    pass
 
 ROWS_SIDE_BY_SIDE = 2_000_000
 """Most training rows that are discretized together over all folds; small folds gain by it, large ones do not."""
@@ -80,13 +77,13 @@ class CrossValidation:
 
 
 def cross_validate(
-    data: Any,
-    graph: Any = None,
+    data: DataLike,
+    graph: GraphLike | None = None,
     *,
     folds: int | ArrayLike = 10,
     seed: int = 0,
     method: str = "bayesian",
-    rate: Rate = "network",
+    rate: Rate | None = None,
     continuous: Sequence[str] | None = None,
     initial_bins: int | None = None,
     bins: int | None = None,
@@ -94,9 +91,9 @@ def cross_validate(
     alpha: float = 1.0,
     given: str | Sequence[str] = (),
     missing: Missing = "error",
-    learn: Mapping[str, Any] | None = None,
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
+    **learning: Any,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
 
@@ -107,12 +104,13 @@ def cross_validate(
     Args:
         data: a DataFrame, or a dict of columns.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs. None: ``jaxbn.learn`` finds
-            the structure again in every fold.
+            the structure in every fold.
         folds: how many, of sizes that differ by at most one row; or the number of each row's fold, integers [rows].
-        seed: shuffles the rows among the folds.
+        seed: of the random numbers: shuffles the rows among the folds and, without a graph, draws the orders of
+            ``jaxbn.learn``.
         method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``; or one that looks at each variable alone, for comparison
             and with a graph only: ``"equal_width"``, ``"equal_frequency"``, ``"bayesian_blocks"`` (needs astropy).
-        rate: L of the prior, see ``jaxbn.discretize``.
+        rate: with ``"bayesian"``, L of the prior, see ``jaxbn.discretize``.
         continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default as many as ``initial_bins``.
@@ -121,10 +119,11 @@ def cross_validate(
         given: variables to condition on: scored is ln p(row) - ln p(its values of these), exactly. For one without
             parents this leaves out its own term, as the paper does with the class of Iris.
         missing: ``"error"`` refuses missing entries, ``"drop"`` drops rows that have one before the folds are made.
-        learn: without a graph, options for ``jaxbn.learn``, such as ``{"max_parents": 2, "restarts": 5}``.
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``; a method that looks at each variable
             alone merges none.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
+        **learning: without a graph, further options of ``jaxbn.learn``: ``order``, ``max_parents``, ``restarts``,
+            ``warm_start``, ``select``, ``required``, ``forbidden`` and ``max_cells``.
 
     Returns:
         Mean, standard error, and the log-likelihood of each fold and each row.
@@ -133,21 +132,26 @@ def cross_validate(
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> fixed = jaxbn.cross_validate(iris.frame, iris.structures["paper"], folds=3)
-        >>> learned = jaxbn.cross_validate(iris.frame, folds=fixed.folds, learn={"max_parents": 1})
+        >>> learned = jaxbn.cross_validate(iris.frame, folds=fixed.folds, max_parents=1)
         >>> round(fixed.mean, 2), learned.log_likelihood.shape
         (-3.57, (150,))
     """
     table = as_table(data, continuous=continuous, missing=missing)
+    learning = check_structure_options(cross_validate, learning, graph is not None)
+    own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width}
+    for argument, value in {**own, "group": group}.items():
+        refuse_unused(argument, value, known_method(method))
     options = check_options(
-        method=METHODS[0] if method in MARGINAL_METHODS else known_method(method),
-        rate=rate,
-        max_passes=max_passes,
-        min_width=min_width,
+        method=METHODS[0] if method in MARGINAL_METHODS else method,
+        **own,
+        warm_start=learning.get("warm_start"),
+        select=learning.get("select"),
         continuous=table.continuous,
     )
     parents = None if graph is None else as_parents(graph, table.names)
     grouped = () if method in MARGINAL_METHODS else columns_to_group(table, group)
-    plan = checked(Plan(method, options, parents, initial_bins, bins, dict(learn or {}), grouped))
+    handed_on = {"method": method, **own, "initial_bins": initial_bins, "group": grouped, "seed": seed, **learning}
+    plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped))
     conditions = _conditions(given, table)
     fold_of_row = fold_numbers(folds, seed, table, data)
     numbers = range(int(fold_of_row.max()) + 1)
@@ -186,8 +190,7 @@ def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.
 def _conditions(given: str | Sequence[str], table: Table) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given)
     for name in names:
-        if name not in table.names:
-            raise ValueError(f"given names {name!r}, which is not a column of the data; {suggest(name, table.names)}")
+        checks.known_name("given", name, table.names)
     if set(names) == set(table.names):
-        raise ValueError("given names every column, which leaves nothing to score; leave one out")
+        raise checks.ArgumentError("given", "names every column, which leaves nothing to score; leave one out")
     return names

@@ -35,11 +35,11 @@ def fold_numbers(folds: int | ArrayLike, seed: int, table: Table, data: Any) -> 
         numbers = _complete(np.asarray(folds), table, data)
         distinct, fold_of_row = np.unique(checks.integers("folds", numbers, n, "number the folds"), return_inverse=True)
         if len(distinct) < 2:
-            raise ValueError(f"folds puts every row into fold {distinct[0]}; number two folds or more")
+            raise checks.ArgumentError("folds", f"puts every row into fold {distinct[0]}; number two folds or more")
         return fold_of_row.astype(np.int64)
     count = checks.at_least("folds", folds, 2)
     if count > n:
-        raise ValueError(f"folds is {count} but there are {n} rows; choose at most {n}")
+        raise checks.ArgumentError("folds", f"is {count} but there are {n} rows; choose at most {n}", value=count)
     fold_of_row = np.empty(n, np.int64)
     fold_of_row[np.random.default_rng(seed).permutation(n)] = np.arange(n) % count
     return fold_of_row

@@ -14,7 +14,8 @@ from jaxbn.evaluation.inner_folds import gaps_of
 from jaxbn.evaluation.refine_parts import alpha_of, learn_alpha, learn_rate, move_cuts
 from jaxbn.evaluation.refine_results import Refined
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import MISSING, as_floats, encode, suggest
+from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.table import Table, as_frame
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.interrupts import uninterrupted

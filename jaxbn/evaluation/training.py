@@ -11,20 +11,15 @@ from jaxbn.cuts.discretize_variable import METHODS
 from jaxbn.cuts.policy import Policy
 from jaxbn.evaluation.folds import settle_together
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import suggest
+from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
 from jaxbn.learning.discretize import starting_bins
-from jaxbn.learning.learn import learn
+from jaxbn.learning.learn import InterruptedWarning, learn
 from jaxbn.learning.options import Options
 from jaxbn.scores.coded_table import Coding
 
 Missing = Literal["error", "drop"]
-LEARN_OPTIONS = (
-    "order", "max_parents", "restarts", "seed", "warm_start", "select", "required", "forbidden", "side_by_side",
-    "max_cells",
-)  # fmt: skip
-"""Options of ``learn`` that a cross-validation hands on; the others are its own arguments."""
 
 
 class Plan(NamedTuple):
@@ -35,7 +30,7 @@ class Plan(NamedTuple):
     parents: Parents | None  # None: learned in each fold
     initial_bins: int | None
     bins: int | None
-    learn: dict[str, Any]
+    learning: dict[str, Any]  # arguments of ``learn``
     grouped: tuple[str, ...]
 
 
@@ -52,22 +47,22 @@ def checked(plan: Plan) -> Plan:
     if plan.bins is not None:
         checks.at_least("bins", plan.bins, 1)
         if plan.method not in WITH_BINS:
-            raise ValueError(
-                f"bins is for methods {' and '.join(map(repr, WITH_BINS))}, got bins={plan.bins} with method "
-                f"{plan.method!r}; leave it out, or choose the start with initial_bins"
+            raise ArgumentError(
+                "bins",
+                f"is for methods {' and '.join(map(repr, WITH_BINS))}, got {plan.bins} with method {plan.method!r}; "
+                "leave it out, or choose the start with ",
+                Mention("initial_bins"),
+                value=plan.bins,
             )
     if plan.parents is None and plan.method in MARGINAL_METHODS:
-        raise ValueError(f"method {plan.method!r} learns no structure; pass a graph, or choose one of {METHODS}")
-    if plan.parents is not None and plan.learn:
-        raise ValueError(f"learn={plan.learn!r} has no use beside a graph; leave one of them out")
-    for name in plan.learn:
-        if name not in LEARN_OPTIONS:
-            raise ValueError(
-                f"learn has no option {name!r} here; {suggest(name, LEARN_OPTIONS)} (method, rate, initial_bins and "
-                "max_passes are arguments of cross_validate)"
-            )
-    arcs = {name: list(plan.learn[name]) for name in ("required", "forbidden") if name in plan.learn}
-    return plan._replace(learn=plan.learn | arcs)  # an iterator would last for one fold only
+        raise ArgumentError(
+            "method",
+            f"{plan.method!r} learns no structure; pass ",
+            Mention("graph"),
+            f", or choose one of {', '.join(map(repr, METHODS))}",
+            value=plan.method,
+        )
+    return plan
 
 
 class Structure(NamedTuple):
@@ -90,17 +85,10 @@ def structures(training: Sequence[Table], plan: Plan) -> list[Structure]:
 def _learned(table: Table, plan: Plan) -> Structure:
     """Structure and cuts by ``learn``; Ctrl-C, which it answers with the best so far, ends the cross-validation."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="interrupted", category=UserWarning)
+        warnings.simplefilter("error", InterruptedWarning)
         try:
-            net = learn(
-                table,
-                **plan.options._asdict(),
-                initial_bins=plan.initial_bins,
-                progress=False,
-                group=plan.grouped,
-                **plan.learn,
-            )
-        except UserWarning:
+            net = learn(table, progress=False, **plan.learning)
+        except InterruptedWarning:
             raise KeyboardInterrupt from None
     return Structure(net.parents, net.codings)
 

@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import MISSING, Level, as_levels, encode, suggest
+from jaxbn.inputs.checks import ArgumentError, suggest
+from jaxbn.inputs.columns import MISSING, Level, as_levels, encode
 
 if TYPE_CHECKING:
     from jaxbn.inputs.table import Table
@@ -225,8 +226,8 @@ def columns_to_group(table: Table, group: Iterable[str] | None) -> tuple[str, ..
     wanted = [group] if isinstance(group, str) else [str(name) for name in group]
     for name in wanted:
         if name not in table.codes:
-            kind = "a continuous column" if name in table.values else "not a column of the data"
-            raise ValueError(f"group names {name!r}, which is {kind}; {suggest(name, table.discrete)}")
+            kind = "is a continuous column" if name in table.values else "is not a column of the data"
+            raise ArgumentError("group", f"names {name!r}, which {kind}; {suggest(name, table.discrete)}", value=name)
     return tuple(name for name in table.discrete if name in wanted)
 
 

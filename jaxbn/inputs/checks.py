@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,21 +14,115 @@ MAX_TOTAL_WEIGHT = 2**27
 """Rows a count table is made for: one table takes a gigabyte there."""
 
 
+class Mention(NamedTuple):
+    """An argument that a message speaks of, so that each interface can spell it in its own way.
+
+    Example:
+        >>> str(Mention("missing", "drop")), str(Mention("continuous"))
+        ("missing='drop'", '`continuous`')
+    """
+
+    argument: str
+    value: str | None = None
+    words: str | None = None  # what Python users read, where they have to do something else
+
+    def __str__(self) -> str:
+        if self.words is not None:
+            return self.words
+        return f"`{self.argument}`" if self.value is None else f"{self.argument}={self.value!r}"
+
+
+class CheckError(Exception):
+    """An argument that cannot be used.
+
+    Attributes:
+        argument: its name.
+        value: what was passed, where that is one value.
+
+    Example:
+        >>> print(ArgumentError("rate", "must be above zero, got -1", value=-1))
+        rate must be above zero, got -1
+        >>> error = ArgumentError("data", "has holes; pass ", Mention("missing", "drop"), subject="column 'x'")
+        >>> print(error)
+        column 'x' has holes; pass missing='drop'
+        >>> error.spelled(lambda mention: f"--{mention.argument} {mention.value}")
+        "column 'x' has holes; pass --missing drop"
+    """
+
+    def __init__(
+        self, argument: str, *message: str | Mention, value: object = None, subject: str | None = None
+    ) -> None:
+        super().__init__(argument, *message)
+        self.argument, self.value = argument, value
+        self._subject = subject  # what the sentence begins with, by default the argument
+        self._message = message
+
+    def spelled(self, spell: Callable[[Mention], str]) -> str:
+        """The message, with arguments spelled in another way."""
+        subject = spell(Mention(self.argument)).strip("`") if self._subject is None else self._subject
+        rest = "".join(part if isinstance(part, str) else spell(part) for part in self._message)
+        return f"{subject} {rest}" if subject else rest
+
+    def __str__(self) -> str:
+        return self.spelled(str)
+
+
+class ArgumentError(CheckError, ValueError):
+    """An argument with a value that cannot be used."""
+
+
+class ArgumentTypeError(CheckError, TypeError):
+    """An argument of a type that cannot be used."""
+
+
+def suggest(name: object, known: Iterable[object]) -> str:
+    """A hint that names the nearest known names, or all of them when none is near and they are few.
+
+    Example:
+        >>> suggest("wieght", ["weight", "year"])
+        "did you mean 'weight'?"
+    """
+    names = [str(k) for k in known]
+    near = difflib.get_close_matches(str(name), names, n=3)
+    if near:
+        return f"did you mean {' or '.join(repr(n) for n in near)}?"
+    shown = ", ".join(repr(n) for n in names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"known: {shown}" if names else "there is none"
+
+
+def known_name(argument: str, name: object, known: Iterable[object], kind: str = "a column of the data") -> str:
+    """A name that is known.
+
+    Example:
+        >>> known_name("order", "wieght", ["weight", "year"])
+        Traceback (most recent call last):
+            ...
+        jaxbn.inputs.checks.ArgumentError: order names 'wieght', which is not a column of the data; did you mean \
+'weight'?
+    """
+    names = [str(each) for each in known]
+    if str(name) not in names:
+        raise ArgumentError(argument, f"names {name!r}, which is not {kind}; {suggest(name, names)}", value=name)
+    return str(name)
+
+
 def numbers(argument: str, values: ArrayLike) -> NDArray[np.float64]:
     """A non-empty 1-D array of finite floats."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{argument} must be numbers, got {_sample(array)} of type {array.dtype}; convert them first")
+        raise ArgumentTypeError(
+            argument, f"must be numbers, got {_sample(array)} of type {array.dtype}; convert them first"
+        )
     if array.ndim != 1:
-        raise ValueError(f"{argument} must be one-dimensional, got shape {array.shape}; pass one column")
+        raise ArgumentError(argument, f"must be one-dimensional, got shape {array.shape}; pass one column")
     if len(array) == 0:
-        raise ValueError(f"{argument} is empty; pass at least one row")
+        raise ArgumentError(argument, "is empty; pass at least one row")
     array = array.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
-        raise ValueError(
-            f"{argument} must be finite, got {array[bad[0]]} in row {bad[0]} ({len(bad)} such rows); "
-            "drop or fill these rows first"
+        raise ArgumentError(
+            argument,
+            f"must be finite, got {array[bad[0]]} in row {bad[0]} ({len(bad)} such rows); drop or fill these rows",
         )
     return array
 
@@ -36,19 +131,19 @@ def integers(argument: str, values: ArrayLike, n_rows: int, remedy: str = "code 
     """Non-negative integers, one for each row."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"{argument} must be integers, got {_sample(array)} of type {array.dtype}; {remedy}")
+        raise ArgumentTypeError(argument, f"must be integers, got {_sample(array)} of type {array.dtype}; {remedy}")
     if array.shape != (n_rows,):
-        raise ValueError(f"{argument} must have one entry for each of the {n_rows} rows, got shape {array.shape}")
+        raise ArgumentError(argument, f"must have one entry for each of the {n_rows} rows, got shape {array.shape}")
     if array.dtype.kind == "f":
         bad = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
         if len(bad):
-            raise ValueError(f"{argument} must be whole numbers, got {array[bad[0]]} in row {bad[0]}; {remedy}")
+            raise ArgumentError(argument, f"must be whole numbers, got {array[bad[0]]} in row {bad[0]}; {remedy}")
     bad = np.flatnonzero(array < 0)
     if len(bad):
-        raise ValueError(f"{argument} must not be negative, got {array[bad[0]]} in row {bad[0]}; {remedy}")
+        raise ArgumentError(argument, f"must not be negative, got {array[bad[0]]} in row {bad[0]}; {remedy}")
     bad = np.flatnonzero(array >= 2.0**53)  # beyond, a float is no longer one whole number
     if len(bad):
-        raise ValueError(f"{argument} must be below 2^53, got {array[bad[0]]} in row {bad[0]}; {remedy}")
+        raise ArgumentError(argument, f"must be below 2^53, got {array[bad[0]]} in row {bad[0]}; {remedy}")
     return array.astype(np.int64)
 
 
@@ -59,38 +154,42 @@ def row_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.int64] | N
     array = integers("weights", weights, n_rows, "give each row the whole number of times it counts")
     total = int(array.sum(dtype=np.float64))
     if total == 0:
-        raise ValueError("weights are all zero; at least one row must count")
+        raise ArgumentError("weights", "are all zero; at least one row must count")
     if total > MAX_TOTAL_WEIGHT:
-        raise ValueError(f"weights sum to {total}, more than {MAX_TOTAL_WEIGHT}; divide them by a common factor")
+        raise ArgumentError("weights", f"sum to {total}, more than {MAX_TOTAL_WEIGHT}; divide them by a common factor")
     return array
 
 
 def positive(argument: str, value: Any) -> float:
     """A finite number above zero."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{argument} must be a number, got {value!r} of type {type(value).__name__}")
+        raise ArgumentTypeError(
+            argument, f"must be a number, got {value!r} of type {type(value).__name__}", value=value
+        )
     try:
         number = float(value)
     except OverflowError:  # an int beyond all floats
         number = math.inf
     if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{argument} must be finite and above zero, got {number}; e.g. {argument}=4.0")
+        raise ArgumentError(argument, f"must be finite and above zero, got {number}; for example 4.0", value=value)
     return number
 
 
 def at_least(argument: str, value: Any, least: int) -> int:
     """A whole number not below `least`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{argument} must be a whole number, got {value!r} of type {type(value).__name__}")
+        raise ArgumentTypeError(
+            argument, f"must be a whole number, got {value!r} of type {type(value).__name__}", value=value
+        )
     if value < least:
-        raise ValueError(f"{argument} must be at least {least}, got {value}")
+        raise ArgumentError(argument, f"must be at least {least}, got {value}", value=value)
     return int(value)
 
 
 def one_of(argument: str, value: Any, choices: Sequence[str]) -> str:
     """One of a few words."""
     if value not in choices:
-        raise ValueError(f"{argument} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        raise ArgumentError(argument, f"must be one of {', '.join(map(repr, choices))}, got {value!r}", value=value)
     return str(value)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, one_of, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,20 +17,8 @@ Level = bool | int | float | str
 MAX_INTEGER_LEVELS = 20  # integer columns with more distinct values than this are taken as continuous
 MISSING = -1  # the code of a missing entry
 
-
-def suggest(name: object, known: Iterable[object]) -> str:
-    """A hint that names the nearest known names, or all of them when none is near and they are few.
-
-    Example:
-        >>> suggest("wieght", ["weight", "year"])
-        "did you mean 'weight'?"
-    """
-    names = [str(k) for k in known]
-    near = difflib.get_close_matches(str(name), names, n=3)
-    if near:
-        return f"did you mean {' or '.join(repr(n) for n in near)}?"
-    shown = ", ".join(repr(n) for n in names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"known: {shown}"
+DROP = Mention("drop", words="drop it")
+CONVERT = Mention("convert", words="make it one type, for example with .astype(str)")
 
 
 def infer_kind(name: str, column: pd.Series) -> tuple[Literal["continuous", "discrete"], str]:
@@ -57,26 +46,31 @@ def infer_kind(name: str, column: pd.Series) -> tuple[Literal["continuous", "dis
 
 
 def as_floats(name: str, column: pd.Series) -> NDArray[np.float64]:
-    """A continuous column as float64 [rows], NaN where missing; infinities and what is no number are refused."""
+    """A continuous column as float64 [rows], NaN where missing; infinities and words are refused."""
     from pandas.api import types
 
     _refuse_dtype(name, column)
     if types.is_bool_dtype(column.dtype):
-        raise TypeError(f"column {name!r} is bool and cannot be continuous; leave it out of `continuous`")
+        raise _wrong_type(name, "is bool and cannot be continuous; leave it out of ", Mention("continuous"))
     try:
         values = column.astype("Float64" if types.is_extension_array_dtype(column.dtype) else "float64")
         floats: NDArray[np.float64] = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
     except (TypeError, ValueError):
         culprit = next((v for v in column.dropna() if not _is_number(v)), None)
-        raise TypeError(
-            f"column {name!r} cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), "
-            "which is not a number; leave it out of `continuous` or convert it with pandas.to_numeric"
+        raise _wrong_type(
+            name,
+            f"cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), which is not a number; leave it "
+            "out of ",
+            Mention("continuous"),
+            ", or ",
+            Mention("convert", words="convert it with pandas.to_numeric"),
         ) from None
     infinite = np.flatnonzero(np.isinf(floats))
     if len(infinite):
-        raise ValueError(
-            f"column {name!r} holds {len(infinite)} infinite value(s), the first in row {infinite[0]}; "
-            "drop these rows or replace the values by NaN"
+        raise _wrong(
+            name,
+            f"holds {len(infinite)} infinite value(s), the first in row {infinite[0]}; drop these rows, or replace the "
+            "values by NaN",
         )
     return floats
 
@@ -112,7 +106,7 @@ def encode(
         column: 1-D data, [rows].
         levels: the fitted levels; the code of a value is its position here.
         name: the column's name, for messages.
-        unknown: ``"error"`` refuses values that are no level, ``"missing"`` codes them as missing.
+        unknown: ``"error"`` refuses values that are not levels, ``"missing"`` codes them as missing.
 
     Returns:
         int32 codes [rows], -1 where the entry is missing.
@@ -123,8 +117,7 @@ def encode(
     """
     import pandas as pd
 
-    if unknown not in ("error", "missing"):
-        raise ValueError(f"unknown must be 'error' or 'missing', got {unknown!r}")
+    one_of("unknown", unknown, ("error", "missing"))
     series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
     raw, uniques = pd.factorize(series)
     code = {level: i for i, level in enumerate(levels)}
@@ -132,9 +125,10 @@ def encode(
     strangers = [v for v in scalars if v not in code]
     if strangers and unknown == "error":
         shown = ", ".join(repr(v) for v in strangers[:5]) + (", ..." if len(strangers) > 5 else "")
-        raise ValueError(
-            f"column {name!r} holds {len(strangers)} unknown level(s): {shown}; {suggest(strangers[0], levels)} "
-            "(unknown='missing' treats them as missing where rows of data are passed)"
+        raise _wrong(
+            name,
+            f"holds {len(strangers)} unknown level(s): {shown}; {suggest(strangers[0], levels)}",
+            Mention("unknown", words=" (unknown='missing' treats them as missing where rows of data are passed)"),
         )
     lookup = np.array([*(code.get(v, MISSING) for v in scalars), MISSING], np.int32)
     return lookup[raw]
@@ -148,12 +142,11 @@ def scalar(name: str, value: Any) -> Level:
     if isinstance(value, pd.Interval):
         return str(value)
     if not isinstance(value, bool | int | float | str):
-        raise TypeError(
-            f"column {name!r} holds {value!r} of type {type(value).__name__}; levels are bool, int, float or str: "
-            "convert the column, for example with .astype(str)"
+        raise _wrong_type(
+            name, f"holds {value!r} of type {type(value).__name__}; levels are bool, int, float or str: ", CONVERT
         )
     if isinstance(value, float) and np.isinf(value):
-        raise ValueError(f"column {name!r} holds an infinite value; drop these rows or replace the values by NaN")
+        raise _wrong(name, "holds an infinite value; drop these rows, or replace the values by NaN")
     return value
 
 
@@ -162,22 +155,29 @@ def _refuse_dtype(name: str, column: pd.Series) -> None:
 
     dtype = column.dtype
     if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype) or dtype.kind in "mM":
-        raise TypeError(
-            f"column {name!r} holds dates or durations ({dtype}); turn it into numbers first, for example "
-            "days since the first: (column - column.min()) / pandas.Timedelta(days=1), or drop it"
+        raise _wrong_type(
+            name,
+            f"holds dates or durations ({dtype}); turn it into numbers first, for example days since the first: "
+            "(column - column.min()) / pandas.Timedelta(days=1), or ",
+            DROP,
         )
     if types.is_complex_dtype(dtype):
-        raise TypeError(f"column {name!r} is complex; pass its real and imaginary part as two columns")
+        raise _wrong_type(name, "is complex; pass its real and imaginary part as two columns")
 
 
 def _refuse_mixture(name: str, levels: Sequence[Level]) -> None:
     kinds = {_kind(v) for v in levels}
     if len(kinds) > 1:
         examples = " and ".join(repr(next(v for v in levels if _kind(v) == k)) for k in sorted(kinds))
-        raise TypeError(
-            f"column {name!r} mixes {' and '.join(sorted(kinds))} values ({examples}); make it one type, "
-            "for example with .astype(str)"
-        )
+        raise _wrong_type(name, f"mixes {' and '.join(sorted(kinds))} values ({examples}); ", CONVERT)
+
+
+def _wrong(name: str, *message: str | Mention) -> ArgumentError:
+    return ArgumentError("data", *message, subject=f"column {name!r}")
+
+
+def _wrong_type(name: str, *message: str | Mention) -> ArgumentTypeError:
+    return ArgumentTypeError("data", *message, subject=f"column {name!r}")
 
 
 def _kind(value: Level) -> str:

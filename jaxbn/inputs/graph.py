@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from jaxbn.inputs.columns import suggest
+from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, known_name
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -15,21 +15,25 @@ if TYPE_CHECKING:
 Parents = Mapping[str, Sequence[str]]
 """The parents of every variable, by name."""
 
+GraphLike: TypeAlias = "Mapping[str, Iterable[str]] | nx.DiGraph | Iterable[tuple[str, str]]"
+"""The ways to write a graph: parents by child, a ``networkx.DiGraph``, or (parent, child) pairs."""
+
 MAX_TABLE_CELLS = 10_000_000
 
 
-def as_parents(graph: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def as_parents(graph: GraphLike, names: Iterable[str], argument: str = "graph") -> dict[str, tuple[str, ...]]:
     """Parents of every variable.
 
     Args:
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or an iterable of ``(parent, child)`` pairs.
         names: all variables, in column order; those the graph does not mention have no parents.
+        argument: what the graph is called in messages.
 
     Returns:
         Every name with its parents, keys in column order, parents in the order given; a repeated arc counts once.
 
     Raises:
-        ValueError: a name that is no column, an arc from a variable to itself, or a cycle, each named.
+        ValueError: a name that is not a column, an arc from a variable to itself, or a cycle, each named.
         TypeError: the graph is written in none of the three ways.
 
     Example:
@@ -37,22 +41,20 @@ def as_parents(graph: Any, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
         {'a': (), 'b': (), 'c': ('a', 'b')}
     """
     columns = [str(name) for name in names]
-    known = set(columns)
     parents: dict[str, dict[str, None]] = {name: {} for name in columns}
-    arcs, mentioned = _arcs(graph)
-    for name in mentioned:
-        if name not in known:
-            raise ValueError(f"the graph names {name!r}, which is no column of the data; {suggest(name, columns)}")
+    arcs, mentioned = _arcs(graph, argument)
+    for name in dict.fromkeys(mentioned):
+        known_name(argument, name, columns)
     for parent, child in arcs:
         if parent == child:
-            raise ValueError(f"the graph has an arc from {child!r} to itself; remove it")
+            raise ArgumentError(argument, f"has an arc from {child!r} to itself; remove it")
         parents[child][parent] = None
     result = {name: tuple(found) for name, found in parents.items()}
-    topological_order(result)
+    topological_order(result, argument)
     return result
 
 
-def topological_order(parents: Parents) -> tuple[str, ...]:
+def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, ...]:
     """Variables so that parents come first; of those that could come next, the earliest key does.
 
     Example:
@@ -74,7 +76,7 @@ def topological_order(parents: Parents) -> tuple[str, ...]:
                 heapq.heappush(ready, position[child])
     if len(order) < len(names):
         cycle = " -> ".join(repr(name) for name in _cycle(parents, set(names) - set(order)))
-        raise ValueError(f"the graph has a cycle: {cycle}; remove one of these arcs")
+        raise ArgumentError(argument, f"has a cycle: {cycle}; remove one of these arcs")
     return tuple(order)
 
 
@@ -126,48 +128,53 @@ def check_table_sizes(parents: Parents, cardinalities: Mapping[str, int], limit:
         >>> check_table_sizes({"a": (), "b": ("a",)}, {"a": 4000, "b": 5000})
         Traceback (most recent call last):
             ...
-        ValueError: the table of 'b' given 'a' would have 20,000,000 cells, more than the limit of 10,000,000; give it \
-fewer parents or its variables fewer levels
+        jaxbn.inputs.checks.ArgumentError: the table of 'b' given 'a' would have 20,000,000 cells, more than the limit \
+of 10,000,000; give it fewer parents, or its variables fewer levels
     """
     for child, found in parents.items():
         cells = math.prod(cardinalities[name] for name in (child, *found))
         if cells > limit:
             given = f" given {', '.join(map(repr, found))}" if found else ""
-            raise ValueError(
-                f"the table of {child!r}{given} would have {cells:,} cells, more than the limit of {limit:,}; "
-                "give it fewer parents or its variables fewer levels"
+            raise ArgumentError(
+                "graph",
+                f"would have {cells:,} cells, more than the limit of {limit:,}; give it fewer parents, or its "
+                "variables fewer levels",
+                subject=f"the table of {child!r}{given}",
             )
 
 
-def _arcs(graph: Any) -> tuple[list[tuple[str, str]], list[str]]:
+def _arcs(graph: Any, argument: str) -> tuple[list[tuple[str, str]], list[str]]:
     """(parent, child) pairs in the order given, and every name the graph mentions."""
     if hasattr(graph, "edges") and hasattr(graph, "nodes"):
         if not graph.is_directed():
-            raise TypeError("the graph is undirected; pass a networkx.DiGraph")
+            raise ArgumentTypeError(argument, "is undirected; pass a networkx.DiGraph")
         arcs = [(str(parent), str(child)) for child in graph.nodes for parent in graph.predecessors(child)]
         return arcs, [str(node) for node in graph.nodes]
     if isinstance(graph, Mapping):
-        return _arcs_of_mapping(graph)
+        return _arcs_of_mapping(graph, argument)
     if isinstance(graph, str) or not isinstance(graph, Iterable):
-        raise TypeError(
-            f"graph must be {{child: [parents]}}, a networkx.DiGraph or (parent, child) pairs, got {graph!r}"
+        raise ArgumentTypeError(
+            argument, f"must be {{child: [parents]}}, a networkx.DiGraph or (parent, child) pairs, got {graph!r}"
         )
-    arcs = [_pair(arc) for arc in graph]
+    arcs = [as_arc(arc, argument) for arc in graph]
     return arcs, [name for arc in arcs for name in arc]
 
 
-def _arcs_of_mapping(graph: Mapping[Any, Any]) -> tuple[list[tuple[str, str]], list[str]]:
+def _arcs_of_mapping(graph: Mapping[Any, Any], argument: str) -> tuple[list[tuple[str, str]], list[str]]:
     arcs = []
     for child, found in graph.items():
         if isinstance(found, str) or not isinstance(found, Iterable):
-            raise TypeError(f"the parents of {child!r} must be a list of names, got {found!r}; write [{found!r}]")
+            raise ArgumentTypeError(
+                argument, f"must give the parents of {child!r} as a list of names, got {found!r}; write [{found!r}]"
+            )
         arcs += [(str(parent), str(child)) for parent in found]
     return arcs, [*map(str, graph), *(parent for parent, _ in arcs)]
 
 
-def _pair(arc: Any) -> tuple[str, str]:
+def as_arc(arc: Any, argument: str) -> tuple[str, str]:
+    """A (parent, child) pair of names."""
     if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
-        raise TypeError(f"an arc must be a (parent, child) pair, got {arc!r}")
+        raise ArgumentTypeError(argument, f"must hold (parent, child) pairs, got {arc!r}; write [(parent, child)]")
     return str(arc[0]), str(arc[1])
 
 

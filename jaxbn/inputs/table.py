@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.columns import Level, as_floats, as_levels, encode, infer_kind, suggest
+from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, known_name, one_of
+from jaxbn.inputs.columns import DROP, Level, as_floats, as_levels, encode, infer_kind
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table", "as_frame", "as_table", "encode"]
+__all__ = ["DataLike", "Table", "as_frame", "as_table", "encode"]
 
+
+class _HasToPandas(Protocol):
+    """A table of another library."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same table as a DataFrame."""
+
+
+DataLike: TypeAlias = "pd.DataFrame | Mapping[str, Any] | NDArray[Any] | _HasToPandas | Table"
+"""What users hand in as data: a DataFrame or something that has ``to_pandas``, a dict of columns, or a ``Table``."""
+
+
+DROP_COLUMNS = Mention("drop columns", words="drop these columns")
 MIN_ROWS_FOR_ID_CHECK = 20  # with more rows than this, a discrete column without a repeated value is an identifier
 
 
@@ -92,7 +106,7 @@ class Table:
 
 
 def as_table(
-    data: Any,
+    data: DataLike,
     *,
     continuous: Iterable[str] | None = None,
     missing: Literal["error", "drop"] = "error",
@@ -108,7 +122,7 @@ def as_table(
         names: column names of a 2-D array.
 
     Returns:
-        The table. Column labels that are no strings become strings.
+        The table. Column labels that are not strings become strings.
 
     Raises:
         ValueError: missing or infinite entries, duplicate or unknown names, no rows, a column that identifies rows.
@@ -120,15 +134,13 @@ def as_table(
     """
     if isinstance(data, Table):
         if continuous is not None and set(data.continuous) != set(_name_list(continuous)):
-            raise ValueError(
-                "this Table already has its kinds; pass the original data to choose other continuous columns"
+            raise ArgumentError(
+                "continuous", "differs from the kinds that this Table has; pass the original data to choose others"
             )
         return data
     frame = as_frame(data, names=names)
     if frame.shape[0] == 0:
-        raise ValueError(
-            f"the data has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row"
-        )
+        raise _wrong(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
     kinds = _kinds(frame, continuous)
     frame = _complete_rows(frame, missing)
     values, codes, levels = {}, {}, {}
@@ -142,7 +154,7 @@ def as_table(
     return Table(tuple(kinds), values, codes, levels, len(frame), inferred)
 
 
-def as_frame(data: Any, *, names: Sequence[str] | None = None) -> pd.DataFrame:
+def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFrame:
     """The data as a DataFrame with unique string column names and a fresh row index; nothing is copied needlessly."""
     import pandas as pd
 
@@ -151,17 +163,17 @@ def as_frame(data: Any, *, names: Sequence[str] | None = None) -> pd.DataFrame:
     elif isinstance(data, Mapping):
         frame = _frame_of_columns(data)
     elif isinstance(data, pd.Series):
-        raise TypeError("data is a single column; pass a DataFrame, for example column.to_frame()")
+        raise ArgumentTypeError("data", "is a single column; pass a DataFrame, for example column.to_frame()")
     elif hasattr(data, "to_pandas"):
         frame = data.to_pandas()
     else:
         frame = _frame_of_array(np.asarray(data), names)
     if frame.shape[1] == 0:
-        raise ValueError("the data has no columns; pass a DataFrame or dict with at least one column")
+        raise _wrong("has no columns; pass a DataFrame or dict with at least one column")
     labels = [str(label) for label in frame.columns]
     repeated = sorted({label for label in labels if labels.count(label) > 1})
     if repeated:
-        raise ValueError(f"duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name")
+        raise _wrong(f"has duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name")
     return frame.set_axis(labels, axis=1).reset_index(drop=True)
 
 
@@ -172,7 +184,7 @@ def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
     lengths = {name: len(column) for name, column in series.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
-        raise ValueError(f"columns differ in length ({listed}); every column needs one value for each row")
+        raise _wrong(f"has columns that differ in length ({listed}); every column needs one value for each row")
     return pd.DataFrame(series)
 
 
@@ -180,8 +192,9 @@ def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.Data
     import pandas as pd
 
     if array.ndim != 2:
-        raise TypeError(
-            f"data must be a DataFrame, a dict of columns or a 2-D array, got {array.ndim}-D data of type {array.dtype}"
+        raise ArgumentTypeError(
+            "data",
+            f"must be a DataFrame, a dict of columns or a 2-D array, got {array.ndim}-D data of type {array.dtype}",
         )
     if names is None:
         raise ValueError("a 2-D array has no column names; pass names=[...] or a DataFrame")
@@ -201,10 +214,7 @@ def _kinds(frame: pd.DataFrame, continuous: Iterable[str] | None) -> dict[str, t
         return {name: infer_kind(name, frame[name]) for name in frame.columns}
     wanted = _name_list(continuous)
     for name in wanted:
-        if name not in frame.columns:
-            raise ValueError(
-                f"continuous names {name!r}, which is no column of the data; {suggest(name, frame.columns)}"
-            )
+        known_name("continuous", name, frame.columns)
     return {
         name: ("continuous", "named continuous") if name in wanted else ("discrete", "not named continuous")
         for name in frame.columns
@@ -212,31 +222,47 @@ def _kinds(frame: pd.DataFrame, continuous: Iterable[str] | None) -> dict[str, t
 
 
 def _complete_rows(frame: pd.DataFrame, missing: str) -> pd.DataFrame:
-    if missing not in ("error", "drop"):
-        raise ValueError(f"missing must be 'error' or 'drop', got {missing!r}")
+    one_of("missing", missing, ("error", "drop"))
     absent = frame.isna()
     counts = absent.sum()
     for name in frame.columns:
         if counts[name] == len(frame):
-            raise ValueError(f"column {name!r} has no value in any of the {len(frame)} rows; drop the column")
+            raise _wrong(f"has no value in any of the {len(frame)} rows; ", DROP, subject=f"column {name!r}")
     if not counts.any():
         return frame
     listed = ", ".join(f"{name!r} ({count})" for name, count in counts.items() if count)
     if missing == "error":
         rows = int(absent.any(axis=1).sum())
-        raise ValueError(
-            f"missing values in {rows} of {len(frame)} rows, in columns {listed}; fill them in, drop these columns, "
-            "or pass missing='drop' to drop the rows"
+        raise _wrong(
+            f"missing values in {rows} of {len(frame)} rows, in columns {listed}; fill them in, ",
+            DROP_COLUMNS,
+            ", or pass ",
+            Mention("missing", "drop"),
+            " to drop the rows",
+            subject="",
         )
     complete = frame[~absent.any(axis=1)].reset_index(drop=True)
     if complete.empty:
-        raise ValueError(f"every row has a missing value, in columns {listed}; drop the columns with most of them")
+        raise _wrong(
+            f"every row has a missing value, in columns {listed}; ",
+            DROP_COLUMNS,
+            ", those with most of them",
+            subject="",
+        )
     return complete
 
 
 def _refuse_identifier(name: str, codes: NDArray[np.int32]) -> None:
     if len(codes) > MIN_ROWS_FOR_ID_CHECK and len(np.unique(codes)) == len(codes):
-        raise ValueError(
-            f"discrete column {name!r} has a different value in each of its {len(codes)} rows, so nothing can be "
-            "learned from it; drop it, or name it in `continuous` if it is a quantity"
+        raise _wrong(
+            f"has a different value in each of its {len(codes)} rows, so nothing can be learned from it; ",
+            DROP,
+            ", or name it in ",
+            Mention("continuous"),
+            " if it is a quantity",
+            subject=f"discrete column {name!r}",
         )
+
+
+def _wrong(*message: str | Mention, subject: str = "the data") -> ArgumentError:
+    return ArgumentError("data", *message, subject=subject)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -14,9 +13,10 @@ import numpy as np
 
 from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.table import Table
 from jaxbn.learning.learned import Learned
-from jaxbn.runtime.files import PathLike, write_text
+from jaxbn.runtime.files import PathLike, remove_drafts, write_text
 from jaxbn.runtime.processes import Team
 from jaxbn.scores.coded_table import Coding
 
@@ -50,38 +50,34 @@ def open_checkpoint(path: PathLike, run: Mapping[str, Any], orders: Sequence[tup
     Restarts may be more or fewer than before; those that are in both must have the same order.
 
     Raises:
-        ValueError: the file is no checkpoint, or belongs to other data or options; the message names the difference.
+        ValueError: the file is not a checkpoint, or belongs to other data or options; the message names the difference.
     """
     file = Path(path)
     if not file.parent.is_dir():
-        raise ValueError(f"checkpoint {str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
+        raise ArgumentError("checkpoint", f"{str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
     if file.is_dir():
-        raise ValueError(f"checkpoint {str(path)!r} is a directory; name a file in it")
+        raise ArgumentError("checkpoint", f"{str(path)!r} is a directory; name a file in it")
     plain = json.loads(json.dumps(run))
     if not file.exists():
         return Checkpoint(file, plain)
-    _remove_drafts(file)
+    remove_drafts(file)
     theirs_run, finished = _read(file)
     for key in plain | theirs_run:
         ours, theirs = plain.get(key), theirs_run.get(key)
         if ours != theirs:
-            raise ValueError(
-                f"checkpoint {str(path)!r} belongs to another run: {key} was {theirs!r}, now it is {ours!r}; "
-                "use the same arguments, or another file"
+            raise ArgumentError(
+                "checkpoint",
+                f"{str(path)!r} belongs to another run: {key} was {theirs!r}, now it is {ours!r}; "
+                "use the same arguments, or another file",
             )
     for i, order in enumerate(orders):
         if i in finished and finished[i].order != order:
-            raise ValueError(
-                f"checkpoint {str(path)!r} belongs to another run: the order of restart {i} was "
-                f"{_shown(finished[i].order)}, now it is {_shown(order)}; use the same order or seed, or another file"
+            raise ArgumentError(
+                "checkpoint",
+                f"{str(path)!r} belongs to another run: the order of restart {i} was "
+                f"{_shown(finished[i].order)}, now it is {_shown(order)}; use the same order or seed, or another file",
             )
     return Checkpoint(file, plain, finished)
-
-
-def _remove_drafts(file: Path) -> None:
-    """What a run that was killed while it wrote has left beside the file."""
-    for draft in file.parent.glob(f".{glob.escape(file.name)}.*.tmp"):
-        draft.unlink(missing_ok=True)
 
 
 def fingerprint(table: Table) -> str:
@@ -100,16 +96,16 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[int, Learned]]:
     except ValueError:
         document = None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ValueError(f"{str(file)!r} is no jaxbn checkpoint; name another file")
+        raise ArgumentError("checkpoint", f"{str(file)!r} is not a jaxbn checkpoint; name another file")
     if document.get("version") != VERSION:
-        raise ValueError(
-            f"checkpoint {str(file)!r} has version {document.get('version')!r}, this program reads {VERSION}; "
-            "name another file"
+        raise ArgumentError(
+            "checkpoint",
+            f"{str(file)!r} has version {document.get('version')!r}, this program reads {VERSION}; name another file",
         )
     try:
         return dict(document["run"]), {int(i): from_json(found) for i, found in document["finished"].items()}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"checkpoint {str(file)!r} is damaged ({error!r}); name another file") from None
+        raise ArgumentError("checkpoint", f"{str(file)!r} is damaged ({error!r}); name another file") from None
 
 
 def _shown(order: Sequence[str]) -> str:

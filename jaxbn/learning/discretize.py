@@ -1,4 +1,4 @@
-"""Discretize every continuous variable of a network whose structure is known (design section 4)."""
+"""Discretize every continuous variable of a network whose structure is known."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.words import cut_words
 from jaxbn.groups.grouping import Grouping, columns_to_group
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import suggest
-from jaxbn.inputs.graph import Parents, as_parents, check_table_sizes
-from jaxbn.inputs.table import as_frame, as_table
+from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.graph import GraphLike, Parents, as_parents, check_table_sizes
+from jaxbn.inputs.table import DataLike, as_frame, as_table
 from jaxbn.learning.ascent import ascend
 from jaxbn.learning.options import MinWidth, Options, Rate, check_options
 from jaxbn.learning.passes import Settled, discretize_steps
@@ -61,7 +61,7 @@ class Discretization:
         """Policies and groupings together, as ``fit`` takes them."""
         return {**self.policies, **self.groupings}
 
-    def transform(self, data: Any) -> pd.DataFrame:
+    def transform(self, data: DataLike) -> pd.DataFrame:
         """The data with every continuous or grouped column replaced by the codes of bins or groups, int32.
 
         Other columns stay. Values beyond the range of the original data fall into the outer bins.
@@ -104,12 +104,12 @@ class Discretization:
 
 
 def discretize(
-    data: Any,
-    graph: Any,
+    data: DataLike,
+    graph: GraphLike,
     *,
     continuous: Sequence[str] | None = None,
     method: str = "bayesian",
-    rate: Rate = "network",
+    rate: Rate | None = None,
     initial_bins: int | None = None,
     max_passes: int | None = 10,
     missing: Literal["error", "drop"] = "error",
@@ -125,15 +125,15 @@ def discretize(
     Args:
         data: a DataFrame, or a dict of columns.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs.
-        continuous: the continuous columns; inferred if not given (see ``jaxbn.inputs.table.as_table``).
-        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``, see ``discretize_variable``.
-        rate: L of the prior: ``"network"``, the largest cardinality of all variables; ``"blanket"``, that of the Markov
-            blanket; or a number.
+        continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
+        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``, see ``jaxbn.discretize_variable``.
+        rate: with ``"bayesian"``, L of the prior: ``"network"``, the largest cardinality of all variables (the
+            default); ``"blanket"``, that of the Markov blanket; or a number.
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
         max_passes: most passes made; None for no limit, which only ``"evidence"`` is sure not to need.
         missing: ``"error"`` or ``"drop"``.
-        group: discrete columns whose levels are merged by evidence (see ``group_levels``), anew in each pass; by
-            default those with more than 50 levels, and ``()`` for none.
+        group: discrete columns whose levels are merged by evidence (see ``jaxbn.group_levels``), again in each pass;
+            by default those with more than 50 levels, and ``()`` for none.
         min_width: with ``"evidence"``, the smallest width of a bin: a number, ``{column: number}``, or ``"gap"`` for
             the smallest gap between the values of each column; no limit if not given.
 

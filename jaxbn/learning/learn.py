@@ -13,15 +13,15 @@ import numpy as np
 
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import suggest
+from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, check_table_sizes, topological_order
-from jaxbn.inputs.table import Table, as_table
+from jaxbn.inputs.table import DataLike, Table, as_table
 from jaxbn.learning.ascent import climb
 from jaxbn.learning.checkpoint import Checkpoint, exchanged, fingerprint, open_checkpoint
 from jaxbn.learning.discretize import starting_bins
 from jaxbn.learning.k2 import k2_steps
 from jaxbn.learning.learned import Learned
-from jaxbn.learning.options import MinWidth, Options, Rate, check_options
+from jaxbn.learning.options import MinWidth, Options, Rate, Select, check_options
 from jaxbn.learning.passes import Settled
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop, run_together
@@ -38,8 +38,12 @@ SIDE_BY_SIDE = 64
 """Restarts that run together: what they ask for at the same time is computed as one batch."""
 
 
+class InterruptedWarning(UserWarning):
+    """``learn`` was interrupted by Ctrl-C: its network is the best so far."""
+
+
 def learn(
-    data: Any,
+    data: DataLike,
     *,
     continuous: Sequence[str] | None = None,
     order: Sequence[str] | None = None,
@@ -47,10 +51,10 @@ def learn(
     max_passes: int | None = 10,
     restarts: int = 1,
     seed: int = 0,
-    rate: Rate = "network",
+    rate: Rate | None = None,
     method: str = "bayesian",
-    warm_start: bool = False,
-    select: Literal["density", "k2"] = "density",
+    warm_start: bool | None = None,
+    select: Select | None = None,
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     initial_bins: int | None = None,
@@ -66,18 +70,20 @@ def learn(
 
     Args:
         data: a DataFrame, or a dict of columns.
-        continuous: the continuous columns; inferred if not given (see ``jaxbn.inputs.table.as_table``).
+        continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
         order: one run with this order of the variables; parents come before their children in it.
         max_parents: most parents of a variable.
         max_passes: most passes of a discretization.
         restarts: without an order, how many random orders to try; the best network is kept.
         seed: of the random orders.
-        rate: L of the prior: ``"network"``, ``"blanket"`` or a number, see ``discretize``.
+        rate: with ``"bayesian"``, L of the prior: ``"network"`` (the default), ``"blanket"`` or a number, see
+            ``jaxbn.discretize``.
         method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``. With the last, cuts, arcs and the choice among restarts all
-            raise one number, the evidence of the data in original units (``net.trace``); ``rate``, ``warm_start`` and
-            ``select`` are not looked at.
-        warm_start: after an arc go on from the current cuts instead of from bins of equal width: faster.
-        select: restarts are compared by the density of the data in original units, or by the paper's K2 score.
+            raise one number, the evidence of the data in original units (``net.trace``).
+        warm_start: with ``"bayesian"`` and ``"mdl"``, after an arc go on from the current cuts instead of from bins of
+            equal width: faster.
+        select: with ``"bayesian"`` and ``"mdl"``, restarts are compared by ``"density"``, that of the data in original
+            units (the default), or by ``"k2"``, the paper's score.
         required: arcs ``(parent, child)`` the network must have.
         forbidden: arcs it must not have.
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
@@ -87,9 +93,9 @@ def learn(
         side_by_side: restarts that run together; the result does not depend on it.
         max_cells: a family whose table would have more cells is not considered.
         progress: show a bar where someone watches.
-        group: discrete columns whose levels are merged by evidence, anew in each pass; by default those with more than
+        group: discrete columns whose levels are merged by evidence, again in each pass; by default those with more than
             50 levels, and ``()`` for none.
-        min_width: with ``"evidence"``, the smallest width of a bin, see ``discretize``.
+        min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
 
     Returns:
         The fitted network. Interrupted by Ctrl-C it is the best so far, with a warning.
@@ -103,14 +109,19 @@ def learn(
     """
     table = as_table(data, continuous=continuous, missing=missing)
     options = check_options(
-        method=method, rate=rate, max_passes=max_passes, min_width=min_width, continuous=table.continuous
+        method=method,
+        rate=rate,
+        max_passes=max_passes,
+        min_width=min_width,
+        warm_start=warm_start,
+        select=select,
+        continuous=table.continuous,
     )
-    checks.one_of("select", select, ("density", "k2"))
-    checks.at_least("restarts", restarts, 1)
     checks.at_least("side_by_side", side_by_side, 1)
     constraints = as_constraints(table, max_parents, required, forbidden, max_cells)
     grouped = columns_to_group(table, group)
     bins = starting_bins(table, initial_bins, grouped)
+    restarts = check_restarts(restarts, order)
     orders = (
         [given_order(order, table, constraints)]
         if order is not None
@@ -126,16 +137,13 @@ def learn(
         "forbidden": sorted(constraints.forbidden),
         "max_cells": constraints.max_cells,
         "initial_bins": bins,
-        "warm_start": bool(warm_start),
-        "select": select,
         **({"group": list(grouped)} if grouped else {}),
-        **options._asdict(),
-        "min_width": dict(min_width) if isinstance(min_width, Mapping) else min_width,
+        **options.described(),
     }
     coded = CodedTable(table, grouped)
     start = coded.start(bins)
     check_table_sizes(constraints.required, {n: c.n_states for n, c in start.columns.items()}, constraints.max_cells)
-    steps = structure_steps(coded, start, constraints, options, warm_start=warm_start, select=select)
+    steps = structure_steps(coded, start, constraints, options)
     with team(f"learn from {len(orders)} orders beginning with {orders[0]}: {json.dumps(run)}") as mates:
         saved = None
         if checkpoint is not None and mates.rank == 0:
@@ -146,7 +154,7 @@ def learn(
 
 
 def structure_steps(
-    data: CodedTable, start: Start, constraints: Constraints, options: Options, *, warm_start: bool, select: str
+    data: CodedTable, start: Start, constraints: Constraints, options: Options
 ) -> Callable[..., Learner[Learned]]:
     """What learns a structure from a given `order`, told to `watch`, by the method that the options name."""
     if options.method == "evidence":
@@ -158,8 +166,8 @@ def structure_steps(
         constraints=constraints,
         rate=options.rate,
         max_passes=options.limit,
-        warm_start=warm_start,
-        select=select,
+        warm_start=options.warm_start,
+        select=options.select,
     )
 
 
@@ -209,6 +217,7 @@ def _best_restart(
                 f"interrupted: this is the best of {len(found)} finished restarts out of {len(orders)}"
                 if found
                 else "interrupted before a restart was finished: this is an unfinished network",
+                InterruptedWarning,
                 stacklevel=3,
             )
             if not found:
@@ -229,22 +238,31 @@ def _unfinished(
     return {i: Learned(orders[i], parents, settled.policies, fitted.score, density(data, settled.policies))}
 
 
+def check_restarts(restarts: int, order: Sequence[str] | None) -> int:
+    """How many orders to try: more than one only if none is given."""
+    if checks.at_least("restarts", restarts, 1) > 1 and order is not None:
+        raise ArgumentError(
+            "restarts", f"is {restarts}, but with ", Mention("order"), " there is one run; leave one of them out"
+        )
+    return int(restarts)
+
+
 def given_order(order: Sequence[str], table: Table, constraints: Constraints) -> tuple[str, ...]:
     """An order that names every column once, with the parents of required arcs first."""
     names = [str(name) for name in order]
     for name in names:
-        if name not in table.names:
-            raise ValueError(f"order names {name!r}, which is no column; {suggest(name, table.names)}")
+        checks.known_name("order", name, table.names)
         if names.count(name) > 1:
-            raise ValueError(f"order names {name!r} {names.count(name)} times; name every column once")
+            raise ArgumentError("order", f"names {name!r} {names.count(name)} times; name every column once")
     missing = [name for name in table.names if name not in names]
     if missing:
-        raise ValueError(f"order leaves out {', '.join(map(repr, missing))}; name every column once")
+        raise ArgumentError("order", f"leaves out {', '.join(map(repr, missing))}; name every column once")
     for child, found in constraints.required.items():
         for parent in found:
             if names.index(parent) > names.index(child):
-                raise ValueError(
-                    f"order has {child!r} before {parent!r}, but the arc {parent!r} -> {child!r} is required"
+                raise ArgumentError(
+                    "order",
+                    f"has {child!r} before {parent!r}, but the arc {parent!r} -> {child!r} is required; exchange them",
                 )
     return tuple(names)
 

@@ -1,28 +1,46 @@
-"""Options of a discretization, checked once."""
+"""Options of learning: which method uses which, and the one list that other functions hand on to ``learn``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import Any, Literal, NamedTuple
 
-from jaxbn.cuts.discretize_variable import METHODS, smallest_width
+from jaxbn.cuts.discretize_variable import METHODS
 from jaxbn.cuts.evidence import smallest_gap
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import suggest
+from jaxbn.inputs.checks import ArgumentError, Mention, suggest
 from jaxbn.scores.coded_table import CodedTable
 
 Rate = float | Literal["network", "blanket"]
 MinWidth = float | Mapping[str, float] | Literal["gap"] | None
+Select = Literal["density", "k2"]
+
+STRUCTURE_OPTIONS = (
+    "order", "max_parents", "restarts", "warm_start", "select", "required", "forbidden", "max_cells",
+)  # fmt: skip
+"""Options of ``learn`` for the structure; ``cross_validate`` and ``bootstrap`` take them too if there is no graph."""
+
+USED_BY: dict[str, tuple[str, ...]] = {
+    "rate": ("bayesian",),
+    "min_width": ("evidence",),
+    "warm_start": ("bayesian", "mdl"),
+    "select": ("bayesian", "mdl"),
+    "group": METHODS,
+}
+"""The methods that use an option, where not all do; None says that an option was not given."""
 
 
 class Options(NamedTuple):
-    """Checked options of a discretization."""
+    """Checked options of learning that do not depend on the structure."""
 
     method: str
     rate: Rate
     max_passes: int | None
     min_width: MinWidth = None
+    warm_start: bool = False
+    select: str = "density"
 
     @property
     def limit(self) -> float:
@@ -37,38 +55,109 @@ class Options(NamedTuple):
             return float(self.min_width.get(name, 0.0))
         return float(self.min_width or 0.0)
 
+    def described(self) -> dict[str, Any]:
+        """The options as JSON can hold them."""
+        widths = dict(self.min_width) if isinstance(self.min_width, Mapping) else self.min_width
+        return {**self._asdict(), "min_width": widths}
+
 
 def check_options(
     *,
     method: str,
-    rate: Rate,
-    max_passes: int | None,
+    rate: Rate | None = None,
+    max_passes: int | None = 10,
     min_width: MinWidth = None,
+    warm_start: bool | None = None,
+    select: str | None = None,
     continuous: Sequence[str] | None = None,
 ) -> Options:
-    """Refuse what is not an option, by name; `continuous` are the columns that may have a smallest width."""
+    """Options with their defaults filled in; one that the method does not use must not be given.
+
+    Args:
+        method: how variables are cut.
+        rate: L of the prior.
+        max_passes: most passes of a discretization, None for no limit.
+        min_width: the smallest width of a bin.
+        warm_start: whether to go on from the current cuts after an arc.
+        select: how restarts are compared.
+        continuous: the columns that may have a smallest width.
+
+    Example:
+        >>> check_options(method="mdl", rate=3.0)
+        Traceback (most recent call last):
+            ...
+        jaxbn.inputs.checks.ArgumentError: rate is for method='bayesian', got 3.0 with method 'mdl'; leave it out
+    """
     checks.one_of("method", method, METHODS)
-    if isinstance(rate, str):
-        if rate not in ("network", "blanket"):
-            raise ValueError(f"rate must be 'network', 'blanket' or a number above zero, got {rate!r}")
-    else:
-        rate = checks.positive("rate", rate)
-    _check_widths(min_width, method, continuous)
-    limit = None if max_passes is None else checks.at_least("max_passes", max_passes, 1)
-    return Options(method, rate, limit, min_width)
+    for argument, value in (("rate", rate), ("min_width", min_width), ("warm_start", warm_start), ("select", select)):
+        refuse_unused(argument, value, method)
+    _check_widths(min_width, continuous)
+    return Options(
+        method,
+        "network" if rate is None else _checked_rate(rate),
+        None if max_passes is None else checks.at_least("max_passes", max_passes, 1),
+        min_width,
+        bool(warm_start),
+        "density" if select is None else checks.one_of("select", select, ("density", "k2")),
+    )
 
 
-def _check_widths(min_width: MinWidth, method: str, continuous: Sequence[str] | None) -> None:
-    if isinstance(min_width, str):
-        if min_width != "gap":
-            raise ValueError(f"min_width must be a number, 'gap' or {{column: number}}, got {min_width!r}")
-        if method != "evidence":
-            raise ValueError(f"min_width belongs to method='evidence', got 'gap' with method={method!r}; leave it out")
-    elif isinstance(min_width, Mapping):
+def refuse_unused(argument: str, value: object, method: str) -> None:
+    """Refuse an option that was given but that the method does not use."""
+    users = USED_BY.get(argument, (method,))
+    if value is None or method in users:
+        return
+    listed: list[str | Mention] = [Mention("method", users[0])]
+    for user in users[1:]:
+        listed += [" or ", Mention("method", user)]
+    raise ArgumentError(
+        argument, "is for ", *listed, f", got {value!r} with method {method!r}; leave it out", value=value
+    )
+
+
+def check_structure_options(
+    function: Callable[..., Any], options: Mapping[str, Any], graph_given: bool
+) -> dict[str, Any]:
+    """The options of ``learn`` that another function was given as further keywords; arcs as lists, to be read often.
+
+    Args:
+        function: which one, for messages.
+        options: what it was given.
+        graph_given: whether the structure is known, so that none of them has a use.
+    """
+    for name, value in options.items():
+        if name not in STRUCTURE_OPTIONS:
+            own = [key for key, each in signature(function).parameters.items() if each.kind != each.VAR_KEYWORD]
+            raise TypeError(f"{function.__name__} has no option {name!r}; {suggest(name, [*STRUCTURE_OPTIONS, *own])}")
+        if graph_given:
+            raise ArgumentError(
+                name, "is for learning the structure; leave it out, or leave out ", Mention("graph"), value=value
+            )
+    return {name: list(value) if name in ("required", "forbidden") else value for name, value in options.items()}
+
+
+def _checked_rate(rate: Rate) -> Rate:
+    if not isinstance(rate, str):
+        return checks.positive("rate", rate)
+    if rate not in ("network", "blanket"):
+        raise ArgumentError("rate", f"must be 'network', 'blanket' or a number above zero, got {rate!r}", value=rate)
+    return rate
+
+
+def _check_widths(min_width: MinWidth, continuous: Sequence[str] | None) -> None:
+    if isinstance(min_width, Mapping):
         for name, width in min_width.items():
-            if continuous is not None and name not in continuous:
-                remedy = suggest(name, continuous)
-                raise ValueError(f"min_width names {name!r}, which is no continuous column; {remedy}")
-            smallest_width(f"min_width[{name!r}]", width, method)
-    else:
-        smallest_width("min_width", min_width, method)
+            if continuous is not None:
+                checks.known_name("min_width", name, continuous, "a continuous column")
+            _check_width(f"min_width[{name!r}]", width)
+    elif not isinstance(min_width, str):
+        _check_width("min_width", min_width)
+    elif min_width != "gap":
+        raise ArgumentError(
+            "min_width", f"must be a number, 'gap' or {{column: number}}, got {min_width!r}", value=min_width
+        )
+
+
+def _check_width(argument: str, width: float | None) -> None:
+    if width is not None and width != 0:  # 0 is no limit
+        checks.positive(argument, width)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
-from jaxbn.inputs.columns import MAX_INTEGER_LEVELS, Level, suggest
+from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.columns import MAX_INTEGER_LEVELS, Level
 from jaxbn.inputs.graph import as_parents, check_table_sizes
 from jaxbn.inputs.table import Table, as_frame, as_table
 from jaxbn.model.bayesnet import BayesNet

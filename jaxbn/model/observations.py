@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.words import rounded
-from jaxbn.inputs.columns import MISSING, as_floats, encode, suggest
+from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.table import as_frame
 
 if TYPE_CHECKING:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.words import rounded
-from jaxbn.inputs.columns import encode, suggest
+from jaxbn.inputs import checks
+from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.columns import encode
 from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import joint, row_log_joint
@@ -102,8 +104,7 @@ def sample(net: BayesNet, n: int, seed: int | np.random.Generator) -> pd.DataFra
     """Rows drawn from the network, see ``BayesNet.sample``."""
     import pandas as pd
 
-    if n < 0:
-        raise ValueError(f"n must not be negative, got {n}")
+    checks.at_least("n", n, 0)
     rng = np.random.default_rng(seed)
     codes: dict[str, NDArray[np.int64]] = {}
     for name in topological_order(net.parents):
@@ -149,7 +150,8 @@ def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.G
         codes = _draw_levels(net, name, codes, rng)
     if name not in net.policies:
         levels = net.levels[name]
-        return np.array(levels, object if isinstance(levels[0], str) else None)[codes]
+        of_one_kind = {type(level) for level in levels} in ({bool}, {int}, {float}, {int, float})
+        return np.array(levels, None if of_one_kind else object)[codes]
     edges = net.edges(name)
     left, right = edges[codes], edges[codes + 1]
     values = left + rng.random(len(codes)) * (right - left)

@@ -10,6 +10,7 @@ from jaxbn.drawing import plots
 from jaxbn.learning.discretize import discretize
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.runtime.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,8 @@ def curves(frame: pd.DataFrame, path: Path) -> None:
         axis.set_xlabel("training rows")
         axis.set_ylabel(column)
         axis.legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=DPI)
+    with replacing(path) as draft:
+        figure.savefig(draft, format="png", dpi=DPI)
 
 
 def _saver(plot: Any, *arguments: Any) -> Any:
@@ -69,7 +71,8 @@ def _saver(plot: Any, *arguments: Any) -> Any:
 
     def draw(path: Path) -> None:
         axes = plot(*arguments)
-        axes.figure.savefig(path, dpi=DPI, bbox_inches="tight")
+        with replacing(path) as draft:
+            axes.figure.savefig(draft, format="png", dpi=DPI, bbox_inches="tight")
         axes.figure.clear()
 
     return draw

@@ -128,7 +128,7 @@ def synthetic(trials: int = 100, sizes: Sequence[int] = published.SYNTHETIC_SIZE
     tables = [as_table(datasets.table6(800, seed=seed)) for seed in range(trials)]
     rows = []
     for method in METHODS:
-        options = check_options(method=method, rate="network", max_passes=10)
+        options = check_options(method=method)
         for size in sizes:
             training = [table.take(np.arange(size)) for table in tables]
             found = settle_together(training, parents, options, None)

@@ -2,24 +2,58 @@
 
 from __future__ import annotations
 
-import contextlib
+import glob
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PathLike = str | os.PathLike[str]
 
 
-def write_text(path: PathLike, text: str) -> None:
-    """Replace a file in one step: write beside it, flush to disk, rename."""
+@contextmanager
+def replacing(path: PathLike) -> Iterator[Path]:
+    """A draft beside a file, which takes its place in one step when the block ends; if the block fails it is removed.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with replacing(f"{folder}/a.txt") as draft:
+        ...         _ = draft.write_text("whole")
+        ...     [(file.name, file.read_text()) for file in Path(folder).iterdir()]
+        [('a.txt', 'whole')]
+    """
     target = Path(path)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        yield draft
+        _flush(draft)
         draft.replace(target)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             draft.unlink()
         raise
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Replace a file by a text, in UTF-8 with line feeds, in one step."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: PathLike, content: bytes) -> None:
+    """Replace a file in one step."""
+    with replacing(path) as draft:
+        draft.write_bytes(content)
+
+
+def remove_drafts(path: PathLike) -> None:
+    """Remove what a program that was killed while it wrote a file has left beside it."""
+    target = Path(path)
+    for draft in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
+        draft.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file is on the disk: after a power cut a new name must not stand for an empty file."""
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())

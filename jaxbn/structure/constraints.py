@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import suggest
-from jaxbn.inputs.graph import as_parents
+from jaxbn.inputs.checks import ArgumentError, Mention
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents
 from jaxbn.inputs.table import Table
 from jaxbn.scores.coded_table import Columns
 
@@ -38,33 +38,38 @@ def candidate_parents(
 
 def as_constraints(
     table: Table,
-    max_parents: int,
-    required: Iterable[tuple[str, str]],
-    forbidden: Iterable[tuple[str, str]],
-    max_cells: int,
+    max_parents: int = 3,
+    required: Iterable[tuple[str, str]] = (),
+    forbidden: Iterable[tuple[str, str]] = (),
+    max_cells: int = MAX_TABLE_CELLS,
 ) -> Constraints:
     """What a structure must keep to, checked."""
     checks.at_least("max_parents", max_parents, 0)
     arcs = _arcs("required", required, table.names)
-    needed = {name: found for name, found in as_parents(arcs, table.names).items() if found}
+    needed = {name: found for name, found in as_parents(arcs, table.names, "required").items() if found}
     banned = frozenset(_arcs("forbidden", forbidden, table.names))
     for child, found in needed.items():
         if len(found) > max_parents:
-            raise ValueError(f"{child!r} has {len(found)} required parents; raise max_parents, which is {max_parents}")
+            raise ArgumentError(
+                "required",
+                f"gives {child!r} {len(found)} parents; raise ",
+                Mention("max_parents"),
+                f", which is {max_parents}",
+            )
         for parent in found:
             if (parent, child) in banned:
-                raise ValueError(f"the arc {parent!r} -> {child!r} is both required and forbidden; remove one")
+                raise ArgumentError(
+                    "required",
+                    f"has the arc {parent!r} -> {child!r}, and so has ",
+                    Mention("forbidden"),
+                    "; remove one",
+                )
     return Constraints(int(max_parents), needed, banned, checks.at_least("max_cells", max_cells, 1))
 
 
 def _arcs(argument: str, arcs: Iterable[Any], names: Sequence[str]) -> list[tuple[str, str]]:
     """(parent, child) pairs of known names."""
-    found = []
-    for arc in arcs:
-        if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
-            raise TypeError(f"{argument} must hold (parent, child) pairs, got {arc!r}; write [(parent, child)]")
-        for name in map(str, arc):
-            if name not in names:
-                raise ValueError(f"{argument} names {name!r}, which is no column; {suggest(name, names)}")
-        found.append((str(arc[0]), str(arc[1])))
+    found = [as_arc(arc, argument) for arc in arcs]
+    for name in {name: None for arc in found for name in arc}:
+        checks.known_name(argument, name, names)
     return found

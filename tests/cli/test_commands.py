@@ -130,7 +130,7 @@ def test_no_such_file_and_a_directory(command: Command) -> None:
     command.fails("learn", "auto_mgp", says="did you mean 'auto_mpg'?")
     command.fails("learn", ".", says="is a directory")
     command.fails("query", "none.json", "x", says="there is no model file 'none.json'")
-    command.fails("query", command.has("text.json", "hello"), "x", says="is truncated or no JSON file")
+    command.fails("query", command.has("text.json", "hello"), "x", says="is truncated or not a JSON file")
 
 
 def test_a_file_too_large_for_the_memory(command: Command) -> None:

@@ -31,7 +31,7 @@ def refused(error: type[Exception], message: str, *args: Any, **options: Any) ->
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_values_that_are_not_finite(value):
-    message = f"values must be finite, got {value} in row 2 (1 such rows); drop or fill these rows first"
+    message = f"values must be finite, got {value} in row 2 (1 such rows); drop or fill these rows"
     refused(ValueError, message, [1.0, 2.0, value, 3.0], [CODES])
 
 
@@ -95,7 +95,7 @@ def test_weights_that_ask_for_too_much_memory():
 @pytest.mark.parametrize("rate", [0, -1.0, np.nan, np.inf, 10**400])
 def test_a_rate_that_is_not_above_zero_and_finite(rate):
     shown = np.inf if rate == 10**400 else float(rate)
-    refused(ValueError, f"rate must be finite and above zero, got {shown}; e.g. rate=4.0", X, [CODES], rate=rate)
+    refused(ValueError, f"rate must be finite and above zero, got {shown}; for example 4.0", X, [CODES], rate=rate)
     refused(ValueError, "rate must be finite and above zero", X, [CODES], rate=rate, method="mdl")
 
 

@@ -222,15 +222,6 @@ class TestIlpd:
         pd.testing.assert_frame_equal(first, second)
         assert [path.name for path in _ilpd._cache_file().parent.iterdir()] == ["ilpd.csv"]
 
-    def test_failed_write_leaves_nothing(self, monkeypatch, tmp_path):
-        def fail(source, target):
-            raise OSError("disk full")
-
-        monkeypatch.setattr(_ilpd.os, "replace", fail)
-        with pytest.raises(OSError, match="disk full"):
-            _ilpd._write_atomically(tmp_path / "new" / "x.csv", "text")
-        assert not list((tmp_path / "new").iterdir())
-
 
 PARENT_CONFIGURATIONS = [(1, 1), (1, 2), (2, 1), (2, 2)]
 

@@ -394,5 +394,5 @@ def test_held_out_rows_have_a_likelihood_and_groups_raise_it(cities):
     grouped = jaxbn.cross_validate(rare, GRAPH[:1], folds=3, group=["city"])
     assert np.isfinite(grouped.log_likelihood).all()
     assert grouped.mean > jaxbn.cross_validate(rare, GRAPH[:1], folds=3, group=()).mean
-    learned = jaxbn.cross_validate(rare, folds=2, group=["city"], learn={"max_parents": 1})
+    learned = jaxbn.cross_validate(rare, folds=2, group=["city"], max_parents=1)
     assert np.isfinite(learned.log_likelihood).all()

@@ -39,16 +39,16 @@ def test_labels_that_are_no_strings_match_their_text() -> None:
 @pytest.mark.parametrize(
     ("graph", "message", "error"),
     [
-        ([("a", "weigth")], "'weigth', which is no column.*did you mean 'weight'", ValueError),
+        ([("a", "weigth")], "'weigth', which is not a column.*did you mean 'weight'", ValueError),
         ({"nobody": []}, "'nobody'.*known: 'a', 'weight'", ValueError),
         (nx.DiGraph([("zz", "a")]), "'zz'", ValueError),
         ([("a", "a")], "from 'a' to itself", ValueError),
         ([("a", "b"), ("b", "weight"), ("weight", "a")], "cycle: .*remove", ValueError),
         (nx.Graph([("a", "b")]), "undirected", TypeError),
-        ({"a": "b"}, r"parents of 'a' must be a list.*write \['b'\]", TypeError),
+        ({"a": "b"}, r"parents of 'a' as a list.*write \['b'\]", TypeError),
         ("ab", "graph must be", TypeError),
         (None, "graph must be", TypeError),
-        (["ab"], "must be a .parent, child. pair, got 'ab'", TypeError),
+        (["ab"], "must hold .parent, child. pairs, got 'ab'", TypeError),
         ([("a", "b", "weight")], "pair", TypeError),
     ],
 )

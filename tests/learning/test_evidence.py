@@ -221,8 +221,8 @@ def refused(says: str, error: type[Exception] = ValueError, **options: Any) -> N
 @pytest.mark.parametrize("method", ["bayesian", "mdl"])
 @pytest.mark.parametrize("width", [0.5, "gap"])
 def test_other_methods_know_no_smallest_width(method, width):
-    refused(r"min_width belongs to method='evidence'", method=method, min_width=width)
-    with pytest.raises(ValueError, match=r"min_width belongs to method='evidence'"):
+    refused(r"min_width is for method='evidence'", method=method, min_width=width)
+    with pytest.raises(ValueError, match=r"min_width is for method='evidence'"):
         jaxbn.discretize_variable([1.0, 2.0], rate=1.0, method=method, min_width=0.5)
 
 

@@ -185,7 +185,7 @@ def test_sample_keeps_columns_levels_and_dtypes() -> None:
     assert not drawn.equals(net.sample(100, seed=4))
     assert net.sample(0).shape == (0, 5)
     assert drawn.height.between(*net.bounds["height"]).all()
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="n must be at least 0, got -1"):
         net.sample(-1)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,7 +34,7 @@ def test_a_variable_without_neighbours_is_not_cut(net: jaxbn.BayesNet, frame: pd
     ]  # fmt: skip
     for text in shown:
         assert "not cut" in text
-        assert start not in re.sub(r"<script.*?</script>|[a-z-]+=\"[^\"]*\"", "", text, flags=re.DOTALL)
+        assert start not in text
     assert count_states(net, "x") == "3 bins"
 
 

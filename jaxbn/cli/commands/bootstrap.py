@@ -1,4 +1,4 @@
-"""``jaxbn bootstrap``."""
+"""``jaxbn bootstrap``: how sure is each cut, each arc?"""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jaxbn.cli import graph as graphs
-from jaxbn.cli import options, show
-from jaxbn.cli import output as writing
-from jaxbn.cli.commands.learn import described
+from jaxbn.cli import options, output, show
+from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
-from jaxbn.cli.read_table import Format, Source, names_in, read
+from jaxbn.cli.read_table import Format, Source, checked_table, names_in, read
 
 if TYPE_CHECKING:
     from jaxbn.evaluation.bootstrap_results import ArcBootstrap, CutBootstrap
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 def bootstrap(
     data: options.Data,
     graph: options.Graph = None,
-    resamples: Annotated[int, typer.Option(help="How many.")] = 200,
+    resamples: Annotated[int, typer.Option(help="Times that the rows are drawn.")] = 200,
     seed: options.Seed = 0,
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     drop: options.Drop = [],  # noqa: B006
@@ -31,18 +30,21 @@ def bootstrap(
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
     method: options.Method = "bayesian",
-    rate: options.Rate = "network",
+    min_width: options.MinWidth = None,
+    rate: options.Rate = None,
     initial_bins: options.InitialBins = None,
     max_passes: options.MaxPasses = 10,
-    level: Annotated[float, typer.Option(help="With a graph: of the intervals of the cuts.")] = 0.9,
+    level: Annotated[
+        float | None, typer.Option(help="With a graph: level of the intervals of the cuts.", show_default="0.9")
+    ] = None,
     tolerance: Annotated[
         float | None, typer.Option(help="With a graph: how far a cut may lie off, as a share of the range.")
     ] = None,
-    max_parents: options.MaxParents = 3,
-    restarts: options.Restarts = 1,
+    max_parents: options.MaxParents = None,
+    restarts: options.Restarts = None,
     order: options.Order = [],  # noqa: B006
     warm_start: options.WarmStart = False,
-    select: options.Select = "density",
+    select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
     checkpoint: Annotated[
@@ -62,52 +64,47 @@ def bootstrap(
     as_json: options.Json = False,
     no_cache: options.NoCache = False,
 ) -> None:
-    """Draw the rows again many times: how sure is each cut (with --graph), each arrow (without)?"""
+    """Draw the rows again many times: how sure is each cut (with --graph), each arc (without)?"""
     source = read(data, Format(delimiter, encoding, decimal), continuous=continuous, drop=drop)
     structure = None
     if graph is not None:
         source, structure = graphs.structure(source, graph)
         if out is not None or report is not None:
             raise UsageError("--out and --report are for the consensus network; leave --graph out to learn one")
-    writing.check_free((out, report), force)
-    learning: dict[str, Any] = {
-        "max_parents": max_parents,
-        "restarts": restarts,
-        "order": names_in(order, "--order", source.frame.columns) or None,
-        "warm_start": warm_start,
-        "select": select,
-        "required": graphs.arcs(required, "--required"),
-        "forbidden": graphs.arcs(forbidden, "--forbidden"),
-    }
-    defaults = {"max_parents": 3, "restarts": 1, "select": "density"}
-    chosen = {key: value for key, value in learning.items() if value and value != defaults.get(key)}
-    common: dict[str, Any] = {
-        "resamples": resamples,
-        "seed": seed,
-        "method": method,
-        "rate": options.as_rate(rate),
-        "initial_bins": initial_bins,
-        "max_passes": max_passes,
-        "level": level,
-        "tolerance": tolerance,
-    }
-    table = described(source, missing)
-    options.start_compiler(no_cache)
+    output.check_free((out, report), force)
+    cutting = options.given(
+        method=method, rate=rate, min_width=min_width, initial_bins=initial_bins, max_passes=max_passes
+    )
+    chosen = options.given(
+        resamples=resamples,
+        seed=seed,
+        level=level,
+        tolerance=tolerance,
+        max_parents=max_parents,
+        restarts=restarts,
+        order=names_in(order, "--order", source.frame.columns),
+        warm_start=warm_start,
+        select=select,
+        required=graphs.arcs(required, "--required"),
+        forbidden=graphs.arcs(forbidden, "--forbidden"),
+    )
+    table = checked_table(source, missing)
+    start_compiler(no_cache, table.n_rows)
     from jaxbn.evaluation.bootstrap import bootstrap as run
 
-    found: Any = run(table, structure, checkpoint=checkpoint, **common, **chosen)
+    found: Any = run(table, structure, checkpoint=checkpoint, **cutting, **chosen)
     if graph is not None:
         _give_cuts(found, as_json)
     else:
         _give_arcs(found, threshold, as_json)
-        _write(found, table, source, threshold, out, report, {**common, **chosen, "threshold": threshold})
+        _write(found, table, source, out, report, cutting, {**chosen, "threshold": threshold})
 
 
 def _give_cuts(found: CutBootstrap, as_json: bool) -> None:
     if as_json:
         edges = {name: [policy.edges for policy in each] for name, each in found.policies.items()}
         records = {"cuts": found.frame.to_dict("records"), "bins": found.bins.to_dict("records")}
-        writing.put_json({"resamples": found.resamples, "seed": found.seed, **records, "resampled": edges})
+        output.put_json({"resamples": found.resamples, "seed": found.seed, **records, "resampled": edges})
     else:
         show.say(repr(found))
 
@@ -119,7 +116,7 @@ def _give_arcs(found: ArcBootstrap, threshold: float, as_json: bool) -> None:
         bins = found.bins.to_dict("records")
         agreed = [list(arc) for arc in consensus.edges]
         counted = {"resamples": found.resamples, "seed": found.seed, "threshold": threshold}
-        writing.put_json({**counted, "arcs": arcs, "bins": bins, "consensus": agreed})
+        output.put_json({**counted, "arcs": arcs, "bins": bins, "consensus": agreed})
     else:
         show.say(repr(found))
         words = ", ".join(f"{parent} -> {child}" for parent, child in consensus.edges) or "no arc"
@@ -130,10 +127,10 @@ def _write(
     found: ArcBootstrap,
     table: Table,
     source: Source,
-    threshold: float,
     out: Path | None,
     report: Path | None,
-    shown: dict[str, Any],
+    cutting: dict[str, Any],
+    chosen: dict[str, Any],
 ) -> None:
     """The consensus network, cut and fitted on all the data."""
     if out is None and report is None:
@@ -141,13 +138,12 @@ def _write(
     from jaxbn.learning.discretize import discretize
     from jaxbn.model.fit import fit
 
-    graph = found.consensus(threshold)
-    cut = discretize(table, graph, method=shown["method"], rate=shown["rate"], max_passes=shown["max_passes"])
-    net = fit(table, graph, cut.codings)
+    graph = found.consensus(chosen["threshold"])
+    net = fit(table, graph, discretize(table, graph, **cutting).codings)
     if out is not None:
-        writing.write(out, net.save)
+        output.write(out, net.save)
     if report is not None:
         from jaxbn.drawing.report import report as make_report
 
-        page = make_report(net, table, title=source.name, options=shown, strengths=found.strengths)
-        writing.write_text(report, page)
+        page = make_report(net, table, title=source.name, options={**cutting, **chosen}, strengths=found.strengths)
+        output.write_text(report, page)

@@ -1,4 +1,4 @@
-"""``jaxbn learn`` and ``jaxbn discretize``."""
+"""``jaxbn learn``: structure and cuts together, from a table."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jaxbn.cli import graph as graphs
-from jaxbn.cli import options, show
-from jaxbn.cli import output as writing
-from jaxbn.cli.errors import UsageError, tell
+from jaxbn.cli import options, output, show
+from jaxbn.cli.compiler import start_compiler
+from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import held_out, published
-from jaxbn.cli.read_table import STANDARD_INPUT, Format, Source, names_in, read
+from jaxbn.cli.read_table import STANDARD_INPUT, Format, Source, checked_table, names_in, read
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.inputs.table import Table
     from jaxbn.model.bayesnet import BayesNet
-
-MOST_COLUMNS = 40  # columns of a table that are described line by line
 
 
 def learn(
@@ -36,11 +34,11 @@ def learn(
     restarts: options.Restarts = 1,
     seed: options.Seed = 0,
     order: options.Order = [],  # noqa: B006
-    rate: options.Rate = "network",
+    rate: options.Rate = None,
     method: options.Method = "bayesian",
     min_width: options.MinWidth = None,
     warm_start: options.WarmStart = False,
-    select: options.Select = "density",
+    select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
     initial_bins: options.InitialBins = None,
@@ -71,27 +69,26 @@ def learn(
     """
     source = read(data, Format(delimiter, encoding, decimal), continuous=continuous, drop=drop)
     out, report = _files(source, data, out, report, no_files or as_json)
-    writing.check_free((out, report), force)
-    names = source.frame.columns
-    chosen: dict[str, Any] = {
-        "order": names_in(order, "--order", names) or None,
-        "max_parents": max_parents,
-        "max_passes": max_passes,
-        "restarts": restarts,
-        "seed": seed,
-        "rate": options.as_rate(rate),
-        "method": method,
-        **options.as_min_width(min_width),
-        "warm_start": warm_start,
-        "select": select,
-        "required": graphs.arcs(required, "--required"),
-        "forbidden": graphs.arcs(forbidden, "--forbidden"),
-        "initial_bins": initial_bins,
-    }
+    output.check_free((out, report), force)
+    chosen = options.given(
+        method=method,
+        order=names_in(order, "--order", source.frame.columns),
+        max_parents=max_parents,
+        max_passes=max_passes,
+        restarts=restarts,
+        seed=seed,
+        rate=rate,
+        min_width=min_width,
+        warm_start=warm_start,
+        select=select,
+        required=graphs.arcs(required, "--required"),
+        forbidden=graphs.arcs(forbidden, "--forbidden"),
+        initial_bins=initial_bins,
+    )
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
-    table = described(source, missing)
-    options.start_compiler(no_cache, table.n_rows)
+    table = checked_table(source, missing)
+    start_compiler(no_cache, table.n_rows)
     from jaxbn.learning.learn import learn as learn_network
 
     net = learn_network(table, checkpoint=checkpoint, **chosen)
@@ -99,72 +96,9 @@ def learn(
     scored = held_out(net, table, folds, seed, compare, chosen) if folds else None
     _write(net, table, source, out, report, scored, shown)
     if as_json:
-        writing.put_json(_document(net, source, scored, shown, {"model": out, "report": report}))
+        output.put_json(_document(net, source, scored, shown, {"model": out, "report": report}))
     else:
         _print(net, source, scored, folds)
-
-
-def discretize(
-    data: options.Data,
-    graph: options.Graph = None,
-    continuous: options.Continuous = [],  # noqa: B006
-    drop: options.Drop = [],  # noqa: B006
-    missing: options.Missing = "error",
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
-    method: options.Method = "bayesian",
-    min_width: options.MinWidth = None,
-    rate: options.Rate = "network",
-    initial_bins: options.InitialBins = None,
-    max_passes: options.MaxPasses = 10,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="CSV file for the rows as codes.", rich_help_panel=options.OUTPUT)
-    ] = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
-    no_cache: options.NoCache = False,
-) -> None:
-    """Cut the continuous variables of a network whose structure is known."""
-    source = read(data, Format(delimiter, encoding, decimal), continuous=continuous, drop=drop)
-    source, found_graph = graphs.structure(source, graph)
-    if found_graph is None:
-        raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")
-    writing.check_free((out,), force)
-    table = described(source, missing)
-    options.start_compiler(no_cache, table.n_rows)
-    from jaxbn.learning.discretize import discretize as discretize_network
-
-    found = discretize_network(
-        table,
-        found_graph,
-        method=method,
-        rate=options.as_rate(rate),  # type: ignore[arg-type]
-        initial_bins=initial_bins,
-        max_passes=max_passes,
-        **options.as_min_width(min_width),  # type: ignore[arg-type]
-    )
-    if out is not None:
-        complete = source.frame.dropna(ignore_index=True) if missing == "drop" else source.frame
-        writing.write_text(out, found.transform(complete).to_csv(index=False))
-    if as_json:
-        edges = {name: policy.edges for name, policy in found.policies.items()}
-        groups = {name: grouping.groups for name, grouping in found.groupings.items()}
-        writing.put_json({"cuts": edges, "groups": groups, "passes": found.passes, "converged": found.converged})
-    else:
-        show.discretization(found)
-
-
-def described(source: Source, missing: str) -> Table:
-    """The checked table; what was inferred about its columns goes to standard error."""
-    from jaxbn.inputs.table import as_table
-
-    table = as_table(source.frame, continuous=source.continuous, missing=missing)  # type: ignore[arg-type]
-    text = table.describe()
-    tell(text if not source.builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
-    if table.n_rows < len(source.frame):
-        tell(f"{len(source.frame) - table.n_rows} of {len(source.frame)} rows with missing entries were dropped")
-    return table
 
 
 def _files(
@@ -185,12 +119,12 @@ def _write(
     shown: dict[str, Any],
 ) -> None:
     if out is not None:
-        writing.write(out, net.save)
+        output.write(out, net.save)
     if report is not None:
         from jaxbn.drawing.report import report as make_report
 
         page = make_report(net, table, title=source.name, scores=scored, notes=published(source), options=shown)
-        writing.write_text(report, page)
+        output.write_text(report, page)
 
 
 def _print(net: BayesNet, source: Source, scored: pd.DataFrame | None, folds: int) -> None:

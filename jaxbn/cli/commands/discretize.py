@@ -1,0 +1,58 @@
+"""``jaxbn discretize``: the cuts of a network whose structure is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxbn.cli import graph as graphs
+from jaxbn.cli import options, output, show
+from jaxbn.cli.compiler import start_compiler
+from jaxbn.cli.errors import UsageError
+from jaxbn.cli.read_table import Format, checked_table, read
+
+
+def discretize(
+    data: options.Data,
+    graph: options.Graph = None,
+    continuous: options.Continuous = [],  # noqa: B006
+    drop: options.Drop = [],  # noqa: B006
+    missing: options.Missing = "error",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = "utf-8",
+    decimal: options.Decimal = ".",
+    method: options.Method = "bayesian",
+    min_width: options.MinWidth = None,
+    rate: options.Rate = None,
+    initial_bins: options.InitialBins = None,
+    max_passes: options.MaxPasses = 10,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="CSV file for the rows as codes.", rich_help_panel=options.OUTPUT)
+    ] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+    no_cache: options.NoCache = False,
+) -> None:
+    """Cut the continuous variables of a network whose structure is known."""
+    source = read(data, Format(delimiter, encoding, decimal), continuous=continuous, drop=drop)
+    source, found_graph = graphs.structure(source, graph)
+    if found_graph is None:
+        raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")
+    output.check_free((out,), force)
+    table = checked_table(source, missing)
+    start_compiler(no_cache, table.n_rows)
+    from jaxbn.learning.discretize import discretize as discretize_network
+
+    chosen = options.given(rate=rate, min_width=min_width, initial_bins=initial_bins)
+    found = discretize_network(table, found_graph, method=method, max_passes=max_passes, **chosen)
+    if out is not None:
+        complete = source.frame.dropna(ignore_index=True) if missing == "drop" else source.frame
+        output.write_text(out, found.transform(complete).to_csv(index=False))
+    if as_json:
+        edges = {name: policy.edges for name, policy in found.policies.items()}
+        groups = {name: grouping.groups for name, grouping in found.groupings.items()}
+        output.put_json({"cuts": edges, "groups": groups, "passes": found.passes, "converged": found.converged})
+    else:
+        show.discretization(found)

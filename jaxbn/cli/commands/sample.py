@@ -1,0 +1,31 @@
+"""``jaxbn sample``: rows drawn from a network."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxbn.cli import options, output
+from jaxbn.cli.read_model import read_model
+
+
+def sample(
+    model: options.Model,
+    n: Annotated[int, typer.Option("--n", "-n", help="Rows to draw.")] = 10,
+    seed: options.Seed = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file; by default standard output.")] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Draw rows from a network, in original units, as CSV."""
+    output.check_free((out,), force)
+    rows = read_model(model).sample(n, seed)
+    text = output.json_text(rows.to_dict("records")) if as_json else rows.to_csv(index=False)
+    if out is not None:
+        output.write_text(out, text)
+    else:
+        sys.stdout.write(text)
+        sys.stdout.flush()

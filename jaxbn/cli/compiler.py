@@ -1,0 +1,19 @@
+"""The compiler, told what to expect before it starts."""
+
+from __future__ import annotations
+
+
+def start_compiler(no_cache: bool, n_rows: int) -> None:
+    """Prepare JAX for a table; call this before anything is computed.
+
+    Args:
+        no_cache: whether compiled kernels are not to be kept between runs.
+        n_rows: rows of the table; many rows are cut by one thread.
+    """
+    from jaxbn.runtime.devices import one_thread_for_many_rows
+
+    one_thread_for_many_rows(n_rows)
+    if not no_cache:
+        from jaxbn.runtime.compilation_cache import enable_compilation_cache
+
+        enable_compilation_cache()

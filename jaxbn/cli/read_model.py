@@ -1,0 +1,27 @@
+"""A network from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jaxbn.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from jaxbn.model.bayesnet import BayesNet
+
+
+def read_model(path: str) -> BayesNet:
+    """A network that ``learn`` wrote, or one in the BIF format."""
+    file = Path(path)
+    if file.is_dir():
+        raise CommandError(f"{path!r} is a directory; name the model file in it")
+    if not file.exists():
+        raise CommandError(f"there is no model file {path!r}; `jaxbn learn` writes one")
+    if file.suffix.lower() == ".bif":
+        from jaxbn.formats.bif import read_bif
+
+        return read_bif(file)
+    from jaxbn.formats.json_file import load
+
+    return load(file)

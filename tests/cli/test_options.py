@@ -1,0 +1,132 @@
+"""Options on the command line: each is handed on as it was given, and refused in its own spelling."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+
+import jaxbn
+from jaxbn.cli import compiler
+from jaxbn.cli.errors import in_options, run
+from jaxbn.cli.main import COMMANDS, OPTIONS, app
+from jaxbn.inputs.checks import ArgumentError, Mention
+from tests.helpers.command import Command, as_csv, frame
+
+
+@pytest.fixture
+def data(command: Command) -> str:
+    return command.has("table.csv", as_csv(frame()))
+
+
+def test_no_parents_are_no_parents(command: Command, data: str) -> None:
+    done = command("bootstrap", data, "--resamples", "3", "--max-parents", "0", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["arcs"] == []
+
+
+@pytest.mark.parametrize(
+    ("command_name", "options", "says"),
+    [
+        ("bootstrap", ["--restarts", "0"], "--restarts must be at least 1, got 0"),
+        ("bootstrap", ["--graph", "kind>size", "--max-parents", "2"], "--max-parents is for learning the structure"),
+        ("bootstrap", ["--level", "0.5"], "--level is for cuts of a known structure; leave it out, or pass --graph"),
+        ("bootstrap", ["--method", "mdl", "--rate", "3"], "--rate is for --method bayesian, got 3.0 with method 'mdl'"),
+        ("evaluate", ["--max-parents", "-1"], "--max-parents must be at least 0, got -1"),
+        ("evaluate", ["--graph", "kind>size", "--order", "kind"], "leave it out, or leave out --graph"),
+        ("evaluate", ["--method", "equal_width"], "pass --graph, or choose one of 'bayesian'"),
+        ("learn", ["--method", "evidence", "--rate", "2"], "--rate is for --method bayesian, got 2.0 with"),
+        ("learn", ["--method", "evidence", "--warm-start"], "--warm-start is for --method bayesian or --method mdl"),
+        ("learn", ["--method", "evidence", "--select", "k2"], "--select is for --method bayesian or --method mdl"),
+        (
+            "learn",
+            ["--order", "kind,size,age", "--restarts", "3"],
+            "--restarts is 3, but with --order there is one run",
+        ),
+        ("learn", ["--required", "kind>size,age>size", "--max-parents", "1"], "raise --max-parents, which is 1"),
+        ("learn", ["--required", "kind>size", "--forbidden", "kind>size"], "--required has the arc 'kind' -> 'size'"),
+        ("learn", ["--required", "kind>size,size>kind"], "--required has a cycle"),
+        ("learn", ["--missing", "fill"], "--missing must be one of 'error', 'drop', got 'fill'"),
+        ("learn", ["--checkpoint", "no/run.json"], "--checkpoint 'no/run.json': there is no directory 'no'"),
+        ("discretize", ["--graph", "kind>size", "--initial-bins", "0"], "--initial-bins must be at least 1, got 0"),
+    ],
+)
+def test_errors_name_the_option(
+    command: Command,
+    data: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command_name: str,
+    options: list[str],
+    says: str,
+) -> None:
+    monkeypatch.chdir(command.folder)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # which `run` replaces
+    with pytest.raises(SystemExit) as ended:
+        run(lambda: app([command_name, data, *options, "--no-cache"]), OPTIONS)
+    assert ended.value.code == 2
+    (error,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("jaxbn: error: "))
+    assert says in error
+
+
+def test_the_consensus_network_is_cut_with_the_options_of_the_bootstrap(command: Command, data: str) -> None:
+    more = ["--max-parents", "0", "--initial-bins", "5", "--out", "net.json"]
+    done = command("bootstrap", data, "--resamples", "2", *more)
+    assert done.returncode == 0, done.stderr
+    expected = jaxbn.discretize(frame(), {}, initial_bins=5)
+    net = jaxbn.load(command.folder / "net.json")
+    assert {name: policy.edges.tolist() for name, policy in net.policies.items()} == {
+        name: policy.edges.tolist() for name, policy in expected.policies.items()
+    }
+    assert {policy.n_bins for policy in net.policies.values()} == {5}
+
+
+class Started(Exception):  # noqa: N818
+    """Raised instead of starting the compiler."""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["learn", "DATA", "--no-files"],
+        ["discretize", "DATA", "--graph", "kind>size"],
+        ["bootstrap", "DATA"],
+        ["evaluate", "DATA"],
+        ["report", "MODEL", "DATA", "--compare", "--out", "page.html"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_every_command_that_computes_tells_the_number_of_rows(
+    command: Command, data: str, model: str, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    told = []
+
+    def start(n_rows: int) -> None:
+        told.append(n_rows)
+        raise Started
+
+    monkeypatch.setattr("jaxbn.runtime.devices.one_thread_for_many_rows", start)
+    monkeypatch.chdir(command.folder)
+    with pytest.raises(Started):
+        app([{"DATA": data, "MODEL": model}.get(word, word) for word in arguments], standalone_mode=False)
+    assert told == [60]
+
+
+def test_the_number_of_rows_cannot_be_forgotten() -> None:
+    assert inspect.signature(compiler.start_compiler).parameters["n_rows"].default is inspect.Parameter.empty
+
+
+def test_every_command_has_a_module_of_its_name() -> None:
+    folder = Path(inspect.getfile(compiler)).parent / "commands"
+    assert {f"{command.__name__}.py" for command in COMMANDS} == {file.name for file in folder.glob("[!_]*.py")}
+    for command in COMMANDS:
+        assert command.__module__ == f"jaxbn.cli.commands.{command.__name__}"
+
+
+def test_arguments_without_an_option_keep_their_name() -> None:
+    error = ArgumentError("side_by_side", "must be at least 1; see ", Mention("max_parents"))
+    assert in_options(error, OPTIONS) == ("side_by_side must be at least 1; see --max-parents", 1)
+    assert in_options(ValueError("rate must stay as it is"), OPTIONS) == ("rate must stay as it is", 1)
