@@ -9,22 +9,19 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.formats.bif_grammar import Declarations, parse
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.formats.labels import variable_labels
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike, write_text
 
 MARK = "// jaxbn "
-_VARIABLE = re.compile(r"variable\s+(\S+)\s*\{[^{}]*?\[\s*(\d+)\s*\]\s*\{([^{}]*)\}[^{}]*\}")
-_PROBABILITY = re.compile(r"probability\s*\(\s*([^|)]+?)\s*(?:\|([^)]*))?\)\s*\{([^{}]*)\}")
-_ROW = re.compile(r"\(([^)]*)\)\s*([^;]*);")
 
 
 def write_bif(net: BayesNet, path: PathLike) -> None:
@@ -67,7 +64,7 @@ def read_bif(path: PathLike) -> BayesNet:
         path: the file.
 
     Raises:
-        ValueError: the file has no variables, or a table that is missing or does not fit.
+        ValueError: the file is not in the format, or damaged; the message has the line and what was expected there.
 
     Example:
         >>> import tempfile
@@ -78,25 +75,23 @@ def read_bif(path: PathLike) -> BayesNet:
         ...     read_bif(f"{folder}/net.bif").policies["the x"].edges.tolist()
         [2.0]
     """
-    text = Path(path).read_text(encoding="utf-8")
-    metadata = next((line[len(MARK) :] for line in text.splitlines() if line.startswith(MARK)), None)
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
-    states = {_word(m[1]): tuple(_words(m[3])) for m in _VARIABLE.finditer(text)}
-    if not states:
-        raise ValueError(f"{os.fspath(path)!r} holds no variables; is it a BIF file?")
-    families = {}
-    for match in _PROBABILITY.finditer(text):
-        child, found = _word(match[1]), tuple(_words(match[2] or ""))
-        families[child] = found, _table(child, found, match[3], states)
-    lacking = [name for name in states if name not in families]
-    if lacking:
-        raise ValueError(
-            f"{os.fspath(path)!r} has no probabilities for {', '.join(map(repr, lacking))}; it may be truncated"
-        )
-    tables = {name: families[name][1] for name in states}
-    if metadata is not None:
-        return _restore(metadata, tables, repr(os.fspath(path)))
-    return BayesNet({name: families[name][0] for name in states}, {}, dict(states), tables, {})
+    source = repr(os.fspath(path))
+    text = _decoded(Path(path).read_bytes(), source)
+    found = parse(text, source)
+    tables = {name: found.families[name].table for name in found.states}
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith(MARK):
+            return _restore(line[len(MARK) :], found, f"{source}, line {number}")
+    return BayesNet({name: found.families[name].parents for name in found.states}, {}, dict(found.states), tables, {})
+
+
+def _decoded(content: bytes, source: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        byte = content[error.start]
+        raise ValueError(f"{source}, line {line}: expected text in UTF-8, found the byte 0x{byte:02x}") from None
 
 
 def _metadata(net: BayesNet) -> str:
@@ -107,17 +102,23 @@ def _metadata(net: BayesNet) -> str:
     return json.dumps(document, allow_nan=False).replace("/", "\\u002f")
 
 
-def _restore(metadata: str, tables: Mapping[str, NDArray[np.float64]], source: str) -> BayesNet:
+def _restore(metadata: str, found: Declarations, source: str) -> BayesNet:
+    """The network with its original names, levels and cuts."""
     try:
         document = json.loads(metadata)
         label = variable_labels(variable["name"] for variable in document["variables"])
-        variables = [{**v, "table": tables[label[v["name"]]]} for v in document["variables"]]
-    except (ValueError, KeyError, TypeError) as error:
+        variables = [{**v, "table": found.families[label[v["name"]]].table} for v in document["variables"]]
+        net = from_dict({**document, "variables": variables}, "the network of this line")
+        if {label[n]: tuple(label[p] for p in parents) for n, parents in net.parents.items()} != {
+            name: family.parents for name, family in found.families.items()
+        }:
+            raise ValueError("other parents")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"{source}: its line {MARK!r} does not fit the rest ({type(error).__name__} {error}); "
-            "delete that line to read the network without original names and cuts"
+            f"{source}: expected a description of the network that fits the rest of the file, found {error!r}; delete "
+            "the line to read the network without original names and cuts"
         ) from None
-    return from_dict({**document, "variables": variables}, source)
+    return net
 
 
 def _probability(net: BayesNet, name: str, label: Mapping[str, str]) -> str:
@@ -133,33 +134,3 @@ def _probability(net: BayesNet, name: str, label: Mapping[str, str]) -> str:
 
 def _numbers(row: NDArray[np.float64]) -> str:
     return ", ".join(repr(float(p)) for p in row)
-
-
-def _table(child: str, found: Sequence[str], body: str, states: Mapping[str, Sequence[str]]) -> NDArray[np.float64]:
-    shape = tuple(len(states[name]) for name in (*found, child))
-    plain = re.search(r"\btable\b([^;]*);", body)
-    try:
-        if plain:  # without states in front: the child's states vary slowest, the last parent's fastest
-            return np.moveaxis(np.array(_floats(plain[1])).reshape(shape[-1:] + shape[:-1]), 0, -1)
-        table = np.full(shape, np.nan)
-        default = re.search(r"\bdefault\b([^;]*);", body)
-        if default:
-            table[...] = _floats(default[1])
-        for match in _ROW.finditer(body):
-            given = _words(match[1])
-            table[tuple(states[p].index(s) for p, s in zip(found, given, strict=True))] = _floats(match[2])
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"the table of {child!r} does not fit its variables: {error}") from None
-    return table
-
-
-def _words(text: str) -> list[str]:
-    return [_word(word) for word in re.split(r"[,\s]+", text) if word]
-
-
-def _word(text: str) -> str:
-    return text.strip().strip('"')
-
-
-def _floats(text: str) -> list[float]:
-    return [float(number) for number in re.split(r"[,\s]+", text.strip()) if number]

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jaxbn.cuts.policy import Policy
+from jaxbn.formats.fields import Field
 from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.columns import Level
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike, write_text
 
@@ -43,7 +43,8 @@ def load(path: PathLike) -> BayesNet:
     """Read a network that ``save`` wrote.
 
     Raises:
-        ValueError: the file is truncated or damaged, no jaxbn network, or of a newer version; the message says which.
+        ValueError: the file is truncated or damaged (the message names the field), not a jaxbn network, or of a newer
+            version.
 
     Example:
         >>> load("missing.json")
@@ -54,9 +55,9 @@ def load(path: PathLike) -> BayesNet:
     text = Path(path).read_bytes()
     try:
         document = json.loads(text)
-    except ValueError as error:  # covers invalid UTF-8 as well
+    except (ValueError, RecursionError) as error:  # the first covers invalid UTF-8 as well
         raise ValueError(
-            f"{os.fspath(path)!r} is truncated or no JSON file ({error}); save the network again"
+            f"{os.fspath(path)!r} is truncated or not a JSON file ({error}); save the network again"
         ) from None
     return from_dict(document, source=repr(os.fspath(path)))
 
@@ -80,34 +81,100 @@ def to_dict(net: BayesNet) -> dict[str, Any]:
 def from_dict(document: Any, source: str = "the document") -> BayesNet:
     """The network that ``to_dict`` described; ``source`` names it in messages."""
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        raise ValueError(f"{source} is no jaxbn network: its 'format' is not {FORMAT!r}; pass a file written by save")
+        raise ValueError(
+            f"{source} is not a jaxbn network: its 'format' is not {FORMAT!r}; pass a file written by save"
+        )
     version = document.get("version")
-    if not isinstance(version, int) or version > VERSION:
+    if isinstance(version, int) and version > VERSION:
         raise ValueError(
             f"{source} has version {version!r}, newer than {VERSION}, the newest this jaxbn reads; upgrade jaxbn"
         )
     try:
-        return _network(document)
-    except (KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"{source} is damaged: {type(error).__name__} {error}; save the network again") from error
+        if isinstance(version, bool) or version != VERSION:
+            raise ValueError(f"'version' must be {VERSION}, got {version!r}")
+        return _network(Field(document, ""))
+    except ValueError as error:
+        raise ValueError(f"{source} is damaged: {error}; save the network again") from None
 
 
-def _network(document: Mapping[str, Any]) -> BayesNet:
-    variables = {v["name"]: v for v in document["variables"]}
-    continuous = {name: v["policy"] for name, v in variables.items() if "policy" in v}
+def _network(document: Field) -> BayesNet:
+    variables = _by_name(document.get("variables"))
     return BayesNet(
-        parents={name: tuple(v["parents"]) for name, v in variables.items()},
-        policies={name: _policy(p) for name, p in continuous.items()},
-        levels={name: tuple(v["levels"]) for name, v in variables.items() if "levels" in v},
-        tables={name: np.array(v["table"], np.float64) for name, v in variables.items()},
-        bounds={name: (float(v["bounds"][0]), float(v["bounds"][1])) for name, v in variables.items() if "bounds" in v},
-        score=float(document["score"]),
-        n_rows=int(document["n_rows"]),
-        alpha=float(document["alpha"]),
-        groupings={name: _grouping(v["grouping"]) for name, v in variables.items() if "grouping" in v},
-        shares={name: np.array(v["shares"], np.float64) for name, v in variables.items() if "shares" in v},
-        alphas={name: float(weight) for name, weight in document.get("alphas", {}).items()},
+        parents={name: _parents(name, v.get("parents"), variables) for name, v in variables.items()},
+        policies={name: _policy(v.get("policy")) for name, v in variables.items() if v.has("policy")},
+        levels={name: _levels(v.get("levels")) for name, v in variables.items() if v.has("levels")},
+        tables={name: v.get("table").numbers() for name, v in variables.items()},
+        bounds={name: _bounds(v.get("bounds")) for name, v in variables.items() if v.has("policy")},
+        score=document.get("score").number(),
+        n_rows=document.get("n_rows").whole(),
+        alpha=document.get("alpha").positive(),
+        groupings={name: _grouping(v.get("grouping")) for name, v in variables.items() if v.has("grouping")},
+        shares={name: v.get("shares").numbers() for name, v in variables.items() if v.has("grouping")},
+        alphas=_alphas(document.get("alphas"), variables) if document.has("alphas") else {},
     )
+
+
+def _by_name(variables: Field) -> dict[str, Field]:
+    found: dict[str, Field] = {}
+    for variable in variables.items():
+        name = variable.get("name").text()
+        if name in found:
+            raise ValueError(f"{variable.place + '.name'!r} must differ from the others, got {name!r} twice")
+        found[name] = variable
+    if not found:
+        raise ValueError("'variables' must have at least one item")
+    return found
+
+
+def _parents(name: str, field: Field, variables: Mapping[str, Field]) -> tuple[str, ...]:
+    found: list[str] = []
+    for item in field.items():
+        if item.text() not in variables or item.text() in (name, *found):
+            raise ValueError(f"{item.place!r} must name another variable, and each once, got {item.value!r}")
+        found.append(item.text())
+    return tuple(found)
+
+
+def _levels(field: Field) -> tuple[Level, ...]:
+    found = tuple(item.level() for item in field.items())
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"{field.place!r} must have at least one level, and each once")
+    return found
+
+
+def _bounds(field: Field) -> tuple[float, float]:
+    found = field.numbers()
+    if found.shape != (2,):
+        raise ValueError(f"{field.place!r} must be two numbers, got {found.tolist()}")
+    return float(found[0]), float(found[1])
+
+
+def _policy(field: Field) -> Policy:
+    limits = {key: field.get(key).number() for key in ("lower", "upper")}
+    if any(map(math.isnan, limits.values())):
+        raise ValueError(f"'lower' and 'upper' of {field.place!r} must be numbers, got nan")
+    edges, cost, method = field.get("edges").numbers(), field.get("cost").number(), field.get("method").text()
+    try:
+        return Policy(edges, cost=cost, method=method, **limits)
+    except ValueError as error:
+        raise ValueError(f"{field.place!r}: {error}") from None
+
+
+def _grouping(field: Field) -> Grouping:
+    groups = tuple(_levels(group) for group in field.get("groups").items())
+    try:
+        grouping = Grouping(groups, field.get("cost").number(), field.get("method").text())
+        sorted(grouping.levels)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{field.place!r}: {error}") from None
+    return grouping
+
+
+def _alphas(field: Field, variables: Mapping[str, Field]) -> dict[str, float]:
+    for name, weight in field.entries().items():
+        if name not in variables:
+            raise ValueError(f"{weight.place!r} is not a variable")
+    return {name: weight.positive() for name, weight in field.entries().items()}
 
 
 def _states(net: BayesNet, name: str) -> dict[str, Any]:
@@ -124,15 +191,6 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
         "policy": {"edges": policy.edges.tolist(), **fields, "method": policy.method},
         "bounds": list(net.bounds[name]),
     }
-
-
-def _policy(fields: Mapping[str, Any]) -> Policy:
-    numbers = {key: float(fields[key]) for key in ("cost", "lower", "upper")}
-    return Policy(np.array(fields["edges"], np.float64), method=fields["method"], **numbers)
-
-
-def _grouping(fields: Mapping[str, Any]) -> Grouping:
-    return Grouping(tuple(map(tuple, fields["groups"])), float(fields["cost"]), fields["method"])
 
 
 def _number(value: float) -> float | str:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy, same_number
 from jaxbn.groups.grouping import Grouping, check_shares
-from jaxbn.inputs.columns import Level, suggest
+from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.columns import Level
 from jaxbn.inputs.graph import markov_blanket, to_networkx, topological_order
 
 if TYPE_CHECKING:
@@ -38,12 +39,13 @@ class Fitted:
     def __post_init__(self) -> None:
         for name, grouping in self.groupings.items():
             check_shares(name, grouping, self.levels.get(name, ()), self.shares.get(name))
-        tables = {}
-        for name, found in self.parents.items():
+        for name in self.parents:
             if (name in self.policies) == (name in self.levels):
                 raise ValueError(f"variable {name!r} needs either a policy or levels, and not both")
             if name not in self.tables:
                 raise ValueError(f"variable {name!r} has no table")
+        tables = {}
+        for name, found in self.parents.items():
             shape = tuple(self.cardinalities[v] for v in (*found, name))
             table = np.array(self.tables[name], np.float64)
             if table.shape != shape or not np.allclose(table.sum(axis=-1), 1.0) or (table < 0).any():

@@ -1,0 +1,289 @@
+"""The grammar of the BIF format: from text to states, parents and tables, with the line of everything that is wrong."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.graph import MAX_TABLE_CELLS
+
+_TOKEN = re.compile(
+    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+    |(?P<quoted>"[^"\n]*")
+    |(?P<mark>[{}()\[\]|,;])
+    |(?P<word>(?:(?!//|/\*)[^\s{}()\[\]|,;])+)
+    |(?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+END = "the end of the file"
+
+
+class Token(NamedTuple):
+    """A word or a mark."""
+
+    text: str
+    line: int
+    is_word: bool
+
+
+class Family(NamedTuple):
+    """A variable's parents and its table."""
+
+    parents: tuple[str, ...]
+    table: NDArray[np.float64]  # [*states of the parents, own states]
+
+
+@dataclass
+class Declarations:
+    """What a file declares."""
+
+    states: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    families: dict[str, Family] = field(default_factory=dict)
+
+
+def parse(text: str, source: str) -> Declarations:
+    """The variables and tables of a BIF text.
+
+    Args:
+        text: the whole file.
+        source: its name, for messages.
+
+    Raises:
+        ValueError: something else than expected; the message has the line.
+
+    Example:
+        >>> text = "variable a { type discrete [ 2 ] { x, y }; } probability ( a ) { table 0.25, 0.75; }"
+        >>> parse(text, "a text").families["a"].table.tolist()
+        [0.25, 0.75]
+        >>> parse("variable a { type continuous; }", "a text")
+        Traceback (most recent call last):
+            ...
+        ValueError: a text, line 1: expected 'discrete', found 'continuous'
+    """
+    return _Parser(list(_tokens(text)), source).file()
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    line = 1
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup != "skip":
+            quoted = match.lastgroup == "quoted"
+            yield Token(match[0][1:-1] if quoted else match[0], line, quoted or match.lastgroup == "word")
+        line += match[0].count("\n")
+    yield Token(END, line, False)
+
+
+class _Parser:
+    """Reads tokens from the first to the last; each method reads what its name says."""
+
+    def __init__(self, tokens: Sequence[Token], source: str) -> None:
+        self._tokens, self._source, self._next = tokens, source, 0
+        self._found = Declarations()
+
+    def file(self) -> Declarations:
+        blocks = {"network": self._network, "variable": self._variable, "probability": self._probability}
+        while self._peek().text != END:
+            token = self._take()
+            if token.text not in blocks:
+                self._fail(token, "'network', 'variable' or 'probability'")
+            blocks[token.text]()
+        if not self._found.states:
+            self._fail(self._peek(), "a variable; is it a BIF file?")
+        lacking = [name for name in self._found.states if name not in self._found.families]
+        if lacking:
+            self._fail(self._peek(), f"probabilities for {', '.join(map(repr, lacking))}")
+        return self._found
+
+    def _network(self) -> None:
+        if self._peek().is_word:
+            self._take()
+        self._expect("{")
+        self._properties()
+
+    def _properties(self) -> None:
+        """Properties up to the end of a block; nothing is read from them."""
+        while self._peek().text != "}":
+            self._property()
+        self._expect("}")
+
+    def _property(self) -> None:
+        self._expect("property")
+        while self._take_until_end().text != ";":
+            pass
+
+    def _variable(self) -> None:
+        token = self._word("the name of a variable")
+        if token.text in self._found.states:
+            self._fail(token, "a variable that is not declared yet")
+        self._expect("{")
+        while self._peek().text == "property":
+            self._property()
+        for text in ("type", "discrete", "["):
+            self._expect(text)
+        count = self._word("the number of states")
+        if not count.text.isdecimal() or int(count.text) == 0:
+            self._fail(count, "the number of states")
+        self._expect("]")
+        self._expect("{")
+        states = self._list("}", "a state")
+        if len(states) != int(count.text):
+            self._fail(states[-1] if states else count, f"{count.text} states", f"{len(states)}")
+        repeated = [state for i, state in enumerate(states) if state.text in {s.text for s in states[:i]}]
+        if repeated:
+            self._fail(repeated[0], f"a state that {token.text!r} does not have yet")
+        self._expect(";")
+        self._properties()
+        self._found.states[token.text] = tuple(state.text for state in states)
+
+    def _probability(self) -> None:
+        self._expect("(")
+        child = self._declared()
+        if child.text in self._found.families:
+            self._fail(child, "a variable that has no probabilities yet")
+        parents: list[Token] = []
+        if self._peek().text == "|":
+            self._take()
+            parents = self._list(")", "a parent")
+        else:
+            self._expect(")")
+        family = [child.text]
+        for parent in parents:
+            if parent.text not in self._found.states:
+                self._fail(parent, "a declared variable")
+            if parent.text in family or self._descends(parent.text, child.text):
+                self._fail(parent, f"a parent of {child.text!r} that closes no cycle and is not named twice")
+            family.append(parent.text)
+        names = tuple(family[1:])
+        self._found.families[child.text] = Family(names, self._table((*names, child.text)))
+
+    def _descends(self, name: str, ancestor: str) -> bool:
+        """Whether a variable has this ancestor, as far as the file was read."""
+        waiting, seen = [name], {name}
+        while waiting:
+            family = self._found.families.get(waiting.pop())
+            new = set(family.parents) - seen if family else set()
+            if ancestor in new:
+                return True
+            seen |= new
+            waiting += new
+        return False
+
+    def _table(self, family: tuple[str, ...]) -> NDArray[np.float64]:
+        states = [self._found.states[name] for name in family]
+        shape = tuple(map(len, states))
+        if math.prod(shape) > MAX_TABLE_CELLS:
+            self._fail(self._peek(), f"a table of at most {MAX_TABLE_CELLS:,} cells", f"{math.prod(shape):,}")
+        table = np.full(shape, np.nan)
+        self._expect("{")
+        while self._peek().text != "}":
+            token = self._take()
+            if token.text == "property":
+                self._next -= 1
+                self._property()
+            elif token.text == "table":  # without states in front: the child's states vary slowest
+                numbers = self._numbers(math.prod(shape))
+                table[...] = np.moveaxis(numbers.reshape(shape[-1:] + shape[:-1]), 0, -1)
+                self._check_sums(table, token)
+            elif token.text == "default":
+                row = self._numbers(shape[-1])
+                self._check_sums(row, token)
+                table[np.isnan(table).any(axis=-1)] = row
+            elif token.text == "(" and len(family) > 1:
+                cell = self._configuration(states[:-1])
+                table[cell] = self._numbers(shape[-1])
+                self._check_sums(table[cell], token)
+            else:
+                self._fail(token, "'table', 'default' or the states of the parents in parentheses")
+        self._check_complete(table, states)
+        self._expect("}")
+        return table
+
+    def _configuration(self, states: Sequence[Sequence[str]]) -> tuple[int, ...]:
+        """The states of the parents before a row of probabilities, as codes."""
+        found = self._list(")", "a state")
+        if len(found) != len(states):
+            self._fail(found[-1] if found else self._peek(), f"{len(states)} states of the parents", f"{len(found)}")
+        for token, known in zip(found, states, strict=True):
+            if token.text not in known:
+                self._fail(token, f"one of the states {', '.join(known)}")
+        return tuple(known.index(token.text) for token, known in zip(found, states, strict=True))
+
+    def _numbers(self, count: int) -> NDArray[np.float64]:
+        """Probabilities up to a semicolon."""
+        tokens = self._list(";", "a probability")
+        numbers = [self._probability_of(token) for token in tokens]
+        if len(numbers) != count:
+            self._fail(tokens[-1] if tokens else self._peek(), f"{count} probabilities", f"{len(numbers)}")
+        return np.array(numbers)
+
+    def _probability_of(self, token: Token) -> float:
+        try:
+            number = float(token.text)
+        except ValueError:
+            self._fail(token, "a probability")
+        if not 0 <= number <= 1:
+            self._fail(token, "a probability from 0 to 1")
+        return number
+
+    def _check_sums(self, table: NDArray[np.float64], token: Token) -> None:
+        sums = table.sum(axis=-1)
+        wrong = sums[~np.isclose(sums, 1.0)]
+        if wrong.size:
+            self._fail(token, "probabilities that sum to 1", f"{wrong.flat[0]:.6g}")
+
+    def _check_complete(self, table: NDArray[np.float64], states: Sequence[Sequence[str]]) -> None:
+        absent = np.argwhere(np.isnan(table).any(axis=-1))
+        if len(absent):
+            labels = [known[code] for known, code in zip(states, absent[0], strict=False)]
+            row = f"a row for ({', '.join(labels)})" if labels else "'table' with the probabilities"
+            self._fail(self._peek(), row)
+
+    def _declared(self) -> Token:
+        token = self._word("the name of a variable")
+        if token.text not in self._found.states:
+            self._fail(token, "a declared variable")
+        return token
+
+    def _list(self, end: str, item: str) -> list[Token]:
+        """Words separated by commas or blanks, up to a mark."""
+        found = []
+        while self._peek().text != end:
+            found.append(self._word(item))
+            if self._peek().text == ",":
+                self._take()
+        self._expect(end)
+        return found
+
+    def _word(self, meaning: str) -> Token:
+        token = self._take()
+        if not token.is_word:
+            self._fail(token, meaning)
+        return token
+
+    def _expect(self, text: str) -> None:
+        token = self._take()
+        if token.text != text:
+            self._fail(token, repr(text))
+
+    def _take_until_end(self) -> Token:
+        if self._peek().text == END:
+            self._fail(self._peek(), "';'")
+        return self._take()
+
+    def _peek(self) -> Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> Token:
+        token = self._tokens[self._next]
+        self._next = min(self._next + 1, len(self._tokens) - 1)  # the end stays
+        return token
+
+    def _fail(self, token: Token, expected: str, found: str | None = None) -> NoReturn:
+        shown = found or (END if token.text == END and not token.is_word else repr(token.text))
+        raise ValueError(f"{self._source}, line {token.line}: expected {expected}, found {shown}")
