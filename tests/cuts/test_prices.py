@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -11,18 +12,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 
 import jaxbn
 from jaxbn.cuts import by_count, solve
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.hull import Hull, prices_that_cover
 from jaxbn.cuts.interval_costs import in_matrices
-from jaxbn.cuts.problem import Rows, Solution, Task
+from jaxbn.cuts.problem import ENTROPY, Rows, Solution, Task, dirichlet_terms, entropy_terms, ratios_fit
 from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
 from jaxbn.kernels.pruned.bounds import least_rises, measured
 from jaxbn.kernels.pruned.state import Chunks, Problem
-from tests.helpers.programs import close, gauss, priced_by_definition, rows_of
+from tests.helpers.programs import close, gauss, priced_by_definition, request_of, rows_of
 from tests.helpers.random_variables import random_variable
 from tests.reference import evidence as reference
 from tests.reference.cuts import prepare
@@ -101,40 +102,49 @@ def test_values_over_many_orders_of_magnitude():
 
 
 def interval_cost(task: Task, first: int, last: int) -> float:
-    """Cost of the rows from `first` to before `last`, by the definition; all weights are one."""
-    cost = 0.0
+    """Cost of the rows from `first` to before `last`, by the definition."""
+    weights, cost = weights_of(task)[first:last], 0.0
     for term in task.terms:
-        counts = np.bincount(term.cells[first:last], minlength=term.n_cells)
-        cost += term.sign * sum(float((gammaln(counts + name) - gammaln(name)).sum()) for name in term.tables)
+        counts = np.bincount(term.cells[first:last], weights, term.n_cells)
+        cost += term.sign * sum(float(cell_cost(counts, name).sum()) for name in term.tables)
     if task.spread is not None:
         end = np.append(0.0, task.spread.end)
-        cost += (last - first) * float(np.log(end[last] - end[first]))
+        cost += float(weights.sum() * np.log(end[last] - end[first]))
     return cost
+
+
+def cell_cost(counts: np.ndarray, name: int) -> np.ndarray:
+    return xlogy(counts, counts) if name == ENTROPY else gammaln(counts + name) - gammaln(name)
+
+
+def weights_of(task: Task) -> np.ndarray:
+    return np.ones(task.n_rows, np.int32) if task.weights is None else task.weights
 
 
 def bounded_and_actual(task: Task, starts: np.ndarray, when: int, block: int) -> tuple[np.ndarray, float, np.ndarray]:
     """What `least_rises` says of some starts, measured at one block, in a later one; and what happens [B, W]."""
     shape = solve.pruned_shape(task.n_rows, **solve.size(task))
-    switches = Switches(len(starts), ratios=True, contexts=True, spread=task.spread is not None)
+    switches = Switches(len(starts), ratios=ratios_fit(task), contexts=True, spread=task.spread is not None)
     with jax.enable_x64(True):
         problem = Problem(**jax.tree.map(jax.numpy.asarray, solve._arrays(task, [1.0], shape)))
         counts = np.zeros((task.n_rows + 1, shape.cells), np.int32)
         first_cell = 0
         for term in task.terms:
-            counts[np.arange(1, task.n_rows + 1), first_cell + term.cells] = 1
+            counts[np.arange(1, task.n_rows + 1), first_cell + term.cells] = weights_of(task)
             first_cell += term.n_cells
         counts = np.cumsum(counts, axis=0, dtype=np.int32)
         end = np.append(0.0, np.zeros(task.n_rows) if task.spread is None else task.spread.end)
+        mass = np.append(0, np.cumsum(weights_of(task))).astype(np.int32)
         row = when * BLOCK
         common = measured(
             problem,
             jax.numpy.asarray((counts[row] - counts[starts]).T),
-            jax.numpy.asarray(row - starts),
+            jax.numpy.asarray(mass[row] - mass[starts]),
             jax.numpy.asarray(end[row] - end[starts]),
             np.ones(len(starts), bool),
             switches,
         )
-        at_block = {"counts": counts[row], "mass": np.int32(row), "end": end[row], **common}
+        at_block = {"counts": counts[row], "mass": mass[row], "end": end[row], **common}
         no_matter = {"size": np.int32(len(starts)), "bound": np.zeros(1), "fresh": np.array(False)}
         chunk = Chunks(**{name: jax.numpy.asarray(value)[..., None] for name, value in (at_block | no_matter).items()})
         rows = block_rows(problem, jax.numpy.int32(block), jax.numpy.asarray(counts[block * BLOCK]))
@@ -157,6 +167,33 @@ def test_no_interval_rises_less_than_its_chunk_is_said_to(when, block, children)
             assert (rises <= actual.min(axis=1) + 1e-9).all()
             assert rises[-1] <= whole + 1e-9
             assert whole <= actual[-1].min() + 1e-9
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("terms", [dirichlet_terms, entropy_terms])
+def test_bounds_hold_for_every_kind_of_table(terms, weighted):
+    """The paper's objective and the description length, rows of any weight."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        request = request_of(gauss(seed, 512))
+        weights = rng.integers(1, 5, 512).astype(np.int32) if weighted else None
+        task = Rows(request.ordered.can_cut, terms(request.factors), weights).task
+        for when, block, last in [(8, 8, 255), (8, 15, 100), (14, 15, 447)]:
+            starts = np.sort(rng.choice(np.arange(last - 60, last), 16, replace=False))
+            rises, whole, actual = bounded_and_actual(task, starts, when, block)
+            assert (rises <= actual.min(axis=1) + 1e-9).all()
+            assert whole <= actual[-1].min() + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_hold_where_the_width_counts_and_rows_have_weights(seed):
+    rng = np.random.default_rng(seed)
+    task = replace(rows_of(gauss(seed, 512), None).task, weights=rng.integers(1, 5, 512).astype(np.int32))
+    for when, block, last in [(8, 8, 255), (8, 15, 100), (14, 15, 447)]:
+        starts = np.sort(rng.choice(np.arange(last - 60, last), 16, replace=False))
+        rises, whole, actual = bounded_and_actual(task, starts, when, block)
+        assert (rises <= actual.min(axis=1) + 1e-9).all()
+        assert whole <= actual[-1].min() + 1e-9
 
 
 def test_bounds_of_long_intervals_are_close():
