@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jaxbn.model.fit import fit as fit
     from jaxbn.runtime.compilation_cache import enable_compilation_cache as enable_compilation_cache
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "ArcBootstrap": "jaxbn.evaluation.bootstrap_results",

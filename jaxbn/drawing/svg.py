@@ -168,7 +168,7 @@ def short(name: str) -> str:
 def _box(net: BayesNet, name: str, box: Box) -> str:
     shade = 0.16 if name in net.levels else 0.0
     return (
-        f"<g><title>{escape(name)}</title>"
+        f'<g class="node" data-name="{escape(name)}"><title>{escape(name)}</title>'
         f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y - box.height / 2:.1f}" width="{box.width:.1f}" '
         f'height="{box.height:.1f}" rx="8" fill="currentColor" fill-opacity="{shade}" stroke="currentColor"/>'
         f'<text x="{box.x:.1f}" y="{box.y - 3:.1f}" text-anchor="middle" font-size="13">{escape(short(name))}</text>'
@@ -187,7 +187,8 @@ def _arc(points: Sequence[Point], strength: float | None, arc: tuple[str, str]) 
     if strength is not None:
         label = f'<text x="{x:.1f}" y="{y - 12:.1f}" text-anchor="middle" {NOTE}>{strength:.0%}</text>'
     return (
-        f'<g opacity="{opacity:.2f}"><title>{escape(arc[0])} → {escape(arc[1])}</title>'
+        f'<g class="arc" data-parent="{escape(arc[0])}" data-child="{escape(arc[1])}" opacity="{opacity:.2f}">'
+        f"<title>{escape(arc[0])} → {escape(arc[1])}</title>"
         f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.3"/>'
         f'<path d="M{x - 4:.1f} {y - 8:.1f}H{x + 4:.1f}L{x:.1f} {y:.1f}Z" fill="currentColor"/>{label}</g>'
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 from collections.abc import Mapping
 from html import escape
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxbn import __version__
 from jaxbn.drawing.report import sections
+from jaxbn.drawing.report.explorer import payload
 from jaxbn.inputs.table import Table, as_table
 from jaxbn.runtime.files import write_text
 
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.model.bayesnet import BayesNet
+
+SCRIPTS = ("inference", "known", "numbers", "drawing", "cards", "explorer")
+"""Files of the page's script, in the order in which they build on each other."""
 
 
 def report(
@@ -31,7 +37,10 @@ def report(
     options: Mapping[str, Any] | None = None,
     strengths: Mapping[tuple[str, str], float] | None = None,
 ) -> str:
-    """A page about a network that opens offline in any browser: structure, cuts, tables, scores.
+    """A page about a network that opens offline in any browser, and answers questions there.
+
+    Whoever reads it clicks what is known of some variables, and sees how all the others follow, as ``net.query`` has
+    them: the page carries the tables and computes by itself. Beside that it shows structure, cuts, tables and scores.
 
     Args:
         net: the network.
@@ -52,7 +61,7 @@ def report(
         >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
         >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> page = jaxbn.report(net, data, title="Sizes")
-        >>> "<h1>Sizes</h1>" in page, "<script" in page
+        >>> "<h1>Sizes</h1>" in page, "src=" in page
         (True, False)
     """
     table = None if data is None else _table(net, data)
@@ -66,12 +75,16 @@ def report(
         sections.making(net, options or {}),
     ]
     folder = files("jaxbn.drawing.report")
+    script = "".join((folder / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
     page = Template((folder / "page.html").read_text(encoding="utf-8")).substitute(
         title=escape(title),
         version=escape(__version__),
         style=(folder / "style.css").read_text(encoding="utf-8").strip(),
         summary=escape(sections.summary(net)),
         sections="\n".join(part for part in parts if part),
+        data=payload(net, table),
+        script=script,
+        fingerprint=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
     if path is not None:
         write_text(path, page)

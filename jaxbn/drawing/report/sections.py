@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxbn.drawing import svg as figures
+from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs.table import Table
+from jaxbn.model.inference import ancestors
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts
 
 if TYPE_CHECKING:
@@ -27,8 +31,8 @@ MOST_LEVELS = 40
 """Levels of a group that the page shows."""
 
 LEGEND = (
-    '<span class="key bars"></span>data <span class="key density"></span>density of the network '
-    '<span class="key cut"></span>cut'
+    '<span class="key bars"></span>data <span class="key density"></span>the network '
+    '<span class="key before"></span>before anything was known <span class="key cut"></span>cut, or what is known'
 )
 
 
@@ -47,21 +51,41 @@ def summary(net: BayesNet) -> str:
 
 
 def network(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None) -> str:
-    """The network drawn."""
+    """The network drawn, with the tools to ask it."""
     note = "An arrow runs from parent to child. Shaded: discrete as given; the others were cut into bins."
     if strengths:
         note += " The percentage at an arrow is the share of resamples that have it."
-    return _section("Network", f'<div class="panel scroll">{figures.network_svg(net, strengths)}</div>{_note(note)}')
+    tools = (files("jaxbn.drawing.report") / "tools.html").read_text(encoding="utf-8")
+    stage = (
+        f'<div class="stage"><div class="panel scroll drawing">{figures.network_svg(net, strengths)}</div>'
+        '<aside id="chosen" class="panel" aria-label="The chosen variable" hidden></aside></div>'
+    )
+    return _section("Network", f"{tools}{_left_out(net)}{stage}{_note(note)}")
+
+
+def _left_out(net: BayesNet) -> str:
+    """Which tables are too large for the page, and what cannot be asked without them."""
+    dropped = left_out(net)
+    if not dropped:
+        return ""
+    sizes = ", ".join(f"{name} ({net.tables[name].size:,} entries)" for name in dropped)
+    blind = [name for name in net.names if not set(dropped).isdisjoint(ancestors(net.parents, [name]))]
+    words = (
+        f"Tables left out because they are too large for this page: {sizes}. Without them nothing can be asked here "
+        f"about {', '.join(blind)}, nor with them known; net.query in Python answers such questions."
+    )
+    return f'<p class="note" id="left-out">{escape(words)}</p>'
 
 
 def variables(net: BayesNet, table: Table | None) -> str:
-    """Every continuous variable: cuts over histogram and density."""
-    if not net.policies:
-        return ""
-    cards = "".join(_variable(net, name, table) for name in net.policies)
-    return _section(
-        "Cuts of the continuous variables", f'<p class="note">{LEGEND}</p><div class="variables">{cards}</div>'
+    """Every variable: cuts over histogram and density, or levels; the page's script turns them into live cards."""
+    cards = "".join(_variable(net, name, i, table) for i, name in enumerate(net.names))
+    order = (
+        '<p id="ordering" hidden><label for="order">Order: </label><select id="order">'
+        '<option value="table">as in the data</option><option value="change">most changed first</option></select></p>'
     )
+    legend = f'<div class="legend"><p class="note">{LEGEND}</p>{order}</div>'
+    return f'<section id="variables">\n<h2>Variables</h2>\n{legend}<div class="variables">{cards}</div>\n</section>'
 
 
 def groups(net: BayesNet) -> str:
@@ -118,17 +142,30 @@ def making(net: BayesNet, options: Mapping[str, Any]) -> str:
     return _section("How it was made", _table(("option", "value"), rows))
 
 
-def _variable(net: BayesNet, name: str, table: Table | None) -> str:
+def _variable(net: BayesNet, name: str, i: int, table: Table | None) -> str:
+    words, picture = count_states(net, name), ""
+    if name in net.policies:
+        picture = _cuts(net, name, table)
+        if is_cut(net, name):
+            words += f"; cuts: {cuts_in_words(net, name)}"
+    else:
+        texts = state_texts(net, name)
+        words += f": {', '.join(texts[:MOST_LEVELS])}" + (", …" if len(texts) > MOST_LEVELS else "")
+    return (
+        f'<article class="panel" data-variable="{i}"><h3>{escape(name)}</h3>{picture}'
+        f'<p class="note">{escape(words)}</p></article>'
+    )
+
+
+def _cuts(net: BayesNet, name: str, table: Table | None) -> str:
+    """Cuts over histogram and density; without the density where computing it would take too much memory."""
     edges, density = net.edges(name), None
     if not is_cut(net, name):
         edges = edges[[0, -1]]
     elif (np.diff(edges) > 0).all():
-        _, density = net.density(name)
-    picture = figures.variable_svg(edges, density, None if table is None else table.values[name], name)
-    words = NOT_CUT
-    if is_cut(net, name):
-        words = f"{count_states(net, name)}; cuts: {cuts_in_words(net, name)}"
-    return f'<article class="panel"><h3>{escape(name)}</h3>{picture}<p class="note">{escape(words)}</p></article>'
+        with contextlib.suppress(MemoryError):
+            _, density = net.density(name)
+    return figures.variable_svg(edges, density, None if table is None else table.values[name], name)
 
 
 def _conditional(net: BayesNet, name: str) -> str:

@@ -1,0 +1,80 @@
+"""What the page computes with: structure, states and tables of the network, as data inside the page."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxbn.cuts.words import short_numbers
+from jaxbn.drawing.svg import histogram
+from jaxbn.inputs.table import Table
+from jaxbn.model.words import count_states, is_cut, state_texts
+
+if TYPE_CHECKING:
+    from jaxbn.model.bayesnet import BayesNet
+
+MOST_CELLS = 400_000
+"""Entries of all tables together that the page carries, about 4 MB."""
+
+
+def payload(net: BayesNet, table: Table | None, most_cells: int | None = None) -> str:
+    """The network as JSON that may stand inside a script element.
+
+    Tables are float64, little-endian, in base 64: the page computes with the very numbers of the network. The largest
+    are null where all together would be too many.
+
+    Args:
+        net: the network.
+        table: the rows, for the histograms.
+        most_cells: entries of all tables together that are kept, by default ``MOST_CELLS``.
+    """
+    kept = set(net.names).difference(left_out(net, most_cells))
+    place = {name: i for i, name in enumerate(net.names)}
+    variables = [
+        {
+            "name": name,
+            "parents": [place[parent] for parent in net.parents[name]],
+            "card": net.cardinalities[name],
+            "states": state_texts(net, name),
+            "words": count_states(net, name),
+            **_scale(net, name, table),
+            "cells": net.tables[name].size,
+            "table": base64.b64encode(net.tables[name].astype("<f8").tobytes()).decode() if name in kept else None,
+        }
+        for name in net.names
+    ]
+    return json.dumps({"variables": variables}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def left_out(net: BayesNet, most_cells: int | None = None) -> list[str]:
+    """Variables whose tables are too large for the page, the smallest being kept.
+
+    Example:
+        >>> from jaxbn.model.fit import fit
+        >>> net = fit({"x": ["a", "b"], "y": ["c", "d"]}, {"y": ["x"]}, {})
+        >>> left_out(net, most_cells=5)
+        ['y']
+    """
+    most_cells = MOST_CELLS if most_cells is None else most_cells
+    total, dropped = 0, set()
+    for name in sorted(net.names, key=lambda name: net.tables[name].size):
+        total += net.tables[name].size
+        if total > most_cells:
+            dropped.add(name)
+    return [name for name in net.names if name in dropped]
+
+
+def _scale(net: BayesNet, name: str, table: Table | None) -> dict[str, Any]:
+    """The edges of a continuous variable and the histogram of its values."""
+    if name not in net.policies:
+        return {"groups": [list(map(str, g)) for g in net.groupings[name].groups]} if name in net.groupings else {}
+    edges = net.edges(name)
+    cuts = short_numbers(edges.tolist()) if len(np.unique(edges)) == len(edges) else [f"{e:g}" for e in edges]
+    bars, _ = histogram(None if table is None else table.values[name], float(edges[0]), float(edges[-1]))
+    found: dict[str, Any] = {"edges": edges.tolist(), "marks": cuts, "cut": is_cut(net, name)}
+    if len(bars):
+        found["bars"] = [float(f"{bar:.4g}") for bar in bars]
+    return found

@@ -1,0 +1,194 @@
+/* A card for each variable: its density, a bar for each state, now against before, and ways to say what is known. */
+const Cards = (() => {
+  const WIDE = 340, HIGH = 132, SIDE = 8, FOOT = 22;
+
+  /* An HTML element with properties and children. */
+  function html(tag, properties = {}, ...children) {
+    const element = document.createElement(tag);
+    for (const [key, value] of Object.entries(properties)) {
+      if (key in element && key !== "list") element[key] = value;
+      else element.setAttribute(key, value);
+    }
+    element.append(...children);
+    return element;
+  }
+
+  /* Fills an article with the card of a variable. `say(known or null)` is called when the reader says what is known. */
+  function create(article, variable, id, level, say) {
+    const badge = html("button", {type: "button", className: "badge", hidden: true, onclick: () => say(null)});
+    const title = html(`h${level}`, {id: `${id}-name`}, variable.name);
+    const note = html("p", {className: "note card-note"});
+    const picture = variable.edges ? density(variable, say) : null;
+    const offered = variable.cut !== false && variable.card > 1;
+    const rows = offered ? variable.states.map((text, k) => row(variable, text, k, say)) : [];
+    const list = html("ul", {className: "states", "aria-label": `States of ${variable.name}`,
+      style: `--name: ${Math.min(Math.max(...variable.states.map(text => text.length)), 18)}ch`}, ...rows.map(r => r.item));
+    const form = offered && variable.edges ? range(variable, id, say) : null;
+    article.setAttribute("aria-labelledby", `${id}-name`);
+    article.replaceChildren(html("header", {className: "card-head"}, title, badge), note);
+    if (picture) article.append(picture.svg);
+    if (offered) article.append(list);
+    if (form) article.append(form.form);
+    let last = null;
+
+    function update(before, now, known, reason) {
+      last = known;
+      const missing = now === null;
+      article.classList.toggle("known", Boolean(known));
+      article.classList.toggle("unanswered", missing);
+      badge.hidden = !known;
+      if (known) {
+        badge.textContent = `known: ${Known.words(variable, known)} ✕`;
+        badge.setAttribute("aria-label", `Forget what is known of ${variable.name}: ${Known.words(variable, known)}`);
+      }
+      note.textContent = missing ? reason : description(variable, before, now, known);
+      const texts = missing ? [] : Numbers.percentages([...now]);
+      const weights = known ? Known.weights(variable, known) : null;
+      rows.forEach((r, k) => r.update(missing ? null : before[k], missing ? null : now[k], texts[k], weights ? weights[k] : 0));
+      picture?.update(missing ? null : before, missing ? null : now, known);
+      form?.update(known);
+    }
+
+    return {article, update, focus: () => (rows[0]?.item.firstChild ?? title).focus(), known: () => last};
+  }
+
+  function description(variable, before, now, known) {
+    const parts = [variable.words];
+    const moved = before.reduce((sum, p, k) => sum + Math.abs(p - now[k]), 0) / 2;
+    if (variable.edges && variable.edges[0] < variable.edges.at(-1)) {
+      const [was, is] = Numbers.pair(mean(pieces(variable, before)), mean(pieces(variable, now, known)), variable.edges.at(-1) - variable.edges[0]);
+      parts.push(was === is || known ? `mean ${is}` : `mean ${was} → ${is}`);
+    }
+    if (moved > 5e-4 && !known) parts.push(`moved ${Numbers.percent(moved, 0)}`);
+    return parts.join(" · ");
+  }
+
+  /* Where the chance of each bin lies: in the bin, or in the part of it that a known range leaves. */
+  function pieces(variable, chances, known) {
+    const [low, high] = known?.range ?? [-Infinity, Infinity];
+    return [...chances].map((chance, k) => {
+      const [left, right] = [variable.edges[k], variable.edges[k + 1]], inside = low < right && high > left;
+      return inside ? {left: Math.max(left, low), right: Math.min(right, high), chance} : {left, right, chance};
+    });
+  }
+
+  const mean = parts => parts.reduce((sum, {left, right, chance}) => sum + (chance * (left + right)) / 2, 0);
+
+  /* A state: its name, a bar, and the chance; a button that says it is known. */
+  function row(variable, text, k, say) {
+    const bar = html("span", {className: "bar-now"}), mark = html("span", {className: "bar-before"});
+    const chance = html("span", {className: "chance"}), change = html("span", {className: "visually-hidden"});
+    const button = html(
+      "button",
+      {type: "button", className: "state", onclick: event => say(undefined, k, event.shiftKey || event.ctrlKey || event.metaKey)},
+      html("span", {className: "state-name", title: variable.groups ? variable.groups[k].join(", ") : text}, text),
+      html("span", {className: "track", "aria-hidden": "true"}, bar, mark), chance, change,
+    );
+    function update(before, now, words, weight) {
+      bar.style.width = `${100 * (now ?? 0)}%`;
+      mark.style.left = `${100 * (before ?? 0)}%`;
+      mark.hidden = before === null;
+      chance.textContent = words ?? "";
+      change.textContent = before !== null && Math.abs(before - now) > 5e-4 ? `, ${Numbers.percent(before, 0)} before` : "";
+      button.setAttribute("aria-pressed", weight === 0 ? "false" : weight === 1 ? "true" : "mixed");
+    }
+    return {item: html("li", {}, button), update};
+  }
+
+  /* Two fields for the ends of a range; an empty one is open. */
+  function range(variable, id, say) {
+    const field = (name, hint) => html("input", {
+      type: "number", step: "any", id: `${id}-${name}`, placeholder: hint, inputMode: "decimal",
+      "aria-label": `${variable.name} ${name}`,
+    });
+    const low = field("from", variable.marks[0]), high = field("to", variable.marks.at(-1));
+    const end = (input, open) => (input.value.trim() === "" ? open : Number(input.value));
+    const form = html("form", {className: "range"}, "from ", low, " to ", high, html("button", {type: "submit"}, "Set"));
+    form.addEventListener("submit", event => {
+      event.preventDefault();
+      const ends = [end(low, -Infinity), end(high, Infinity)];
+      const swapped = ends[0] > ends[1];
+      high.setCustomValidity(swapped ? "The second number must not be smaller than the first." : "");
+      if (swapped) high.reportValidity();
+      else say(Known.range(...ends));
+    });
+    high.addEventListener("input", () => high.setCustomValidity(""));
+    function update(known) {
+      const ends = known?.range ?? [-Infinity, Infinity];
+      [low, high].forEach((input, k) => { input.value = Number.isFinite(ends[k]) ? Known.number(ends[k]) : ""; });
+    }
+    return {form, update};
+  }
+
+  /* The density: filled now, a line before; a click takes a bin, dragging a range. */
+  function density(variable, say) {
+    const {edges} = variable, low = edges[0], high = edges.at(-1), span = high - low || 1;
+    const svg = Drawing.make("svg", {viewBox: `0 0 ${WIDE} ${HIGH}`, class: "density-picture", role: "img"});
+    const across = value => SIDE + ((Math.min(Math.max(value, low), high) - low) / span) * (WIDE - 2 * SIDE);
+    const foot = HIGH - FOOT;
+
+    function update(before, now, known) {
+      const dense = parts => parts.map(part => ({...part, height: part.chance / (part.right - part.left || Infinity)}));
+      const was = before ? dense(pieces(variable, before)) : [], is = now ? dense(pieces(variable, now, known)) : [];
+      const bars = variable.bars ?? [], heights = parts => parts.map(part => part.height);
+      const still = !now || was.every((part, k) => Math.abs(part.height - is[k].height) <= 1e-9 * Math.max(...heights(was)));
+      const most = Math.max(...heights(was), ...heights(is), ...(still ? bars : []), 0), limit = 6 * Math.max(...bars, 0);
+      const tall = (limit > 0 ? Math.min(most, limit) : most) || 1;
+      const up = d => foot - Math.min(d / tall, 1) * (foot - 6);
+      const steps = parts => parts.map(({left, right, height}) =>
+        `L${across(left)} ${foot}V${up(height)}H${across(right)}V${foot}`).join("");
+      const outline = parts => parts.map(({left, right, height}) => `L${across(left)} ${up(height)}H${across(right)}`).join("");
+      const parts = [];
+      if (known?.range) {
+        const [a, b] = known.range.map(across);
+        parts.push(Drawing.make("rect", {x: a, y: 2, width: Math.max(b - a, 2), height: foot - 2, class: "known-range"}));
+      }
+      if (still) bars.forEach((d, k) => {
+        const wide = (WIDE - 2 * SIDE) / bars.length;
+        parts.push(Drawing.make("rect", {x: SIDE + k * wide, y: up(d), width: Math.max(wide - 0.6, 0.4), height: foot - up(d), class: "data-bar"}));
+      });
+      if (variable.cut) {
+        if (!still) parts.push(Drawing.make("path", {d: `M${SIDE} ${foot}${outline(was)}V${foot}Z`, class: "before-area"}));
+        parts.push(Drawing.make("path", {d: `M${SIDE} ${foot}${known?.range ? steps(is) : outline(is)}V${foot}`, class: still ? "now-line" : "now-area"}));
+        for (const cut of edges.slice(1, -1)) parts.push(Drawing.make("path", {d: `M${across(cut)} ${foot}v-5`, class: "cut-mark"}));
+      }
+      parts.push(Drawing.make("path", {d: `M${SIDE} ${foot}H${WIDE - SIDE}`, class: "axis"}));
+      for (const tick of Numbers.ticks(low, high)) {
+        const text = String(tick), half = 3.2 * text.length;
+        const label = Drawing.make("text", {x: Math.min(Math.max(across(tick), half), WIDE - half), y: HIGH - 5, "text-anchor": "middle"});
+        label.textContent = text;
+        parts.push(Drawing.make("path", {d: `M${across(tick)} ${foot}v4`, class: "axis"}), label);
+      }
+      svg.replaceChildren(...parts);
+      svg.setAttribute("aria-label", `density of ${variable.name}, its chances are in the list`);
+    }
+
+    if (variable.cut) select(svg, variable, span, say);
+    return {svg, update};
+  }
+
+  /* A click in the picture takes the bin there; dragging takes the range, to three digits of the whole. */
+  function select(svg, variable, span, say) {
+    const valueAt = event => {
+      const area = svg.getBoundingClientRect(), x = ((event.clientX - area.left) / area.width) * WIDE;
+      return variable.edges[0] + ((x - SIDE) / (WIDE - 2 * SIDE)) * span;
+    };
+    const round = value => Number(value.toFixed(Math.min(Math.max(0, 2 - Math.floor(Math.log10(span))), 12)));
+    let start = null;
+    svg.addEventListener("pointerdown", event => { if (event.button === 0) start = event; });
+    svg.addEventListener("pointermove", event => {
+      if (start && Math.abs(event.clientX - start.clientX) > 5) svg.setPointerCapture(event.pointerId);
+    });
+    svg.addEventListener("pointercancel", () => { start = null; });
+    svg.addEventListener("pointerup", event => {
+      if (!start) return;
+      const [a, b] = [valueAt(start), valueAt(event)].sort((p, q) => p - q), dragged = Math.abs(event.clientX - start.clientX) > 5;
+      start = null;
+      if (!dragged) { say(undefined, Known.binOf(variable, a), event.shiftKey || event.ctrlKey || event.metaKey); return; }
+      const high = variable.edges.at(-1);
+      say(Known.range(a <= variable.edges[0] ? -Infinity : round(a), b >= high ? Infinity : round(b)));
+    });
+  }
+
+  return {create, html};
+})();

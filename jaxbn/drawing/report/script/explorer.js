@@ -1,0 +1,225 @@
+/* The page: what is known, in the address; answers to it; drawing, cards and words kept in step with them. */
+(() => {
+  const data = JSON.parse(document.getElementById("network-data").textContent);
+  const variables = data.variables;
+  for (const v of variables) v.table = v.table === null ? null : floats(v.table);
+  const answerable = Inference.withTables(variables);
+  const find = id => document.getElementById(id);
+  const SLOW = 2e6; // numbers; above, the page says that it computes before it does
+
+  let known = new Map(), answer = null, before = null, chosen = 0;
+
+  function floats(text) {
+    const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0)), view = new DataView(bytes.buffer);
+    return Float64Array.from({length: bytes.length / 8}, (_, k) => view.getFloat64(8 * k, true));
+  }
+
+  const drawing = Drawing.create(document.querySelector("svg.network"), variables, (i, keyboard) => {
+    choose(i);
+    if (keyboard) panel.focus();
+  });
+  const cards = [...document.querySelectorAll("#variables [data-variable]")].map(article => {
+    const i = Number(article.dataset.variable);
+    return Cards.create(article, variables[i], `card-${i}`, 3, teller(i));
+  });
+  let panel = null;
+
+  /* What a card calls when the reader says what is known of variable i: all of it, or a state that was clicked. */
+  function teller(i) {
+    return (what, state, more) => {
+      if (answerable[i]) set(i, what === undefined ? Known.toggled(known.get(i), state, more) : what);
+    };
+  }
+
+  function set(i, what) {
+    const next = new Map(known);
+    if (what) next.set(i, what);
+    else next.delete(i);
+    go(next);
+  }
+
+  /* The address holds what is known: a link can be shared, and the browser's way back undoes. */
+  function go(next) {
+    const fragment = Known.toFragment(variables, next);
+    if (fragment === location.hash.slice(1)) return;
+    if (fragment) location.hash = fragment;
+    else {
+      history.pushState(null, "", location.pathname + location.search);
+      read();
+    }
+  }
+
+  function read() {
+    const found = Known.fromFragment(variables, location.hash);
+    const blind = [...found.known.keys()].filter(i => !answerable[i]);
+    for (const i of blind) found.known.delete(i);
+    known = found.known;
+    const complaints = [...found.complaints, ...blind.map(i => variables[i].name)];
+    compute(complaints.length ? `Not understood in the address: ${complaints.join(", ")}. ` : "");
+  }
+
+  function compute(complaint) {
+    const weights = new Map([...known].map(([i, what]) => [i, Known.weights(variables[i], what)]));
+    const ask = () => {
+      before ??= Inference.answer(variables, new Map());
+      answer = known.size ? Inference.answer(variables, weights) : before;
+      render(complaint);
+    };
+    if ((before?.cells ?? 0) < SLOW) { ask(); return; }
+    find("status").textContent = "Computing …";
+    setTimeout(ask, 20);
+  }
+
+  function render(complaint) {
+    variables.forEach((variable, i) => {
+      const was = before.marginals[i], now = was && !answer.impossible ? answer.marginals[i] : null;
+      const what = known.get(i), reason = whyNot(i);
+      cards[i].update(was, now, what, reason);
+      cards[i].article.dataset.p = now ? [...now].join(" ") : "";
+      drawing.show(i, was, now, Boolean(what), nodeLabel(variable, now, what, reason));
+    });
+    document.body.classList.toggle("asked", known.size > 0);
+    updatePanel();
+    order();
+    chips();
+    find("status").textContent = complaint + sentence();
+    document.documentElement.dataset.answered = location.hash;
+  }
+
+  function whyNot(i) {
+    if (!answerable[i]) return "Not answered here: its table, or that of an ancestor, is too large for this page.";
+    if (answer.impossible) return "No answer: what is said to be known cannot happen.";
+    return "No answer: the question is too large for this page.";
+  }
+
+  function nodeLabel(variable, now, what, reason) {
+    if (what) return `${variable.name}, known: ${Known.words(variable, what)}`;
+    if (!now) return `${variable.name}. ${reason}`;
+    if (variable.cut === false) return `${variable.name}, not cut`;
+    const best = now.indexOf(Math.max(...now));
+    return `${variable.name}, ${variable.words}, most probable: ${variable.states[best]}, ${Numbers.percent(now[best], 0)}`;
+  }
+
+  /* What is known, how probable that was, and what changed most. */
+  function sentence() {
+    if (answer.tooLarge.length) {
+      const names = answer.tooLarge.slice(0, 5).map(i => variables[i].name).join(", ");
+      const more = answer.tooLarge.length > 5 ? ` and ${answer.tooLarge.length - 5} more` : "";
+      return `Too large a question for this page: ${names}${more} would need more than ${Inference.MOST_CELLS / 1e6} million numbers. ` +
+        "Say more that is known, or ask net.query in Python.";
+    }
+    if (!known.size) return "Nothing is said to be known: every variable is shown as it is in general.";
+    if (answer.impossible) return "What is said to be known cannot happen under this network; take one of it back.";
+    const all = [...known].map(([i, what]) => `${variables[i].name}${variables[i].edges ? "" : " ="} ${Known.words(variables[i], what)}`).join(", ");
+    const chance = Math.exp(answer.logProbability);
+    const rare = chance < 5e-5 ? `1 in ${Number((1 / chance).toPrecision(2)).toLocaleString("en")}` : Numbers.percentages([chance])[0];
+    const most = byChange().slice(0, 3).map(i => variables[i].name);
+    return `Given ${all} (probability ${rare}). ` + (most.length ? `Most changed: ${most.join(", ")}.` : "Nothing else changes.");
+  }
+
+  const change = i => {
+    const a = before.marginals[i], b = answer.marginals[i];
+    return a && b && !known.has(i) ? a.reduce((sum, p, k) => sum + Math.abs(p - b[k]), 0) / 2 : 0;
+  };
+  const byChange = () => [...variables.keys()].filter(i => change(i) > 5e-4).sort((a, b) => change(b) - change(a));
+
+  function order() {
+    const grid = find("variables").querySelector(".variables"), sorted = find("order").value === "change" && !answer.impossible;
+    const rank = i => (sorted ? (known.has(i) ? -2 : -change(i)) : 0);
+    const wanted = [...variables.keys()].sort((a, b) => rank(a) - rank(b) || a - b);
+    wanted.forEach((i, k) => { if (grid.children[k] !== cards[i].article) grid.insertBefore(cards[i].article, grid.children[k] ?? null); });
+  }
+
+  function chips() {
+    find("known").replaceChildren(...[...known].map(([i, what]) => {
+      const words = `${variables[i].name}: ${Known.words(variables[i], what)}`;
+      return Cards.html("li", {}, Cards.html(
+        "button", {type: "button", className: "badge", "aria-label": `Forget ${words}`, onclick: () => set(i, null)}, `${words} ✕`));
+    }));
+    find("clear").disabled = find("share").disabled = known.size === 0;
+  }
+
+  function choose(i) {
+    chosen = i;
+    drawing.highlight(i);
+    const article = Cards.html("article", {});
+    panel = Cards.create(article, variables[i], "chosen-card", 3, teller(i));
+    const blanket = [...Inference.blanket(variables, i)].map(k => variables[k].name);
+    article.append(Cards.html("p", {className: "note"}, blanket.length
+      ? `Markov blanket: ${blanket.join(", ")}. Given these, nothing else matters to ${variables[i].name}.`
+      : `${variables[i].name} has no neighbour: nothing else tells about it.`));
+    find("chosen").replaceChildren(article);
+    if (answer) updatePanel();
+  }
+
+  function updatePanel() {
+    const was = before.marginals[chosen], now = was && !answer.impossible ? answer.marginals[chosen] : null;
+    panel.update(was, now, known.get(chosen), whyNot(chosen));
+  }
+
+  /* The field: a sentence such as "mpg > 30", or part of a name. */
+  function search() {
+    const text = find("ask").value.trim(), sentenceHere = Known.parse(variables, text);
+    const found = new Set(sentenceHere ? [sentenceHere[0]] : [...variables.keys()].filter(i => variables[i].name.toLowerCase().includes(text.toLowerCase())));
+    drawing.match(text ? found : null);
+    cards.forEach((card, i) => { card.article.hidden = text !== "" && found.size > 0 && !found.has(i); });
+    return {sentenceHere, found};
+  }
+
+  function submit(event) {
+    event.preventDefault();
+    const text = find("ask").value.trim(), {sentenceHere, found} = search();
+    if (!text) return;
+    const i = sentenceHere ? sentenceHere[0] : [...found][0];
+    if (i === undefined) {
+      find("status").textContent = `“${text}” names no variable. Write a name, or what is known: ${example()}.`;
+      return;
+    }
+    choose(i);
+    drawing.reveal(i);
+    if (!sentenceHere) return;
+    find("ask").value = "";
+    search();
+    set(...sentenceHere);
+  }
+
+  function example() {
+    const i = Math.max(variables.findIndex(v => v.cut), 0), v = variables[i];
+    return v.cut ? `${v.name} > ${v.marks[v.marks.length - 2]}` : `${v.name} = ${v.states[0]}`;
+  }
+
+  async function share() {
+    const note = find("shared");
+    try {
+      await navigator.clipboard.writeText(location.href);
+      note.textContent = "Link copied.";
+    } catch {
+      note.textContent = `Copy the address: ${location.href}`;
+    }
+    setTimeout(() => { note.textContent = ""; }, 8000);
+  }
+
+  find("tools").hidden = find("chosen").hidden = find("ordering").hidden = false;
+  document.body.classList.add("interactive");
+  find("ask").placeholder = `${example()}, or find a variable`;
+  find("names").replaceChildren(...variables.map(v => Cards.html("option", {value: v.name})));
+  find("ask").addEventListener("input", search);
+  find("ask-form").addEventListener("submit", submit);
+  find("clear").addEventListener("click", () => go(new Map()));
+  find("share").addEventListener("click", share);
+  find("order").addEventListener("change", order);
+  find("zoom-in").addEventListener("click", () => drawing.zoom(drawing.STEP));
+  find("zoom-out").addEventListener("click", () => drawing.zoom(1 / drawing.STEP));
+  find("zoom-fit").addEventListener("click", () => drawing.fit());
+  addEventListener("beforeprint", () => drawing.fit());
+  addEventListener("hashchange", read);
+  addEventListener("keydown", event => {
+    const typing = event.target.matches("input, select, textarea");
+    if (event.key === "/" && !typing) { find("ask").focus(); event.preventDefault(); }
+    if (event.key === "Escape" && event.target === find("ask")) { find("ask").value = ""; search(); }
+    if (event.key === "Escape" && find("chosen").contains(event.target)) drawing.focus(chosen);
+  });
+  choose(Math.max(variables.findIndex((v, i) => answerable[i] && Inference.blanket(variables, i).size), 0));
+  read();
+  if (known.size) choose([...known.keys()][0]);
+})();

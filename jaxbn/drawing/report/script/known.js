@@ -1,0 +1,118 @@
+/* What is known of the variables: as weights of their states, in words, in the page's address, and as people type it.
+
+   Of a variable either some of its states are known, {states: [k, …]}, or of a continuous one a range,
+   {range: [low, high]} with infinite ends where it is open. */
+const Known = (() => {
+  /* P(what is known | state) for each state. */
+  function weights(variable, known) {
+    if (known.range) return Inference.overlap(variable.edges, ...known.range);
+    return Float64Array.from({length: variable.card}, (_, k) => (known.states.includes(k) ? 1 : 0));
+  }
+
+  function words(variable, known) {
+    if (!known.range) return known.states.map(k => variable.states[k]).join(" or ");
+    const [low, high] = known.range;
+    if (low === -Infinity) return `up to ${number(high)}`;
+    return high === Infinity ? `${number(low)} or more` : `${number(low)} to ${number(high)}`;
+  }
+
+  /* The fragment of an address: #mpg=30:&origin=europe,japan&weight=bin2 */
+  function toFragment(variables, known) {
+    return [...known].map(([i, what]) => `${encodeURIComponent(variables[i].name)}=${toText(variables[i], what)}`).join("&");
+  }
+
+  function toText(variable, known) {
+    if (known.range) return known.range.map(end => (Number.isFinite(end) ? String(end) : "")).join(":");
+    return known.states.map(k => (variable.edges ? `bin${k + 1}` : encodeURIComponent(variable.states[k]))).join(",");
+  }
+
+  /* What a fragment says, as a Map; what it says of unknown variables or states is skipped and given as complaints. */
+  function fromFragment(variables, fragment) {
+    const known = new Map(), complaints = [];
+    for (const part of fragment.replace(/^#/, "").split("&").filter(Boolean)) {
+      const cut = part.indexOf("="), name = decode(part.slice(0, cut)), text = part.slice(cut + 1);
+      const i = variables.findIndex(v => v.name === name), what = i < 0 ? null : fromText(variables[i], text);
+      if (what) known.set(i, what);
+      else complaints.push(decode(part));
+    }
+    return {known, complaints};
+  }
+
+  function fromText(variable, text) {
+    if (variable.edges && text.includes(":")) {
+      const [low, high] = text.split(":").map(decode);
+      return range(low.trim() ? Number(low) : -Infinity, high.trim() ? Number(high) : Infinity);
+    }
+    const states = text.split(",").map(decode).map(word => stateOf(variable, word.trim()));
+    return states.every(k => k >= 0) && states.length ? {states: [...new Set(states)].sort((a, b) => a - b)} : null;
+  }
+
+  /* A range, or nothing where it says nothing. */
+  function range(low, high) {
+    const ends = low <= high && low < Infinity && high > -Infinity;
+    return ends && (low > -Infinity || high < Infinity) ? {range: [low, high]} : null;
+  }
+
+  /* The state that a word means: a level, a group by its name or a member, a bin by its number, or a value. */
+  function stateOf(variable, word) {
+    const same = text => text.toLowerCase() === word.toLowerCase();
+    const named = variable.states.findIndex(same);
+    if (named >= 0) return named;
+    if (variable.groups) return variable.groups.findIndex(group => group.some(same));
+    if (!variable.edges) return variable.states.findIndex(text => word !== "" && Number(text) === Number(word));
+    const bin = /^bin(\d+)$/i.exec(word);
+    if (bin) return bin[1] >= 1 && bin[1] <= variable.card ? bin[1] - 1 : -1;
+    return word === "" || Number.isNaN(Number(word)) ? -1 : binOf(variable, Number(word));
+  }
+
+  /* Bins are closed on the left. */
+  function binOf(variable, value) {
+    let k = 0;
+    while (k < variable.card - 1 && value >= variable.edges[k + 1]) k++;
+    return k;
+  }
+
+  /* "mpg > 30", "origin = europe", "weight 2000 to 3000": [index, what is known], or null where it is no such sentence. */
+  function parse(variables, text) {
+    const typed = text.trim().toLowerCase();
+    const found = [...variables.keys()]
+      .filter(i => typed.startsWith(variables[i].name.toLowerCase()))
+      .sort((a, b) => variables[b].name.length - variables[a].name.length);
+    for (const i of found) {
+      const what = sentence(variables[i], text.trim().slice(variables[i].name.length).trim());
+      if (what) return [i, what];
+    }
+    return null;
+  }
+
+  function sentence(variable, rest) {
+    const compared = /^(>=|<=|>|<|≥|≤)\s*(\S+)$/.exec(rest);
+    if (compared && variable.edges && !Number.isNaN(Number(compared[2]))) {
+      const value = Number(compared[2]);
+      return /[>≥]/.test(compared[1]) ? range(value, Infinity) : range(-Infinity, value);
+    }
+    const between = /^(?:between|from|=|is|in)?\s*(-?[\d.e+-]+)\s*(?:to|and|:|\.\.)\s*(-?[\d.e+-]+)$/i.exec(rest);
+    if (between && variable.edges) return range(Number(between[1]), Number(between[2]));
+    const equal = /^(?:=|is\b|:)\s*(.+)$/i.exec(rest);
+    if (!equal) return null;
+    const whole = stateOf(variable, equal[1].trim());
+    return whole >= 0 ? {states: [whole]} : fromText(variable, equal[1].split(",").map(encodeURIComponent).join(","));
+  }
+
+  /* Known after a click on a state: that one alone, or none; `more` adds it to others or takes it away. */
+  function toggled(known, state, more) {
+    const before = known?.states ?? [];
+    if (!more) return before.length === 1 && before[0] === state ? null : {states: [state]};
+    const after = before.includes(state) ? before.filter(k => k !== state) : [...before, state];
+    return after.length ? {states: after.sort((a, b) => a - b)} : null;
+  }
+
+  /* A number as people write it: no digits of the arithmetic. */
+  const number = value => String(Number(value.toPrecision(10)));
+
+  function decode(text) {
+    try { return decodeURIComponent(text); } catch { return text; }
+  }
+
+  return {weights, words, toFragment, fromFragment, parse, range, toggled, binOf, number};
+})();

@@ -1,0 +1,153 @@
+"""The page's script by itself, in Node: large networks, questions that are too large, sentences, numbers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jaxbn.drawing.report.explorer import payload
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.inference import joint
+from tests.helpers.browser import NODE
+from tests.helpers.random_networks import random_network
+
+pytestmark = pytest.mark.skipif(NODE is None, reason="Node is not installed: the script is tested in the browser only")
+
+READ = """
+const input = JSON.parse(require("fs").readFileSync(0, "utf8")), variables = input.variables ?? [];
+for (const v of variables) v.table &&= new Float64Array(new Uint8Array(Buffer.from(v.table, "base64")).buffer);
+"""
+ASK = """
+const answers = input.questions.map(({known, limits}) => {
+  const start = performance.now(), a = Inference.answer(variables, new Map(known), limits);
+  return {...a, marginals: a.marginals.map(m => m && [...m]), milliseconds: performance.now() - start};
+});
+process.stdout.write(JSON.stringify(answers));
+"""
+
+
+def run(script: str, document: Any) -> Any:
+    folder = files("jaxbn.drawing.report") / "script"
+    library = "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in ("inference", "known", "numbers"))
+    done = subprocess.run(
+        [str(NODE), "-e", library + READ + script], input=json.dumps(document), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def ask(net: BayesNet, questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return run(ASK, {**json.loads(payload(net, None)), "questions": questions})
+
+
+def random_weights(net: BayesNet, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    found = {}
+    for name in rng.permutation(net.names).tolist()[: int(rng.integers(0, 4))]:
+        weights = rng.random(net.cardinalities[name]) * (rng.random(net.cardinalities[name]) < 0.6)
+        found[name] = weights if weights.any() else np.ones(len(weights))
+    return found
+
+
+@pytest.mark.parametrize("limits", [{}, {"cells": 200, "effort": 1e9}])
+def test_chances_are_those_of_exact_inference(limits: dict[str, float]) -> None:
+    for seed in range(20):
+        net, rng = random_network(seed, most=12), np.random.default_rng(seed)
+        asked = [random_weights(net, rng) for _ in range(4)]
+        known = [[(net.names.index(name), w.tolist()) for name, w in weights.items()] for weights in asked]
+        for weights, answer in zip(asked, ask(net, [{"known": k, "limits": limits} for k in known]), strict=True):
+            for i, name in enumerate(net.names):
+                if answer["marginals"][i] is None:
+                    assert i in answer["tooLarge"]
+                elif np.count_nonzero(weights.get(name, [1, 1])) > 1:
+                    np.testing.assert_allclose(answer["marginals"][i], joint(net, [name], weights), rtol=0, atol=1e-12)
+
+
+def test_the_probability_of_what_is_known() -> None:
+    net = random_network(4, most=7)
+    for i, name in enumerate(net.names):
+        weights = np.random.default_rng(i).random(net.cardinalities[name])
+        (answer,) = ask(net, [{"known": [(i, weights.tolist())]}])
+        assert np.exp(answer["logProbability"]) == pytest.approx(joint(net, [name], {}) @ weights, rel=1e-12)
+
+
+def test_what_cannot_happen_is_said() -> None:
+    net = BayesNet({"a": (), "b": ("a",)}, {}, {"a": (0, 1), "b": (0, 1)}, {"a": [1.0, 0.0], "b": np.eye(2)}, {})
+    (answer,) = ask(net, [{"known": [(1, [0, 1])]}])
+    assert answer["impossible"]
+
+
+def many(n: int, states: int, most_parents: int, window: int) -> BayesNet:
+    """A network of n columns, each with parents among those shortly before it."""
+    rng, names = np.random.default_rng(0), [f"c{i}" for i in range(n)]
+    parents = {}
+    for i, name in enumerate(names):
+        near = names[max(0, i - window) : i]
+        parents[name] = tuple(rng.permutation(near)[: int(rng.integers(1, most_parents + 1))].tolist())
+    tables = {name: rng.dirichlet(np.ones(states), size=[states] * len(parents[name])) for name in names}
+    return BayesNet(parents, {}, {name: tuple(range(states)) for name in names}, tables, {})
+
+
+@pytest.mark.parametrize(("n", "window"), [(31, 31), (60, 12), (100, 8)])
+def test_networks_of_many_columns_are_answered_at_once(n: int, window: int) -> None:
+    net = many(n, 5, 2, window)
+    asked = [{"known": []}, {"known": []}, {"known": [(3, [0, 1, 0, 0, 0]), (n // 2, [0.5, 1, 0, 0, 0])]}]
+    *_, answer = ask(net, asked)
+    weights = {"c3": np.eye(5)[1], f"c{n // 2}": np.array([0.5, 1, 0, 0, 0])}
+    for i in (0, 5, n - 1):
+        np.testing.assert_allclose(answer["marginals"][i], joint(net, [f"c{i}"], weights), rtol=0, atol=1e-12)
+    assert answer["cells"] < 2e6  # about 100 ms; seconds are not asserted, as the machine may be busy
+
+
+def test_a_question_that_is_too_large_is_said_and_the_others_are_answered() -> None:
+    net = many(40, 6, 3, 40)
+    (answer,) = ask(net, [{"known": [], "limits": {"cells": 2000, "effort": 1e9}}])
+    assert answer["tooLarge"]
+    assert answer["marginals"][0] is not None
+    for i in answer["tooLarge"]:
+        assert answer["marginals"][i] is None
+
+
+PARSE = """
+const said = input.sentences.map(text => {
+  const found = Known.parse(variables, text);
+  return found && [variables[found[0]].name, Known.toFragment(variables, new Map([found]))];
+});
+process.stdout.write(JSON.stringify(said));
+"""
+
+
+def test_sentences_are_understood() -> None:
+    import jaxbn
+
+    data = {"mpg": [1.0, 2.0, 3.0], "mpg 2": [1.0, 2.0, 3.0], "origin": ["usa", "new york", "usa"]}
+    net = jaxbn.fit(data, {}, {"mpg": [1.5], "mpg 2": [1.5]})
+    sentences = {
+        "mpg > 2": "mpg=2:", "mpg>=2.5": "mpg=2.5:", "MPG < 2": "mpg=:2", "mpg between 1 and 2": "mpg=1:2",
+        "mpg 1 to 2": "mpg=1:2", "mpg = 1:2": "mpg=1:2", "mpg = 1.2": "mpg=bin1", "mpg 2 > 1": "mpg%202=1:",
+        "origin = usa": "origin=usa", "origin is new york": "origin=new%20york", "origin = USA": "origin=usa",
+        "origin = mars": None, "mpg": None, "weight > 3": None, "mpg > soon": None, "mpg = 3:1": None,
+    }  # fmt: skip
+    found = run(PARSE, {**json.loads(payload(net, None)), "sentences": list(sentences)})
+    assert [each and each[1] for each in found] == list(sentences.values())
+
+
+def test_percentages_have_the_fewest_digits_that_tell_them_apart() -> None:
+    lists = [
+        [0.5, 0.5],
+        [0.25, 0.75],
+        [0.912, 0.088],
+        [0.504, 0.496],
+        [0.1234, 0.1235, 0.7531],
+        [1, 0],
+        [0.99999, 1e-5],
+    ]
+    found = run("process.stdout.write(JSON.stringify(input.lists.map(Numbers.percentages)))", {"lists": lists})
+    assert found == [
+        ["50%", "50%"], ["25%", "75%"], ["91%", "9%"], ["50.4%", "49.6%"], ["12.34%", "12.35%", "75.31%"],
+        ["100%", "0%"], [">99.99%", "<0.01%"],
+    ]  # fmt: skip
