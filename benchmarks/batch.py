@@ -90,11 +90,13 @@ def throughput(seconds: float, count: int) -> dict[str, Any]:
         costs["batch"] = [policy.cost for policy in batched(values, codes, weights)]
 
     def loop_of_rows() -> None:
-        found = [jaxbn.discretize_variable(values[r], [codes[r]], rate=RATE) for r in rows]
+        found = [jaxbn.discretize_variable(values[r], [codes[r]], rate=RATE, method="bayesian") for r in rows]
         costs["loop of rows"] = [policy.cost for policy in found]
 
     def loop_of_weights() -> None:
-        found = [jaxbn.discretize_variable(values, [codes], rate=RATE, weights=w) for w in weights[:few]]
+        found = [
+            jaxbn.discretize_variable(values, [codes], rate=RATE, weights=w, method="bayesian") for w in weights[:few]
+        ]
         costs["loop of weights"] = [policy.cost for policy in found]
 
     def numpy() -> None:
@@ -160,7 +162,9 @@ def one_line(rank: int, size: int, port: int, seconds: float, count: int) -> Non
 
     def work() -> Any:
         graph = {"X": ["P"]}
-        return jaxbn.bootstrap(frame[["X", "P"]], graph, continuous=["X"], resamples=count, rate=RATE, max_passes=1)
+        return jaxbn.bootstrap(
+            frame[["X", "P"]], graph, continuous=["X"], resamples=count, rate=RATE, max_passes=1, method="bayesian"
+        )
 
     def timed() -> float:
         started = time.perf_counter()
@@ -243,7 +247,9 @@ def coverage(sets: int, n: int, count: int, seed: int = 5000) -> dict[str, Any]:
     cuts = []
     for number in range(sets):
         frame = jaxbn.datasets.table6(n, seed=seed + number)
-        found = jaxbn.bootstrap(frame, {"X": ["P1", "P2"]}, continuous=["X"], resamples=count, seed=number)
+        found = jaxbn.bootstrap(
+            frame, {"X": ["P1", "P2"]}, continuous=["X"], resamples=count, seed=number, method="bayesian"
+        )
         rows = found.frame
         cuts.append(len(rows))
         for i, edge in enumerate(EDGES):

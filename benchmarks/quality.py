@@ -152,7 +152,9 @@ def summary(per_fold: list[float | None], seconds: float) -> Row:
 def learned(case: Case, fold: int) -> jaxbn.BayesNet:
     """Structure and cuts by the evidence; of the restarts the one with the highest evidence."""
     rows = case.training(fold)
-    return jaxbn.learn(rows, method="evidence", restarts=RESTARTS, max_parents=MAX_PARENTS, seed=SEED, progress=False)
+    return jaxbn.learn(
+        rows, method="evidence", restarts=RESTARTS, max_parents=MAX_PARENTS, seed=SEED, progress=False, search="k2"
+    )
 
 
 def refined(case: Case, fold: int, base: str) -> jaxbn.BayesNet:

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from jaxbn.inputs.table import as_table as as_table
     from jaxbn.learning.discretize import Discretization as Discretization
     from jaxbn.learning.discretize import discretize as discretize
+    from jaxbn.learning.learn import InterruptedWarning as InterruptedWarning
     from jaxbn.learning.learn import learn as learn
     from jaxbn.model.bayesnet import BayesNet as BayesNet
     from jaxbn.model.fit import fit as fit
+    from jaxbn.model.search_report import SearchReport as SearchReport
     from jaxbn.runtime.compilation_cache import enable_compilation_cache as enable_compilation_cache
 
 __version__ = "0.2.0"
@@ -46,7 +48,9 @@ _HOMES = {
     "CutBootstrap": "jaxbn.evaluation.bootstrap_results",
     "Discretization": "jaxbn.learning.discretize",
     "Grouping": "jaxbn.groups.grouping",
+    "InterruptedWarning": "jaxbn.learning.learn",
     "Policy": "jaxbn.cuts.policy",
+    "SearchReport": "jaxbn.model.search_report",
     "Refined": "jaxbn.evaluation.refine_results",
     "as_table": "jaxbn.inputs.table",
     "bootstrap": "jaxbn.evaluation.bootstrap",

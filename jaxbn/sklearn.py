@@ -27,8 +27,9 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
 
     Args:
         encode: ``"onehot"`` (sparse), ``"onehot-dense"`` or ``"ordinal"``, as in ``KBinsDiscretizer``.
-        rate: prior rate L of the cuts; ``"classes"`` takes the number of classes. A larger one favours more cuts.
-        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``.
+        rate: with ``"bayesian"``, prior rate L of the cuts; ``"classes"`` takes the number of classes. A larger one
+            favours more cuts.
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
         dtype: dtype of the output, float32 or float64; None keeps that of the input.
 
     Attributes:
@@ -47,7 +48,7 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, *, encode: str = "onehot", rate: float | str = "classes", method: Method = "bayesian", dtype: Any = None
+        self, *, encode: str = "onehot", rate: float | str = "classes", method: Method = "evidence", dtype: Any = None
     ) -> None:
         self.encode = encode
         self.rate = rate
@@ -64,6 +65,8 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
         rate: Any = float(len(self.classes_)) if self.rate == "classes" else self.rate
+        if self.method != "bayesian":
+            rate = None
         columns = np.asarray(X, np.float64).T
         self.policies_ = [
             jaxbn.discretize_variable(column, parents=(codes,), rate=rate, method=self.method) for column in columns
@@ -126,7 +129,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
             the features in column order.
         max_parents: most parents of a feature in a learned structure.
         rate: with ``"bayesian"``, prior rate of the cuts, see ``jaxbn.discretize``; by default ``"network"``.
-        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``.
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
         alpha: Dirichlet weight of each cell of the tables.
         max_passes: most passes over the continuous features.
 
@@ -149,7 +152,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         structure: str = "naive",
         max_parents: int = 2,
         rate: float | str | None = None,
-        method: Method = "bayesian",
+        method: Method = "evidence",
         alpha: float = 1.0,
         max_passes: int = 10,
     ) -> None:

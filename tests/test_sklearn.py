@@ -41,7 +41,7 @@ def test_cuts_are_those_of_discretize_variable() -> None:
     X, y = load_iris(return_X_y=True)
     discretizer = BayesianDiscretizer(encode="ordinal").fit(X, y)
     for i, edges in enumerate(discretizer.bin_edges_):
-        policy = jaxbn.discretize_variable(X[:, i], parents=(y,), rate=3.0)
+        policy = jaxbn.discretize_variable(X[:, i], parents=(y,), rate=3.0, method="bayesian")
         np.testing.assert_array_equal(edges, [X[:, i].min(), *policy.edges, X[:, i].max()])
         np.testing.assert_array_equal(discretizer.transform(X)[:, i], policy(X[:, i]))
     assert discretizer.n_bins_.tolist() == [len(edges) - 1 for edges in discretizer.bin_edges_]
@@ -108,7 +108,7 @@ def test_learned_structure_is_that_of_learn() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = BayesNetClassifier(structure="learn", max_parents=1, alpha=0.5).fit(X, y)
     frame = X.assign(**{"class": y.astype("category")})
-    net = jaxbn.learn(frame, order=["class", *X.columns], max_parents=1, progress=False)
+    net = jaxbn.learn(frame, order=["class", *X.columns], max_parents=1, progress=False, method="bayesian")
     assert model.network_.parents == net.parents
     assert model.network_.alpha == 0.5
     for name, policy in net.policies.items():

@@ -30,7 +30,7 @@ Delimiter = Annotated[
 Encoding = Annotated[str, _option("Of a text file.", panel=TABLE)]
 Decimal = Annotated[str, _option("Decimal mark of a text file.", panel=TABLE)]
 
-Method = Annotated[str, _option("How variables are cut: bayesian, mdl or evidence.", panel=LEARNING)]
+Method = Annotated[str, _option("How variables are cut: evidence, bayesian (the paper) or mdl.", panel=LEARNING)]
 MinWidth = Annotated[
     str | None,
     _option("With evidence, the smallest width of a bin: a number, or gap for that between values.", panel=LEARNING),
@@ -41,11 +41,19 @@ Rate = Annotated[
 ]
 MaxParents = Annotated[int | None, _option("Most parents of a variable.", panel=LEARNING, show_default="3")]
 MaxPasses = Annotated[int, _option("Most passes of a discretization.", panel=LEARNING)]
+Search = Annotated[
+    str | None,
+    _option("How arcs are found: auto, exact, orders, or k2, the paper's.", panel=LEARNING, show_default="auto"),
+]
+TimeLimit = Annotated[float | None, _option("Seconds after which the best network so far is taken.", panel=LEARNING)]
 Restarts = Annotated[
-    int | None, _option("Random orders to try; the best network is kept.", panel=LEARNING, show_default="1")
+    int | None,
+    _option("Starts, or random orders with k2; the best network is kept.", panel=LEARNING, show_default="by size"),
 ]
 Seed = Annotated[int, _option("Of the random numbers.", panel=LEARNING)]
-Order = Annotated[list[str], _option("One run with this order of the variables, a,b,c.", "--order", panel=LEARNING)]
+Order = Annotated[
+    list[str], _option("One run of k2 with this order of the variables, a,b,c.", "--order", panel=LEARNING)
+]
 WarmStart = Annotated[
     bool,
     _option("With bayesian and mdl, go on from the current cuts after an arc: faster.", "--warm-start", panel=LEARNING),
@@ -60,7 +68,7 @@ Select = Annotated[
 ]
 Required = Annotated[list[str], _option("An arc the network must have, parent>child.", "--required", panel=LEARNING)]
 Forbidden = Annotated[list[str], _option("An arc it must not have, parent>child.", "--forbidden", panel=LEARNING)]
-InitialBins = Annotated[int | None, _option("Bins of the equal-width start.", panel=LEARNING)]
+InitialBins = Annotated[int | None, _option("Bins of the starts.", panel=LEARNING)]
 Checkpoint = Annotated[Path | None, _option("Keep finished restarts in this file, and go on from it.", panel=LEARNING)]
 Graph = Annotated[
     str | None,

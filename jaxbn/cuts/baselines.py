@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy
-from jaxbn.cuts.sorted_values import sort_values
+from jaxbn.cuts.sorted_values import Ordered, sort_values
 from jaxbn.inputs.checks import ArgumentError
 
 MARGINAL_METHODS = ("equal_width", "equal_frequency", "bayesian_blocks")
@@ -33,8 +33,10 @@ def marginal_policy(values: NDArray[np.float64], method: str, n_bins: int) -> Po
     """
     if method == "equal_width":
         return equal_width_policy(values, n_bins)
-    edges = _equal_frequency(values, n_bins) if method == "equal_frequency" else _bayesian_blocks(values)
-    return Policy(edges, lower=float(values.min()), upper=float(values.max()), method=method.replace("_", " "))
+    if method == "equal_frequency":
+        return equal_frequency_policy(sort_values(values), n_bins)
+    lower, upper = float(values.min()), float(values.max())
+    return Policy(_bayesian_blocks(values), lower=lower, upper=upper, method="bayesian blocks")
 
 
 def check_installed(method: str) -> None:
@@ -50,15 +52,16 @@ def check_installed(method: str) -> None:
             ) from None
 
 
-def _equal_frequency(values: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
-    """Cuts behind the values at the ranks n/k, 2n/k, …, halfway to the next larger value as for the other methods."""
-    ordered = sort_values(values)
+def equal_frequency_policy(ordered: Ordered, n_bins: int) -> Policy:
+    """Cuts after the values at the ranks n/k, 2n/k, …, halfway to the next larger value as for the other methods."""
+    values = ordered.values
     n = len(values)
     ranks = -(-np.arange(1, n_bins) * n // n_bins) - 1  # ceil(i n / k) - 1
     last_of_value = np.flatnonzero(ordered.can_cut)
     found = np.searchsorted(last_of_value, np.maximum(ranks, 0))
     rows = last_of_value[np.unique(found[found < len(last_of_value)])]
-    return np.array([ordered.edge(row) for row in rows])
+    edges = np.array([ordered.edge(row) for row in rows])
+    return Policy(edges, lower=float(values[0]), upper=float(values[-1]), method="equal frequency")
 
 
 def _bayesian_blocks(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from jaxbn.cuts.sorted_values import Ordered, cut_costs, sort_values
 from jaxbn.inputs import checks
 from jaxbn.runtime.interrupts import uninterrupted
 
-METHODS = ("bayesian", "mdl", "evidence")
+METHODS = ("evidence", "bayesian", "mdl")
 
 
 class Request(NamedTuple):
@@ -38,7 +38,7 @@ def discretize_variable(
     children: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]] = (),
     *,
     rate: float | None = None,
-    method: str = "bayesian",
+    method: str = "evidence",
     weights: ArrayLike | None = None,
     min_width: float | None = None,
 ) -> Policy:
@@ -69,7 +69,7 @@ def discretize_variable(
         >>> import numpy as np
         >>> x = np.concatenate([np.linspace(0, 1, 50), np.linspace(1.1, 2, 50)])
         >>> species = np.repeat([0, 1], 50)
-        >>> discretize_variable(x, parents=[species], rate=2.0).edges.round(3).tolist()
+        >>> discretize_variable(x, parents=[species]).edges.round(3).tolist()
         [1.05]
     """
     column = checks.numbers("values", values)
@@ -82,6 +82,13 @@ def discretize_variable(
     if needs_rate and rate is None:
         raise checks.ArgumentError(
             "rate", "is missing; the bayesian method needs L > 0, for example the largest cardinality of the blanket"
+        )
+    if not needs_rate and rate is not None:
+        raise checks.ArgumentError(
+            "rate",
+            "is for ",
+            checks.Mention("method", "bayesian"),
+            f", got {rate!r} with method {method!r}; leave it out",
         )
     number = checks.positive("rate", rate) if rate is not None else 1.0
     narrowest = smallest_width("min_width", min_width, method)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.baselines import equal_width_policy
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_policies, stream
-from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, Plan, learn_resamples
+from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, learn_resamples
 from jaxbn.evaluation.bootstrap_results import ArcBootstrap, Bootstrap, CutBootstrap, check_share
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
@@ -20,8 +20,9 @@ from jaxbn.inputs.graph import GraphLike, as_parents, check_table_sizes, markov_
 from jaxbn.inputs.table import DataLike, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
-from jaxbn.learning.options import MinWidth, Rate, check_options, check_structure_options
+from jaxbn.learning.options import GRID, MinWidth, Rate, check_options, check_structure_options
 from jaxbn.learning.passes import cut_question
+from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Cut
 from jaxbn.learning.workshop import Workshop, run_alone
 from jaxbn.runtime.files import PathLike
@@ -38,7 +39,7 @@ def bootstrap(
     resamples: int = 200,
     seed: int = 0,
     continuous: Sequence[str] | None = None,
-    method: str = "bayesian",
+    method: str = "evidence",
     rate: Rate | None = None,
     initial_bins: int | None = None,
     max_passes: int | None = 10,
@@ -113,6 +114,7 @@ def bootstrap(
         min_width=min_width,
         warm_start=learning.get("warm_start"),
         select=learning.get("select"),
+        grid=learning.get("grid", GRID),
         continuous=table.continuous,
     )
     share = check_share("level", 0.9 if level is None else level, ends=False)
@@ -121,8 +123,12 @@ def bootstrap(
     grouped = columns_to_group(table, group)
     if graph is None:
         _refuse({"level": level, "tolerance": tolerance}, "is for cuts of a known structure; leave it out, or pass ")
-        plan = Plan.checked(table, options, initial_bins, grouped, seed, learning)
-        found = learn_resamples(plan, count, checkpoint, side_by_side, progress)
+        if "time_limit" in learning:
+            raise checks.ArgumentError("time_limit", "is for jaxbn.learn; ask for fewer resamples")
+        structure = {name: value for name, value in learning.items() if name not in ("warm_start", "select", "grid")}
+        structure.setdefault("restarts", 1)
+        plan = Plan.checked(table, options, grouped=grouped, seed=seed, initial_bins=initial_bins, **structure)
+        found = learn_resamples(table, plan, count, checkpoint, side_by_side, progress)
         policies = {name: tuple(_policy(each.policies[name]) for each in found) for name in table.continuous}
         structures = tuple({name: each.parents[name] for name in table.names} for each in found)
         return ArcBootstrap(policies, count, seed, structures)

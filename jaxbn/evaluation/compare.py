@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def compare(
     data: DataLike,
     graph: GraphLike | None,
-    methods: Sequence[str] = ("bayesian", "mdl", "equal_width", "equal_frequency"),
+    methods: Sequence[str] = ("evidence", "bayesian", "mdl", "equal_width", "equal_frequency"),
     *,
     folds: int | ArrayLike = 10,
     seed: int = 0,

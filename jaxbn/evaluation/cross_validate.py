@@ -82,7 +82,7 @@ def cross_validate(
     *,
     folds: int | ArrayLike = 10,
     seed: int = 0,
-    method: str = "bayesian",
+    method: str = "evidence",
     rate: Rate | None = None,
     continuous: Sequence[str] | None = None,
     initial_bins: int | None = None,

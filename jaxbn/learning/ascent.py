@@ -38,9 +38,13 @@ def ascend(
     ledger: Ledger,
     *,
     isolated: bool = True,
+    grid: int | None = None,
 ) -> Learner[Settled]:
-    """Passes over the variables, `isolated` ones too, until F rises no more; a start is first moved to midpoints."""
-    start = _at_midpoints(data, start, options)
+    """Passes over the variables, `isolated` ones too, until F rises no more; a start is first moved to midpoints.
+
+    With a `grid` cuts are searched among so many quantile positions only.
+    """
+    start = at_midpoints(data, start, options)
     columns, codings = dict(start.columns), dict(start.policies)
     trace = [ledger.evidence(parents, columns, codings)]
     visits = visiting_order(parents, priority, codings, isolated=isolated)
@@ -48,7 +52,7 @@ def ascend(
     while changed and done < options.limit:
         done, changed = done + 1, False
         for name in visits:
-            coding = yield cut_question(name, parents, columns, NO_RATE)
+            coding = yield cut_question(name, parents, columns, NO_RATE, data.grid(name, grid))
             column = data.coded(name, coding)
             if same_coding(coding, codings[name]):
                 codings[name] = coding  # it knows its cost
@@ -61,7 +65,7 @@ def ascend(
     return Settled(columns, codings, done, not changed, tuple(trace))
 
 
-def _at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
+def at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
     """The same codes with the cuts halfway between neighbours, as F has them; one bin where some are too narrow."""
     columns, codings = dict(start.columns), dict(start.policies)
     for name, coding in start.policies.items():

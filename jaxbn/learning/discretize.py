@@ -108,7 +108,7 @@ def discretize(
     graph: GraphLike,
     *,
     continuous: Sequence[str] | None = None,
-    method: str = "bayesian",
+    method: str = "evidence",
     rate: Rate | None = None,
     initial_bins: int | None = None,
     max_passes: int | None = 10,

@@ -18,7 +18,8 @@ MinWidth = float | Mapping[str, float] | Literal["gap"] | None
 Select = Literal["density", "k2"]
 
 STRUCTURE_OPTIONS = (
-    "order", "max_parents", "restarts", "warm_start", "select", "required", "forbidden", "max_cells",
+    "search", "order", "max_parents", "restarts", "time_limit", "grid", "warm_start", "select",
+    "required", "forbidden", "max_cells",
 )  # fmt: skip
 """Options of ``learn`` for the structure; ``cross_validate`` and ``bootstrap`` take them too if there is no graph."""
 
@@ -32,6 +33,10 @@ USED_BY: dict[str, tuple[str, ...]] = {
 """The methods that use an option, where not all do; None says that an option was not given."""
 
 
+GRID = 512
+"""Positions at which cuts are searched while arcs move."""
+
+
 class Options(NamedTuple):
     """Checked options of learning that do not depend on the structure."""
 
@@ -41,6 +46,7 @@ class Options(NamedTuple):
     min_width: MinWidth = None
     warm_start: bool = False
     select: str = "density"
+    grid: int | None = GRID  # positions at which cuts are searched while arcs move; None: all
 
     @property
     def limit(self) -> float:
@@ -69,6 +75,7 @@ def check_options(
     min_width: MinWidth = None,
     warm_start: bool | None = None,
     select: str | None = None,
+    grid: int | None = GRID,
     continuous: Sequence[str] | None = None,
 ) -> Options:
     """Options with their defaults filled in; one that the method does not use must not be given.
@@ -80,6 +87,7 @@ def check_options(
         min_width: the smallest width of a bin.
         warm_start: whether to go on from the current cuts after an arc.
         select: how restarts are compared.
+        grid: positions at which cuts are searched while arcs move, None for all.
         continuous: the columns that may have a smallest width.
 
     Example:
@@ -99,6 +107,7 @@ def check_options(
         min_width,
         bool(warm_start),
         "density" if select is None else checks.one_of("select", select, ("density", "k2")),
+        None if grid is None else checks.at_least("grid", grid, 2),
     )
 
 

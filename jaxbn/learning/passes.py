@@ -58,7 +58,7 @@ def visiting_order(
     return [name for name in reversed(order) if name in coded and (isolated or name in near)]
 
 
-def cut_question(name: str, parents: Parents, columns: Columns, rate: Rate) -> Cut:
+def cut_question(name: str, parents: Parents, columns: Columns, rate: Rate, grid: int | None = None) -> Cut:
     """The question for one variable, given the current columns of the others."""
 
     def sort(names: Sequence[str]) -> tuple[Column, ...]:
@@ -75,4 +75,4 @@ def cut_question(name: str, parents: Parents, columns: Columns, rate: Rate) -> C
         number = largest_cardinality(columns, markov_blanket(parents, name))
     else:
         number = rate  # type: ignore[assignment]
-    return Cut(name, sort(parents[name]), tuple(children), float(number))
+    return Cut(name, sort(parents[name]), tuple(children), float(number), grid)

@@ -19,12 +19,13 @@ class Cut(NamedTuple):
     parents: tuple[Column, ...]
     children: tuple[tuple[Column, tuple[Column, ...]], ...]
     rate: float
+    grid: int | None = None  # candidate positions at most; None for all
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on."""
         children = tuple((child.key, tuple(s.key for s in spouses)) for child, spouses in self.children)
-        return self.name, tuple(p.key for p in self.parents), children, self.rate
+        return self.name, tuple(p.key for p in self.parents), children, self.rate, self.grid
 
 
 Question = Cut | list[Family]

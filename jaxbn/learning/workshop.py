@@ -53,9 +53,9 @@ class Workshop:
         for key in [key for key, (shop, cut) in cuts.items() if cut.name in shop.data.grouped]:
             shop, cut = cuts.pop(key)
             shop.policies[cut.key] = shop.group(cut)
-        for method in {shop.method for shop, _ in cuts.values()}:
-            alike = [(shop, cut) for shop, cut in cuts.values() if shop.method == method]
-            found = best_policies([shop.request(cut) for shop, cut in alike], method)
+        for method, grid in {(shop.method, cut.grid) for shop, cut in cuts.values()}:
+            alike = [(shop, cut) for shop, cut in cuts.values() if (shop.method, cut.grid) == (method, grid)]
+            found = best_policies([shop.request(cut) for shop, cut in alike], method, grid)
             for (shop, cut), policy in zip(alike, found, strict=True):
                 shop.policies[cut.key] = policy
         families = {
@@ -99,15 +99,20 @@ def run_together(
 
 
 def run_each(
-    makers: Sequence[Callable[[], tuple[Workshop, Learner[Result]]]], at_once: int
+    makers: Sequence[Callable[[], tuple[Workshop, Learner[Result]]]],
+    at_once: int,
+    check: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Result]]:
     """Run learners side by side, at most `at_once` of them; yields (number, result) as each one ends.
+
+    `check` is called between questions and may raise to end it all.
 
     Each has its own workshop, or shares one with others on the same table; it is made when its turn comes.
     """
     waiting = list(enumerate(makers))[::-1]
     running: dict[int, tuple[Workshop, Learner[Result], Question | None]] = {}
     while waiting or running:
+        check()
         while waiting and len(running) < at_once:
             number, make = waiting.pop()
             running[number] = (*make(), None)

@@ -38,6 +38,7 @@ class BayesNet(Fitted):
         alpha: Dirichlet weight of each cell of the tables.
         alphas: weights of the tables that have their own, by child.
         trace: how the evidence rose while the network was learned with ``method="evidence"``; it is not saved.
+        search: how ``learn`` found the network and what is known of its arcs; None if it was fitted otherwise.
         groupings: groups of the discrete variables whose levels were merged; their tables are over groups.
         shares: P(level | its group) for each level of these variables.
 

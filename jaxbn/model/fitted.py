@@ -14,6 +14,7 @@ from jaxbn.groups.grouping import Grouping, check_shares
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.graph import markov_blanket, to_networkx, topological_order
+from jaxbn.model.search_report import SearchReport
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -35,6 +36,7 @@ class Fitted:
     shares: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     alphas: dict[str, float] = field(default_factory=dict)
     trace: tuple[float, ...] = ()
+    search: SearchReport | None = None
 
     def __post_init__(self) -> None:
         for name, grouping in self.groupings.items():
@@ -99,7 +101,7 @@ class Fitted:
         return markov_blanket(self.parents, name)
 
     def __eq__(self, other: object) -> bool:
-        """Whether all that is saved of two networks is the same: everything but the trace."""
+        """Whether two networks are the same; the trace and the search that found them do not count."""
         if not isinstance(other, Fitted):
             return NotImplemented
         arrays = ((self.tables, other.tables), (self.shares, other.shares))

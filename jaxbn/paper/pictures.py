@@ -26,7 +26,11 @@ def fixed_structures(page: Page, quick: bool) -> None:
     """Marginals of Auto MPG, and pairs of variables, for the given structures."""
     for name in ("auto_mpg", "wine") if quick else PAIRS:
         data = datasets.load(name)
-        net = fit(data.frame, data.structures["paper"], discretize(data.frame, data.structures["paper"]).policies)
+        net = fit(
+            data.frame,
+            data.structures["paper"],
+            discretize(data.frame, data.structures["paper"], method="bayesian").policies,
+        )
         if name == "auto_mpg":
             for letter in "AC":
                 column = data.letters[letter]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.baselines import equal_width_codes, equal_width_policy
+from jaxbn.cuts.baselines import equal_frequency_policy, equal_width_codes, equal_width_policy
 from jaxbn.cuts.blanket import compact
 from jaxbn.cuts.policy import NOT_CUT, Policy
 from jaxbn.cuts.sorted_values import Ordered, sort_values
@@ -71,20 +71,42 @@ class CodedTable:
         known = self._keys.get((name, identity))
         return known or self.column(name, policy(self.table.values[name]), identity)
 
-    def start(self, n_bins: int) -> Start:
-        """Discrete variables as they are, continuous ones in bins of equal width (design section 4).
+    def start(self, n_bins: int, kind: str = "width") -> Start:
+        """Discrete variables as they are, continuous ones in bins of equal width or frequency.
 
         Of a variable to be grouped, the most frequent levels are alone and all others together.
         """
-        columns = {name: self.column(name, codes, b"levels") for name, codes in self.table.codes.items()}
+        columns = {name: self._levels(name) for name in self.table.codes}
         policies: dict[str, Coding] = {}
         for name in self.grouped:
             policies[name] = frequency_grouping(self.table.levels[name], self.table.codes[name], STARTING_GROUPS)
             columns[name] = self.coded(name, policies[name])
-        for name, values in self.table.values.items():
-            columns[name] = self.column(name, equal_width_codes(values, n_bins), b"equal width %d" % n_bins)
-            policies[name] = replace(equal_width_policy(values, n_bins), method=NOT_CUT)
+        for name in self.table.values:
+            columns[name], policies[name] = self.plain_bins(name, n_bins, kind)
         return Start({name: columns[name] for name in self.names}, policies)
+
+    def grid(self, name: str, most: int | None) -> int | None:
+        """Positions at which a variable is cut at most; None, as for no limit, where it has no more than that."""
+        return most if most is not None and name in self.ordered and self.ordered[name].n_distinct > most else None
+
+    def recoded(self, policies: Mapping[str, Coding]) -> Start:
+        """Every variable as some codings have it, the others as they are."""
+        columns = {
+            name: self.coded(name, policies[name]) if name in policies else self._levels(name) for name in self.names
+        }
+        return Start(columns, dict(policies))
+
+    def _levels(self, name: str) -> Column:
+        return self.column(name, self.table.codes[name], b"levels")
+
+    def plain_bins(self, name: str, n_bins: int, kind: str) -> tuple[Column, Policy]:
+        """A continuous variable in bins of equal `"width"` or `"frequency"`, which nothing chose."""
+        values = self.table.values[name]
+        if kind == "frequency":
+            policy = replace(equal_frequency_policy(self.ordered[name], n_bins), method=NOT_CUT)
+            return self.coded(name, policy), policy
+        policy = replace(equal_width_policy(values, n_bins), method=NOT_CUT)
+        return self.column(name, equal_width_codes(values, n_bins), b"equal width %d" % n_bins), policy
 
 
 def same_coding(a: Coding, b: Coding) -> bool:

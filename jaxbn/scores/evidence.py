@@ -19,6 +19,7 @@ from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import column_density
 from jaxbn.scores.families import Column, Family, family_score
+from jaxbn.scores.parent_prior import log_parent_prior
 
 
 @dataclass
@@ -26,6 +27,7 @@ class Ledger:
     """F of one table, kept piece by piece: a family or a policy that was seen before is not worked out again."""
 
     data: CodedTable
+    parent_prior: bool = False  # whether structures have a prior
     _families: dict[tuple[int, ...], float] = field(default_factory=dict)
     _codings: dict[tuple[str, int], float] = field(default_factory=dict)
 
@@ -36,7 +38,11 @@ class Ledger:
 
     def _family(self, child: Column, parents: Sequence[Column]) -> float:
         key = Family(child, tuple(parents)).key
-        return _remembered(self._families, key, lambda: family_score(child, parents))
+        score = _remembered(self._families, key, lambda: family_score(child, parents))
+        return score + self._prior(sum(parent.n_states > 1 for parent in parents) if child.n_states > 1 else 0)
+
+    def _prior(self, n_parents: int) -> float:
+        return log_parent_prior(len(self.data.names), n_parents) if self.parent_prior else 0.0
 
     def _coding(self, name: str, column: Column, coding: Coding) -> float:
         """Density inside bins or groups, less the price of choosing them."""

@@ -19,6 +19,7 @@ from scipy.special import gammaln
 
 from jaxbn.scores.extension_sums import Counter, best_counter
 from jaxbn.scores.families import Column
+from jaxbn.scores.parent_prior import log_parent_prior
 
 SUM_BITS = 49
 """A sum over one set takes no more; 22 of them and the places of a tie rule then fit in 63."""
@@ -116,10 +117,10 @@ class SetScores:
         return round(math.ldexp(nats, unit_bits(self.n_rows)))
 
     def prior(self, n_parents: int) -> int:
-        """Ln of the prior of one set among those of as many parents, in units; nothing unless it was asked for."""
+        """Ln of the prior of a set of so many parents, in units; nothing unless it was asked for."""
         if not self.parent_prior:
             return 0
-        return -self.units(math.log(math.comb(self.n_columns - 1, n_parents)))
+        return self.units(log_parent_prior(self.n_columns, n_parents))
 
     def family(self, child: int, parents: Sequence[int]) -> int:
         """The score of a child with some parents, in units."""

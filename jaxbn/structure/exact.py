@@ -73,6 +73,17 @@ def exact_structure(scores: SetScores, rules: ArcRules, *, most_columns: int = M
     return Structure(tuple(parents), score, bound=score, proved=True, families=n_families)
 
 
+def is_feasible(rules: ArcRules) -> bool:
+    """Whether the exact search takes these columns."""
+    live = len(_live(rules))
+    return live <= MOST_COLUMNS and _n_sets(rules, live) <= MOST_SETS
+
+
+def _n_sets(rules: ArcRules, live: int) -> int:
+    """Sets of columns that are counted."""
+    return sum(math.comb(live, k) for k in range(max(min(rules.max_parents, live - 1), 0) + 1))
+
+
 def _live(rules: ArcRules) -> list[int]:
     """Columns that can have arcs."""
     touched = 0
@@ -86,7 +97,7 @@ def _all_families(
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Masks over the live columns and values of all families of every live column."""
     most = max(min(rules.max_parents, len(live) - 1), 0)
-    n_sets = sum(math.comb(len(live), k) for k in range(most + 1))
+    n_sets = _n_sets(rules, len(live))
     if n_sets > MOST_SETS:
         raise ValueError(
             f"with max_parents {rules.max_parents} and {len(live)} columns the exact search counts {n_sets:,} sets, "

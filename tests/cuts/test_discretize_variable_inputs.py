@@ -152,7 +152,7 @@ def test_one_row(method):
 def test_all_values_equal(n):
     """One bin, and h alone: with half the rows in each of two states, ln (n + 1)! - 2 ln (n/2)!."""
     codes = np.arange(n) % 2
-    policy = jaxbn.discretize_variable(np.full(n, 2.5), [codes], rate=4.0)
+    policy = jaxbn.discretize_variable(np.full(n, 2.5), [codes], rate=4.0, method="bayesian")
     counts = np.bincount(codes)
     assert policy.edges.tolist() == []
     assert policy.cost == pytest.approx(gammaln(n + 2) - gammaln(counts + 1).sum(), rel=1e-12)
@@ -167,7 +167,9 @@ def test_a_parent_with_one_level_is_as_good_as_none(method):
 
 
 def test_an_empty_blanket_leaves_the_prior():
-    assert jaxbn.discretize_variable(X, rate=4.0).cost == pytest.approx(reference.algorithm_1(X, rate=4.0)[0])
+    assert jaxbn.discretize_variable(X, rate=4.0, method="bayesian").cost == pytest.approx(
+        reference.algorithm_1(X, rate=4.0)[0]
+    )
     assert jaxbn.discretize_variable(X, method="mdl").cost == pytest.approx(reference.mdl_program(X)[0], abs=1e-12)
 
 
@@ -176,7 +178,7 @@ def test_cardinality_product_past_two_to_the_31(n):
     """Four parents with n levels each: K = n^4 with few of the configurations seen."""
     rng = np.random.default_rng(n)
     values, parents = rng.normal(size=n), [rng.permutation(n) for _ in range(4)]
-    policy = jaxbn.discretize_variable(values, parents, rate=float(n))
+    policy = jaxbn.discretize_variable(values, parents, rate=float(n), method="bayesian")
     k = float(n) ** 4
     assert k > 2**31
     log_states = [np.log(k + np.arange(size)).sum() for size in np.bincount(policy(values))]
@@ -190,14 +192,16 @@ def test_cardinality_product_past_two_to_the_31(n):
 
 
 def test_whole_numbers_may_be_floats_or_booleans():
-    plain = jaxbn.discretize_variable(X, [CODES], rate=4.0, weights=[1, 2, 1, 3])
-    same = jaxbn.discretize_variable(list(X), [CODES.astype(bool)], rate=4, weights=[1.0, 2.0, 1.0, 3.0])
+    plain = jaxbn.discretize_variable(X, [CODES], rate=4.0, weights=[1, 2, 1, 3], method="bayesian")
+    same = jaxbn.discretize_variable(
+        list(X), [CODES.astype(bool)], rate=4, weights=[1.0, 2.0, 1.0, 3.0], method="bayesian"
+    )
     assert (plain.cost, plain.edges.tolist()) == (same.cost, same.edges.tolist())
 
 
 def test_arguments_are_not_changed():
     values, codes, weights = np.array([3.0, 1.0, 2.0]), np.array([5, 0, 5]), np.array([1, 0, 2])
-    jaxbn.discretize_variable(values, [codes], [(codes, [codes])], rate=1.0, weights=weights)
+    jaxbn.discretize_variable(values, [codes], [(codes, [codes])], rate=1.0, weights=weights, method="bayesian")
     assert (values.tolist(), codes.tolist(), weights.tolist()) == ([3.0, 1.0, 2.0], [5, 0, 5], [1, 0, 2])
 
 

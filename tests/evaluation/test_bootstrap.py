@@ -115,13 +115,13 @@ def test_no_python_loop_over_resamples_makes_the_arrays(monkeypatch):
 @pytest.fixture(scope="module")
 def cuts() -> CutBootstrap:
     iris = jaxbn.datasets.load("iris")
-    return jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=40, seed=2)
+    return jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=40, seed=2, method="bayesian")
 
 
 def test_a_graph_gives_the_cuts_given_the_neighbours_bins(cuts):
     iris = jaxbn.datasets.load("iris")
     graph = iris.structures["paper"]
-    full = jaxbn.discretize(iris.frame, graph)
+    full = jaxbn.discretize(iris.frame, graph, method="bayesian")
     codes = full.transform(iris.frame)
     codes["class"] = codes["class"].astype("category").cat.codes
     rate = float(max(codes[name].nunique() for name in codes))
@@ -178,7 +178,9 @@ def test_the_tolerance_is_half_the_distance_to_the_next_cut_and_at_most_a_twenti
 
 def test_a_variable_without_neighbours_has_bins_of_equal_width():
     drawn = random_table(3, n_rows=40, n_columns=5)
-    found = jaxbn.bootstrap(drawn.frame, {}, continuous=drawn.continuous, resamples=3, initial_bins=4)
+    found = jaxbn.bootstrap(
+        drawn.frame, {}, continuous=drawn.continuous, resamples=3, initial_bins=4, method="bayesian"
+    )
     values = drawn.frame["v0"].to_numpy()[drawn_rows(stream(0, 1), 40)]
     expected = values.min() + np.ptp(values) / 4 * np.arange(1, 4)
     np.testing.assert_allclose(found.policies["v0"][1].edges, expected)
@@ -187,7 +189,7 @@ def test_a_variable_without_neighbours_has_bins_of_equal_width():
 def test_a_resample_depends_on_its_number_and_the_seed_alone():
     iris = jaxbn.datasets.load("iris")
     few, many, other = (
-        jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=n, seed=seed)
+        jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=n, seed=seed, method="bayesian")
         for n, seed in ((3, 0), (9, 0), (3, 1))
     )
     edges = [[p.edges.tolist() for p in found.policies["sepal_width"][:3]] for found in (few, many, other)]
@@ -221,7 +223,9 @@ def test_without_a_graph_each_resample_is_learned_from_its_rows(arcs):
         rng = stream(5, i)
         rows = drawn_rows(rng, 70)
         order = [drawn.frame.columns[k] for k in rng.permutation(5)]
-        net = jaxbn.learn(drawn.frame.iloc[rows], continuous=drawn.continuous, order=order, max_parents=2)
+        net = jaxbn.learn(
+            drawn.frame.iloc[rows], continuous=drawn.continuous, order=order, max_parents=2, method="bayesian"
+        )
         assert arcs.parents[i] == net.parents
         for name, policy in net.policies.items():
             assert_same(arcs.policies[name][i], policy)
@@ -259,14 +263,30 @@ def test_the_consensus_has_strong_arcs_and_no_cycle(arcs):
 
 def test_restarts_keep_the_best_order_of_each_resample():
     drawn = random_table(0, n_rows=50, n_columns=4)
-    found = jaxbn.bootstrap(drawn.frame, continuous=drawn.continuous, resamples=3, restarts=3, progress=False)
+    found = jaxbn.bootstrap(
+        drawn.frame,
+        continuous=drawn.continuous,
+        resamples=3,
+        restarts=3,
+        progress=False,
+        method="bayesian",
+        search="k2",
+    )
     rng = stream(0, 1)
     table = drawn.frame.iloc[drawn_rows(rng, 50)]
     orders = [[drawn.frame.columns[k] for k in rng.permutation(4)] for _ in range(3)]
-    nets = [jaxbn.learn(table, continuous=drawn.continuous, order=order) for order in orders]
+    nets = [jaxbn.learn(table, continuous=drawn.continuous, order=order, method="bayesian") for order in orders]
     assert found.parents[1] in [net.parents for net in nets]
     order = list(drawn.frame.columns)
-    fixed = jaxbn.bootstrap(drawn.frame, continuous=drawn.continuous, resamples=2, order=order, progress=False)
+    fixed = jaxbn.bootstrap(
+        drawn.frame,
+        continuous=drawn.continuous,
+        resamples=2,
+        order=order,
+        progress=False,
+        method="bayesian",
+        search="k2",
+    )
     for child, parents in fixed.parents[1].items():
         assert all(order.index(parent) < order.index(child) for parent in parents)
 
@@ -301,7 +321,7 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
     with pytest.raises(ValueError, match="data was"):
         jaxbn.bootstrap(drawn.frame[::-1], **options)
     with pytest.raises(ValueError, match="belongs to another run"):
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=file)
+        jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=file, method="bayesian", search="k2")
 
 
 @pytest.mark.parametrize(
@@ -370,15 +390,19 @@ def test_the_command(tmp_path: Path, monkeypatch):
 def test_missing_entries_are_refused_or_dropped():
     data = {"a": [0.5, 1.5, None, 4.0], "b": ["x", "y", "x", "y"]}
     with pytest.raises(ValueError, match="missing values in 1 of 4 rows"):
-        jaxbn.bootstrap(data, {"a": ["b"]}, resamples=2)
-    assert jaxbn.bootstrap(data, {"a": ["b"]}, resamples=2, missing="drop").values["a"].tolist() == [0.5, 1.5, 4.0]
+        jaxbn.bootstrap(data, {"a": ["b"]}, resamples=2, method="bayesian")
+    assert jaxbn.bootstrap(data, {"a": ["b"]}, resamples=2, missing="drop", method="bayesian").values["a"].tolist() == [
+        0.5,
+        1.5,
+        4.0,
+    ]
 
 
 def test_discrete_columns_alone():
     data = {"a": ["x", "y"] * 20, "b": ["u", "v", "v", "u"] * 10, "c": ["p", "q"] * 20}
-    found = jaxbn.bootstrap(data, resamples=4, progress=False)
+    found = jaxbn.bootstrap(data, resamples=4, progress=False, method="bayesian", search="k2")
     assert found.strengths.get(("a", "c"), 0) + found.strengths.get(("c", "a"), 0) == 1.0
-    given = jaxbn.bootstrap(data, {"a": ["b"]}, resamples=4)
+    given = jaxbn.bootstrap(data, {"a": ["b"]}, resamples=4, method="bayesian")
     assert len(given.frame) == 0
     assert "4 resamples" in repr(found)
     assert "4 resamples" in repr(given)

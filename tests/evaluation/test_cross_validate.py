@@ -16,7 +16,7 @@ from jaxbn.cuts.baselines import marginal_policy
 from jaxbn.evaluation import cross_validate
 from jaxbn.evaluation.folds import settle_together
 from jaxbn.inputs.table import as_table
-from jaxbn.learning import learn
+from jaxbn.learning import many_runs
 from jaxbn.learning.options import check_options
 from tests.reference import network as reference
 
@@ -57,7 +57,7 @@ def test_equals_the_definition_when_levels_and_range_are_not_in_every_fold() -> 
     frame.loc[0, "height"] = 99.0  # the largest value and a level that only one fold has
     graph = GRAPH | {"rare": ["tall"]}
     folds = np.arange(40) % 3
-    result = jaxbn.cross_validate(frame, graph, folds=folds, initial_bins=4, max_passes=2)
+    result = jaxbn.cross_validate(frame, graph, folds=folds, initial_bins=4, max_passes=2, method="bayesian")
     expected = reference.cross_validate(
         columns_of(frame), ["height", "girth"], graph, folds, initial_bins=4, max_passes=2
     )
@@ -67,7 +67,7 @@ def test_equals_the_definition_when_levels_and_range_are_not_in_every_fold() -> 
 
 def test_result_is_consistent() -> None:
     frame = trees(91)
-    result = jaxbn.cross_validate(frame, GRAPH, folds=4, seed=3)
+    result = jaxbn.cross_validate(frame, GRAPH, folds=4, seed=3, method="bayesian")
     sizes = np.bincount(result.folds)
     assert sizes.sum() == result.n_rows == 91
     assert sizes.max() - sizes.min() == 1
@@ -76,18 +76,18 @@ def test_result_is_consistent() -> None:
     assert set(result.bins) == {"height", "girth"}
     assert result.bins["height"].shape == (4,)
     again = jaxbn.cross_validate(frame, nx.DiGraph([("kind", "height"), ("height", "tall"), ("height", "girth"),
-        ("kind", "girth")]), folds=result.folds + 7)  # fmt: skip
+        ("kind", "girth")]), folds=result.folds + 7, method="bayesian")  # fmt: skip
     np.testing.assert_array_equal(again.log_likelihood, result.log_likelihood)
-    other = jaxbn.cross_validate(frame, GRAPH, folds=4, seed=4)
+    other = jaxbn.cross_validate(frame, GRAPH, folds=4, seed=4, method="bayesian")
     assert (other.folds != result.folds).any()
     assert repr(result).startswith("CrossValidation: mean log-likelihood -")
 
 
 def test_a_fold_is_a_fit_to_the_other_rows() -> None:
     frame = trees()
-    result = jaxbn.cross_validate(frame, GRAPH, folds=3, alpha=0.5)
+    result = jaxbn.cross_validate(frame, GRAPH, folds=3, alpha=0.5, method="bayesian")
     train, test = frame[result.folds != 1], frame[result.folds == 1]
-    found = jaxbn.discretize(train, GRAPH)
+    found = jaxbn.discretize(train, GRAPH, method="bayesian")
     bounds = {name: (frame[name].min(), frame[name].max()) for name in ("height", "girth")}
     net = jaxbn.fit(train, GRAPH, found.policies, alpha=0.5, bounds=bounds)
     np.testing.assert_allclose(result.log_likelihood[result.folds == 1], net.log_likelihood(test), atol=1e-12)
@@ -132,8 +132,8 @@ def test_figures_of_the_paper(name: str) -> None:
 
 def test_given_leaves_out_the_term_of_a_root() -> None:
     frame = trees()
-    whole = jaxbn.cross_validate(frame, GRAPH, folds=3)
-    given = jaxbn.cross_validate(frame, GRAPH, folds=3, given="kind")
+    whole = jaxbn.cross_validate(frame, GRAPH, folds=3, method="bayesian")
+    given = jaxbn.cross_validate(frame, GRAPH, folds=3, given="kind", method="bayesian")
     for fold in range(3):
         train, held_out = frame.kind[whole.folds != fold], whole.folds == fold
         chance = frame.kind[held_out].map((train.value_counts() + 1) / (len(train) + 3))
@@ -142,11 +142,11 @@ def test_given_leaves_out_the_term_of_a_root() -> None:
 
 def test_given_is_exact_for_variables_with_parents() -> None:
     frame = trees(60)
-    whole = jaxbn.cross_validate(frame, GRAPH, folds=2)
-    given = jaxbn.cross_validate(frame, GRAPH, folds=2, given=("tall", "kind"))
+    whole = jaxbn.cross_validate(frame, GRAPH, folds=2, method="bayesian")
+    given = jaxbn.cross_validate(frame, GRAPH, folds=2, given=("tall", "kind"), method="bayesian")
     train, held_out = frame[whole.folds == 1], whole.folds == 0
     bounds = {name: (frame[name].min(), frame[name].max()) for name in ("height", "girth")}
-    net = jaxbn.fit(train, GRAPH, jaxbn.discretize(train, GRAPH).policies, bounds=bounds)
+    net = jaxbn.fit(train, GRAPH, jaxbn.discretize(train, GRAPH, method="bayesian").policies, bounds=bounds)
     joint = np.log([net.query(["kind", "tall"])[kind, tall] for kind, tall in
         zip(frame.kind[held_out], frame.tall[held_out], strict=True)])  # fmt: skip
     np.testing.assert_allclose((whole.log_likelihood - given.log_likelihood)[held_out], joint, atol=1e-12)
@@ -156,17 +156,19 @@ def test_structure_learned_in_each_fold() -> None:
     frame = trees(80)
     folds = np.arange(80) % 2
     arcs = iter([("kind", "girth")])
-    result = jaxbn.cross_validate(frame, folds=folds, restarts=3, seed=5, required=arcs)
+    result = jaxbn.cross_validate(frame, folds=folds, restarts=3, seed=5, required=arcs, method="bayesian", search="k2")
     for fold in range(2):
         train, test = frame[folds != fold], frame[folds == fold]
-        net = jaxbn.learn(train, restarts=3, seed=5, required=[("kind", "girth")], progress=False)
+        net = jaxbn.learn(
+            train, restarts=3, seed=5, required=[("kind", "girth")], progress=False, method="bayesian", search="k2"
+        )
         bounds = {name: (frame[name].min(), frame[name].max()) for name in ("height", "girth")}
         refitted = jaxbn.fit(train, net.parents, net.policies, bounds=bounds)
         np.testing.assert_allclose(result.log_likelihood[folds == fold], refitted.log_likelihood(test), atol=1e-12)
 
 
 def test_ctrl_c_in_a_fold_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, calls = learn.run_together, []
+    real, calls = many_runs.run_each, []
 
     def interrupted(*arguments: Any) -> Any:
         calls.append(1)
@@ -174,9 +176,9 @@ def test_ctrl_c_in_a_fold_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
             yield result
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(learn, "run_together", interrupted)
+    monkeypatch.setattr(many_runs, "run_each", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        jaxbn.cross_validate(trees(30), folds=3, restarts=2)
+        jaxbn.cross_validate(trees(30), folds=3, restarts=2, method="bayesian", search="k2")
     assert len(calls) == 1
 
 
@@ -246,27 +248,27 @@ def test_missing_rows() -> None:
     frame = trees()
     frame.loc[[3, 50], "height"] = np.nan
     with pytest.raises(ValueError, match=r"missing values in 2 of 90 rows, in columns 'height' \(2\)"):
-        jaxbn.cross_validate(frame, GRAPH)
+        jaxbn.cross_validate(frame, GRAPH, method="bayesian")
     folds = np.arange(90) % 3
-    result = jaxbn.cross_validate(frame, GRAPH, folds=folds, missing="drop")
+    result = jaxbn.cross_validate(frame, GRAPH, folds=folds, missing="drop", method="bayesian")
     assert result.n_rows == 88
     complete = frame.dropna()
-    expected = jaxbn.cross_validate(complete, GRAPH, folds=folds[complete.index])
+    expected = jaxbn.cross_validate(complete, GRAPH, folds=folds[complete.index], method="bayesian")
     np.testing.assert_array_equal(result.log_likelihood, expected.log_likelihood)
-    again = jaxbn.cross_validate(frame, GRAPH, folds=result.folds, missing="drop")
+    again = jaxbn.cross_validate(frame, GRAPH, folds=result.folds, missing="drop", method="bayesian")
     np.testing.assert_array_equal(again.log_likelihood, expected.log_likelihood)
 
 
 def test_smallest_and_odd_data() -> None:
     two = {"x": [1.0, 2.0], "y": ["a", "b"]}
-    result = jaxbn.cross_validate(two, {"x": ["y"]}, folds=2)
+    result = jaxbn.cross_validate(two, {"x": ["y"]}, folds=2, method="bayesian")
     np.testing.assert_allclose(np.exp(result.log_likelihood), 1 / 3)  # one bin of width 1, P(unseen level) = 1/3
     constant = {"x": [1.0] * 6, "z": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]}
     for method in ("bayesian", "mdl", "equal_width", "equal_frequency"):
         every = jaxbn.cross_validate(constant, [("x", "z")], folds=6, method=method)
         assert np.isfinite(every.log_likelihood).all()
     discrete = {"a": list("xyxyxxyy"), "b": list("uvuvuuvu")}
-    assert jaxbn.cross_validate(discrete, {"b": ["a"]}, folds=2).bins == {}
+    assert jaxbn.cross_validate(discrete, {"b": ["a"]}, folds=2, method="bayesian").bins == {}
     assert np.isnan(jaxbn.compare(discrete, {"b": ["a"]}, ["bayesian"], folds=2).loc["bayesian", "bins"])
 
 
@@ -309,7 +311,9 @@ def test_bad_arguments_are_named(options: dict[str, Any], message: str) -> None:
 
 def test_methods_are_compared_with_the_options_that_each_uses() -> None:
     table = jaxbn.compare(trees(), GRAPH, ["bayesian", "mdl", "equal_width"], folds=3, rate=1.0)
-    assert table.loc["bayesian", "mean"] == jaxbn.cross_validate(trees(), GRAPH, folds=3, rate=1.0).mean
+    assert (
+        table.loc["bayesian", "mean"] == jaxbn.cross_validate(trees(), GRAPH, folds=3, rate=1.0, method="bayesian").mean
+    )
     assert table.loc["mdl", "mean"] == jaxbn.cross_validate(trees(), GRAPH, folds=3, method="mdl").mean
     with pytest.raises(ValueError, match=r"rate is for method='bayesian', got 1\.0 with method 'mdl'"):
         jaxbn.compare(trees(), GRAPH, ["mdl", "equal_width"], rate=1.0)

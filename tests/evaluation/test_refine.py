@@ -26,7 +26,7 @@ def fitted(name: str, **options: float) -> tuple[jaxbn.BayesNet, pd.DataFrame]:
     else:
         loaded = jaxbn.datasets.load(name)
         data, graph = loaded.frame, loaded.structures["paper"]
-    return jaxbn.fit(data, graph, jaxbn.discretize(data, graph).policies, **options), data
+    return jaxbn.fit(data, graph, jaxbn.discretize(data, graph, method="bayesian").policies, **options), data
 
 
 def codes_of(net: jaxbn.BayesNet, data: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -162,7 +162,9 @@ def test_weights_come_from_folds_with_cuts_of_their_own() -> None:
     refined = jaxbn.refine(net, data, cuts=False, alpha="one")
     fold = folds_of(data, 5, seed=0)
     for column, alpha in (("before", 1.0), ("after", refined.net.alpha)):
-        expected = jaxbn.cross_validate(data, net.parents, folds=fold, alpha=alpha).log_likelihood.mean()
+        expected = jaxbn.cross_validate(
+            data, net.parents, folds=fold, alpha=alpha, method="bayesian"
+        ).log_likelihood.mean()
         assert refined.parts.loc["alpha", column] == pytest.approx(expected, rel=1e-10)
 
 
@@ -222,13 +224,15 @@ def test_a_learned_rate_is_kept_only_if_it_helps(name: str) -> None:
     before, after = refined.rate
     assert before == max(net.cardinalities.values())
     fold = folds_of(data, 5, seed=0)
-    usual = jaxbn.cross_validate(data, net.parents, folds=fold).log_likelihood.mean()
+    usual = jaxbn.cross_validate(data, net.parents, folds=fold, method="bayesian").log_likelihood.mean()
     assert refined.before == pytest.approx(usual, rel=1e-12)
     if after == before:
         assert refined.net is net
         assert refined.after == refined.before
     else:
-        learned = jaxbn.cross_validate(data, net.parents, folds=fold, rate=after).log_likelihood.mean()
+        learned = jaxbn.cross_validate(
+            data, net.parents, folds=fold, rate=after, method="bayesian"
+        ).log_likelihood.mean()
         assert refined.after == pytest.approx(learned, rel=1e-12) > refined.before
 
 
@@ -261,7 +265,7 @@ def test_grouped_levels() -> None:
     rng = np.random.default_rng(0)
     town = rng.integers(0, 12, 400)
     data = pd.DataFrame({"town": [f"t{i:02}" for i in town], "x": rng.normal(3.0 * (town % 2), 1.0)})
-    found = jaxbn.discretize(data, {"x": ["town"]}, group=["town"])
+    found = jaxbn.discretize(data, {"x": ["town"]}, group=["town"], method="bayesian")
     net = jaxbn.fit(data, {"x": ["town"]}, found.codings)
     refined = jaxbn.refine(net, data)
     assert refined.after >= refined.before

@@ -340,7 +340,7 @@ def agreement(found: Grouping, group: np.ndarray) -> float:
 def test_many_levels_are_grouped_with_a_message(cities, caplog):
     frame, group = cities
     with caplog.at_level(logging.WARNING, logger="jaxbn"):
-        found = jaxbn.discretize(frame, GRAPH)
+        found = jaxbn.discretize(frame, GRAPH, method="bayesian")
     assert "column 'city' has 60 levels, more than 50" in caplog.text
     assert list(found.groupings) == ["city"]
     assert list(found.policies) == ["size"]
@@ -356,19 +356,19 @@ def test_many_levels_are_grouped_with_a_message(cities, caplog):
 def test_groups_on_request_only(cities, caplog):
     frame, _ = cities
     discrete = frame[["city", "kind"]]
-    assert not jaxbn.discretize(discrete, GRAPH[:1], group=()).groupings
-    asked = jaxbn.discretize(discrete, GRAPH[:1], group=["kind"])
+    assert not jaxbn.discretize(discrete, GRAPH[:1], group=(), method="bayesian").groupings
+    asked = jaxbn.discretize(discrete, GRAPH[:1], group=["kind"], method="bayesian")
     assert list(asked.groupings) == ["kind"]
     assert not caplog.text
     with pytest.raises(ValueError, match="group names 'town', which is not a column of the data"):
-        jaxbn.discretize(frame, GRAPH, group=["town"])
+        jaxbn.discretize(frame, GRAPH, group=["town"], method="bayesian")
     with pytest.raises(ValueError, match="group names 'size', which is a continuous column"):
-        jaxbn.discretize(frame, GRAPH, group="size")
+        jaxbn.discretize(frame, GRAPH, group="size", method="bayesian")
 
 
 def test_settled_groups_are_those_of_the_variable_alone(cities):
     frame, _ = cities
-    found = jaxbn.discretize(frame, GRAPH, group=["city"])
+    found = jaxbn.discretize(frame, GRAPH, group=["city"], method="bayesian")
     kind = frame["kind"].astype(int)
     again = jaxbn.group_levels(frame["city"], children=[(kind, ()), (found.transform(frame)["size"], ())])
     assert found.converged
@@ -377,7 +377,15 @@ def test_settled_groups_are_those_of_the_variable_alone(cities):
 
 def test_learn_goes_on_from_a_checkpoint(cities, tmp_path):
     frame, group = cities
-    options = {"restarts": 2, "seed": 1, "group": ["city"], "max_parents": 1, "progress": False}
+    options = {
+        "method": "bayesian",
+        "search": "k2",
+        "restarts": 2,
+        "seed": 1,
+        "group": ["city"],
+        "max_parents": 1,
+        "progress": False,
+    }
     net = jaxbn.learn(frame, **options, checkpoint=tmp_path / "run.json")
     assert agreement(net.groupings["city"], group) >= 0.9
     again = jaxbn.learn(frame, **options, checkpoint=tmp_path / "run.json")
@@ -391,8 +399,8 @@ def test_learn_goes_on_from_a_checkpoint(cities, tmp_path):
 def test_held_out_rows_have_a_likelihood_and_groups_raise_it(cities):
     frame = cities[0][["city", "kind"]]
     rare = frame.assign(city=np.where(np.arange(len(frame)) == 5, "c99", frame["city"]))  # in one fold only
-    grouped = jaxbn.cross_validate(rare, GRAPH[:1], folds=3, group=["city"])
+    grouped = jaxbn.cross_validate(rare, GRAPH[:1], folds=3, group=["city"], method="bayesian")
     assert np.isfinite(grouped.log_likelihood).all()
-    assert grouped.mean > jaxbn.cross_validate(rare, GRAPH[:1], folds=3, group=()).mean
-    learned = jaxbn.cross_validate(rare, folds=2, group=["city"], max_parents=1)
+    assert grouped.mean > jaxbn.cross_validate(rare, GRAPH[:1], folds=3, group=(), method="bayesian").mean
+    learned = jaxbn.cross_validate(rare, folds=2, group=["city"], max_parents=1, method="bayesian", search="k2")
     assert np.isfinite(learned.log_likelihood).all()

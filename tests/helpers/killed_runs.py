@@ -28,7 +28,13 @@ def run(checkpoint: Path | None = None) -> dict[str, Any]:
     """The run itself; `None` keeps no checkpoint."""
     drawn = random_table(11, n_rows=90, n_columns=7)
     net = jaxbn.learn(
-        drawn.frame, continuous=drawn.continuous, restarts=RESTARTS, side_by_side=2, checkpoint=checkpoint
+        drawn.frame,
+        continuous=drawn.continuous,
+        restarts=RESTARTS,
+        side_by_side=2,
+        checkpoint=checkpoint,
+        method="bayesian",
+        search="k2",
     )
     policies = {name: [policy.edges.tolist(), repr(policy.cost)] for name, policy in net.policies.items()}
     return {"parents": {c: list(p) for c, p in net.parents.items()}, "policies": policies, "score": net.score}

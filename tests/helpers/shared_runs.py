@@ -46,7 +46,9 @@ def arcs(**options: Any) -> dict[str, Any]:
 def restarts() -> dict[str, Any]:
     """Learning from several orders."""
     drawn = random_table(0, n_rows=70, n_columns=5)
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=5, max_parents=2)
+    net = jaxbn.learn(
+        drawn.frame, continuous=drawn.continuous, restarts=5, max_parents=2, method="bayesian", search="k2"
+    )
     return {"parents": {child: list(names) for child, names in net.parents.items()}, "score": net.score}
 
 

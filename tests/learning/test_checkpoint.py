@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.learning.workshop import run_together
+from jaxbn.learning.workshop import run_each
 from jaxbn.runtime.progress import Progress
 from tests.helpers import killed_runs
+from tests.helpers.paper import as_in_the_paper
 from tests.helpers.random_tables import Drawn, random_table
 
 
@@ -24,7 +25,7 @@ def drawn() -> Drawn:
 
 
 def learn(drawn: Drawn, path: Path | None = None, **options: Any) -> jaxbn.BayesNet:
-    return jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=path, **options)
+    return jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=path, **as_in_the_paper(options))
 
 
 def as_plain(net: jaxbn.BayesNet) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def test_interrupted_by_ctrl_c_it_returns_the_best_so_far(tmp_path: Path) -> Non
     outcome = json.loads(path.with_suffix(".result").read_text())
     kept = finished(path)
     assert outcome["warnings"] == [
-        f"interrupted: this is the best of {len(kept)} finished restarts out of {killed_runs.RESTARTS}"
+        f"interrupted: this is the best of {len(kept)} finished runs out of {killed_runs.RESTARTS}"
     ]
     best = max(kept.values(), key=lambda restart: restart["criterion"])
     assert outcome["result"]["parents"] == best["parents"]
@@ -72,11 +73,11 @@ def test_a_finished_run_is_read_back_without_work(
     drawn: Drawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "run.json"
-    first = learn(drawn, path, restarts=3)
-    assert as_plain(first) == as_plain(learn(drawn, restarts=3))
+    first = learn(drawn, path, restarts=3, method="bayesian", search="k2")
+    assert as_plain(first) == as_plain(learn(drawn, restarts=3, method="bayesian", search="k2"))
     monkeypatch.setattr("jaxbn.learning.workshop.Workshop.work_out", None)  # to call it is an error
     monkeypatch.setattr("jaxbn.learning.workshop.Workshop.answer", None)
-    assert as_plain(learn(drawn, path, restarts=3)) == as_plain(first)
+    assert as_plain(learn(drawn, path, restarts=3, method="bayesian", search="k2")) == as_plain(first)
 
 
 def test_every_finished_restart_is_kept_at_once(drawn: Drawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +90,7 @@ def test_every_finished_restart_is_kept_at_once(drawn: Drawn, tmp_path: Path, mo
         original(self, restart, criterion)
 
     monkeypatch.setattr(Progress, "finished", watched)
-    learn(drawn, path, restarts=4, side_by_side=2)
+    learn(drawn, path, restarts=4, side_by_side=2, method="bayesian", search="k2")
     assert seen == [0, 1, 2, 3]
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
 
@@ -108,36 +109,42 @@ def test_resumed_from_any_restart_the_result_is_the_same(drawn: Drawn, tmp_path:
 
 def test_more_restarts_continue_a_run_and_fewer_take_its_part(drawn: Drawn, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    learn(drawn, path, restarts=2)
+    learn(drawn, path, restarts=2, method="bayesian", search="k2")
     two = finished(path)
-    assert as_plain(learn(drawn, path, restarts=6)) == as_plain(learn(drawn, restarts=6))
+    assert as_plain(learn(drawn, path, restarts=6, method="bayesian", search="k2")) == as_plain(
+        learn(drawn, restarts=6, method="bayesian", search="k2")
+    )
     six = finished(path)
     assert {i: six[i] for i in two} == two
     assert len(six) == 6
-    assert as_plain(learn(drawn, path, restarts=3)) == as_plain(learn(drawn, restarts=3))
+    assert as_plain(learn(drawn, path, restarts=3, method="bayesian", search="k2")) == as_plain(
+        learn(drawn, restarts=3, method="bayesian", search="k2")
+    )
     assert finished(path) == six
 
 
 def test_the_draft_of_a_killed_run_is_cleared_away(drawn: Drawn, tmp_path: Path) -> None:
     path, draft, other = (tmp_path / name for name in ("run.json", ".run.json.123.tmp", ".other.json.123.tmp"))
-    learn(drawn, path, restarts=2)
+    learn(drawn, path, restarts=2, method="bayesian", search="k2")
     draft.write_text(path.read_text()[:100])
     other.write_text("not ours")
-    learn(drawn, path, restarts=2)
+    learn(drawn, path, restarts=2, method="bayesian", search="k2")
     assert {entry.name for entry in tmp_path.iterdir()} == {path.name, other.name}
 
 
 def test_a_given_order_can_be_kept_too(drawn: Drawn, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    first = learn(drawn, path, order=drawn.order)
-    assert as_plain(learn(drawn, path, order=drawn.order)) == as_plain(first)
+    first = learn(drawn, path, order=drawn.order, method="bayesian")
+    assert as_plain(learn(drawn, path, order=drawn.order, method="bayesian")) == as_plain(first)
     with pytest.raises(ValueError, match=r"the order of restart 0 was .*, now it is .*same order or seed"):
-        learn(drawn, path, order=drawn.order[::-1])
+        learn(drawn, path, order=drawn.order[::-1], method="bayesian")
 
 
 def test_side_by_side_and_progress_are_no_part_of_the_run(drawn: Drawn, tmp_path: Path) -> None:
-    first = learn(drawn, tmp_path / "run.json", restarts=2, side_by_side=1)
-    again = learn(drawn, str(tmp_path / "run.json"), restarts=2, side_by_side=2, progress=False)
+    first = learn(drawn, tmp_path / "run.json", restarts=2, side_by_side=1, method="bayesian", search="k2")
+    again = learn(
+        drawn, str(tmp_path / "run.json"), restarts=2, side_by_side=2, progress=False, method="bayesian", search="k2"
+    )
     assert as_plain(first) == as_plain(again)
 
 
@@ -152,7 +159,7 @@ DIFFERENCES = [
     ({"method": "mdl"}, "method was 'bayesian', now it is 'mdl'"),
     ({"warm_start": True}, "warm_start was False, now it is True"),
     ({"select": "k2"}, "select was 'density', now it is 'k2'"),
-    ({"initial_bins": 9}, "initial_bins was [0-9], now it is 9"),
+    ({"initial_bins": 9}, "initial_bins was None, now it is 9"),
     ({"max_cells": 1000}, "max_cells was 10000000, now it is 1000"),
     ({"required": [("v0", "v1")]}, r"required was \{\}, now it is \{'v1': \['v0'\]\}"),
     ({"forbidden": [("v0", "v1")]}, r"forbidden was \[\], now it is \[\['v0', 'v1'\]\]"),
@@ -163,7 +170,7 @@ DIFFERENCES = [
 @pytest.fixture(scope="module")
 def kept(drawn: Drawn, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("kept") / "run.json"
-    learn(drawn, path, restarts=2)
+    learn(drawn, path, restarts=2, method="bayesian", search="k2")
     return path
 
 
@@ -188,12 +195,26 @@ def test_other_data_is_refused(drawn: Drawn, kept: Path) -> None:
         (drawn.frame[list(drawn.frame)[::-1]], r"columns was \['v0', .*, now it is \['v5', "),
     ):
         with pytest.raises(ValueError, match=f"belongs to another run: {message}"):
-            learn(drawn._replace(frame=frame), kept, restarts=2)
+            learn(drawn._replace(frame=frame), kept, restarts=2, method="bayesian", search="k2")
     with pytest.raises(ValueError, match=r"columns was \['v0', .*, now it is \['w0', "):
-        jaxbn.learn(renamed, continuous=[c.replace("v0", "w0") for c in drawn.continuous], checkpoint=kept, restarts=2)
+        jaxbn.learn(
+            renamed,
+            continuous=[c.replace("v0", "w0") for c in drawn.continuous],
+            checkpoint=kept,
+            restarts=2,
+            method="bayesian",
+            search="k2",
+        )
     count = drawn.frame.select_dtypes("int").columns[0]
     with pytest.raises(ValueError, match=f"continuous was .*, now it is .*'{count}'"):
-        jaxbn.learn(drawn.frame, continuous=[*drawn.continuous, count], checkpoint=kept, restarts=2)
+        jaxbn.learn(
+            drawn.frame,
+            continuous=[*drawn.continuous, count],
+            checkpoint=kept,
+            restarts=2,
+            method="bayesian",
+            search="k2",
+        )
 
 
 @pytest.mark.parametrize(
@@ -205,7 +226,7 @@ def test_foreign_and_truncated_files_are_refused_and_left_alone(drawn: Drawn, tm
     path = tmp_path / "notes.json"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"notes.json' is not a jaxbn checkpoint; name another file"):
-        learn(drawn, path)
+        learn(drawn, path, method="bayesian", search="k2")
     assert path.read_bytes() == content
 
 
@@ -215,7 +236,7 @@ def test_a_truncated_checkpoint_is_refused(drawn: Drawn, kept: Path, tmp_path: P
     for share in (0.1, 0.5, 0.99):
         path.write_bytes(text[: int(share * len(text))])
         with pytest.raises(ValueError, match="is not a jaxbn checkpoint"):
-            learn(drawn, path, restarts=2)
+            learn(drawn, path, restarts=2, method="bayesian", search="k2")
 
 
 @pytest.mark.parametrize("damage", [{"finished": {"0": {}}}, {"finished": None}, {"run": 3}, {"finished": {"x": {}}}])
@@ -223,21 +244,21 @@ def test_a_damaged_checkpoint_is_refused(drawn: Drawn, kept: Path, tmp_path: Pat
     path = tmp_path / "damaged.json"
     path.write_text(json.dumps(json.loads(kept.read_text()) | damage))
     with pytest.raises(ValueError, match=r"damaged.json' is damaged.*name another file"):
-        learn(drawn, path, restarts=2)
+        learn(drawn, path, restarts=2, method="bayesian", search="k2")
 
 
 def test_another_version_is_refused(drawn: Drawn, kept: Path, tmp_path: Path) -> None:
     path = tmp_path / "newer.json"
     path.write_text(json.dumps(json.loads(kept.read_text()) | {"version": 99}))
     with pytest.raises(ValueError, match="has version 99, this program reads 1"):
-        learn(drawn, path, restarts=2)
+        learn(drawn, path, restarts=2, method="bayesian", search="k2")
 
 
 def test_a_missing_directory_is_named_before_any_work(drawn: Drawn, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no directory .*nowhere.*make it first"):
-        learn(drawn, tmp_path / "nowhere" / "run.json")
+        learn(drawn, tmp_path / "nowhere" / "run.json", method="bayesian", search="k2")
     with pytest.raises(ValueError, match="is a directory"):
-        learn(drawn, tmp_path)
+        learn(drawn, tmp_path, method="bayesian", search="k2")
 
 
 # --- interrupted
@@ -247,20 +268,22 @@ def test_an_interrupt_returns_the_best_of_the_finished(
     drawn: Drawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def impatient(*arguments: Any) -> Iterator[tuple[int, Any]]:
-        for count, found in enumerate(run_together(*arguments)):
+        for count, found in enumerate(run_each(*arguments)):
             if count == 3:
                 raise KeyboardInterrupt
             yield found
 
     path = tmp_path / "run.json"
-    monkeypatch.setattr("jaxbn.learning.learn.run_together", impatient)
-    with pytest.warns(UserWarning, match="interrupted: this is the best of 3 finished restarts out of 6") as caught:
-        net = learn(drawn, path, restarts=6, side_by_side=1)
+    monkeypatch.setattr("jaxbn.learning.many_runs.run_each", impatient)
+    with pytest.warns(UserWarning, match="interrupted: this is the best of 3 finished runs out of 6") as caught:
+        net = learn(drawn, path, restarts=6, side_by_side=1, method="bayesian", search="k2")
     assert [Path(warning.filename).name for warning in caught] == ["test_checkpoint.py"]
     monkeypatch.undo()
-    assert as_plain(net) == as_plain(learn(drawn, restarts=3))
+    assert as_plain(net) == as_plain(learn(drawn, restarts=3, method="bayesian", search="k2"))
     assert len(finished(path)) == 3
-    assert as_plain(learn(drawn, path, restarts=6)) == as_plain(learn(drawn, restarts=6))
+    assert as_plain(learn(drawn, path, restarts=6, method="bayesian", search="k2")) == as_plain(
+        learn(drawn, restarts=6, method="bayesian", search="k2")
+    )
 
 
 @pytest.mark.parametrize("at", [1, 3, 6])
@@ -275,8 +298,8 @@ def test_an_interrupt_with_nothing_finished_returns_the_unfinished_network(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Progress, "watch", impatient)
-    with pytest.warns(UserWarning, match="interrupted before a restart was finished: this is an unfinished network"):
-        net = learn(drawn, restarts=2, side_by_side=1)
+    with pytest.warns(UserWarning, match="interrupted before a run was finished: this is an unfinished network"):
+        net = learn(drawn, restarts=2, side_by_side=1, method="bayesian", search="k2")
     assert net.graph.number_of_edges() == seen[-1]
     assert list(net.policies) == drawn.continuous
     assert np.isfinite(net.score)
@@ -287,6 +310,6 @@ def test_an_interrupt_before_anything_is_known_is_passed_on(drawn: Drawn, monkey
     def impatient(*arguments: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxbn.learning.learn.run_together", impatient)
+    monkeypatch.setattr("jaxbn.learning.many_runs.run_each", impatient)
     with pytest.raises(KeyboardInterrupt):
-        learn(drawn)
+        learn(drawn, method="bayesian", search="k2")

@@ -16,6 +16,7 @@ from jaxbn.inputs.table import as_table
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.workshop import Workshop, run_alone
 from jaxbn.scores.coded_table import CodedTable
+from tests.helpers.paper import as_in_the_paper
 from tests.helpers.random_tables import Drawn, assert_edges, golden, lettered, random_table
 from tests.reference import network as reference
 
@@ -42,7 +43,9 @@ def test_fixed_structures_of_the_paper(name: str) -> None:
 
 def test_the_structures_that_come_with_the_data_are_those_of_the_tables() -> None:
     data = jaxbn.datasets.load("auto_mpg")
-    found = jaxbn.discretize(data.frame, data.structures["paper"], continuous=data.continuous, max_passes=8)
+    found = jaxbn.discretize(
+        data.frame, data.structures["paper"], continuous=data.continuous, max_passes=8, method="bayesian"
+    )
     edges = golden("auto_mpg_fixed")["expected"]["bayesian"]["edges"]
     assert_edges({letter: found.policies[data.letters[letter]] for letter in edges}, edges)
 
@@ -51,6 +54,7 @@ def test_the_structures_that_come_with_the_data_are_those_of_the_tables() -> Non
 
 
 def same_as_reference(drawn: Drawn, **options: Any) -> jaxbn.Discretization:
+    options = {"method": "bayesian", **options}
     found = jaxbn.discretize(drawn.frame, drawn.parents, continuous=drawn.continuous, **options)
     expected = reference.discretize(drawn.columns, drawn.continuous, drawn.parents, **options)
     assert_edges(found.policies, expected["edges"])
@@ -97,10 +101,10 @@ def auto_mpg() -> tuple[pd.DataFrame, list[str], dict[str, list[str]]]:
 
 def test_max_passes_stops_short_of_convergence_and_says_so() -> None:
     frame, continuous, graph = auto_mpg()
-    short = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=3)
+    short = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=3, method="bayesian")
     assert (short.passes, short.converged) == (3, False)
     assert "3 passes, not converged" in repr(short)
-    ended = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=6)
+    ended = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=6, method="bayesian")
     assert (ended.passes, ended.converged) == (6, True)
     assert "6 passes, converged" in repr(ended)
 
@@ -110,9 +114,9 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     """Every discretization of a variable that is really made."""
     made: list[Request] = []
 
-    def counted(batch: list[Request], method: str) -> list[jaxbn.Policy]:
+    def counted(batch: list[Request], method: str, grid: int | None = None) -> list[jaxbn.Policy]:
         made.extend(batch)
-        return best_policies(batch, method)
+        return best_policies(batch, method, grid)
 
     monkeypatch.setattr("jaxbn.learning.workshop.best_policies", counted)
     return made
@@ -121,7 +125,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
 def test_a_variable_is_cut_only_when_its_blanket_or_rate_changed(requests: list[Request]) -> None:
     """The visits that need work, counted by definition along the reference's passes."""
     frame, continuous, graph = auto_mpg()
-    found = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=8)
+    found = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=8, method="bayesian")
     columns = {name: frame[name].to_numpy() for name in frame}
     k = reference.initial_bin_count(columns, continuous)
     codes = reference.discrete_codes(columns, continuous)
@@ -163,12 +167,12 @@ def test_a_pass_that_changes_nothing_asks_nothing_new(requests: list[Request], m
 def test_an_isolated_variable_keeps_its_equal_width_bins(requests: list[Request]) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"lone": rng.exponential(size=60), "x": rng.normal(size=60), "c": rng.integers(0, 3, 60)})
-    found = jaxbn.discretize(frame, {"x": ["c"]})
+    found = jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")
     low, high = frame.lone.min(), frame.lone.max()
     np.testing.assert_array_equal(found.policies["lone"].edges, low + (high - low) / 3 * np.arange(1, 3))
     assert found.policies["lone"].method == "not cut"
     assert len(requests) == 1
-    alone = jaxbn.discretize(frame, {})
+    alone = jaxbn.discretize(frame, {}, method="bayesian")
     assert (alone.passes, alone.converged) == (1, True)
     assert {policy.n_bins for policy in alone.policies.values()} == {3}
 
@@ -176,18 +180,18 @@ def test_an_isolated_variable_keeps_its_equal_width_bins(requests: list[Request]
 def test_initial_bins_by_default() -> None:
     rng = np.random.default_rng(0)
     values = {f"x{i}": rng.normal(size=30) for i in range(6)}
-    alone = jaxbn.discretize(values, {})  # no discrete variable: round(ln 6 + 1)
+    alone = jaxbn.discretize(values, {}, method="bayesian")  # no discrete variable: round(ln 6 + 1)
     assert {policy.n_bins for policy in alone.policies.values()} == {3}
-    four = jaxbn.discretize(values | {"c": np.arange(30) % 4, "d": np.arange(30) % 2}, {})
+    four = jaxbn.discretize(values | {"c": np.arange(30) % 4, "d": np.arange(30) % 2}, {}, method="bayesian")
     assert {policy.n_bins for policy in four.policies.values()} == {4}
     level = pd.Categorical(["a", "b"] * 15, categories=["a", "b", "never", "neither"])
-    two = jaxbn.discretize(values | {"c": level}, {})
+    two = jaxbn.discretize(values | {"c": level}, {}, method="bayesian")
     assert {policy.n_bins for policy in two.policies.values()} == {2}
 
 
 def test_transform_codes_every_continuous_column() -> None:
     frame, continuous, graph = auto_mpg()
-    found = jaxbn.discretize(frame, graph, continuous=continuous)
+    found = jaxbn.discretize(frame, graph, continuous=continuous, method="bayesian")
     coded = found.transform(frame)
     assert list(coded) == list(frame)
     for name in frame:
@@ -210,8 +214,8 @@ def test_rows_with_missing_entries_are_dropped_where_asked() -> None:
     frame, continuous, graph = auto_mpg()
     holes = pd.concat([frame, frame[:2].assign(A=np.nan)])
     with pytest.raises(ValueError, match=r"2 of 394 rows, in columns 'A' \(2\)"):
-        jaxbn.discretize(holes, graph, continuous=continuous)
-    found = jaxbn.discretize(holes, graph, continuous=continuous, missing="drop")
+        jaxbn.discretize(holes, graph, continuous=continuous, method="bayesian")
+    found = jaxbn.discretize(holes, graph, continuous=continuous, missing="drop", method="bayesian")
     assert_edges(found.policies, golden("auto_mpg_fixed")["expected"]["bayesian"]["edges"])
 
 
@@ -222,7 +226,7 @@ def test_three_spellings_of_a_graph_agree() -> None:
     drawn = random_table(5)
     arcs = [(parent, child) for child, found in drawn.parents.items() for parent in found]
     results = [
-        jaxbn.discretize(drawn.frame, graph, continuous=drawn.continuous)
+        jaxbn.discretize(drawn.frame, graph, continuous=drawn.continuous, method="bayesian")
         for graph in (drawn.parents, arcs, nx.DiGraph(arcs), {c: list(p) for c, p in drawn.parents.items() if p})
     ]
     edges = [{name: policy.edges.tolist() for name, policy in r.policies.items()} for r in results]
@@ -242,14 +246,14 @@ def test_three_spellings_of_a_graph_agree() -> None:
 def test_bad_graphs_are_refused_by_name(graph: Any, message: str, error: type[Exception]) -> None:
     data = {"x": [0.5, 1.5, 2.5], "y": [1.5, 0.5, 2.5], "c": [0, 1, 1], "weight": [1.0, 2.0, 4.0]}
     with pytest.raises(error, match=message):
-        jaxbn.discretize(data, graph)
+        jaxbn.discretize(data, graph, method="bayesian")
 
 
 def test_a_family_whose_table_is_too_large_is_named_with_its_size() -> None:
     rng = np.random.default_rng(0)
     data = {name: rng.permutation(np.arange(500) % 250) for name in ("p", "q", "r")} | {"x": rng.normal(size=500)}
     with pytest.raises(ValueError, match=r"table of 'r' given 'p', 'q' would have 15,625,000 cells.*10,000,000"):
-        jaxbn.discretize(data, {"r": ["p", "q"], "x": ["p"]}, continuous=["x"], group=())
+        jaxbn.discretize(data, {"r": ["p", "q"], "x": ["p"]}, continuous=["x"], group=(), method="bayesian")
 
 
 # --- bad input
@@ -258,7 +262,7 @@ def test_a_family_whose_table_is_too_large_is_named_with_its_size() -> None:
 @pytest.mark.parametrize(
     ("options", "message", "error"),
     [
-        ({"method": "chimerge"}, "method must be one of 'bayesian', 'mdl'.*'chimerge'", ValueError),
+        ({"method": "chimerge"}, "method must be one of 'evidence', 'bayesian', 'mdl'.*'chimerge'", ValueError),
         ({"rate": "markov"}, "rate must be 'network', 'blanket' or a number above zero, got 'markov'", ValueError),
         ({"rate": 0}, "rate must be finite and above zero, got 0", ValueError),
         ({"rate": float("nan")}, "rate must be finite", ValueError),
@@ -274,15 +278,15 @@ def test_a_family_whose_table_is_too_large_is_named_with_its_size() -> None:
 def test_bad_options_are_refused_by_name(options: dict[str, Any], message: str, error: type[Exception]) -> None:
     data = {"x": [0.5, 1.5, 2.5], "word": ["a", "b", "a"]}
     with pytest.raises(error, match=message):
-        jaxbn.discretize(data, {"x": ["word"]}, **options)
+        jaxbn.discretize(data, {"x": ["word"]}, **{"method": "bayesian", **options})
 
 
 def by_discretize(data: Any, **options: Any) -> dict[str, jaxbn.Policy]:
-    return jaxbn.discretize(data, {"x": ["c"]}, **options).policies
+    return jaxbn.discretize(data, {"x": ["c"]}, **{"method": "bayesian", **options}).policies
 
 
 def by_learn(data: Any, **options: Any) -> dict[str, jaxbn.Policy]:
-    return jaxbn.learn(data, restarts=2, **options).policies
+    return jaxbn.learn(data, restarts=2, **as_in_the_paper(options)).policies
 
 
 Caller = Callable[..., dict[str, jaxbn.Policy]]

@@ -117,7 +117,13 @@ def edges_of(net: jaxbn.BayesNet) -> dict[str, list[float]]:
 
 def test_restarts_are_chosen_by_the_evidence_and_kept_in_a_checkpoint(tmp_path: Path):
     drawn = random_table(2, n_rows=70, n_columns=5)
-    options = {"continuous": drawn.continuous, "method": "evidence", "max_parents": 2, "progress": False}
+    options = {
+        "continuous": drawn.continuous,
+        "method": "evidence",
+        "search": "k2",
+        "max_parents": 2,
+        "progress": False,
+    }
     file = tmp_path / "run.json"
     net = jaxbn.learn(drawn.frame, restarts=5, checkpoint=file, **options)
     finished = json.loads(file.read_text())["finished"].values()
@@ -223,7 +229,7 @@ def refused(says: str, error: type[Exception] = ValueError, **options: Any) -> N
 def test_other_methods_know_no_smallest_width(method, width):
     refused(r"min_width is for method='evidence'", method=method, min_width=width)
     with pytest.raises(ValueError, match=r"min_width is for method='evidence'"):
-        jaxbn.discretize_variable([1.0, 2.0], rate=1.0, method=method, min_width=0.5)
+        jaxbn.discretize_variable([1.0, 2.0], rate=1.0 if method == "bayesian" else None, method=method, min_width=0.5)
 
 
 @pytest.mark.parametrize("width", [-1.0, float("nan"), float("inf")])

@@ -17,6 +17,7 @@ import jaxbn
 from jaxbn.kernels import dense, family_scores
 from jaxbn.kernels.pruned import program
 from jaxbn.runtime.progress import Progress
+from tests.helpers.paper import as_in_the_paper
 from tests.helpers.random_tables import Drawn, assert_edges, golden, lettered, random_table
 from tests.reference import network as reference
 
@@ -26,7 +27,7 @@ from tests.reference import network as reference
 def test_learned_structure_of_the_authors() -> None:
     case = golden("auto_mpg_learned")
     frame, continuous = lettered(case)
-    net = jaxbn.learn(frame, continuous=continuous, **case["options"])
+    net = jaxbn.learn(frame, continuous=continuous, **as_in_the_paper(case["options"]))
     assert {name: list(parents) for name, parents in net.parents.items()} == case["expected"]["parents"]
     assert_edges(net.policies, case["expected"]["edges"])
     assert net.score == pytest.approx(case["reference_output"]["score"], rel=1e-12)
@@ -34,7 +35,7 @@ def test_learned_structure_of_the_authors() -> None:
 
 
 def same_as_reference(drawn: Drawn, order: list[str], **options: Any) -> jaxbn.BayesNet:
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=order, **options)
+    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=order, **as_in_the_paper(options))
     expected = reference.learn(drawn.columns, drawn.continuous, order, **options)
     assert net.parents == expected["parents"]
     assert_edges(net.policies, expected["edges"])
@@ -77,7 +78,7 @@ def test_plain_structure_learning_needs_no_continuous_column(seed: int) -> None:
     net = same_as_reference(drawn, random_order(drawn, seed))
     assert net.policies == {}
     words = drawn.frame.map(lambda code: f"level {code}")
-    assert jaxbn.learn(words, order=random_order(drawn, seed)).parents == net.parents
+    assert jaxbn.learn(words, order=random_order(drawn, seed), method="bayesian").parents == net.parents
 
 
 def test_plain_structure_learning_finds_a_chain() -> None:
@@ -85,21 +86,21 @@ def test_plain_structure_learning_finds_a_chain() -> None:
     columns = {"a": rng.integers(0, 3, 500)}
     for child, parent in (("b", "a"), ("c", "b"), ("d", "c")):
         columns[child] = np.where(rng.random(500) < 0.8, columns[parent], rng.integers(0, 3, 500))
-    net = jaxbn.learn(columns, order="abcd")
+    net = jaxbn.learn(columns, order="abcd", method="bayesian")
     assert net.parents == {"a": (), "b": ("a",), "c": ("b",), "d": ("c",)}
 
 
 def test_of_equal_scores_the_earliest_in_the_order_wins() -> None:
     a = np.repeat([0, 1], 20)
     columns = {"late": a, "early": a.copy(), "child": a.copy()}
-    assert jaxbn.learn(columns, order=["early", "late", "child"]).parents["child"] == ("early",)
-    assert jaxbn.learn(columns, order=["late", "early", "child"]).parents["child"] == ("late",)
+    assert jaxbn.learn(columns, order=["early", "late", "child"], method="bayesian").parents["child"] == ("early",)
+    assert jaxbn.learn(columns, order=["late", "early", "child"], method="bayesian").parents["child"] == ("late",)
 
 
 def test_an_arc_must_raise_the_score() -> None:
     """A parent of one level leaves the score as it is."""
     columns = {"same": ["s"] * 40, "coin": np.arange(40) % 2, "child": np.arange(40) // 20}
-    net = jaxbn.learn(columns, order=["same", "coin", "child"])
+    net = jaxbn.learn(columns, order=["same", "coin", "child"], method="bayesian")
     assert net.parents == {"same": (), "coin": (), "child": ()}
 
 
@@ -122,7 +123,8 @@ def as_plain(net: jaxbn.BayesNet) -> dict[str, Any]:
 def test_results_do_not_depend_on_how_many_restarts_run_together(seed: int, options: dict[str, Any]) -> None:
     drawn = random_table(seed, n_rows=80, n_columns=6)
     nets = [
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=7, side_by_side=n, **options) for n in (1, 3, 64)
+        jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=7, side_by_side=n, **as_in_the_paper(options))
+        for n in (1, 3, 64)
     ]
     assert as_plain(nets[0]) == as_plain(nets[1]) == as_plain(nets[2])
 
@@ -131,14 +133,16 @@ def test_every_restart_is_the_same_however_many_run_together(tmp_path: Path) -> 
     data = jaxbn.datasets.load("iris")
     kept = []
     for n in (1, 3, 64):
-        jaxbn.learn(data.frame, restarts=9, side_by_side=n, checkpoint=tmp_path / f"{n}.json")
+        jaxbn.learn(
+            data.frame, restarts=9, side_by_side=n, checkpoint=tmp_path / f"{n}.json", method="bayesian", search="k2"
+        )
         kept.append(json.loads((tmp_path / f"{n}.json").read_text()))
     assert kept[0] == kept[1] == kept[2]
 
 
 def test_a_seed_gives_the_same_network_again_and_another_seed_other_orders(tmp_path: Path) -> None:
     drawn = random_table(4, n_columns=6)
-    first, second = (jaxbn.learn(drawn.frame, restarts=3, seed=5) for _ in range(2))
+    first, second = (jaxbn.learn(drawn.frame, restarts=3, seed=5, method="bayesian", search="k2") for _ in range(2))
     assert as_plain(first) == as_plain(second)
     orders = [orders_of(drawn, tmp_path / f"{seed}.json", restarts=3, seed=seed) for seed in (5, 6)]
     assert orders[0] != orders[1]
@@ -151,7 +155,7 @@ def finished(path: Path) -> list[dict[str, Any]]:
 
 
 def orders_of(drawn: Drawn, path: Path, **options: Any) -> list[list[str]]:
-    jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=path, max_parents=1, **options)
+    jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=path, max_parents=1, **as_in_the_paper(options))
     return [restart["order"] for restart in finished(path)]
 
 
@@ -166,7 +170,10 @@ def test_the_first_orders_are_the_same_however_many_there_are(tmp_path: Path) ->
 def test_the_order_of_arguments_is_not_the_order_of_columns() -> None:
     """A given order is one run, whatever `seed` says."""
     drawn = random_table(4, n_columns=6)
-    nets = [jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, seed=n) for n in (1, 9)]
+    nets = [
+        jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, seed=n, method="bayesian")
+        for n in (1, 9)
+    ]
     assert as_plain(nets[0]) == as_plain(nets[1])
     position = {name: i for i, name in enumerate(drawn.order)}
     assert all(position[p] < position[c] for p, c in nets[0].graph.edges)
@@ -178,7 +185,7 @@ def test_the_order_of_arguments_is_not_the_order_of_columns() -> None:
 @pytest.mark.parametrize("select", ["density", "k2"])
 def test_the_kept_restart_is_best_by_definition(select: str, tmp_path: Path) -> None:
     drawn = random_table(8, n_rows=90, n_columns=6)
-    options = {"continuous": drawn.continuous, "max_parents": 2}
+    options = as_in_the_paper({"continuous": drawn.continuous, "max_parents": 2})
     net = jaxbn.learn(drawn.frame, restarts=8, seed=3, select=select, checkpoint=tmp_path / "run.json", **options)
     nets, values = [], []
     bounds = reference.whole_bounds(drawn.columns, drawn.continuous)
@@ -195,7 +202,16 @@ def test_the_kept_restart_is_best_by_definition(select: str, tmp_path: Path) -> 
 def test_density_and_k2_can_choose_differently() -> None:
     drawn = random_table(8, n_rows=90, n_columns=6)
     by_density, by_k2 = (
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=8, seed=3, max_parents=2, select=select)
+        jaxbn.learn(
+            drawn.frame,
+            continuous=drawn.continuous,
+            restarts=8,
+            seed=3,
+            max_parents=2,
+            select=select,
+            method="bayesian",
+            search="k2",
+        )
         for select in ("density", "k2")
     )
     assert by_k2.score > by_density.score
@@ -206,7 +222,7 @@ def test_density_and_k2_can_choose_differently() -> None:
 
 def test_required_arcs_come_first_and_forbidden_ones_never() -> None:
     drawn = random_table(4, n_columns=6)
-    free = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order)
+    free = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, method="bayesian")
     banned = next(iter(free.graph.edges))
     first, last = drawn.order[0], drawn.order[-1]
     net = jaxbn.learn(
@@ -215,6 +231,7 @@ def test_required_arcs_come_first_and_forbidden_ones_never() -> None:
         order=drawn.order,
         required=[(first, last)],
         forbidden=[banned] if banned != (first, last) else [],
+        method="bayesian",
     )
     assert net.parents[last][0] == first
     assert banned not in net.graph.edges or banned == (first, last)
@@ -230,6 +247,8 @@ def test_every_random_order_respects_required_arcs(tmp_path: Path) -> None:
         restarts=8,
         max_parents=2,
         checkpoint=tmp_path / "run.json",
+        method="bayesian",
+        search="k2",
     )
     assert set(required) <= set(net.graph.edges)
     for restart in finished(tmp_path / "run.json"):
@@ -243,9 +262,17 @@ def test_only_required_arcs_when_all_others_are_forbidden() -> None:
     names = list(drawn.frame)
     required = [("v2", "v0")]
     forbidden = [(p, c) for p in names for c in names if (p, c) not in required]
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, required=required, forbidden=forbidden, restarts=3)
+    net = jaxbn.learn(
+        drawn.frame,
+        continuous=drawn.continuous,
+        required=required,
+        forbidden=forbidden,
+        restarts=3,
+        method="bayesian",
+        search="k2",
+    )
     assert set(net.graph.edges) == set(required)
-    fixed = jaxbn.discretize(drawn.frame, required, continuous=drawn.continuous)
+    fixed = jaxbn.discretize(drawn.frame, required, continuous=drawn.continuous, method="bayesian")
     assert_edges(net.policies, {name: policy.edges for name, policy in fixed.policies.items()})
 
 
@@ -280,7 +307,7 @@ CONSTRAINTS = [
 def test_bad_constraints_are_refused_by_name(options: dict[str, Any], message: str, error: type[Exception]) -> None:
     drawn = random_table(1, n_columns=4)
     with pytest.raises(error, match=message):
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, **options)
+        jaxbn.learn(drawn.frame, continuous=drawn.continuous, **as_in_the_paper(options))
 
 
 OPTIONS = [
@@ -296,7 +323,7 @@ OPTIONS = [
     ({"max_cells": 0}, "max_cells must be at least 1"),
     ({"initial_bins": 0}, "initial_bins must be at least 1"),
     ({"select": "bic"}, "select must be one of 'density', 'k2', got 'bic'"),
-    ({"method": "quantile"}, "method must be one of 'bayesian', 'mdl'"),
+    ({"method": "quantile"}, "method must be one of 'evidence', 'bayesian', 'mdl'"),
     ({"rate": "global"}, "rate must be 'network', 'blanket' or a number above zero"),
     ({"order": ["v0", "v1", "v2", "v3"], "restarts": 2}, "restarts is 2, but with `order` there is one run"),
 ]
@@ -306,12 +333,14 @@ OPTIONS = [
 def test_bad_options_are_refused_by_name(options: dict[str, Any], message: str) -> None:
     drawn = random_table(1, n_columns=4)
     with pytest.raises(ValueError, match=message):
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, **options)
+        jaxbn.learn(drawn.frame, continuous=drawn.continuous, **as_in_the_paper(options))
 
 
 def test_no_parents_at_all() -> None:
     drawn = random_table(4, n_columns=6)
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, max_parents=0, restarts=3)
+    net = jaxbn.learn(
+        drawn.frame, continuous=drawn.continuous, max_parents=0, restarts=3, method="bayesian", search="k2"
+    )
     assert net.parents == dict.fromkeys(drawn.frame, ())
     assert {policy.method for policy in net.policies.values()} == {"not cut"}
     assert nx.number_of_edges(net.graph) == 0
@@ -321,20 +350,22 @@ def test_families_with_too_large_a_table_are_not_proposed() -> None:
     rng = np.random.default_rng(0)
     parity = rng.integers(0, 2, (4, 400))
     columns = dict(zip("abcd", parity, strict=True)) | {"sum": parity.sum(axis=0)}
-    free = jaxbn.learn(columns, order=[*"abcd", "sum"], max_parents=4)
+    free = jaxbn.learn(columns, order=[*"abcd", "sum"], max_parents=4, method="bayesian")
     assert len(free.parents["sum"]) == 4
     for limit, parents in ((80, 4), (79, 3), (40, 3), (20, 2), (10, 1), (9, 0)):
-        net = jaxbn.learn(columns, order=[*"abcd", "sum"], max_parents=4, max_cells=limit)
+        net = jaxbn.learn(columns, order=[*"abcd", "sum"], max_parents=4, max_cells=limit, method="bayesian")
         assert len(net.parents["sum"]) == parents
         assert all(math.prod(net.tables[name].shape) <= limit for name in columns if net.parents[name])
 
 
 def test_initial_bins_are_those_of_discretize() -> None:
     drawn = random_table(4, n_columns=5)
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, initial_bins=6)
-    fixed = jaxbn.discretize(drawn.frame, net.graph, continuous=drawn.continuous, initial_bins=6)
+    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, initial_bins=6, method="bayesian")
+    fixed = jaxbn.discretize(drawn.frame, net.graph, continuous=drawn.continuous, initial_bins=6, method="bayesian")
     assert {policy.n_bins for policy in fixed.policies.values() if policy.method == "not cut"} <= {1, 6}
-    lone = jaxbn.learn(drawn.frame, continuous=drawn.continuous, max_parents=0, initial_bins=6)
+    lone = jaxbn.learn(
+        drawn.frame, continuous=drawn.continuous, max_parents=0, initial_bins=6, method="bayesian", search="k2"
+    )
     assert {policy.n_bins for policy in lone.policies.values()} <= {1, 6}
 
 
@@ -349,13 +380,15 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
         max_cells=np.int64(1000),
         rate=np.float32(3),
         checkpoint=tmp_path / "run.json",
+        method="bayesian",
+        search="k2",
     )
     assert len(net.names) == 4
 
 
 def test_column_labels_that_are_no_strings() -> None:
     frame = random_table(4, n_columns=4).frame.set_axis(range(4), axis=1)
-    net = jaxbn.learn(frame, order=[3, 1, 0, 2], required=[(3, 2)], forbidden=[(1, 0)])
+    net = jaxbn.learn(frame, order=[3, 1, 0, 2], required=[(3, 2)], forbidden=[(1, 0)], method="bayesian")
     assert net.names == ("0", "1", "2", "3")
     assert net.parents["2"][0] == "3"
 
@@ -371,7 +404,7 @@ def test_a_run_compiles_few_programs_and_a_second_one_none() -> None:
     for function in (dense.solve_dense, family_scores.family_scores, program.advance):
         function.clear_cache()
     data = jaxbn.datasets.load("auto_mpg")
-    options = {"continuous": data.continuous, "max_parents": 2, "max_passes": 5, "restarts": 6}
+    options = as_in_the_paper({"continuous": data.continuous, "max_parents": 2, "max_passes": 5, "restarts": 6})
     jaxbn.learn(data.frame, **options)
     assert 0 < compilations() <= 15
     before = compilations()
@@ -419,7 +452,7 @@ def test_the_bar_of_a_run_reaches_its_end_and_never_goes_back(monkeypatch: pytes
 
     monkeypatch.setattr("jaxbn.learning.learn.Progress", Watched)
     drawn = random_table(4, n_columns=5)
-    jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=4, side_by_side=2)
+    jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=4, side_by_side=2, method="bayesian", search="k2")
     completed = [done for done, _, _ in seen]
     assert completed == sorted(completed)
     assert all(total == 4 * 5 for _, total, _ in seen)
@@ -430,18 +463,18 @@ def test_the_bar_of_a_run_reaches_its_end_and_never_goes_back(monkeypatch: pytes
 
 def test_nothing_is_shown_where_nobody_watches(capfd: pytest.CaptureFixture[str]) -> None:
     drawn = random_table(4, n_columns=4)
-    jaxbn.learn(drawn.frame, continuous=drawn.continuous)
+    jaxbn.learn(drawn.frame, continuous=drawn.continuous, method="bayesian", search="k2")
     with pytest.MonkeyPatch.context() as patch:
         screen = Terminal()
         patch.setattr("sys.stderr", screen)
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, progress=False)
+        jaxbn.learn(drawn.frame, continuous=drawn.continuous, progress=False, method="bayesian", search="k2")
     assert screen.getvalue() == ""
     assert capfd.readouterr() == ("", "")
 
 
 def test_the_result_is_a_fitted_network() -> None:
     drawn = random_table(4, n_columns=5)
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order)
+    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, method="bayesian")
     again = jaxbn.fit(drawn.frame, net.graph, net.policies)
     assert net.n_rows == len(drawn.frame)
     assert np.isfinite(net.log_likelihood(drawn.frame)).all()

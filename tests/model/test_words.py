@@ -22,7 +22,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def net(frame: pd.DataFrame) -> jaxbn.BayesNet:
-    found = jaxbn.discretize(frame, {"x": ["c"]})
+    found = jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")
     assert found.policies["lone"].n_bins == 3  # those of its start
     return jaxbn.fit(frame, {"x": ["c"]}, found.policies)
 
@@ -30,8 +30,8 @@ def net(frame: pd.DataFrame) -> jaxbn.BayesNet:
 def test_a_variable_without_neighbours_is_not_cut(net: jaxbn.BayesNet, frame: pd.DataFrame) -> None:
     start = f"{net.policies['lone'].edges[0]:.3g}"
     shown = [
-        repr(net), repr(jaxbn.discretize(frame, {"x": ["c"]})), net._repr_html_(),
-        net.policies["lone"]._repr_html_(), jaxbn.discretize(frame, {"x": ["c"]})._repr_html_(),
+        repr(net), repr(jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")), net._repr_html_(),
+        net.policies["lone"]._repr_html_(), jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")._repr_html_(),
         jaxbn.report(net, frame),
     ]  # fmt: skip
     for text in shown:
@@ -43,7 +43,10 @@ def test_a_variable_without_neighbours_is_not_cut(net: jaxbn.BayesNet, frame: pd
 def test_the_command_line_says_not_cut(
     net: jaxbn.BayesNet, frame: pd.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for say in (lambda: show.network(net), lambda: show.discretization(jaxbn.discretize(frame, {"x": ["c"]}))):
+    for say in (
+        lambda: show.network(net),
+        lambda: show.discretization(jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")),
+    ):
         say()
         line = next(line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("lone"))
         assert line.split() == ["lone", "not", "cut"]

@@ -29,7 +29,7 @@ def bootstrap(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
-    method: options.Method = "bayesian",
+    method: options.Method = "evidence",
     min_width: options.MinWidth = None,
     rate: options.Rate = None,
     initial_bins: options.InitialBins = None,
@@ -41,6 +41,7 @@ def bootstrap(
         float | None, typer.Option(help="With a graph: how far a cut may lie off, as a share of the range.")
     ] = None,
     max_parents: options.MaxParents = None,
+    search: options.Search = None,
     restarts: options.Restarts = None,
     order: options.Order = [],  # noqa: B006
     warm_start: options.WarmStart = False,
@@ -81,6 +82,7 @@ def bootstrap(
         level=level,
         tolerance=tolerance,
         max_parents=max_parents,
+        search=search,
         restarts=restarts,
         order=names_in(order, "--order", source.frame.columns),
         warm_start=warm_start,

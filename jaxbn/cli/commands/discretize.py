@@ -23,7 +23,7 @@ def discretize(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
-    method: options.Method = "bayesian",
+    method: options.Method = "evidence",
     min_width: options.MinWidth = None,
     rate: options.Rate = None,
     initial_bins: options.InitialBins = None,

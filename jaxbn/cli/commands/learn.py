@@ -31,17 +31,19 @@ def learn(
     decimal: options.Decimal = ".",
     max_parents: options.MaxParents = 3,
     max_passes: options.MaxPasses = 10,
-    restarts: options.Restarts = 1,
+    search: options.Search = None,
+    restarts: options.Restarts = None,
     seed: options.Seed = 0,
     order: options.Order = [],  # noqa: B006
     rate: options.Rate = None,
-    method: options.Method = "bayesian",
+    method: options.Method = "evidence",
     min_width: options.MinWidth = None,
     warm_start: options.WarmStart = False,
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
     initial_bins: options.InitialBins = None,
+    time_limit: options.TimeLimit = None,
     checkpoint: options.Checkpoint = None,
     folds: options.Folds = 10,
     compare: Annotated[bool, typer.Option("--compare", help="Score the other methods too, mdl among them.")] = False,
@@ -75,6 +77,7 @@ def learn(
         order=names_in(order, "--order", source.frame.columns),
         max_parents=max_parents,
         max_passes=max_passes,
+        search=search,
         restarts=restarts,
         seed=seed,
         rate=rate,
@@ -84,6 +87,7 @@ def learn(
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
         initial_bins=initial_bins,
+        time_limit=time_limit,
     )
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
@@ -129,6 +133,7 @@ def _write(
 
 def _print(net: BayesNet, source: Source, scored: pd.DataFrame | None, folds: int) -> None:
     show.network(net)
+    show.say(f"\n{net.search}")
     if scored is not None:
         show.say(f"\nheld out, {folds} folds, structure fixed (higher is better):")
         show.scores(scored)
@@ -147,6 +152,7 @@ def _document(
         "data": source.name,
         "n_rows": net.n_rows,
         "score": net.score,
+        "search": net.search and net.search.as_dict(),
         "arcs": [[parent, child] for child, found in net.parents.items() for parent in found],
         "cuts": {name: policy.edges for name, policy in net.policies.items()},
         "groups": {name: grouping.groups for name, grouping in net.groupings.items()},

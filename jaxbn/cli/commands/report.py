@@ -49,7 +49,7 @@ def report(
         table = as_table(source.frame[list(net.names)], continuous=list(net.policies), missing="drop")
         if compare:
             start_compiler(no_cache, table.n_rows)
-            scores, notes = held_out(net, table, folds, seed, True, {"method": "bayesian"}), published(source)
+            scores, notes = held_out(net, table, folds, seed, True, {"method": "evidence"}), published(source)
     from jaxbn.drawing.report import report as make_report
 
     made = {"model": Path(model).name, "data": data, **({"folds": folds, "seed": seed} if compare else {})}

@@ -1,0 +1,104 @@
+"""The runs of K2: one for each order of the variables, given or random."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxbn.inputs import checks
+from jaxbn.inputs.checks import ArgumentError
+from jaxbn.inputs.graph import topological_order
+from jaxbn.inputs.table import Table
+from jaxbn.learning.ascent import climb
+from jaxbn.learning.k2 import k2_steps
+from jaxbn.learning.learned import Learned, Watcher
+from jaxbn.learning.options import Options
+from jaxbn.learning.questions import Learner
+from jaxbn.scores.coded_table import CodedTable, Start
+from jaxbn.structure.constraints import Constraints
+
+if TYPE_CHECKING:
+    from jaxbn.structure.search import ArcSearch
+
+
+@dataclass
+class K2Runs:
+    """Numbered runs on one table, an order each."""
+
+    data: CodedTable
+    start: Start
+    orders: Sequence[tuple[str, ...]]
+    constraints: Constraints
+    options: Options
+
+    arcs: ArcSearch | None = None  # K2 has no search of its own
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs there are."""
+        return len(self.orders)
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of a run, for a bar."""
+        return len(self.data.names)
+
+    def rounds(self) -> Iterator[range]:
+        """Numbers of runs that can be done together: all of them."""
+        yield range(self.n_runs)
+
+    def learner(self, number: int, found: Mapping[int, Learned], watch: Watcher) -> Learner[Learned]:
+        """The run of a number."""
+        if self.options.method == "evidence":
+            return climb(self.data, self.orders[number], self.start, self.constraints, self.options, watch)
+        return k2_steps(
+            self.data,
+            self.orders[number],
+            self.start,
+            self.constraints,
+            rate=self.options.rate,
+            max_passes=self.options.limit,
+            warm_start=self.options.warm_start,
+            select=self.options.select,
+            watch=watch,
+        )
+
+    def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
+        """The best run as it is."""
+        yield from ()
+        return best
+
+
+def given_order(order: Sequence[str], table: Table, constraints: Constraints) -> tuple[str, ...]:
+    """An order that names every column once, with the parents of required arcs first."""
+    names = [str(name) for name in order]
+    for name in names:
+        checks.known_name("order", name, table.names)
+        if names.count(name) > 1:
+            raise ArgumentError("order", f"names {name!r} {names.count(name)} times; name every column once")
+    missing = [name for name in table.names if name not in names]
+    if missing:
+        raise ArgumentError("order", f"leaves out {', '.join(map(repr, missing))}; name every column once")
+    for child, found in constraints.required.items():
+        for parent in found:
+            if names.index(parent) > names.index(child):
+                raise ArgumentError(
+                    "order",
+                    f"has {child!r} before {parent!r}, but the arc {parent!r} -> {child!r} is required; exchange them",
+                )
+    return tuple(names)
+
+
+def random_orders(
+    table: Table, constraints: Constraints, restarts: int, seed: int | np.random.Generator
+) -> list[tuple[str, ...]]:
+    """Random orders, the first of them the same whatever their number; required arcs point forward in each."""
+    rng = np.random.default_rng(seed)
+    orders = []
+    for _ in range(restarts):
+        shuffled = [table.names[i] for i in rng.permutation(len(table.names))]
+        orders.append(topological_order({name: constraints.required.get(name, ()) for name in shuffled}))
+    return orders

@@ -1,0 +1,115 @@
+"""Many numbered runs: side by side, shared among processes, kept in a checkpoint, shown by a bar.
+
+What a run finds depends on its number alone, so neither the batch size nor the number of processes changes a result.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from jaxbn.inputs.graph import Parents, topological_order
+from jaxbn.learning.checkpoint import Checkpoint, exchanged
+from jaxbn.learning.learned import Learned, Watcher
+from jaxbn.learning.passes import Settled
+from jaxbn.learning.questions import Learner
+from jaxbn.learning.workshop import Workshop, run_each
+from jaxbn.runtime.processes import Team
+from jaxbn.runtime.progress import Progress
+from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.density import density
+from jaxbn.scores.families import family_score
+
+Maker = Callable[[int, Watcher], tuple[Workshop, Learner[Learned]]]
+"""Makes the run of a number when its turn comes, and tells someone how it goes."""
+
+
+FINISH = -1
+"""In the place of a number, of the last steps of the best run."""
+
+
+class TimeIsUpError(Exception):
+    """The time limit was reached before the runs were finished."""
+
+
+@dataclass
+class ManyRuns:
+    """Runs done once each, whoever does them."""
+
+    mates: Team
+    bar: Progress
+    saved: Checkpoint | None  # held by the first process
+    side_by_side: int
+    deadline: float = float("inf")  # by time.monotonic()
+    found: dict[int, Learned] = field(default_factory=dict)
+    unfinished: dict[int, tuple[dict[str, tuple[str, ...]], Settled]] = field(default_factory=dict)
+
+    def resume(self, numbers: Sequence[int]) -> None:
+        """Take over what the checkpoint has of these runs."""
+        known = exchanged(self.saved.finished if self.saved else {}, self.mates)
+        self.found.update({i: known[i] for i in numbers if i in known})
+        for i, learned in self.found.items():
+            self.bar.finished(i, learned.criterion)
+
+    def do(self, numbers: Sequence[int], make: Maker) -> None:
+        """Do those of some runs that are not done; every process gets all of them."""
+        todo = [i for i in numbers if i not in self.found]
+        step = self.side_by_side * self.mates.size if self.mates.size > 1 else max(len(todo), 1)
+        for first in range(0, len(todo), step):
+            self._round(todo[first : first + step], make)
+
+    def _round(self, numbers: Sequence[int], make: Maker) -> None:
+        mine = [numbers[k] for k in self.mates.share(len(numbers))]
+        makers = [partial(make, i, partial(self._watch, i)) for i in mine]
+        own: dict[int, Learned] = {}
+        for k, learned in run_each(makers, self.side_by_side, self.check_time):
+            own[mine[k]] = learned
+            self._keep(mine[k], learned)
+        for i, learned in exchanged(own, self.mates).items():
+            if i not in self.found:
+                self._keep(i, learned)
+
+    def finish(self, workshop: Workshop, last_steps: Callable[[Learned, Watcher], Learner[Learned]]) -> Learned:
+        """The best run, brought to its end by every process for itself."""
+        steps = last_steps(self.best, partial(self._watch, FINISH))
+        return next(run_each([lambda: (workshop, steps)], 1, self.check_time))[1]
+
+    def check_time(self) -> None:
+        """Raise where the time limit has been reached and there is something to return."""
+        if time.monotonic() > self.deadline and not self.empty:
+            raise TimeIsUpError
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no network yet, not even an unfinished one."""
+        return not self.found and not self.unfinished
+
+    def best_so_far(self, data: CodedTable) -> Learned:
+        """The best run where one is finished, as far as it came; else the unfinished one with the most arcs."""
+        if self.found and FINISH not in self.unfinished:
+            return self.best
+        number = max(self.unfinished, key=lambda i: sum(map(len, self.unfinished[i][0].values())))
+        parents, settled = self.unfinished.get(FINISH, self.unfinished[number])
+        score = math.fsum(family_score(settled.columns[n], [settled.columns[p] for p in parents[n]]) for n in parents)
+        criterion = settled.trace[-1] if settled.trace else score + density(data, settled.policies)
+        return Learned(topological_order(parents), dict(parents), settled.policies, score, criterion, settled.trace)
+
+    def _watch(self, number: int, done: int, parents: Parents, settled: Settled) -> None:
+        self.unfinished[number] = ({name: tuple(found) for name, found in parents.items()}, settled)
+        if number != FINISH:
+            self.bar.watch(number, done, sum(map(len, parents.values())))
+
+    def _keep(self, number: int, learned: Learned) -> None:
+        self.found[number] = learned
+        self.unfinished.pop(number, None)
+        self.bar.finished(number, learned.criterion)
+        if self.saved is not None:
+            self.saved.add(number, learned)
+
+    @property
+    def best(self) -> Learned:
+        """The run with the highest criterion; of equal ones the first."""
+        return max(sorted(self.found.items()), key=lambda item: item[1].criterion)[1]

@@ -1,0 +1,109 @@
+"""The runs of a search in turns: from several plain starts, then from perturbations of the best, then to the end.
+
+Cuts are searched on a grid while arcs move; the best network is then finished with exact cuts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jaxbn.groups.grouping import frequency_grouping
+from jaxbn.learning.learned import Learned, Watcher
+from jaxbn.learning.options import Options
+from jaxbn.learning.questions import Learner
+from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish_exactly
+from jaxbn.scores.coded_table import CodedTable, Start
+from jaxbn.scores.evidence import Ledger
+from jaxbn.structure.search import ArcSearch
+
+STARTS = (("frequency", 5), ("alone", 5), ("width", 5), ("frequency", 9))
+"""Where the first runs begin: plain bins of a kind and number, or every variable cut alone, without any arc."""
+
+TOGETHER = 4
+"""Perturbations of one network, so that they can run side by side; the next ones perturb the best of them."""
+
+PERTURBED = 0.3
+"""Share of the coded variables that a perturbation puts back into plain bins."""
+
+FEWEST, MOST = 2, 9
+"""Bins, or groups, of a variable that is put back."""
+
+MANY = ((10**5, 8), (10**6, 4), (10**7, 2))
+"""Runs by default for tables of so many entries at most."""
+
+
+def runs_for(n_entries: int) -> int:
+    """How many runs a table gets by default: the larger it is, the surer is each, and the longer it takes."""
+    return next((runs for most, runs in MANY if n_entries <= most), 1)
+
+
+@dataclass
+class TurnRuns:
+    """Numbered runs on one table."""
+
+    data: CodedTable
+    arcs: ArcSearch
+    options: Options
+    n_runs: int
+    seed: int = 0
+    initial_bins: int | None = None  # bins of every start, in the place of several numbers
+    ledger: Ledger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.data, self.arcs.parent_prior)
+        if not self.data.ordered and not self.data.grouped:
+            self.n_runs = 1  # without cuts and groups there is one start, and nothing to perturb
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of a run, for a bar."""
+        return STAGES
+
+    @property
+    def orders(self) -> Sequence[tuple[str, ...]]:
+        """Orders that the runs are given: none."""
+        return ()
+
+    def rounds(self) -> Iterator[range]:
+        """Numbers of runs that can be done together."""
+        starts = min(self.n_runs, len(STARTS))
+        yield range(starts)
+        for first in range(starts, self.n_runs, TOGETHER):
+            yield range(first, min(first + TOGETHER, self.n_runs))
+
+    def learner(self, number: int, found: Mapping[int, Learned], watch: Watcher) -> Learner[Learned]:
+        """The run of a number, given those of the rounds before."""
+        if number < len(STARTS):
+            kind, n_bins = STARTS[number]
+            start = self.data.start(self.initial_bins or n_bins, "frequency" if kind == "alone" else kind)
+        else:
+            first = len(STARTS) + (number - len(STARTS)) // TOGETHER * TOGETHER
+            earlier = [found[i] for i in range(first)]
+            start = self._perturbed(max(earlier, key=lambda learned: learned.criterion), number)
+        if self.options.method == "evidence":
+            alone = number < len(STARTS) and STARTS[number][0] == "alone"
+            return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, alone=alone)
+        return alternate(self.data, start, self.arcs, self.options, watch)
+
+    def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
+        """The best network with exact cuts; where there is no grid it has them already."""
+        return finish_exactly(self.data, best, self.arcs, self.options, self.ledger, watch)
+
+    def _perturbed(self, learned: Learned, number: int) -> Start:
+        """The codings of a network, some of them put back into plain bins or groups."""
+        rng = np.random.default_rng([self.seed, number])
+        start = self.data.recoded(learned.policies)
+        names = list(learned.policies)
+        chosen = [name for name in names if rng.random() < PERTURBED] or [names[rng.integers(len(names))]]
+        for name in chosen:
+            size = int(rng.integers(FEWEST, MOST + 1))
+            if name in self.data.grouped:
+                table = self.data.table
+                start.policies[name] = frequency_grouping(table.levels[name], table.codes[name], size)
+                start.columns[name] = self.data.coded(name, start.policies[name])
+            else:
+                start.columns[name], start.policies[name] = self.data.plain_bins(name, size, "frequency")
+        return start

@@ -1,0 +1,132 @@
+"""Structure and cuts in turns: the best arcs for the cuts at hand, then the best cuts for these arcs.
+
+Under ``"evidence"`` every step raises F, so the turns end where neither half can improve alone. The other methods have
+no common objective for both halves: there the best state met is kept, and a repeated state ends the turns.
+See docs/maths.md, "Turns of structure and cuts".
+"""
+
+from __future__ import annotations
+
+import math
+
+from jaxbn.inputs.graph import Parents, topological_order
+from jaxbn.learning.ascent import ascend, at_midpoints
+from jaxbn.learning.learned import Learned, Watcher
+from jaxbn.learning.options import Options
+from jaxbn.learning.passes import Settled, discretize_steps
+from jaxbn.learning.questions import Learner
+from jaxbn.scores.coded_table import CodedTable, Columns, Start
+from jaxbn.scores.density import density
+from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.families import family_score, tolerance
+from jaxbn.structure.search import ArcSearch
+
+STAGES = 2
+"""Of a run: variables with neighbours, then all variables. Exact cuts are for the best run alone."""
+
+Structure = dict[str, tuple[str, ...]]
+
+
+def evidence_turns(
+    data: CodedTable,
+    start: Start,
+    arcs: ArcSearch,
+    options: Options,
+    ledger: Ledger,
+    watch: Watcher,
+    *,
+    alone: bool = False,
+) -> Learner[Learned]:
+    """Turns that raise F from a start, with cuts on the grid.
+
+    A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, which no arc
+    could ever touch. From the start `alone`, where every variable is first cut without any arc, F ends no lower than
+    that of the network without arcs.
+    """
+    start = at_midpoints(data, start, options)
+    parents: Structure = {name: arcs.constraints.required.get(name, ()) for name in data.names}
+    learned = _state(parents, start, (ledger.evidence(parents, start.columns, start.policies),))
+    if alone:
+        settled = yield from ascend(data, parents, data.names, start, options, ledger, grid=options.grid)
+        learned = _state(parents, settled.start, settled.trace)
+    for stage in (0, 1):
+        learned = yield from _settle(data, learned, arcs, options, ledger, watch, stage=stage, grid=options.grid)
+    return learned
+
+
+def finish_exactly(
+    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger, watch: Watcher
+) -> Learner[Learned]:
+    """The same network with exact cuts, in turns with its arcs until neither half can improve."""
+    if options.method != "evidence" or options.grid is None:
+        return learned
+    return (yield from _settle(data, learned, arcs, options, ledger, watch, stage=2, grid=None))
+
+
+def _settle(
+    data: CodedTable,
+    learned: Learned,
+    arcs: ArcSearch,
+    options: Options,
+    ledger: Ledger,
+    watch: Watcher,
+    *,
+    stage: int,
+    grid: int | None,
+) -> Learner[Learned]:
+    """Turns until F rises no more; the first stage leaves variables without neighbours as they are."""
+    parents, now, trace = dict(learned.parents), data.recoded(learned.policies), list(learned.trace)
+    raised = True
+    while raised:
+        before = trace[-1]
+        found = arcs.best(now.columns, parents)
+        value = ledger.evidence(found.parents, now.columns, now.policies)
+        if value > before + tolerance(value):
+            parents = found.parents
+            trace.append(value)
+            watch(stage, parents, Settled(now.columns, now.policies, 0, False, tuple(trace)))
+        settled = yield from ascend(data, parents, data.names, now, options, ledger, isolated=stage > 0, grid=grid)
+        now, parents = settled.start, _without_idle_arcs(parents, settled.columns, arcs)
+        trace += settled.trace[1:]
+        raised = trace[-1] > before + tolerance(before)
+        watch(stage + (not raised), parents, settled._replace(trace=tuple(trace)))
+    return _state(parents, now, tuple(trace))
+
+
+def _without_idle_arcs(parents: Structure, columns: Columns, arcs: ArcSearch) -> Structure:
+    """The structure without arcs from or to a variable of one state: they say nothing, and F is the same without."""
+
+    def kept(child: str) -> tuple[str, ...]:
+        required = arcs.constraints.required.get(child, ())
+        busy = columns[child].n_states > 1
+        return tuple(p for p in parents[child] if p in required or (busy and columns[p].n_states > 1))
+
+    return {child: kept(child) for child in parents}
+
+
+def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Options, watch: Watcher) -> Learner[Learned]:
+    """Turns for the methods without a common objective: the best state by the options' criterion."""
+    now, best, seen = start, None, set()
+    while True:
+        found = arcs.best(now.columns)
+        settled = yield from discretize_steps(data, found.parents, data.names, now, options.rate, options.limit)
+        parents = _without_idle_arcs(found.parents, settled.columns, arcs)
+        score = _k2(parents, settled.columns)
+        criterion = score + (density(data, settled.policies) if options.select == "density" else 0.0)
+        if best is None or criterion > best.criterion:
+            best = Learned(topological_order(parents), parents, settled.policies, score, criterion)
+        watch(0, parents, settled)
+        state = (str(parents), *(column.key for column in settled.columns.values()))
+        if state in seen:
+            return best
+        seen.add(state)
+        now = settled.start
+
+
+def _state(parents: Structure, now: Start, trace: tuple[float, ...]) -> Learned:
+    score = _k2(parents, now.columns)
+    return Learned(topological_order(parents), dict(parents), now.policies, score, trace[-1], trace)
+
+
+def _k2(parents: Parents, columns: Columns) -> float:
+    return math.fsum(family_score(columns[name], [columns[p] for p in parents[name]]) for name in columns)

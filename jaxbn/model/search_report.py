@@ -1,0 +1,52 @@
+"""How a network was found, for those who have to defend it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class SearchReport:
+    """What is known about a learned network.
+
+    Attributes:
+        method: what chose the cuts.
+        search: ``"exact"``, ``"orders"`` or ``"k2"``.
+        runs: runs that were finished, from different starts or orders.
+        seconds: how long the search took.
+        criterion: what the runs were compared by; with ``method="evidence"`` it is F, the log evidence of the table.
+        proved: whether no structure within the constraints has a higher score for these cuts.
+        gap: nats by which another structure could be better for these cuts, over the families that were looked at;
+            None where nothing is known.
+        finished: False where Ctrl-C or the time limit ended the search.
+
+    Example:
+        >>> print(SearchReport("evidence", "exact", 8, 2.5, -10035.2, True, 0.0))
+        best of 8 runs in 2.5 s; its arcs are proved the best for its cuts
+    """
+
+    method: str
+    search: str
+    runs: int
+    seconds: float
+    criterion: float
+    proved: bool = False
+    gap: float | None = None
+    finished: bool = True
+
+    def __str__(self) -> str:
+        runs = f"best of {self.runs} runs" if self.runs != 1 else "one run"
+        text = f"{runs} in {self.seconds:.2g} s" if self.seconds < 10 else f"{runs} in {self.seconds:.0f} s"
+        text += "" if self.finished else ", ended early"
+        if self.proved:
+            return f"{text}; its arcs are proved the best for its cuts"
+        if self.gap is not None:
+            return (
+                f"{text}; over the families looked at, no arcs are better for its cuts by more than {self.gap:.1f} nats"
+            )
+        return f"{text}; K2 does not say how far from the best its arcs are" if self.search == "k2" else text
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON can hold them."""
+        return asdict(self)
