@@ -42,7 +42,7 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         >>> from jaxbn.sklearn import BayesianDiscretizer
         >>> X = [[0.1, 5.0], [0.2, 3.0], [0.9, 4.0], [1.1, 2.0]] * 10
         >>> y = [0, 0, 1, 1] * 10
-        >>> discretizer = BayesianDiscretizer(encode="ordinal").fit(X, y)
+        >>> discretizer = BayesianDiscretizer(encode="ordinal", method="bayesian").fit(X, y)
         >>> discretizer.bin_edges_[0].round(2).tolist()
         [0.1, 0.55, 1.1]
     """

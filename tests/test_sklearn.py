@@ -39,7 +39,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 
 def test_cuts_are_those_of_discretize_variable() -> None:
     X, y = load_iris(return_X_y=True)
-    discretizer = BayesianDiscretizer(encode="ordinal").fit(X, y)
+    discretizer = BayesianDiscretizer(encode="ordinal", method="bayesian").fit(X, y)
     for i, edges in enumerate(discretizer.bin_edges_):
         policy = jaxbn.discretize_variable(X[:, i], parents=(y,), rate=3.0, method="bayesian")
         np.testing.assert_array_equal(edges, [X[:, i].min(), *policy.edges, X[:, i].max()])
@@ -106,7 +106,7 @@ def test_mixed_columns_unseen_levels_and_missing_entries() -> None:
 
 def test_learned_structure_is_that_of_learn() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
-    model = BayesNetClassifier(structure="learn", max_parents=1, alpha=0.5).fit(X, y)
+    model = BayesNetClassifier(structure="learn", method="bayesian", max_parents=1, alpha=0.5).fit(X, y)
     frame = X.assign(**{"class": y.astype("category")})
     net = jaxbn.learn(frame, order=["class", *X.columns], max_parents=1, progress=False, method="bayesian")
     assert model.network_.parents == net.parents

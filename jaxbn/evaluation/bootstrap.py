@@ -97,7 +97,7 @@ def bootstrap(
     Example:
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
-        >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=50)
+        >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], method="bayesian", resamples=50)
         >>> print(found.frame.query("variable == 'petal_width'").round(2).to_string(index=False))
            variable  cut  found  lower  upper  tolerance
         petal_width 0.80    1.0    0.4    1.0       0.12

@@ -89,7 +89,7 @@ class CutBootstrap(Bootstrap):
     Example:
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
-        >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=20)
+        >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], method="bayesian", resamples=20)
         >>> found.frame[found.frame["variable"] == "petal_width"][["cut", "found"]].round(2).to_numpy().tolist()
         [[0.8, 1.0], [1.75, 1.0]]
     """
@@ -134,7 +134,7 @@ class CutBootstrap(Bootstrap):
         Example:
             >>> import jaxbn
             >>> iris = jaxbn.datasets.load("iris")
-            >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=20)
+            >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], method="bayesian", resamples=20)
             >>> found.plot("petal_width")  # doctest: +SKIP
         """
         from jaxbn.drawing.plots import plot_resampled_cuts, stacked_axes

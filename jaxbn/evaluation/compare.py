@@ -56,7 +56,7 @@ def compare(
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> table = jaxbn.compare(iris.frame, iris.structures["paper"], folds=5)
-        >>> table["mean"].round(2).to_dict()
+        >>> table["mean"].drop("evidence").round(2).to_dict()
         {'bayesian': -3.35, 'mdl': -3.66, 'equal_width': -3.32, 'equal_frequency': -3.47}
     """
     import pandas as pd

@@ -41,7 +41,7 @@ class CrossValidation:
     Example:
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
-        >>> result = jaxbn.cross_validate(iris.frame, iris.structures["paper"], folds=5)
+        >>> result = jaxbn.cross_validate(iris.frame, iris.structures["paper"], method="bayesian", folds=5)
         >>> result
         CrossValidation: mean log-likelihood -3.35, standard error 0.12, 5 folds, 150 rows, method 'bayesian'
         >>> result.per_fold.round(2).tolist()
@@ -131,7 +131,7 @@ def cross_validate(
     Example:
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
-        >>> fixed = jaxbn.cross_validate(iris.frame, iris.structures["paper"], folds=3)
+        >>> fixed = jaxbn.cross_validate(iris.frame, iris.structures["paper"], method="bayesian", folds=3)
         >>> learned = jaxbn.cross_validate(iris.frame, folds=fixed.folds, max_parents=1)
         >>> round(fixed.mean, 2), learned.log_likelihood.shape
         (-3.57, (150,))

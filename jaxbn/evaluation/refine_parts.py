@@ -136,14 +136,14 @@ def learn_rate(
     codings, policies = net.codings, net.policies
     for _ in range(RATE_ROUNDS):
         rate = _rate_of(policies, net, table, rate)
-        found = discretize(table, net.parents, rate=rate, group=tuple(net.groupings))
+        found = discretize(table, net.parents, method="bayesian", rate=rate, group=tuple(net.groupings))
         settled = all(np.array_equal(found.policies[name].edges, policies[name].edges) for name in policies)
         codings, policies = found.codings, found.policies
         if settled:
             break
+    options: dict[str, Any] = {"method": "bayesian", "folds": fold, "group": tuple(net.groupings)}
     usual, learned = (
-        float(cross_validate(table, net.parents, folds=fold, rate=r, group=tuple(net.groupings)).log_likelihood.mean())
-        for r in ("network", rate)
+        float(cross_validate(table, net.parents, rate=r, **options).log_likelihood.mean()) for r in ("network", rate)
     )
     if not learned > usual:
         return net, (before, before), (usual, usual)

@@ -42,7 +42,7 @@ class Discretization:
     Example:
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
-        >>> jaxbn.discretize(iris.frame, iris.structures["paper"])
+        >>> jaxbn.discretize(iris.frame, iris.structures["paper"], method="bayesian")
         Discretization: 4 continuous variables, 2 passes, converged
           sepal_length    3 bins  5.45 6.15
           sepal_width     3 bins  2.95 3.35
@@ -143,7 +143,7 @@ def discretize(
     Example:
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
-        >>> found = jaxbn.discretize(iris.frame, iris.structures["paper"])
+        >>> found = jaxbn.discretize(iris.frame, iris.structures["paper"], method="bayesian")
         >>> found.policies["petal_length"].edges.round(2).tolist()
         [2.45, 4.75]
     """

@@ -36,7 +36,19 @@ SIDE_BY_SIDE = 64
 
 
 class InterruptedWarning(UserWarning):
-    """``learn`` was interrupted by Ctrl-C: its network is the best so far."""
+    """``learn`` was interrupted by Ctrl-C: its network is the best so far.
+
+    Example:
+        To stop instead of going on with such a network:
+
+        >>> import warnings
+        >>> import jaxbn
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("error", jaxbn.InterruptedWarning)
+        ...     net = jaxbn.learn({"a": [0, 1, 0, 1], "b": [0, 1, 0, 1]}, progress=False)
+        >>> net.search.finished
+        True
+    """
 
 
 def learn(
@@ -117,8 +129,8 @@ def learn(
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> net = jaxbn.learn(iris.frame, max_parents=1)
-        >>> net.parents["petal_width"]
-        ('class',)
+        >>> net.search.proved
+        True
     """
     began = time.monotonic()
     table = as_table(data, continuous=continuous, missing=missing)

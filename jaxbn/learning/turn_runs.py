@@ -89,7 +89,7 @@ class TurnRuns:
         return alternate(self.data, start, self.arcs, self.options, watch)
 
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
-        """The best network with exact cuts; where there is no grid it has them already."""
+        """The best network with exact cuts and thorough arcs."""
         return finish_exactly(self.data, best, self.arcs, self.options, self.ledger, watch)
 
     def _perturbed(self, learned: Learned, number: int) -> Start:

@@ -58,7 +58,7 @@ def finish_exactly(
     data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger, watch: Watcher
 ) -> Learner[Learned]:
     """The same network with exact cuts, in turns with its arcs until neither half can improve."""
-    if options.method != "evidence" or options.grid is None:
+    if options.method != "evidence":
         return learned
     return (yield from _settle(data, learned, arcs, options, ledger, watch, stage=2, grid=None))
 
@@ -79,7 +79,7 @@ def _settle(
     raised = True
     while raised:
         before = trace[-1]
-        found = arcs.best(now.columns, parents)
+        found = arcs.best(now.columns, parents, thorough=stage == STAGES)
         value = ledger.evidence(found.parents, now.columns, now.policies)
         if value > before + tolerance(value):
             parents = found.parents

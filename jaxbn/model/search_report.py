@@ -48,5 +48,10 @@ class SearchReport:
         return f"{text}; K2 does not say how far from the best its arcs are" if self.search == "k2" else text
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON can hold them."""
+        """The fields as JSON can hold them.
+
+        Example:
+            >>> SearchReport("evidence", "exact", 8, 2.5, -10035.2, True, 0.0).as_dict()["proved"]
+            True
+        """
         return asdict(self)

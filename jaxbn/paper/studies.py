@@ -196,8 +196,16 @@ def learned(name: str, restarts: int = 50) -> tuple[BayesNet, pd.DataFrame]:
     import pandas as pd
 
     data = datasets.load(name)
-    options = {"max_parents": 2, "max_passes": 5} if name == "auto_mpg" else {"max_parents": 3, "max_passes": 5}
-    net = learn(data.frame, restarts=restarts, select="k2", progress=False, **options)  # type: ignore[arg-type]
+    net = learn(
+        data.frame,
+        method="bayesian",
+        search="k2",
+        restarts=restarts,
+        select="k2",
+        max_parents=2 if name == "auto_mpg" else 3,
+        max_passes=5,
+        progress=False,
+    )
     theirs = data.structures["paper_learned"]
     letters = {column: letter for letter, column in data.letters.items()}
     rows = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from jaxbn.inputs.graph import Parents, topological_order
 from jaxbn.scores.coded_table import Columns
@@ -12,10 +12,14 @@ from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import ArcRules
 from jaxbn.structure.constraints import Constraints
 from jaxbn.structure.exact import exact_structure, is_feasible
-from jaxbn.structure.orders import order_structure
+from jaxbn.structure.orders import PATIENCE, STARTS, order_structure
 
 Search = Literal["auto", "exact", "orders", "k2"]
 SEARCHES = ("auto", "exact", "orders", "k2")
+
+
+QUICK_PATIENCE = 3
+"""Perturbations that may fail in a search over orders, from one start, while the cuts still move."""
 
 
 class Arcs(NamedTuple):
@@ -38,26 +42,33 @@ class ArcSearch:
     parent_prior: bool = True
     seed: int = 0
     scores: SetScores = field(init=False)
-    _known: dict[tuple[int, ...], Arcs] = field(init=False, default_factory=dict)
+    _known: dict[tuple[Any, ...], Arcs] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.scores = SetScores(parent_prior=self.parent_prior)
 
-    def best(self, columns: Columns, now: Parents | None = None) -> Arcs:
-        """The best structure for these columns; a search over orders begins at the one they have now."""
-        key = tuple(columns[name].key for name in self.names)
+    def best(self, columns: Columns, now: Parents | None = None, *, thorough: bool = True) -> Arcs:
+        """The best structure for these columns, or a good one where cuts will move again and it need not be `thorough`.
+
+        A search over orders begins at the structure they have now, if it has arcs.
+        """
+        key = (thorough, *(columns[name].key for name in self.names))
         if key not in self._known:
-            self._known[key] = self._search(columns, now)
+            self._known[key] = self._search(columns, now, thorough)
         return self._known[key]
 
-    def _search(self, columns: Columns, now: Parents | None) -> Arcs:
+    def _search(self, columns: Columns, now: Parents | None, thorough: bool) -> Arcs:
         self.scores.show([columns[name] for name in self.names])
         rules = self._rules(columns)
         if self.search == "exact" or (self.search == "auto" and is_feasible(rules)):
             found, search = exact_structure(self.scores, rules), "exact"
         else:
-            first = None if now is None else [self.names.index(name) for name in topological_order(now)]
-            found, search = order_structure(self.scores, rules, seed=self.seed, first=first), "orders"
+            starts, patience = (STARTS, PATIENCE) if thorough else (1, QUICK_PATIENCE)
+            first = None
+            if now is not None and any(now.values()):
+                first = [self.names.index(name) for name in topological_order(now)]
+            found = order_structure(self.scores, rules, seed=self.seed, starts=starts, patience=patience, first=first)
+            search = "orders"
         parents = {name: tuple(self.names[p] for p in found.parents[i]) for i, name in enumerate(self.names)}
         return Arcs(parents, found.score, found.bound, found.proved, search)
 

@@ -37,7 +37,7 @@ def test_no_parents_are_no_parents(command: Command, data: str) -> None:
         ("bootstrap", ["--method", "mdl", "--rate", "3"], "--rate is for --method bayesian, got 3.0 with method 'mdl'"),
         ("evaluate", ["--max-parents", "-1"], "--max-parents must be at least 0, got -1"),
         ("evaluate", ["--graph", "kind>size", "--order", "kind"], "leave it out, or leave out --graph"),
-        ("evaluate", ["--method", "equal_width"], "pass --graph, or choose one of 'bayesian'"),
+        ("evaluate", ["--method", "equal_width"], "pass --graph, or choose one of 'evidence'"),
         ("learn", ["--method", "evidence", "--rate", "2"], "--rate is for --method bayesian, got 2.0 with"),
         ("learn", ["--method", "evidence", "--warm-start"], "--warm-start is for --method bayesian or --method mdl"),
         ("learn", ["--method", "evidence", "--select", "k2"], "--select is for --method bayesian or --method mdl"),
@@ -72,16 +72,23 @@ def test_errors_name_the_option(
     assert says in error
 
 
-def test_the_consensus_network_is_cut_with_the_options_of_the_bootstrap(command: Command, data: str) -> None:
-    more = ["--max-parents", "0", "--initial-bins", "5", "--out", "net.json"]
+@pytest.mark.parametrize("method", ["bayesian", "evidence"])
+def test_the_consensus_network_is_cut_with_the_options_of_the_bootstrap(
+    command: Command, data: str, method: str
+) -> None:
+    more = ["--method", method, "--max-parents", "0", "--initial-bins", "5", "--out", "net.json"]
     done = command("bootstrap", data, "--resamples", "2", *more)
     assert done.returncode == 0, done.stderr
-    expected = jaxbn.discretize(frame(), {}, initial_bins=5, method="bayesian")
+    expected = jaxbn.discretize(frame(), {}, initial_bins=5, method=method)
     net = jaxbn.load(command.folder / "net.json")
     assert {name: policy.edges.tolist() for name, policy in net.policies.items()} == {
         name: policy.edges.tolist() for name, policy in expected.policies.items()
     }
-    assert {policy.n_bins for policy in net.policies.values()} == {5}
+    assert {policy.method for policy in net.policies.values()} == {
+        policy.method for policy in expected.policies.values()
+    }
+    if method == "bayesian":  # whose bins stay as they were where a variable has no neighbour
+        assert {policy.n_bins for policy in net.policies.values()} == {5}
 
 
 class Started(Exception):  # noqa: N818

@@ -50,7 +50,7 @@ def assert_same(found: jaxbn.Policy, expected: jaxbn.Policy) -> None:
 def test_200_resamples_are_those_of_the_rows_written_out():
     problem = random_variable(5, 150, n_parents=2, spouses=(1, 0), n_values=60)
     for rows, policy in resample(problem, 200, 3.0):
-        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0))
+        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_resamples_of_all_kinds_of_variables(n, n_parents, spouses, n_values):
     problem = random_variable(n, n, n_parents=n_parents, spouses=spouses, n_values=n_values)
     for rate in (0.7, 20.0):
         for rows, policy in resample(problem, 12, rate):
-            assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=rate))
+            assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=rate, method="bayesian"))
 
 
 def test_more_rows_than_a_batch_takes():
@@ -71,7 +71,7 @@ def test_more_rows_than_a_batch_takes():
     pairs = resample(problem, 8, 3.0)
     assert {len(np.unique(rows)) <= resampled.BATCHED_ROWS for rows, _ in pairs} == {True, False}
     for rows, policy in pairs:
-        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0))
+        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
 
 
 def test_resamples_by_another_method():
@@ -91,7 +91,7 @@ def test_values_whose_range_is_too_large_for_a_float():
     problem = {"values": np.array([-1.7e308, -1e300, 0.0, 2.0, 1.7e308, 1.0]), "parents": [[0, 0, 1, 1, 0, 1]]}
     problem = {**problem, "parents": [np.array(codes) for codes in problem["parents"]], "children": []}
     for rows, policy in resample(problem, 30, 3.0):
-        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0))
+        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
 
 
 @pytest.mark.parametrize("n_bytes", [1, 10**8])
@@ -135,7 +135,7 @@ def test_a_graph_gives_the_cuts_given_the_neighbours_bins(cuts):
     problem = {"values": iris.frame[name].to_numpy(), "parents": parents, "children": children}
     for i in range(40):
         chosen = subset(problem, drawn_rows(stream(2, i), 150))
-        assert_same(cuts.policies[name][i], jaxbn.discretize_variable(**chosen, rate=rate))
+        assert_same(cuts.policies[name][i], jaxbn.discretize_variable(**chosen, rate=rate, method="bayesian"))
     for variable, policy in full.policies.items():
         np.testing.assert_array_equal(cuts.original[variable].edges, policy.edges)
 
@@ -208,7 +208,7 @@ def test_plot_and_words(cuts):
         cuts.plot(ax=ax)
 
 
-LEARNING = {"max_parents": 2, "resamples": 12, "seed": 5, "progress": False}
+LEARNING = {"method": "bayesian", "search": "k2", "max_parents": 2, "resamples": 12, "seed": 5, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -335,7 +335,7 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
         ({"tolerance": 0.0}, ValueError, "tolerance must be finite and above zero"),
         ({"tolerance": 2.0}, ValueError, "tolerance must be at most 1"),
         ({"method": "magic"}, ValueError, "method must be one of"),
-        ({"rate": "all"}, ValueError, "rate must be"),
+        ({"rate": "all", "method": "bayesian"}, ValueError, "rate must be"),
         ({"side_by_side": 0}, ValueError, "side_by_side must be at least 1"),
         (
             {"max_parents": 2},
@@ -344,13 +344,20 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
         ),
         ({"checkpoint": "run.json"}, ValueError, "checkpoint is for learning the structure"),
         ({"graph": None, "parents": 2}, TypeError, "bootstrap has no option 'parents'; did you mean 'max_parents'"),
-        ({"graph": None, "select": "best"}, ValueError, "select must be one of"),
+        ({"graph": None, "select": "best", "method": "bayesian"}, ValueError, "select must be one of"),
         ({"graph": None, "restarts": 0}, ValueError, "restarts must be at least 1"),
         ({"graph": None, "order": ["a"]}, ValueError, "order leaves out 'b'"),
         ({"graph": {"a": ["z"]}}, ValueError, "z"),
         ({"graph": None, "level": 0.5}, ValueError, "level is for cuts of a known structure; leave it out, or pass"),
         ({"graph": None, "tolerance": 0.5}, ValueError, "tolerance is for cuts of a known structure"),
-        ({"min_width": 0.5}, ValueError, "min_width is for method='evidence', got 0.5 with method 'bayesian'"),
+        (
+            {"min_width": 0.5, "method": "bayesian"},
+            ValueError,
+            "min_width is for method='evidence', got 0.5 with method 'bayesian'",
+        ),
+        ({"rate": 3.0}, ValueError, "rate is for method='bayesian', got 3.0 with method 'evidence'; leave it out"),
+        ({"graph": None, "select": "k2"}, ValueError, "select is for method='bayesian' or method='mdl', got 'k2'"),
+        ({"graph": None, "time_limit": 3.0}, ValueError, "time_limit is for jaxbn.learn"),
         (
             {"graph": None, "warm_start": True, "method": "evidence"},
             ValueError,

@@ -123,7 +123,7 @@ PAPER = {  # log-likelihood of the Bayesian method; Iris without the class term
 def test_figures_of_the_paper(name: str) -> None:
     data, (published, given) = jaxbn.datasets.load(name), PAPER[name]
     options = {"continuous": data.continuous, "given": given}
-    bayesian = jaxbn.cross_validate(data.frame, data.structures["paper"], **options)
+    bayesian = jaxbn.cross_validate(data.frame, data.structures["paper"], method="bayesian", **options)
     mdl = jaxbn.cross_validate(data.frame, data.structures["paper"], method="mdl", folds=bayesian.folds, **options)
     assert abs(bayesian.mean - published) < 0.5
     assert bayesian.mean > mdl.mean
@@ -234,9 +234,9 @@ def test_bayesian_blocks_without_astropy(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_compare_is_on_the_same_folds() -> None:
     frame = trees()
     table = jaxbn.compare(frame, GRAPH, folds=3, seed=2, bins=4, alpha=2.0)
-    assert list(table.index) == ["bayesian", "mdl", "equal_width", "equal_frequency"]
+    assert list(table.index) == ["evidence", "bayesian", "mdl", "equal_width", "equal_frequency"]
     assert list(table.columns) == ["mean", "standard_error", "bins", "seconds"]
-    for method in ("mdl", "equal_width"):
+    for method in ("evidence", "bayesian", "mdl", "equal_width"):
         bins = 4 if method == "equal_width" else None
         alone = jaxbn.cross_validate(frame, GRAPH, folds=3, seed=2, method=method, alpha=2.0, bins=bins)
         assert table.loc[method, "mean"] == alone.mean
@@ -282,15 +282,15 @@ def test_smallest_and_odd_data() -> None:
         ({"folds": np.full(90, 4)}, "folds puts every row into fold 4; number two folds or more"),
         ({"folds": np.arange(90) - 1}, "folds must not be negative, got -1 in row 0; number the folds"),
         ({"folds": ["a"] * 90}, "folds must be integers, got 'a'|folds must be integers, got np.str_"),
-        ({"method": "kmeans"}, "method must be one of 'bayesian', 'mdl', 'evidence', 'equal_width'.* got 'kmeans'"),
+        ({"method": "kmeans"}, "method must be one of 'evidence', 'bayesian', 'mdl', 'equal_width'.* got 'kmeans'"),
         (
             {"bins": 3},
-            "bins is for .*, got 3 with method 'bayesian'; leave it out, or choose the start with `initial_bins`",
+            "bins is for .*, got 3 with method 'evidence'; leave it out, or choose the start with `initial_bins`",
         ),
         ({"bins": 0, "method": "equal_width"}, "bins must be at least 1, got 0"),
         ({"initial_bins": 0}, "initial_bins must be at least 1, got 0"),
         ({"max_passes": 0}, "max_passes must be at least 1, got 0"),
-        ({"rate": -1.0}, "rate must be finite and above zero, got -1.0"),
+        ({"rate": -1.0, "method": "bayesian"}, "rate must be finite and above zero, got -1.0"),
         ({"alpha": 0.0}, "alpha must be a positive number, got 0.0"),
         ({"given": "hight"}, "given names 'hight', which is not a column of the data; did you mean 'height'"),
         ({"given": ("kind", "height", "tall", "girth")}, "given names every column"),
@@ -300,7 +300,11 @@ def test_smallest_and_odd_data() -> None:
         ({"graph": None, "method": "equal_width"}, "method 'equal_width' learns no structure; pass `graph`"),
         ({"method": "mdl", "rate": 2.0}, "rate is for method='bayesian', got 2.0 with method 'mdl'; leave it out"),
         ({"method": "equal_width", "rate": 2.0}, "rate is for method='bayesian'"),
-        ({"method": "equal_width", "group": ["kind"]}, "group is for method='bayesian' or method='mdl' or"),
+        (
+            {"method": "equal_width", "group": ["kind"]},
+            "group is for method='evidence' or method='bayesian' or method='mdl', got",
+        ),
+        ({"rate": 2.0}, "rate is for method='bayesian', got 2.0 with method 'evidence'; leave it out"),
         ({"graph": None, "method": "evidence", "select": "k2"}, "select is for method='bayesian' or method='mdl'"),
     ],
 )
