@@ -125,7 +125,7 @@ def measure(name: str, n: int) -> dict[str, Any]:
     discretize_variable.solve = recording  # what the call asks of the engine, and its live starts
 
     def engine() -> Any:
-        return discretize_variable.discretize_variable(**arguments, rate=RATE)
+        return discretize_variable.discretize_variable(**arguments, rate=RATE, method="bayesian")
 
     first, policy = clock(engine)
     line = {"data": name, "rows": n, "first": first, "warm": best_of(engine), "live": found[0].live}

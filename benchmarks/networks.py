@@ -105,6 +105,8 @@ def time_restarts(name: str, n_restarts: int, n_reference: int) -> dict[str, Any
         jaxbn.learn(
             data.frame,
             continuous=data.continuous,
+            method="bayesian",
+            search="k2",
             restarts=n_restarts,
             checkpoint=checkpoint,
             progress=False,

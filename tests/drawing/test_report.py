@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -69,6 +70,14 @@ def test_the_page_is_well_formed_and_says_everything(page: str) -> None:
     assert checker.tags.count("svg") == 1 + 5 + 1  # network, continuous variables, scores
     assert re.search(r"<td>seed</td><td>5</td>", page)
     assert jaxbn.__version__ in page
+
+
+def test_the_page_says_how_the_network_was_found(page: str) -> None:
+    frame, net = a_network()
+    found = jaxbn.SearchReport("evidence", "exact", 8, 2.5, -10035.2, proved=True, gap=0.0)
+    words = "How the network was found: best of 8 runs in 2.5 s; its arcs are proved the best for its cuts."
+    assert words in jaxbn.report(replace(net, search=found), frame)
+    assert "How the network was found" not in page  # it was fitted
 
 
 def test_the_page_runs_its_own_script_and_asks_nobody(page: str) -> None:

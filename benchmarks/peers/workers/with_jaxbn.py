@@ -32,8 +32,9 @@ def fixed(request: dict[str, Any]) -> Answer:
 
 def structure(request: dict[str, Any]) -> Answer:
     data = pd.read_csv(request["data"])
-    options = {"order": request["order"]} if request["order"] else {"restarts": request["restarts"]}
-    call = lambda: jaxbn.learn(data, max_parents=request["max_parents"], progress=False, **options)  # noqa: E731
+    options: dict[str, Any] = {"method": "bayesian", "search": "k2", "max_parents": request["max_parents"]}
+    options |= {"order": request["order"]} if request["order"] else {"restarts": request["restarts"]}
+    call = lambda: jaxbn.learn(data, progress=False, **options)  # noqa: E731
     net, seconds = timed(call, at_least=1)
     arcs = [(parent, child) for child, parents in net.parents.items() for parent in parents]
     return {"arcs": arcs, "score": net.score, **seconds}
@@ -45,7 +46,7 @@ def density(request: dict[str, Any]) -> Answer:
     folds = data.pop("fold").to_numpy()
     options: dict[str, Any] = {"method": request["method"], "continuous": request["continuous"]}
     if request["parents"] is None:
-        options["learn"] = {"restarts": request["restarts"], "max_parents": request["max_parents"]}
+        options |= {"search": "k2", "restarts": request["restarts"], "max_parents": request["max_parents"]}
     call = lambda: jaxbn.cross_validate(data, request["parents"], folds=folds, **options)  # noqa: E731
     found, seconds = timed(call, at_least=request["warm"])
     bins = {name: counts.tolist() for name, counts in found.bins.items()}

@@ -133,13 +133,14 @@ def columns(net: BayesNet, table: Table | None) -> str:
 
 
 def making(net: BayesNet, options: Mapping[str, Any]) -> str:
-    """Options, seed and versions."""
+    """How the network was found, options, seed and versions."""
     from jaxbn import __version__
 
     rows = [(str(key), _plain(value)) for key, value in options.items() if value is not None]
     rows += [("prior weight of a table cell", f"{net.alpha:g}"), ("jaxbn", __version__)]
     rows.append(("Python", platform.python_version()))
-    return _section("How it was made", _table(("option", "value"), rows))
+    found = "" if net.search is None else f"How the network was found: {net.search}."
+    return _section("How it was made", _table(("option", "value"), rows) + _note(found))
 
 
 def _variable(net: BayesNet, name: str, i: int, table: Table | None) -> str:
