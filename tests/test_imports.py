@@ -31,6 +31,7 @@ EXCEPTIONS = {
     ("model.bayesnet", "formats.export"),  # net.to_pgmpy, net.to_pyagrum
     ("model.bayesnet", "drawing.plots"),  # net.plot
     ("model.bayesnet", "drawing.notebook"),  # its display
+    ("model.fit", "learning.discretize"),  # fit without policies cuts first
 }
 """Imports inside a function that go the other way, for methods that users expect: (module, imported module)."""
 

@@ -24,7 +24,7 @@ __all__ = ["BayesNet", "fit"]
 def fit(
     data: Any,
     graph: Any,
-    policies: Mapping[str, Policy | Grouping | ArrayLike],
+    policies: Mapping[str, Policy | Grouping | ArrayLike] | None = None,
     *,
     alpha: float | Mapping[str, float] = 1.0,
     bounds: Mapping[str, tuple[float, float]] | None = None,
@@ -36,7 +36,8 @@ def fit(
         data: rows, as ``as_table`` accepts them.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph`` or ``(parent, child)`` pairs.
         policies: a Policy, or its interior cuts, for each continuous column; all other columns are discrete. A Grouping
-            for a discrete column whose levels are to be merged.
+            for a discrete column whose levels are to be merged. Without any, the continuous columns are cut first, as
+            ``jaxbn.discretize(data, graph)`` does.
         alpha: Dirichlet weight of each cell; the tables are posterior means. Or ``{child: weight}``, where the tables
             of children that are not named have a weight of 1.
         bounds: (smallest, largest) value of continuous columns, the outer edges of their densities. By default the
@@ -52,7 +53,12 @@ def fit(
         >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> net.tables["size"].tolist(), round(net.score, 3)
         ([[0.75, 0.25], [0.25, 0.75]], -5.598)
+        >>> iris = jaxbn.datasets.load("iris")
+        >>> jaxbn.fit(iris.frame, iris.structures["paper"]).policies["petal_length"].edges.round(2).tolist()
+        [2.45, 4.75]
     """
+    if policies is None:
+        data, policies = _cut(data, graph, missing)
     groupings = {str(name): p for name, p in policies.items() if isinstance(p, Grouping)}
     cuts = {str(name): _as_policy(p) for name, p in policies.items() if not isinstance(p, Grouping)}
     table = _table(data, cuts, groupings, missing)
@@ -75,6 +81,14 @@ def fit(
         score += k2_score(counts)
     limits = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
     return BayesNet(parents, cuts, levels, tables, limits, score, table.n_rows, alpha, groupings, shares, alphas)
+
+
+def _cut(data: Any, graph: Any, missing: Any) -> tuple[Table, Mapping[str, Policy | Grouping]]:
+    """The rows, and the cuts and groups that suit the structure."""
+    from jaxbn.learning.discretize import discretize
+
+    table = data if isinstance(data, Table) else as_table(data, missing=missing)
+    return table, discretize(table, graph).codings
 
 
 def _weights(alpha: float | Mapping[str, float], names: Sequence[str]) -> tuple[float, dict[str, float]]:

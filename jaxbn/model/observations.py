@@ -14,6 +14,7 @@ from jaxbn.cuts.words import rounded
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.table import as_frame
+from jaxbn.model.notices import tell_far
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +48,7 @@ def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterabl
             continue
         if name in net.policies:
             values = as_floats(name, frame[name])
+            tell_far(net, name, values)
             codes[:, i] = np.where(np.isnan(values), MISSING, net.policies[name](values))
         else:
             found = encode(frame[name], net.levels[name], name=name, unknown=unknown)
@@ -102,9 +104,12 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
         if low > high:
             raise ValueError(f"evidence for {name!r} is the interval ({low!r}, {high!r}), whose ends are swapped")
         if low < high:
+            nearest = min(max(net.bounds[name][0], low), high)  # to the fitted range
+            tell_far(net, name, np.array([nearest]))
             return interval_overlap(net.edges(name), low, high)
         value = low
     values = np.array([_number(name, v) for v in _members(name, value)])
+    tell_far(net, name, values)
     # A value counts with its density, P(bin) over the bin's width; if all values lie in one bin the width cancels.
     density = np.bincount(policy(values), minlength=policy.n_bins).astype(np.float64)
     widths = np.diff(net.edges(name))

@@ -15,6 +15,7 @@ from jaxbn.inputs.columns import encode
 from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import joint, row_log_joint
+from jaxbn.model.notices import tell_absent
 from jaxbn.model.observations import Unknown, encode_rows, evidence_weights
 from jaxbn.model.words import count_states
 
@@ -84,6 +85,7 @@ def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_m
     _check_targets(net, [target], {})
     index = data.index if isinstance(data, pd.DataFrame) else None
     frame = as_frame(data).drop(columns=target, errors="ignore")
+    tell_absent(net, [name for name in net.names if name != target and name not in frame.columns])
     codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
     logs = row_log_joint(net, codes, target, max_memory)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))

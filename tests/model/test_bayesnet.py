@@ -70,6 +70,7 @@ def test_score_counts_observed_states_only() -> None:
     assert net.score == pytest.approx(expected, rel=1e-13)
 
 
+@pytest.mark.filterwarnings("ignore:.*far outside the range")
 def test_log_likelihood_is_a_density_in_original_units() -> None:
     data = toy()
     net = fit(data, GRAPH, CUTS)
@@ -100,6 +101,7 @@ def test_missing_entries_are_integrated_out() -> None:
     assert net.log_likelihood(empty).tolist() == [0.0]
 
 
+@pytest.mark.filterwarnings("ignore:the data lacks")
 def test_unseen_levels_and_absent_columns() -> None:
     net = fit(toy(), GRAPH, CUTS)
     frame = toy(5).assign(kind="palm")
