@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ from jaxbn.formats.labels import variable_labels
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike, write_text
 
+LOG = logging.getLogger("jaxbn")
 MARK = "// jaxbn "
 
 
@@ -46,12 +49,23 @@ def to_bif(net: BayesNet) -> str:
         }
     """
     label = variable_labels(net.names)
-    blocks = ["network jaxbn {\n}", MARK + _metadata(net)]
-    for name in net.names:
+    kept = _written(net)
+    blocks = ["network jaxbn {\n}", MARK + _metadata(net, kept)]
+    dropped = [name for name in net.names if name not in kept]
+    if dropped:
+        words = ", ".join(label[name] for name in dropped)
+        blocks.append(f"// left out, as other programs refuse variables of one state: {words}")
+        LOG.warning("BIF: %s left out, as other programs refuse variables of one state; read_bif restores them", words)
+    for name in kept:
         states = net.state_labels(name)
         blocks.append(f"variable {label[name]} {{\n  type discrete [ {len(states)} ] {{ {', '.join(states)} }};\n}}")
-    blocks += [_probability(net, name, label) for name in net.names]
+    blocks += [_probability(net, name, [p for p in net.parents[name] if p in kept], label) for name in kept]
     return "\n".join(blocks) + "\n"
+
+
+def _written(net: BayesNet) -> list[str]:
+    """The variables that a file has: those of several states, or all where none has several."""
+    return [name for name in net.names if net.cardinalities[name] > 1] or list(net.names)
 
 
 def read_bif(path: PathLike) -> BayesNet:
@@ -94,10 +108,12 @@ def _decoded(content: bytes, source: str) -> str:
         raise ValueError(f"{source}, line {line}: expected text in UTF-8, found the byte 0x{byte:02x}") from None
 
 
-def _metadata(net: BayesNet) -> str:
+def _metadata(net: BayesNet, kept: Sequence[str]) -> str:
+    """Everything but the tables of the variables that are kept in the file itself."""
     document = to_dict(net)
     for variable in document["variables"]:
-        del variable["table"]
+        if variable["name"] in kept:
+            del variable["table"]
     # other programs search for the ends of comments without regard to quotes, so no slash may appear
     return json.dumps(document, allow_nan=False).replace("/", "\\u002f")
 
@@ -107,9 +123,16 @@ def _restore(metadata: str, found: Declarations, source: str) -> BayesNet:
     try:
         document = json.loads(metadata)
         label = variable_labels(variable["name"] for variable in document["variables"])
-        variables = [{**v, "table": found.families[label[v["name"]]].table} for v in document["variables"]]
+        sizes = {variable["name"]: _size(variable) for variable in document["variables"]}
+        dropped = {name for name, size in sizes.items() if size == 1 and label[name] not in found.families}
+        variables = []
+        for variable in document["variables"]:
+            name, shape = variable["name"], [sizes[v] for v in (*variable["parents"], variable["name"])]
+            table = variable["table"] if name in dropped else found.families[label[name]].table.reshape(shape)
+            variables.append({**variable, "table": table})
         net = from_dict({**document, "variables": variables}, "the network of this line")
-        if {label[n]: tuple(label[p] for p in parents) for n, parents in net.parents.items()} != {
+        inside = {n: [label[p] for p in net.parents[n] if p not in dropped] for n in net.names if n not in dropped}
+        if {label[n]: tuple(parents) for n, parents in inside.items()} != {
             name: family.parents for name, family in found.families.items()
         }:
             raise ValueError("other parents")
@@ -121,10 +144,17 @@ def _restore(metadata: str, found: Declarations, source: str) -> BayesNet:
     return net
 
 
-def _probability(net: BayesNet, name: str, label: Mapping[str, str]) -> str:
-    found, table = net.parents[name], net.tables[name]
+def _size(variable: Mapping[str, Any]) -> int:
+    """Number of states of a variable as the description has it."""
+    if "policy" in variable:
+        return len(variable["policy"]["edges"]) + 1
+    return len(variable["grouping"]["groups"] if "grouping" in variable else variable["levels"])
+
+
+def _probability(net: BayesNet, name: str, found: Sequence[str], label: Mapping[str, str]) -> str:
+    table = net.tables[name]
     if not found:
-        return f"probability ( {label[name]} ) {{\n  table {_numbers(table)};\n}}"
+        return f"probability ( {label[name]} ) {{\n  table {_numbers(table.ravel())};\n}}"
     configurations = itertools.product(*(net.state_labels(parent) for parent in found))
     rows = zip(configurations, table.reshape(-1, table.shape[-1]), strict=True)
     lines = [f"  ({', '.join(states)}) {_numbers(row)};" for states, row in rows]
