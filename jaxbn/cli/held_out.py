@@ -16,21 +16,27 @@ if TYPE_CHECKING:
 NOT_COMPARABLE = ("heart", "iris")
 """Data sets for which the paper leaves out the class or its term."""
 
-BASELINES = ("equal_width", "equal_frequency")
-ALL = ("evidence", "bayesian", "mdl", *BASELINES)
+MANY_ENTRIES = 50_000
+"""Up to so many entries of a table all methods are compared unasked."""
+
+ALL = ("evidence", "bayesian", "mdl", "equal_width", "equal_frequency")
 
 
 def held_out(
     net: BayesNet, table: Table, folds: int, seed: int, everything: bool, chosen: dict[str, Any]
 ) -> pd.DataFrame | None:
-    """Log-likelihood of held-out rows: the method used and bins made without regard to the others, or all methods."""
+    """Log-likelihood of held-out rows on the structure found: the method used beside plain bins, or beside all others.
+
+    Plain bins get the number that serves them best on the training rows.
+    """
     if table.n_rows < 2:
         tell("one row cannot be held out: no cross-validation")
         return None
     from jaxbn.evaluation.compare import compare
 
     method = chosen["method"]
-    others = [other for other in (ALL if everything else BASELINES) if other != method]
+    everything = everything or table.n_rows * len(table.names) <= MANY_ENTRIES
+    others = [other for other in (ALL if everything else ALL[-2:]) if other != method]
     cutting = {key: chosen[key] for key in ("rate", "min_width", "max_passes", "initial_bins") if key in chosen}
     return compare(table, net.parents, (method, *others), folds=min(folds, table.n_rows), seed=seed, **cutting)
 

@@ -113,7 +113,8 @@ def cross_validate(
         rate: with ``"bayesian"``, L of the prior, see ``jaxbn.discretize``.
         continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
         initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
-        bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default as many as ``initial_bins``.
+        bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default, in every fold, the number from 2 to 30
+            with the highest evidence on the training rows.
         max_passes: most passes of a discretization.
         alpha: Dirichlet weight of each cell of the tables.
         given: variables to condition on: scored is ln p(row) - ln p(its values of these), exactly. For one without

@@ -141,7 +141,7 @@ class Plan(NamedTuple):
 
 def _default_restarts(table: Table, search: Search) -> int:
     """One order for K2, several starts for the turns."""
-    return 1 if search == "k2" else runs_for(table.n_rows * len(table.names))
+    return 1 if search == "k2" else runs_for(table.n_rows, len(table.names))
 
 
 def all_runs(runs: Runs, watch: Watcher) -> Learner[Learned]:

@@ -31,13 +31,18 @@ PERTURBED = 0.3
 FEWEST, MOST = 2, 9
 """Bins, or groups, of a variable that is put back."""
 
-MANY = ((10**5, 8), (10**6, 4), (10**7, 2))
-"""Runs by default for tables of so many entries at most."""
+MANY = ((4 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
+"""Runs by default where rows times pairs of columns are no more than this."""
 
 
-def runs_for(n_entries: int) -> int:
-    """How many runs a table gets by default: the larger it is, the surer is each, and the longer it takes."""
-    return next((runs for most, runs in MANY if n_entries <= most), 1)
+def runs_for(n_rows: int, n_columns: int) -> int:
+    """How many runs a table gets by default: the larger it is, the surer is each, and the longer it takes.
+
+    Example:
+        >>> runs_for(392, 8), runs_for(20_000, 12), runs_for(10**6, 7)
+        (8, 4, 1)
+    """
+    return next((runs for most, runs in MANY if n_rows * n_columns**2 <= most), 1)
 
 
 @dataclass

@@ -54,9 +54,7 @@ def block_rows(problem: Problem, block: Array, prefix: Array) -> Block:
     cells, weights = rows(problem.cells, axis=1), rows(problem.weights)
     earlier = jnp.triu(jnp.ones((BLOCK, BLOCK), jnp.int32), 1) * weights[:, None]
     rank = jnp.where(cells[:, :, None] == cells[:, None, :], earlier, 0).sum(axis=1, dtype=jnp.int32)
-    local = (
-        jnp.zeros((prefix.shape[0], BLOCK)).at[cells, jnp.arange(BLOCK)].add(weights.astype(jnp.float64), mode="drop")
-    )
+    local = jnp.zeros((prefix.shape[0], BLOCK), jnp.int32).at[cells, jnp.arange(BLOCK)].add(weights, mode="drop")
     mass_before, end_before = just_before(problem, block)
     return Block(
         first=first,
@@ -67,7 +65,7 @@ def block_rows(problem: Problem, block: Array, prefix: Array) -> Block:
         cut_cost=rows(problem.cut_cost) + problem.prices[:, None],
         prefix=prefix,
         seen=prefix[cells] + rank,
-        counts=prefix[:, None] + running_sum(local.T).T.astype(jnp.int32),
+        counts=prefix[:, None] + running_sum(local.T.astype(jnp.float64)).T.astype(jnp.int32),
         mass_before=mass_before,
         end_before=end_before,
         end_after=end_of_first_row(problem, block + 1),
