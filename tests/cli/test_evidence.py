@@ -24,7 +24,7 @@ def test_learning_by_the_evidence_from_the_command_line(command: Command):
     done = command("learn", data, "--order", "kind,size,age", *options)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert list(found["held_out"]) == ["evidence", "equal_width", "equal_frequency"]
+    assert list(found["held_out"]) == ["evidence", "bayesian", "mdl", "equal_width", "equal_frequency"]
     assert found["options"]["min_width"] == 0.5
     net = jaxbn.learn(
         frame(), order=["kind", "size", "age"], max_parents=1, method="evidence", min_width=0.5, progress=False
