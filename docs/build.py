@@ -1,4 +1,4 @@
-"""Build the documentation: run the notebooks, then Sphinx; warnings are errors.
+"""Build the documentation: run the notebooks, list the commands, then Sphinx; warnings are errors.
 
     python docs/build.py [FOLDER]
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,9 +45,16 @@ def place_notebooks(folder: Path) -> None:
             nbformat.write(executed(source), target)
 
 
+def list_commands(page: Path) -> None:
+    """The command line's own help as a page."""
+    words = ["utils", "docs", "--name", "jaxbn", "--title", "Command line", "--output", str(page)]
+    subprocess.run([sys.executable, "-m", "typer", "jaxbn.cli.main", *words], check=True, stdout=subprocess.DEVNULL)
+
+
 def main() -> int:
     """Build all pages; the exit code is Sphinx's."""
     place_notebooks(HERE / "notebooks")
+    list_commands(HERE / "commands.md")
     target = sys.argv[1] if len(sys.argv) > 1 else str(HERE / "_build" / "html")
     return sphinx(["-W", "--keep-going", "-q", "-b", "html", str(HERE), target])
 

@@ -11,7 +11,7 @@ import pytest
 import jaxbn
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
+PAGES = sorted(path for path in (ROOT / "docs").rglob("*.md") if not {"_build", "commands.md"} & set(path.parts))
 CODE = [path for folder in ("jaxbn", "tests", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
 CITATION = re.compile(r'docs/(\w+)\.md,\s+"([^"]+)"((?:\s+and\s+"[^"]+")*)')
 
