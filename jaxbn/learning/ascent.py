@@ -1,7 +1,8 @@
-"""Raise one number: the evidence of the table in original units, over cuts, groups and arcs (design section 3b).
+"""Raise one number over cuts, groups and arcs: F, the evidence of the table in original units.
 
-Whatever changes, F is worked out anew from its definition, and the change is kept only if F rose: the passes cannot go
-round in circles and restarts are compared by what they were made to raise.
+F is worked out from its definition after every change, and the change is kept only if F rose. So the passes cannot go
+round in circles, and restarts are compared by the number they raise. See docs/maths.md, "The evidence in original
+units" and "The network loop".
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def ascend(
             coding = yield cut_question(name, parents, columns, NO_RATE, data.grid(name, grid))
             column = data.coded(name, coding)
             if same_coding(coding, codings[name]):
-                codings[name] = coding  # it knows its cost
+                codings[name] = coding  # this one knows its cost
                 continue
             value = ledger.evidence(parents, {**columns, name: column}, {**codings, name: coding})
             if value > trace[-1] + tolerance(value):
@@ -92,7 +93,7 @@ def climb(
     options: Options,
     watch: Watcher = lambda done, parents, settled: None,
 ) -> Learner[Learned]:
-    """K2's search by F: every variable is given the predecessors that raise it most, and cut again after each arc.
+    """K2 by F: every variable gets the predecessors that raise F most, and all are cut again after each arc.
 
     A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, which no arc could
     ever raise. Sweeps over the variables are repeated, then with all of them cut, until no arc is added.

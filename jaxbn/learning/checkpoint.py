@@ -1,4 +1,4 @@
-"""Long runs on disk: what is finished is written in one step, and a run started again goes on from there."""
+"""Long searches on disk: finished runs are written atomically, and the same call goes on from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""K2 interleaved with discretization, for one order of the variables (design section 5)."""
+"""K2 interleaved with discretization, for one order of the variables (docs/maths.md, "K2")."""
 
 from __future__ import annotations
 

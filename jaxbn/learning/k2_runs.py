@@ -95,7 +95,7 @@ def given_order(order: Sequence[str], table: Table, constraints: Constraints) ->
 def random_orders(
     table: Table, constraints: Constraints, restarts: int, seed: int | np.random.Generator
 ) -> list[tuple[str, ...]]:
-    """Random orders, the first of them the same whatever their number; required arcs point forward in each."""
+    """Random orders in which required arcs point forward; more orders begin with the same ones."""
     rng = np.random.default_rng(seed)
     orders = []
     for _ in range(restarts):

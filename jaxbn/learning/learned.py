@@ -1,4 +1,4 @@
-"""What a learner ends with, and who is told on the way."""
+"""What a learner ends with, and who watches it."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ class Learned(NamedTuple):
 
 
 Watcher = Callable[[int, dict[str, tuple[str, ...]], Settled], None]
-"""Told after every variable and every arc: variables done, parents so far, the current discretization."""
+"""Called after every variable and every arc: variables done, parents so far, the current discretization."""

@@ -24,11 +24,11 @@ from jaxbn.scores.density import density
 from jaxbn.scores.families import family_score
 
 Maker = Callable[[int, Watcher], tuple[Workshop, Learner[Learned]]]
-"""Makes the run of a number when its turn comes, and tells someone how it goes."""
+"""Makes the run of a number when its turn comes; the watcher follows it."""
 
 
 FINISH = -1
-"""In the place of a number, of the last steps of the best run."""
+"""The number that stands for the last steps of the best run."""
 
 
 class TimeIsUpError(Exception):
@@ -37,7 +37,7 @@ class TimeIsUpError(Exception):
 
 @dataclass
 class ManyRuns:
-    """Runs done once each, whoever does them."""
+    """Runs, each done once by one of the processes."""
 
     mates: Team
     bar: Progress
@@ -55,7 +55,7 @@ class ManyRuns:
             self.bar.finished(i, learned.criterion)
 
     def do(self, numbers: Sequence[int], make: Maker) -> None:
-        """Do those of some runs that are not done; every process gets all of them."""
+        """Do the runs that are not done yet; every process gets all of them."""
         todo = [i for i in numbers if i not in self.found]
         step = self.side_by_side * self.mates.size if self.mates.size > 1 else max(len(todo), 1)
         for first in range(0, len(todo), step):
@@ -78,7 +78,7 @@ class ManyRuns:
         return next(run_each([lambda: (workshop, steps)], 1, self.check_time))[1]
 
     def check_time(self) -> None:
-        """Raise where the time limit has been reached and there is something to return."""
+        """Raise if the time limit has been reached and there is something to return."""
         if time.monotonic() > self.deadline and not self.empty:
             raise TimeIsUpError
 
@@ -88,7 +88,7 @@ class ManyRuns:
         return not self.found and not self.unfinished
 
     def best_so_far(self, data: CodedTable) -> Learned:
-        """The best run where one is finished, as far as it came; else the unfinished one with the most arcs."""
+        """The best finished run, or if there is none the unfinished one with the most arcs."""
         if self.found and FINISH not in self.unfinished:
             return self.best
         number = max(self.unfinished, key=lambda i: sum(map(len, self.unfinished[i][0].values())))

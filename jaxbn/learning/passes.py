@@ -1,4 +1,4 @@
-"""One pass after another over the variables of a network, each coded anew given the others (design section 4)."""
+"""Passes over the variables of a network, each coded again given the others (docs/maths.md, "The network loop")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Settled(NamedTuple):
 
     @property
     def start(self) -> Start:
-        """The point from which a further discretization can go on."""
+        """The start of a further discretization."""
         return Start(self.columns, self.policies)
 
 

@@ -1,4 +1,4 @@
-"""What a search for a network is told to do, checked once: for ``learn``, and for every resample of ``bootstrap``."""
+"""The checked arguments of a search for a network: for ``learn``, and for every resample of ``bootstrap``."""
 
 from __future__ import annotations
 

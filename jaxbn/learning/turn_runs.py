@@ -54,7 +54,7 @@ class TurnRuns:
     options: Options
     n_runs: int
     seed: int = 0
-    initial_bins: int | None = None  # bins of every start, in the place of several numbers
+    initial_bins: int | None = None  # bins of every start instead of several numbers
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Work asked for by the learners and done in batches, with what was done before remembered.
+"""Answers what the learners ask, in batches, and remembers every answer.
 
 A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the policy or the scores. Many run
 side by side, so that what they ask for at the same time is computed together. An answer depends on the question
@@ -35,7 +35,7 @@ class Workshop:
 
     @classmethod
     def of(cls, data: CodedTable, options: Options) -> Workshop:
-        """Who answers the questions about a table under some options."""
+        """The workshop for a table under some options."""
         widths = {name: options.narrowest(data, name) for name in data.ordered} if options.min_width else {}
         return cls(data, options.method, widths)
 
@@ -48,7 +48,7 @@ class Workshop:
 
     @staticmethod
     def work_out(asked: Sequence[tuple[Workshop, Question]]) -> None:
-        """Find and remember the answers to some questions, each kind in one batch whatever tables they are about."""
+        """Find and remember the answers to some questions, one batch for each kind, over all tables."""
         cuts = {(id(w), q.key): (w, q) for w, q in asked if isinstance(q, Cut) and q.key not in w.policies}
         for key in [key for key, (shop, cut) in cuts.items() if cut.name in shop.data.grouped]:
             shop, cut = cuts.pop(key)
@@ -66,7 +66,7 @@ class Workshop:
             shop.scores[family.key] = score
 
     def group(self, cut: Cut) -> Grouping:
-        """The groups of a discrete variable's levels; the rate is not looked at."""
+        """The groups of a discrete variable's levels; the rate plays no part."""
         codes = self.data.table.codes[cut.name]
         children = [(child.codes, [s.codes for s in spouses]) for child, spouses in cut.children]
         factors = factors_of([parent.codes for parent in cut.parents], children, len(codes))

@@ -1,4 +1,4 @@
-"""A table as the learners see it: every variable a column of codes, continuous ones with a policy behind it."""
+"""A table as the learners see it: every variable a column of codes, made by a policy or a grouping where it has one."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class CodedTable:
         return Start({name: columns[name] for name in self.names}, policies)
 
     def grid(self, name: str, most: int | None) -> int | None:
-        """Positions at which a variable is cut at most; None, as for no limit, where it has no more than that."""
+        """Most positions at which a variable is cut; None if it has no more than these."""
         return most if most is not None and name in self.ordered and self.ordered[name].n_distinct > most else None
 
     def recoded(self, policies: Mapping[str, Coding]) -> Start:
@@ -100,7 +100,7 @@ class CodedTable:
         return self.column(name, self.table.codes[name], b"levels")
 
     def plain_bins(self, name: str, n_bins: int, kind: str) -> tuple[Column, Policy]:
-        """A continuous variable in bins of equal `"width"` or `"frequency"`, which nothing chose."""
+        """A continuous variable in bins of equal `"width"` or `"frequency"`."""
         values = self.table.values[name]
         if kind == "frequency":
             policy = replace(equal_frequency_policy(self.ordered[name], n_bins), method=NOT_CUT)

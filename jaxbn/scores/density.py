@@ -22,7 +22,7 @@ def density(data: CodedTable, policies: Mapping[str, Coding]) -> float:
 
 
 def column_density(data: CodedTable, name: str, policy: Coding) -> float:
-    """What one variable adds to it."""
+    """The part of one variable in it."""
     if isinstance(policy, Grouping):
         return log_inside(policy, data.table.levels[name], data.table.codes[name])
     values = data.ordered[name].values

@@ -45,7 +45,7 @@ class Ledger:
         return log_parent_prior(len(self.data.names), n_parents) if self.parent_prior else 0.0
 
     def _coding(self, name: str, column: Column, coding: Coding) -> float:
-        """Density inside bins or groups, less the price of choosing them."""
+        """Density inside bins or groups, less the charge for them."""
 
         def work_out() -> float:
             return column_density(self.data, name, coding) - self._price(name, coding, column.n_states)

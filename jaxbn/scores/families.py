@@ -1,4 +1,4 @@
-"""K2 scores of many families, in batches of similar size; rows that are too many for one device lie on all of them."""
+"""K2 scores of many families, in batches of similar size; rows that do not fit one device are split over all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jaxbn.runtime.shapes import bucket
 from jaxbn.scores.tables import family_counts, k2_score
 
 ROW_BYTES = 12
-"""Memory a row of a family takes at work."""
+"""Working memory of a row of a family, in bytes."""
 
 MANY_ROWS = 4096
 """More rows are padded to a multiple of this, fewer to a power of two."""
@@ -108,7 +108,7 @@ def _log_gamma(length: int) -> NDArray[np.float64]:
 def _scores(
     cell: NDArray[np.int32], n_states: NDArray[np.int32], log_gamma: NDArray[np.float64], shape: _Shape
 ) -> Array:
-    """On one device, or where the rows of one family are too many for it, with the rows split over all."""
+    """On one device, or with the rows split over all devices if they are too many for one."""
     devices = jax.local_devices()
     if len(devices) == 1 or ROW_BYTES * shape.rows <= batch_bytes():
         return family_scores(cell, n_states, log_gamma, n_cells=shape.cells)
@@ -126,11 +126,11 @@ def first_best(scores: Sequence[float]) -> int:
 
 
 def tolerance(score: float) -> float:
-    """Rounding is no reason for an arc."""
+    """What an arc must gain more than: above rounding."""
     return 1e-11 * (1 + abs(score))
 
 
 def family_score(child: Column, parents: Sequence[Column]) -> float:
-    """The score of a family to the last bit: that of a batch is rounded otherwise in a batch of another size."""
+    """The score of a family, always the same to the last bit; rounding in a batch depends on the batch's size."""
     shape = [column.n_states for column in (*parents, child)]
     return k2_score(family_counts(child.codes, [parent.codes for parent in parents], shape))

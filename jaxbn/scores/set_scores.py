@@ -1,10 +1,10 @@
 """K2 scores of families from sums over sets of columns, each set counted once for all the families it serves.
 
 With f_r(c) = ln Γ(c + r) - ln Γ(r) and F(U, r) = Σ f_r(count) over the cells of the table of the columns U, the score
-of a child v of r states with parents S is F(S ∪ {v}, 1) - F(S, r).
+of a child v of r states with parents S is F(S ∪ {v}, 1) - F(S, r) (docs/maths.md, "Family scores by sets").
 
 Scores are whole numbers of a small unit. Whole numbers add up to the same in any order, so a score is the same to the
-last bit in any batch and on any device, and two families tie if and only if their counts do.
+last bit in any batch and on any device, and families with equal counts tie.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jaxbn.scores.families import Column
 from jaxbn.scores.parent_prior import log_parent_prior
 
 SUM_BITS = 49
-"""A sum over one set takes no more; 22 of them and the places of a tie rule then fit in 63."""
+"""Most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63."""
 
 ROWS_KEPT = 2**27
 """Bytes of sums that are remembered for columns that changed since."""
@@ -146,7 +146,7 @@ class SetScores:
         return self._rows[key, r].sums
 
     def count(self, bases: Sequence[tuple[int, ...]], cardinalities: Sequence[int] | None = None) -> None:
-        """Count many bases in one go, those parts that are not known."""
+        """Count the unknown parts of many bases in one go."""
         wanted = self._cardinalities if cardinalities is None else sorted(cardinalities)
         groups: dict[bytes, list[tuple[int, ...]]] = {}
         for base in bases:

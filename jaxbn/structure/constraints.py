@@ -18,7 +18,7 @@ class Constraints(NamedTuple):
 
     max_parents: int
     required: Mapping[str, tuple[str, ...]]  # parents that a variable must have
-    forbidden: frozenset[tuple[str, str]]  # arcs (parent, child) that may not be
+    forbidden: frozenset[tuple[str, str]]  # arcs (parent, child) that must not be
     max_cells: int  # of a family's table
 
 

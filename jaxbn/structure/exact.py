@@ -1,7 +1,8 @@
 """The best structure, proved: every family within the constraints is scored, and every order is weighed.
 
 Best families inside every set of columns come from one pass of maxima a column over the subsets; the best last column
-of every set then follows from the sets with one column less (Silander and Myllymäki, UAI 2006).
+of every set then follows from the sets with one column less (Silander and Myllymäki, UAI 2006;
+docs/maths.md, "The best structure").
 
 Ties. Of structures with equal scores one with the fewest arcs is returned; of those, the one whose last columns of
 every set come last in column order, and whose parent sets come first in it. Scores are whole numbers (see

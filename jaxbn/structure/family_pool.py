@@ -88,7 +88,7 @@ class FamilyPool:
         return len(self._masks) > before
 
     def grow_single(self) -> None:
-        """Look at all pairs of parents, also those of which neither helps alone."""
+        """Look at all pairs of parents, even if neither helps alone."""
         for parent in bits(self._rules.further(self.child, self._required)):
             family = self._required | 1 << parent
             if family not in self._grown:
