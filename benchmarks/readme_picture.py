@@ -11,7 +11,7 @@ PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "auto_mpg.png"
 
 def main() -> None:
     cars = jaxbn.datasets.load("auto_mpg").frame
-    net = jaxbn.learn(cars, restarts=10, seed=0, progress=False, method="bayesian", search="k2")
+    net = jaxbn.learn(cars, progress=False)
     figure = plt.figure(figsize=(12, 5.2), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(1, 1))
     net.plot(ax=left.subplots())
