@@ -72,8 +72,13 @@ def stop(message: str, code: int, error: BaseException) -> None:
     sys.exit(code)
 
 
+def warn(message: str) -> None:
+    """A line on standard error about something that is probably not meant."""
+    tell(f"jaxbn: warning: {message}")
+
+
 def tell(message: str) -> None:
-    """A line on standard error that is neither result nor warning."""
+    """A line on standard error."""
     print(message, file=sys.stderr, flush=True)
 
 

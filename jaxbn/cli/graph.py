@@ -46,7 +46,7 @@ def arcs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
             continue
         ends = [end.strip() for end in part.replace("->", ">").split(">")]
         if len(ends) != 2 or not all(ends):
-            raise UsageError(f"{option}: {part!r} is no arc; write parent>child")
+            raise UsageError(f"{option}: {part!r} is not an arc; write parent>child")
         found.append((ends[0], ends[1]))
     return found
 
@@ -55,7 +55,9 @@ def _from_file(path: Path) -> Any:
     try:
         document = json.loads(path.read_bytes())
     except ValueError as error:
-        raise CommandError(f"{str(path)!r} is no JSON file ({error}); pass a model, or {{child: [parents]}}") from None
+        raise CommandError(
+            f"{str(path)!r} is not a JSON file ({error}); pass a model, or {{child: [parents]}}"
+        ) from None
     if isinstance(document, dict) and "format" in document:
         from jaxbn.formats.json_file import from_dict
 

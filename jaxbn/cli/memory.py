@@ -1,4 +1,4 @@
-"""Is there room for a file? Asked before it is read."""
+"""Whether there is room for a file, asked before it is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIMIT = "JAXBN_MAX_MEMORY"
 """Environment variable: bytes that may be used, instead of what the system says is free."""
 
 BYTES_PER_BYTE = 8
-"""Memory a byte of a table takes on its way: the text, its decoded form, cells, columns and a copy of them."""
+"""Memory that each byte of a table takes while it is read: as text, decoded, as cells, as columns and as a copy."""
 
 
 def check_room(size: int, name: str) -> None:
@@ -24,8 +24,14 @@ def check_room(size: int, name: str) -> None:
         )
 
 
+def most_bytes() -> int | None:
+    """The largest table that there is room for, None if that is not known."""
+    free = available()
+    return None if free is None else free // BYTES_PER_BYTE
+
+
 def available() -> int | None:
-    """Bytes free for use: what the environment says, else the least of the system's and the container's word."""
+    """Bytes free for use: what the environment says, else what the system or the container says, whichever is less."""
     told = os.environ.get(LIMIT)
     if told is not None:
         if not told.isdigit():

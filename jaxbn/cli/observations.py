@@ -40,7 +40,7 @@ def _split(net: BayesNet, text: str) -> tuple[str, str]:
         if character == "=" and text[:i].strip() in net.parents:
             return text[:i].strip(), text[i + 1 :].strip()
     name = text.partition("=")[0].strip()
-    raise UsageError(f"--given names {name!r}, which is no variable of the network; {suggest(name, net.parents)}")
+    raise UsageError(f"--given names {name!r}, which is not a variable of the network; {suggest(name, net.parents)}")
 
 
 def _numbers(net: BayesNet, name: str, text: str) -> Any:
@@ -83,7 +83,7 @@ def _level(name: str, text: str, known: dict[str, Any]) -> Any:
     for level in known.values():  # 1.0 for the level 1
         if isinstance(level, int | float) and not isinstance(level, bool) and _equal(text, level):
             return level
-    raise UsageError(f"--given {name}={text}: {text!r} is no level of {name!r}; {suggest(text, known)}")
+    raise UsageError(f"--given {name}={text}: {text!r} is not a level of {name!r}; {suggest(text, known)}")
 
 
 def _equal(text: str, number: float) -> bool:

@@ -15,7 +15,8 @@ def _option(help_text: str, *names: str, panel: str | None = None, **more: Any) 
 
 
 Data = Annotated[
-    str, typer.Argument(help="A CSV, TSV or Parquet file, a built-in data set (see `jaxbn datasets`), or - for stdin.")
+    str,
+    typer.Argument(help="A CSV, TSV or Parquet file (also .gz, .bz2, .xz, .zip), a built-in data set, or - for stdin."),
 ]
 Model = Annotated[str, typer.Argument(help="A model file that `jaxbn learn` wrote, or a BIF file.")]
 
@@ -25,10 +26,20 @@ Continuous = Annotated[
 Drop = Annotated[list[str], _option("Columns to leave out, a,b,c.", "--drop", panel=TABLE)]
 Missing = Annotated[str, _option("Rows with missing entries: error or drop.", panel=TABLE)]
 Delimiter = Annotated[
-    str | None, _option("Between cells; by default a comma, and a tab in .tsv files.", "--delimiter", "-d", panel=TABLE)
+    str | None,
+    _option("What is between cells; by default a comma, and a tab in .tsv files.", "--delimiter", "-d", panel=TABLE),
 ]
-Encoding = Annotated[str, _option("Of a text file.", panel=TABLE)]
+Encoding = Annotated[str, _option("Encoding of a text file.", panel=TABLE)]
 Decimal = Annotated[str, _option("Decimal mark of a text file.", panel=TABLE)]
+NaValues = Annotated[
+    list[str], _option("Words that stand for a missing entry, such as ?,-.", "--na-values", panel=TABLE)
+]
+Group = Annotated[
+    list[str],
+    _option(
+        "Discrete columns whose levels are merged, a,b,c; by default those with many levels.", "--group", panel=LEARNING
+    ),
+]
 
 Method = Annotated[str, _option("How variables are cut: evidence, bayesian (the paper) or mdl.", panel=LEARNING)]
 MinWidth = Annotated[
@@ -50,7 +61,7 @@ Restarts = Annotated[
     int | None,
     _option("Starts, or random orders with k2; the best network is kept.", panel=LEARNING, show_default="by size"),
 ]
-Seed = Annotated[int, _option("Of the random numbers.", panel=LEARNING)]
+Seed = Annotated[int, _option("Seed of the random numbers.", panel=LEARNING)]
 Order = Annotated[
     list[str], _option("One run of k2 with this order of the variables, a,b,c.", "--order", panel=LEARNING)
 ]

@@ -1,16 +1,17 @@
-"""Input: a CSV, TSV or Parquet file, a built-in data set by name, or standard input."""
+"""Tables read from a CSV, TSV or Parquet file, compressed or not, a built-in data set, or standard input."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbn.cli import memory, text_checks
+from jaxbn.cli import memory
+from jaxbn.cli.compressed import ENDINGS, expand
 from jaxbn.cli.errors import CommandError, UsageError, tell
+from jaxbn.cli.text_table import Format, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,24 +41,15 @@ class Source:
     builtin: bool = False
 
 
-@dataclass(frozen=True)
-class Format:
-    """How a text table is written."""
-
-    delimiter: str | None = None
-    encoding: str = "utf-8"
-    decimal: str = "."
-
-
 def read(data: str, form: Format, *, continuous: Sequence[str] = (), drop: Sequence[str] = ()) -> Source:
-    """Read a table; of a file and a built-in data set with the same name the file is taken."""
+    """Read a table; a file comes before a built-in data set of the same name."""
     path = Path(data)
     if data == STANDARD_INPUT:
-        source = Source("stdin", _from_text(sys.stdin.buffer.read(), "standard input", form, ","), None)
+        source = Source("stdin", _from_bytes(sys.stdin.buffer.read(), "standard input", form, ","), None)
     elif path.is_dir():
         raise CommandError(f"{data!r} is a directory; name a file in it")
     elif path.exists():
-        source = Source(path.stem, _from_file(path, form), None)
+        source = Source(_short_name(path), _from_file(path, form), None)
     else:
         source = _builtin(data)
     return _chosen(source, names_in(continuous, "--continuous", source.frame), names_in(drop, "--drop", source.frame))
@@ -73,7 +65,7 @@ def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column"
         names += [text] if text in columns else [part.strip() for part in text.split(",") if part.strip()]
     for name in names:
         if name not in columns:
-            raise UsageError(f"{option} names {name!r}, which is no {kind}; {suggest(name, columns)}")
+            raise UsageError(f"{option} names {name!r}, which is not a {kind}; {suggest(name, columns)}")
     return names
 
 
@@ -102,25 +94,20 @@ def _chosen(source: Source, continuous: list[str], drop: list[str]) -> Source:
 def _from_file(path: Path, form: Format) -> pd.DataFrame:
     name = repr(str(path))
     memory.check_room(path.stat().st_size, name)
-    with path.open("rb") as file:
-        if file.read(4) == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
-            return _from_parquet(path)
-    return _from_text(path.read_bytes(), name, form, "\t" if path.suffix.lower() in (".tsv", ".tab") else ",")
+    raw = path.read_bytes()
+    inner = Path(path.stem) if path.suffix.lower() in ENDINGS else path
+    if raw.startswith(b"PAR1") or inner.suffix.lower() in (".parquet", ".pq"):
+        return _from_parquet(path)
+    return _from_bytes(raw, name, form, "\t" if inner.suffix.lower() in (".tsv", ".tab") else ",")
 
 
-def _from_text(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFrame:
-    mark = delimiter if form.delimiter is None else form.delimiter.replace("\\t", "\t")
-    if len(mark) != 1:
-        raise UsageError(f"--delimiter must be a single character, got {form.delimiter!r}; \\t is a tab")
-    text = text_checks.decode(raw, name, form.encoding)
-    header = text_checks.check_text(text, name, mark)
-    import pandas as pd
+def _from_bytes(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFrame:
+    return read_text(expand(raw, name, memory.most_bytes()), name, form, delimiter)
 
-    options: dict[str, Any] = {"sep": mark, "decimal": form.decimal}
-    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions read every digit without being told
-        options["float_precision"] = "round_trip"
-    frame = pd.read_csv(StringIO(text), skipinitialspace=True, index_col=False, **options)
-    return frame.set_axis(header, axis=1)
+
+def _short_name(path: Path) -> str:
+    """The name without its endings: of ``cars.csv.gz``, ``cars``."""
+    return Path(path.stem).stem if path.suffix.lower() in ENDINGS else path.stem
 
 
 def _from_parquet(path: Path) -> pd.DataFrame:
@@ -135,7 +122,7 @@ def _from_parquet(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except pyarrow.ArrowException as error:
-        raise CommandError(f"{str(path)!r} is no valid Parquet file ({error})") from None
+        raise CommandError(f"{str(path)!r} is not a valid Parquet file ({error})") from None
 
 
 def _builtin(name: str) -> Source:

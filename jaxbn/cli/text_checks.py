@@ -1,4 +1,4 @@
-"""A text table looked at before it is read: what is wrong with it is said in words, with the line."""
+"""A text table checked before it is read; what is wrong with it is said in words, with the line."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _SPELLED = {"\t": "'\\t'", ";": "';'", "|": "'|'", ",": "','"}
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _KNOWN_BINARY = {
-    b"PK\x03\x04": "a zip archive or spreadsheet",
-    b"\x1f\x8b": "a gzip file",
     b"%PDF": "a PDF",
     b"\x89PNG": "a picture",
 }
 
 
 def decode(raw: bytes, name: str, encoding: str) -> str:
-    """The text of a file; refuses what is no text, or another encoding, with the line of the first bad byte."""
+    """The text of a file; refuses binary files and other encodings, with the line of the first bad byte."""
     for mark, other in _MARKS.items():
         if raw.startswith(mark) and not encoding.lower().replace("_", "-").startswith("utf-16"):
             raise CommandError(f"{name} is text in {other}; pass --encoding {other}")
@@ -85,7 +83,7 @@ def _check_delimiter(text: str, name: str, names: list[str], delimiter: str) -> 
 
 def _check_names(names: list[str], name: str) -> None:
     for position, label in enumerate(names, 1):
-        if not label:
+        if not label and (position > 1 or len(names) == 1):  # pandas writes its index without a name
             raise CommandError(f"{name}: column {position} has no name in the header; name it")
     repeated = [label for label, count in Counter(names).items() if count > 1]
     if repeated:

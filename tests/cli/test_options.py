@@ -49,6 +49,7 @@ def test_no_parents_are_no_parents(command: Command, data: str) -> None:
         ("learn", ["--required", "kind>size,age>size", "--max-parents", "1"], "raise --max-parents, which is 1"),
         ("learn", ["--required", "kind>size", "--forbidden", "kind>size"], "--required has the arc 'kind' -> 'size'"),
         ("learn", ["--required", "kind>size,size>kind"], "--required has a cycle"),
+        ("learn", ["--group", "size"], "--group names 'size', which is a continuous column"),
         ("learn", ["--missing", "fill"], "--missing must be one of 'error', 'drop', got 'fill'"),
         ("learn", ["--checkpoint", "no/run.json"], "--checkpoint 'no/run.json': there is no directory 'no'"),
         ("discretize", ["--graph", "kind>size", "--initial-bins", "0"], "--initial-bins must be at least 1, got 0"),

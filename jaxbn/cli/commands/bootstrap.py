@@ -11,7 +11,8 @@ from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
-from jaxbn.cli.read_table import Format, Source, checked_table, names_in, read
+from jaxbn.cli.read_table import Source, checked_table, names_in, read
+from jaxbn.cli.text_table import Format, words
 
 if TYPE_CHECKING:
     from jaxbn.evaluation.bootstrap_results import ArcBootstrap, CutBootstrap
@@ -29,10 +30,12 @@ def bootstrap(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
+    na_values: options.NaValues = [],  # noqa: B006
     method: options.Method = "evidence",
     min_width: options.MinWidth = None,
     rate: options.Rate = None,
     initial_bins: options.InitialBins = None,
+    group: options.Group = [],  # noqa: B006
     max_passes: options.MaxPasses = 10,
     level: Annotated[
         float | None, typer.Option(help="With a graph: level of the intervals of the cuts.", show_default="0.9")
@@ -66,7 +69,7 @@ def bootstrap(
     no_cache: options.NoCache = False,
 ) -> None:
     """Draw the rows again many times: how sure is each cut (with --graph), each arc (without)?"""
-    source = read(data, Format(delimiter, encoding, decimal), continuous=continuous, drop=drop)
+    source = read(data, Format(delimiter, encoding, decimal, words(na_values)), continuous=continuous, drop=drop)
     structure = None
     if graph is not None:
         source, structure = graphs.structure(source, graph)
@@ -74,7 +77,12 @@ def bootstrap(
             raise UsageError("--out and --report are for the consensus network; leave --graph out to learn one")
     output.check_free((out, report), force)
     cutting = options.given(
-        method=method, rate=rate, min_width=min_width, initial_bins=initial_bins, max_passes=max_passes
+        method=method,
+        rate=rate,
+        min_width=min_width,
+        initial_bins=initial_bins,
+        group=names_in(group, "--group", source.frame.columns),
+        max_passes=max_passes,
     )
     chosen = options.given(
         resamples=resamples,

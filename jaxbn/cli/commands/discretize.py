@@ -11,7 +11,8 @@ from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
-from jaxbn.cli.read_table import Format, checked_table, read
+from jaxbn.cli.read_table import checked_table, names_in, read
+from jaxbn.cli.text_table import Format, words
 
 
 def discretize(
@@ -23,10 +24,12 @@ def discretize(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
+    na_values: options.NaValues = [],  # noqa: B006
     method: options.Method = "evidence",
     min_width: options.MinWidth = None,
     rate: options.Rate = None,
     initial_bins: options.InitialBins = None,
+    group: options.Group = [],  # noqa: B006
     max_passes: options.MaxPasses = 10,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="CSV file for the rows as codes.", rich_help_panel=options.OUTPUT)
@@ -36,7 +39,7 @@ def discretize(
     no_cache: options.NoCache = False,
 ) -> None:
     """Cut the continuous variables of a network whose structure is known."""
-    source = read(data, Format(delimiter, encoding, decimal), continuous=continuous, drop=drop)
+    source = read(data, Format(delimiter, encoding, decimal, words(na_values)), continuous=continuous, drop=drop)
     source, found_graph = graphs.structure(source, graph)
     if found_graph is None:
         raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")
@@ -45,7 +48,12 @@ def discretize(
     start_compiler(no_cache, table.n_rows)
     from jaxbn.learning.discretize import discretize as discretize_network
 
-    chosen = options.given(rate=rate, min_width=min_width, initial_bins=initial_bins)
+    chosen = options.given(
+        rate=rate,
+        min_width=min_width,
+        initial_bins=initial_bins,
+        group=names_in(group, "--group", source.frame.columns),
+    )
     found = discretize_network(table, found_graph, method=method, max_passes=max_passes, **chosen)
     if out is not None:
         complete = source.frame.dropna(ignore_index=True) if missing == "drop" else source.frame

@@ -12,7 +12,8 @@ from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import ALL, published
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import Format, Source, checked_table, names_in, read
+from jaxbn.cli.read_table import Source, checked_table, names_in, read
+from jaxbn.cli.text_table import Format, words
 
 
 def evaluate(
@@ -33,6 +34,7 @@ def evaluate(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
+    na_values: options.NaValues = [],  # noqa: B006
     rate: options.Rate = None,
     min_width: options.MinWidth = None,
     max_parents: options.MaxParents = None,
@@ -44,6 +46,7 @@ def evaluate(
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
     initial_bins: options.InitialBins = None,
+    group: options.Group = [],  # noqa: B006
     as_json: options.Json = False,
     no_cache: options.NoCache = False,
 ) -> None:
@@ -52,7 +55,7 @@ def evaluate(
     Without --graph a built-in data set is scored with the paper's structure, and for other tables the structure is
     learned in every fold.
     """
-    source = read(data, Format(delimiter, encoding, decimal), continuous=continuous, drop=drop)
+    source = read(data, Format(delimiter, encoding, decimal, words(na_values)), continuous=continuous, drop=drop)
     if model is not None:
         _score(source, model, as_json)
         return
@@ -68,6 +71,7 @@ def evaluate(
         rate=rate,
         min_width=min_width,
         initial_bins=initial_bins,
+        group=names_in(group, "--group", source.frame.columns),
         max_passes=max_passes,
         max_parents=max_parents,
         restarts=restarts,

@@ -12,7 +12,8 @@ from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import held_out, published
-from jaxbn.cli.read_table import STANDARD_INPUT, Format, Source, checked_table, names_in, read
+from jaxbn.cli.read_table import STANDARD_INPUT, Source, checked_table, names_in, read
+from jaxbn.cli.text_table import Format, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,7 @@ def learn(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
+    na_values: options.NaValues = [],  # noqa: B006
     max_parents: options.MaxParents = 3,
     max_passes: options.MaxPasses = 10,
     search: options.Search = None,
@@ -44,6 +46,7 @@ def learn(
     forbidden: options.Forbidden = [],  # noqa: B006
     initial_bins: options.InitialBins = None,
     time_limit: options.TimeLimit = None,
+    group: options.Group = [],  # noqa: B006
     checkpoint: options.Checkpoint = None,
     folds: options.Folds = 10,
     compare: Annotated[bool, typer.Option("--compare", help="Score the other methods too, mdl among them.")] = False,
@@ -69,7 +72,7 @@ def learn(
     Prints the network and its held-out log-likelihood, and writes a model file and an HTML report
     (unless the table comes from stdin or the result is wanted as JSON: then only what is named).
     """
-    source = read(data, Format(delimiter, encoding, decimal), continuous=continuous, drop=drop)
+    source = read(data, Format(delimiter, encoding, decimal, words(na_values)), continuous=continuous, drop=drop)
     out, report = _files(source, data, out, report, no_files or as_json)
     output.check_free((out, report), force)
     chosen = options.given(
@@ -88,6 +91,7 @@ def learn(
         forbidden=graphs.arcs(forbidden, "--forbidden"),
         initial_bins=initial_bins,
         time_limit=time_limit,
+        group=names_in(group, "--group", source.frame.columns),
     )
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")

@@ -12,7 +12,8 @@ from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import CommandError, UsageError
 from jaxbn.cli.held_out import held_out, published
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import Format, read
+from jaxbn.cli.read_table import read
+from jaxbn.cli.text_table import Format, words
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -30,6 +31,7 @@ def report(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
+    na_values: options.NaValues = [],  # noqa: B006
     force: options.Force = False,
     no_cache: options.NoCache = False,
 ) -> None:
@@ -42,7 +44,7 @@ def report(
     net = read_model(model)
     table, scores, notes = None, None, ""
     if data is not None:
-        source = read(data, Format(delimiter, encoding, decimal))
+        source = read(data, Format(delimiter, encoding, decimal, words(na_values)))
         from jaxbn.inputs.table import as_table
 
         _check_columns(net, source.frame)

@@ -1,0 +1,101 @@
+"""A text table read, with what looks wrong in it pointed out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from jaxbn.cli.errors import UsageError, tell, warn
+from jaxbn.cli.text_checks import check_text, decode
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INDEX_NAMES = ("", "Unnamed: 0")
+"""How the first column is called where pandas has written its index, and where it has read and written it again."""
+
+FEW_WORDS = 2
+"""A column of numbers may hold so many different words before it is taken for a column of words."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a text table is written."""
+
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    decimal: str = "."
+    na_values: tuple[str, ...] = ()  # words for a missing entry, besides those that pandas knows
+
+
+def words(given: Sequence[str]) -> tuple[str, ...]:
+    """Words of an option, repeated or separated by commas.
+
+    Example:
+        >>> words(["?,-", "none"])
+        ('?', '-', 'none')
+    """
+    return tuple(word.strip() for text in given for word in text.split(",") if word.strip())
+
+
+def read_text(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFrame:
+    """The table in a text.
+
+    Args:
+        raw: the text as bytes.
+        name: for messages.
+        form: how it is written.
+        delimiter: what is between cells where the form does not say.
+    """
+    mark = delimiter if form.delimiter is None else form.delimiter.replace("\\t", "\t")
+    if len(mark) != 1:
+        raise UsageError(f"--delimiter must be a single character, got {form.delimiter!r}; \\t is a tab")
+    text = decode(raw, name, form.encoding)
+    header = check_text(text, name, mark)
+    import pandas as pd
+
+    options: dict[str, Any] = {"sep": mark, "decimal": form.decimal, "na_values": list(form.na_values)}
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions read every digit without being told
+        options["float_precision"] = "round_trip"
+    frame = pd.read_csv(StringIO(text), skipinitialspace=True, index_col=False, **options).set_axis(header, axis=1)
+    if len(header) > 1 and header[0] in INDEX_NAMES:
+        tell("left out: the first column, which has no name (an index that pandas wrote)")
+        frame = frame.iloc[:, 1:]
+    _point_out_numbers(list(frame.columns), name)
+    _point_out_words(frame)
+    return frame
+
+
+def _point_out_numbers(header: list[str], name: str) -> None:
+    """Numbers where names should be."""
+    if all(_is_number(label) for label in header):
+        shown = ", ".join(header[:4]) + (", …" if len(header) > 4 else "")
+        warn(f"the first line of {name} looks like data ({shown}), but is read as names; add a line of names before it")
+
+
+def _point_out_words(frame: pd.DataFrame) -> None:
+    """A few words in a column of numbers make all of it discrete; most often they stand for missing entries."""
+    import pandas as pd
+
+    for label in frame.columns:
+        column = frame[label]
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            continue
+        is_word = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+        words = [str(word) for word in column[is_word].unique()]
+        if len(words) <= FEW_WORDS and 0 < is_word.sum() < column.notna().sum() / 2:
+            shown = " and ".join(map(repr, words))
+            warn(
+                f"column {label!r} holds numbers but for {shown} ({is_word.sum()} of {len(column)} rows), so it is "
+                f"discrete; pass --na-values {','.join(words)!r} if that means a missing entry"
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
