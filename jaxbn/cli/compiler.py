@@ -1,4 +1,4 @@
-"""The compiler, told what to expect before it starts."""
+"""JAX prepared for a table before anything is compiled."""
 
 from __future__ import annotations
 

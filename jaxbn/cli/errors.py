@@ -1,4 +1,4 @@
-"""What goes wrong, said in one line on standard error: the culprit and the remedy, in the command line's own words."""
+"""Errors in one line on standard error: what is wrong and how to mend it, in the words of the command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMEDIES = {
     "convert": "mend it in the file",
     "unknown": "",
 }
-"""What to do at the command line where the library says what to do in Python."""
+"""Remedies at the command line, in place of those for Python users."""
 
 
 class CommandError(Exception):
@@ -32,7 +32,7 @@ class CommandError(Exception):
 
 
 class UsageError(CommandError):
-    """An option or argument that cannot be meant."""
+    """An option or argument that cannot be used as it is."""
 
     code = USAGE
 
@@ -65,7 +65,7 @@ def run(call: Callable[[], Any], options: Collection[str]) -> None:
 
 
 def stop(message: str, code: int, error: BaseException) -> None:
-    """Say what is wrong and end; with the traceback where it was asked for."""
+    """Print the message and exit; raise the error instead if the traceback was asked for."""
     if os.environ.get(DEBUG):
         raise error
     print(f"jaxbn: error: {_one_line(message)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A structure given on the command line, and the columns it speaks of."""
+"""A structure given on the command line, and the columns that it is about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxbn.cli.read_table import Source
 
 
 def structure(source: Source, text: str | None) -> tuple[Source, Any]:
-    """The structure meant, None if there is none, and the source without columns a built-in structure leaves out.
+    """The source, without the columns that a built-in structure leaves out, and the structure; None if there is none.
 
     Args:
         source: the table; a built-in one has structures of its own.

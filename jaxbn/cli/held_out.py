@@ -1,4 +1,4 @@
-"""The held-out score of a network beside others, and beside the paper's."""
+"""The held-out score of a network, beside those of other methods and of the paper."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def held_out(
 
 
 def published(source: Source) -> str:
-    """The paper's figures for a built-in data set, in a sentence; nothing where there are none that compare."""
+    """The paper's figures for a built-in data set in a sentence; empty if it has none that can be compared."""
     from jaxbn.paper.published import LOG_LIKELIHOOD
 
     figures = LOG_LIKELIHOOD.get((source.name, "paper"))

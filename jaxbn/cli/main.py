@@ -1,4 +1,4 @@
-"""The commands put together."""
+"""The command line as a whole: every command, and how it ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ for command in COMMANDS:
 
 POSITIONAL = {"data", "model", "targets", "name"}
 OPTIONS = {argument for command in COMMANDS for argument in signature(command).parameters} - POSITIONAL
-"""What the library calls an argument and the command line an option."""
+"""Arguments of the library that are options of the command line."""
 
 
 def _show_version(shown: bool) -> None:
@@ -54,5 +54,5 @@ def _top(
 
 
 def main() -> None:
-    """Run the command line: results on standard output, all else on standard error; exit code 0, 1 failed, 2 usage."""
+    """Run the command line: results go to standard output, all else to standard error; exit code 0, 1 or 2."""
     run(lambda: app(prog_name="jaxbn"), OPTIONS)

@@ -44,7 +44,10 @@ Group = Annotated[
 Method = Annotated[str, _option("How variables are cut: evidence, bayesian (the paper) or mdl.", panel=LEARNING)]
 MinWidth = Annotated[
     str | None,
-    _option("With evidence, the smallest width of a bin: a number, or gap for that between values.", panel=LEARNING),
+    _option(
+        "With evidence, the smallest width of a bin: a number, or gap for the smallest gap between values.",
+        panel=LEARNING,
+    ),
 ]
 Rate = Annotated[
     str | None,
@@ -77,9 +80,13 @@ Select = Annotated[
         show_default="density",
     ),
 ]
-Required = Annotated[list[str], _option("An arc the network must have, parent>child.", "--required", panel=LEARNING)]
-Forbidden = Annotated[list[str], _option("An arc it must not have, parent>child.", "--forbidden", panel=LEARNING)]
-InitialBins = Annotated[int | None, _option("Bins of the starts.", panel=LEARNING)]
+Required = Annotated[
+    list[str], _option("An arc that the network must have, parent>child.", "--required", panel=LEARNING)
+]
+Forbidden = Annotated[
+    list[str], _option("An arc that the network must not have, parent>child.", "--forbidden", panel=LEARNING)
+]
+InitialBins = Annotated[int | None, _option("Number of bins to start from.", panel=LEARNING)]
 Checkpoint = Annotated[Path | None, _option("Keep finished restarts in this file, and go on from it.", panel=LEARNING)]
 Graph = Annotated[
     str | None,
@@ -97,7 +104,7 @@ NoCache = Annotated[
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """The options that were given, so that the library can refuse those without a use.
+    """The options that were given; the library refuses those that have no use.
 
     Example:
         >>> given(rate="2.5", select=None, max_parents=0, warm_start=False, required=[])
@@ -109,7 +116,7 @@ def given(**values: Any) -> dict[str, Any]:
 
 
 def as_number(text: str) -> float | str:
-    """A number where it is one, else the word."""
+    """The number that a text stands for, or else the text."""
     try:
         return float(text)
     except ValueError:

@@ -30,7 +30,7 @@ def check_free(paths: Iterable[Path | None], force: bool) -> None:
 
 
 def write(path: Path, writer: Callable[[Path], Any]) -> None:
-    """Write a file with a function of the library, all of which replace a file in one step."""
+    """Write a file with a function of the library; these replace a file in one step."""
     try:
         writer(path)
     except OSError as error:
@@ -49,12 +49,12 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def json_text(document: Any) -> str:
-    """A result for programs."""
+    """A result as JSON."""
     return json.dumps(_plain(document), indent=1, allow_nan=False) + "\n"
 
 
 def put_json(document: Any) -> None:
-    """A result for programs, on standard output."""
+    """Print a result as JSON."""
     sys.stdout.write(json_text(document))
     sys.stdout.flush()
 
@@ -73,7 +73,7 @@ def _check_folder(path: Path) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold: NumPy scalars unwrapped, numbers it lacks as null."""
+    """The value as JSON can hold it: NumPy scalars as plain ones, NaN and infinities as null."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jaxbn.learning.discretize import Discretization
     from jaxbn.model.bayesnet import BayesNet
 
-WIDE = 120  # characters of a line where no terminal tells
+WIDE = 120  # characters of a line where there is no terminal
 
 
 def network(net: BayesNet) -> None:
@@ -58,7 +58,7 @@ def posterior(found: pd.Series, labels: Sequence[str]) -> None:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> None:
-    """A table as wide as the terminal, or as wide as a long line elsewhere."""
+    """A table as wide as the terminal, or as ``WIDE`` where there is none."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -41,7 +41,7 @@ def decode(raw: bytes, name: str, encoding: str) -> str:
 
 
 def check_text(text: str, name: str, delimiter: str) -> list[str]:
-    """The column names of a delimited text, after every row was found to have as many cells as the header.
+    """The column names of a delimited text; every row must have as many cells as the header.
 
     Raises:
         CommandError: empty, a header only, another delimiter, a repeated or empty name, a row of another length.

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INDEX_NAMES = ("", "Unnamed: 0")
-"""How the first column is called where pandas has written its index, and where it has read and written it again."""
+"""Names of the first column in a file with the index of pandas, written once or read and written again."""
 
 FEW_WORDS = 2
-"""A column of numbers may hold so many different words before it is taken for a column of words."""
+"""Words are pointed out in a column of numbers that has at most so many different ones."""
 
 
 @dataclass(frozen=True)

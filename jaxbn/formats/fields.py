@@ -1,4 +1,4 @@
-"""Fields of a document read with care: what is missing or of another kind is named by its place."""
+"""Fields of a document, each checked as it is read; errors name the place of what is missing or wrong."""
 
 from __future__ import annotations
 

@@ -194,5 +194,5 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | str:
-    """JSON has no nan and no infinity: these are written as text, which float() reads."""
+    """A number for JSON, which has no NaN and no infinities: these become texts that ``float`` reads."""
     return float(value) if math.isfinite(value) else str(float(value))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 MAX_TOTAL_WEIGHT = 2**27
-"""Rows a count table is made for: one table takes a gigabyte there."""
+"""Largest sum of weights: a table of counts up to it takes a gigabyte."""
 
 
 class Mention(NamedTuple):

@@ -1,4 +1,4 @@
-"""Graphs in: the three ways people write one, checked and turned into parents by name."""
+"""Graphs: the three ways to write one, checked and turned into parents by name."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def as_parents(graph: GraphLike, names: Iterable[str], argument: str = "graph") 
 
 
 def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, ...]:
-    """Variables so that parents come first; of those that could come next, the earliest key does.
+    """The variables, parents before children; among those that could come next, in the order of the keys.
 
     Example:
         >>> topological_order({"a": ("b",), "b": (), "c": ()})
@@ -179,7 +179,7 @@ def as_arc(arc: Any, argument: str) -> tuple[str, str]:
 
 
 def _cycle(parents: Parents, tangled: set[str]) -> list[str]:
-    """A cycle as parent -> child -> ... -> parent; every tangled variable has a tangled parent to step back to."""
+    """A cycle, parent -> child -> ... -> parent, found by steps back: a tangled variable has a tangled parent."""
     name = min(tangled, key=list(parents).index)
     trail = [name]
     while True:

@@ -1,4 +1,4 @@
-"""Tables in: continuous columns as floats, discrete columns as codes with their levels."""
+"""Tables: continuous columns as floats, discrete columns as codes with their levels."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Table:
         return Table(self.names, values, codes, self.levels, n_rows, self.inferred)
 
     def describe(self) -> str:
-        """One line a column: what it was taken as, what it holds, and why.
+        """A line for each column: what it was taken as, what it holds, and why.
 
         Example:
             >>> print(as_table({"size": [1.5, 2.5], "kind": ["b", "a"]}).describe())

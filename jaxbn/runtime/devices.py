@@ -20,16 +20,16 @@ CPU_THREADS = "PJRT_NPROC"
 """The environment variable from which JAX's CPU client takes its number of threads."""
 
 CPU_BYTES = 32 * 2**20
-"""What a batch may take on a CPU: its time grows with its size there, and beyond the caches faster."""
+"""Memory that a batch may take on a CPU, where larger ones are slower: they do not fit in the caches."""
 
 UNKNOWN_BYTES = 2**30
-"""What it may take on a device that does not tell its memory."""
+"""Memory that a batch may take on a device that does not say how much it has."""
 
 MEMORY_SHARE = 0.5
 """The share of a device's memory that a batch may take."""
 
 MOST_BYTES = 2**33
-"""More it may never take: the programs count places in 32 bits."""
+"""Memory that a batch may take on any device: the programs count places in 32 bits."""
 
 RATIO = 8
 """Batches grow by this factor, so that few sizes are compiled."""
@@ -119,7 +119,7 @@ def run_batch(program: Callable[..., Any], fields: Any, *shared: Any) -> Any:
 def _sharded(
     devices: tuple[Any, ...], program: Callable[..., Any], n_shared: int
 ) -> tuple[NamedSharding, Callable[..., Any]]:
-    """How a batch lies on the devices, and the program in which each solves its own part."""
+    """How a batch is spread over the devices, and the program in which each device solves its part."""
     mesh = Mesh(np.array(devices), ("batch",))
     whole, part = PartitionSpec(), PartitionSpec("batch")  # type: ignore[no-untyped-call]
     own_part = jax.shard_map(program, mesh=mesh, in_specs=(part, *[whole] * n_shared), out_specs=part, check_vma=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """Restarts on standard error: a bar over the variables settled, with restarts, arcs and the best score in words.
+    """A bar on standard error over the settled variables of all restarts, with restarts, arcs and the best score.
 
     Shown only where someone watches: a terminal or a notebook.
     """

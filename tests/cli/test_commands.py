@@ -163,7 +163,7 @@ def test_unknown_columns_come_with_the_nearest_names(command: Command) -> None:
         ("size=100:200", "is outside the range the network knows of 'size'"),
         ("size=big", "'big' is not a number"),
         ("size=3:1", "the ends are swapped"),
-        ("kind=huge", "'huge' is no level of 'kind'"),
+        ("kind=huge", "'huge' is not a level of 'kind'"),
         ("sise=1", "did you mean 'size'?"),
         ("size", "must be name=value"),
     ],

@@ -41,7 +41,7 @@ def bootstrap(
         float | None, typer.Option(help="With a graph: level of the intervals of the cuts.", show_default="0.9")
     ] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="With a graph: how far a cut may lie off, as a share of the range.")
+        float | None, typer.Option(help="With a graph: how far a cut may be off, as a share of the range.")
     ] = None,
     max_parents: options.MaxParents = None,
     search: options.Search = None,
@@ -55,7 +55,9 @@ def bootstrap(
         Path | None,
         typer.Option(help="Keep finished resamples in this file, and go on from it.", rich_help_panel=options.LEARNING),
     ] = None,
-    threshold: Annotated[float, typer.Option(help="Without a graph: strength an arc of the consensus is above.")] = 0.5,
+    threshold: Annotated[
+        float, typer.Option(help="Without a graph: the consensus has arcs of a strength above this.")
+    ] = 0.5,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Model file of the consensus network.", rich_help_panel=options.OUTPUT),

@@ -39,7 +39,7 @@ def export(
 
 
 def _svg(net: BayesNet) -> str:
-    """The drawing of the report, in black on nothing."""
+    """The drawing of the report in black, without a background."""
     from jaxbn.drawing.svg import network_svg
 
     return network_svg(net).replace("<svg ", '<svg color="black" ', 1) + "\n"

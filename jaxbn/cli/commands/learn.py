@@ -49,7 +49,7 @@ def learn(
     group: options.Group = [],  # noqa: B006
     checkpoint: options.Checkpoint = None,
     folds: options.Folds = 10,
-    compare: Annotated[bool, typer.Option("--compare", help="Score the other methods too, mdl among them.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Score all other methods too.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -61,7 +61,7 @@ def learn(
         typer.Option(help="HTML report; by default NAME.report.html here.", rich_help_panel=options.OUTPUT),
     ] = None,
     no_files: Annotated[
-        bool, typer.Option("--no-files", help="Write no files by default.", rich_help_panel=options.OUTPUT)
+        bool, typer.Option("--no-files", help="Write only the files that are named.", rich_help_panel=options.OUTPUT)
     ] = False,
     force: options.Force = False,
     as_json: options.Json = False,

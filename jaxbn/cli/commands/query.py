@@ -41,7 +41,7 @@ def query(
 
 
 def _states(net: BayesNet, name: str) -> list[str]:
-    """The states of a posterior as people read them; of a grouped variable these are its levels."""
+    """The states of a posterior in words; those of a grouped variable are its levels."""
     from jaxbn.model.words import state_texts
 
     if name in net.groupings:
