@@ -27,10 +27,12 @@ STEPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "pyagrum": (("pyagrum==3.3.1", "pandas==2.3.3"),),
     "pgmpy": (TORCH, ("pgmpy==1.1.2",)),
     "pybnesian": (("pybnesian==0.5.1", "pandas==2.3.3"),),
+    "causallearn": (("causal-learn==0.1.4.8", "pandas==2.3.3"),),
+    "pomegranate": (TORCH, ("pomegranate==1.1.2", "pandas==2.3.3")),
 }
 """Peer -> pip install commands, in order."""
 
-DISTRIBUTION = {"orange": "Orange3", "sklearn": "scikit-learn"}
+DISTRIBUTION = {"orange": "Orange3", "sklearn": "scikit-learn", "causallearn": "causal-learn"}
 """Where the distribution has another name than the peer has here."""
 
 INSTALL_SECONDS = 900

@@ -82,7 +82,7 @@ def run(job: Job, environments: dict[str, Environment]) -> Row:
     answer = _ask(sys.executable if job.peer == "jaxbn" else str(environments[job.peer].python), job)
     if "failure" in answer:
         return row | answer
-    kept = ("first", "seconds", "start_up", "megabytes", "note")
+    kept = ("first", "seconds", "cpu", "start_up", "megabytes", "note")
     row |= {name: answer[name] for name in kept if name in answer}
     try:
         return row | job.score(answer)

@@ -1,0 +1,203 @@
+"""Structures for tables that are discrete already: jaxbn's searches beside those of its peers.
+
+From the project's root: ``python benchmarks/structure.py``. Rows are drawn from networks of the literature (BIF files
+that ship with pgmpy) and from random networks. Everyone gets the same rows and may use as many parents as the
+generating structure has; all graphs are scored by the same K2 score and held against the generating one as equivalence
+classes. Every row is written to ``results/structure.json`` at once; a run that was stopped goes on where it was. The
+page is ``structure_results.md``.
+
+Times are processor seconds, all threads together, of the search alone: other work may run beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+HERE = Path(__file__).resolve().parent
+if __package__ in (None, ""):
+    sys.path.insert(0, str(HERE.parent))
+
+import jaxbn  # noqa: E402
+from benchmarks import structure_page  # noqa: E402
+from benchmarks.equivalence import distance  # noqa: E402
+from benchmarks.peers.environments import Environment, default_directory, make  # noqa: E402
+from benchmarks.peers.jobs import Job, Row, run  # noqa: E402
+from benchmarks.peers.scoring import Codes, arcs_as_parents, k2_score  # noqa: E402
+from benchmarks.peers.tasks.structure import draw  # noqa: E402
+
+LITERATURE = ("asia", "sachs", "child", "insurance", "alarm", "hailfinder", "win95pts", "hepar2")
+RANDOM = (10, 50, 100)
+ROWS = (500, 5_000, 50_000)
+PEERS = ("pyagrum", "pgmpy", "pybnesian", "causallearn", "pomegranate")
+RESULTS = HERE / "results" / "structure.json"
+PAGE = HERE / "structure_results.md"
+EXACT_COLUMNS = 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """Rows, and the structure they were drawn from; columns of one observed state are left out of both."""
+
+    network: str
+    columns: dict[str, Codes]
+    parents: dict[str, tuple[str, ...]]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def max_parents(self) -> int:
+        """Of the generating structure."""
+        return max(map(len, self.parents.values()))
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search, and the largest tables it is asked about: fast ones are asked about all."""
+
+    peer: str
+    label: str
+    options: dict[str, Any]
+    columns: int = 1000
+    cells: int = 10**9  # rows times columns
+
+    def takes(self, case: Case) -> bool:
+        """Whether it is asked about a case."""
+        return len(case.columns) <= self.columns and case.n_rows * len(case.columns) <= self.cells
+
+
+SEARCHES = (
+    Search("pyagrum", "pyAgrum hill climbing", {"search": "hill climbing", "threads": 1}),
+    Search("pyagrum", "pyAgrum tabu", {"search": "tabu", "threads": 1}),
+    Search("pyagrum", "pyAgrum hill climbing, 2 threads", {"search": "hill climbing", "threads": 2}),
+    Search("jaxbn", "jaxbn exact", {"search": "exact"}, columns=EXACT_COLUMNS),
+    Search("jaxbn", "jaxbn orders, first", {"search": "orders", "options": {"starts": 1, "patience": 0}}),
+    Search("jaxbn", "jaxbn orders", {"search": "orders"}),
+    Search("pybnesian", "PyBNesian hill climbing (BDe)", {"task": "structure"}, cells=500_000),
+    Search("pgmpy", "pgmpy hill climbing", {"task": "structure"}, columns=56, cells=300_000),
+    Search("causallearn", "causal-learn BOSS (BDeu)", {"search": "BOSS"}, columns=20, cells=60_000),
+    Search("causallearn", "causal-learn GRaSP (BDeu)", {"search": "GRaSP"}, columns=11, cells=60_000),
+    Search("pomegranate", "pomegranate exact (MDL)", {"search": "exact"}, columns=12, cells=600_000),
+)
+
+
+def case_of(network: str, n_rows: int, bif: Path) -> Case:
+    """Rows of a network by name, or of a random one by its number of columns."""
+    if network.startswith("random"):
+        columns, parents = draw(int(network.split()[1]), n_rows, seed=20)
+    else:
+        net = jaxbn.read_bif(_unpacked(bif / f"{network}.bif.gz"))
+        drawn = net.sample(n_rows, seed=20)
+        columns = {name: np.unique(drawn[name].to_numpy(str), return_inverse=True)[1] for name in drawn}
+        parents = dict(net.parents)
+    packed = {name: np.unique(codes, return_inverse=True)[1] for name, codes in columns.items()}
+    kept = {name: codes for name, codes in packed.items() if codes.max() > 0}
+    return Case(network, kept, {name: tuple(p for p in parents[name] if p in kept) for name in kept})
+
+
+def _unpacked(path: Path) -> Path:
+    plain = Path(tempfile.gettempdir()) / f"jaxbn_{path.stem}"
+    plain.write_bytes(gzip.decompress(path.read_bytes()))
+    return plain
+
+
+def jobs(case: Case, folder: Path, timeout: float) -> Iterator[Job]:
+    """All searches of one case."""
+    path = folder / f"{case.network.replace(' ', '_')}_{case.n_rows}.csv"
+    pd.DataFrame(case.columns).to_csv(path, index=False)
+    about = {"network": case.network, "rows": case.n_rows, "columns": len(case.columns), "limit": case.max_parents}
+    score = _scorer(case)
+    for search in SEARCHES:
+        if search.takes(case):
+            request = {"task": "search", "data": str(path), "max_parents": case.max_parents} | search.options
+            yield Job("structure", search.peer, search.label, about, request, score, timeout)
+
+
+def _scorer(case: Case) -> Any:
+    true_score = k2_score(case.columns, case.parents)
+    true_arcs = sum(map(len, case.parents.values()))
+
+    def score(answer: dict[str, Any]) -> Row:
+        parents = arcs_as_parents(answer["arcs"], list(case.columns))
+        found = k2_score(case.columns, parents)
+        if "score" in answer and not np.isclose(answer["score"], found, rtol=1e-9, atol=1e-5):
+            raise ValueError(f"its own score {answer['score']} is not {found}")
+        kept = {name: answer[name] for name in ("gap", "families", "cpu_all") if name in answer}
+        return kept | {
+            "above": found - true_score,
+            "score": found,
+            "true_arcs": true_arcs,
+            "arcs": len(answer["arcs"]),
+            "most_parents": max(map(len, parents.values())),
+            **distance(parents, case.parents)._asdict(),
+        }
+
+    return score
+
+
+def main() -> None:
+    """Read the command line, ask everyone, write the page."""
+    options = _options()
+    rows: dict[str, Row] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if not options.page_only:
+        environments = {peer: make(peer, options.environments) for peer in PEERS}
+        with tempfile.TemporaryDirectory() as folder:
+            for job in _wanted(options, environments, Path(folder)):
+                if job.key not in rows or options.again:
+                    rows[job.key] = run(job, environments)
+                    _write(rows)
+                    print(structure_page.line(rows[job.key]), flush=True)
+    PAGE.write_text(structure_page.page(list(rows.values())))
+
+
+def _wanted(options: argparse.Namespace, environments: dict[str, Environment], folder: Path) -> Iterator[Job]:
+    bif = options.bif or _bif_folder(environments["pgmpy"])
+    for n_rows in options.rows:
+        for network in options.network:
+            for job in jobs(case_of(network, n_rows, bif), folder, options.timeout):
+                if options.peer is None or job.peer in options.peer:
+                    yield job
+
+
+def _bif_folder(pgmpy: Environment) -> Path:
+    if pgmpy.python is None:
+        raise SystemExit(f"pgmpy brings the networks and did not install: {pgmpy.error}; name their folder by --bif")
+    return next(Path(pgmpy.python).parents[1].glob("lib/python*/site-packages/pgmpy/utils/example_models"))
+
+
+def _options() -> argparse.Namespace:
+    networks = [*LITERATURE, *(f"random {n}" for n in RANDOM)]
+    parser = argparse.ArgumentParser(description="Structures: jaxbn beside its peers.")
+    parser.add_argument("--environments", type=Path, default=default_directory(), help="where peers are installed")
+    parser.add_argument("--bif", type=Path, help="folder of *.bif.gz; by default pgmpy's own")
+    parser.add_argument("--network", nargs="+", choices=networks, default=networks)
+    parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
+    parser.add_argument("--peer", nargs="+", choices=["jaxbn", *PEERS], help="these programs only")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds a search may take")
+    parser.add_argument("--again", action="store_true", help="ask again where an answer is known")
+    parser.add_argument("--page-only", action="store_true", help="write the page from the results that are there")
+    return parser.parse_args()
+
+
+def _write(rows: dict[str, Row]) -> None:
+    beside = RESULTS.with_suffix(".part")
+    beside.write_text(json.dumps(rows, indent=1) + "\n")
+    os.replace(beside, RESULTS)
+
+
+if __name__ == "__main__":
+    main()
