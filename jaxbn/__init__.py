@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from jaxbn.drawing.plots import plot_pair as plot_pair
     from jaxbn.drawing.report import report as report
     from jaxbn.evaluation.bootstrap import bootstrap as bootstrap
-    from jaxbn.evaluation.bootstrap_results import ArcBootstrap as ArcBootstrap
+    from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap as ArcBootstrap
+    from jaxbn.evaluation.bootstrap_cuts import CutBootstrap as CutBootstrap
     from jaxbn.evaluation.bootstrap_results import Bootstrap as Bootstrap
-    from jaxbn.evaluation.bootstrap_results import CutBootstrap as CutBootstrap
     from jaxbn.evaluation.compare import compare as compare
     from jaxbn.evaluation.cross_validate import CrossValidation as CrossValidation
     from jaxbn.evaluation.cross_validate import cross_validate as cross_validate
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
-    "ArcBootstrap": "jaxbn.evaluation.bootstrap_results",
+    "ArcBootstrap": "jaxbn.evaluation.bootstrap_arcs",
     "BayesNet": "jaxbn.model.bayesnet",
     "Bootstrap": "jaxbn.evaluation.bootstrap_results",
     "CrossValidation": "jaxbn.evaluation.cross_validate",
-    "CutBootstrap": "jaxbn.evaluation.bootstrap_results",
+    "CutBootstrap": "jaxbn.evaluation.bootstrap_cuts",
     "Discretization": "jaxbn.learning.discretize",
     "Grouping": "jaxbn.groups.grouping",
     "InterruptedWarning": "jaxbn.learning.learn",

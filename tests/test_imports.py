@@ -23,7 +23,7 @@ OUTSIDE_OF_KERNELS = {"jax", "numpy", "optax", "scipy", "functools", "typing", "
 EXCEPTIONS = {
     ("cuts.policy", "drawing.plots"),  # policy.plot
     ("cuts.policy", "drawing.notebook"),  # its display
-    ("evaluation.bootstrap_results", "drawing.plots"),  # found.plot
+    ("evaluation.bootstrap_cuts", "drawing.plots"),  # found.plot
     ("learning.discretize", "drawing.notebook"),  # the display of a discretization
     ("model.bayesnet", "formats.labels"),  # net.state_labels
     ("model.bayesnet", "formats.json_file"),  # net.save

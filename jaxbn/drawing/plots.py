@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from jaxbn.cuts.policy import Policy
-    from jaxbn.evaluation.bootstrap_results import CutBootstrap
+    from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
     from jaxbn.model.bayesnet import BayesNet
 
 GREY = "0.78"

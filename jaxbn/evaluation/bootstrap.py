@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from jaxbn.cuts.baselines import equal_width_policy
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_policies, stream
+from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
+from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
 from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, learn_resamples
-from jaxbn.evaluation.bootstrap_results import ArcBootstrap, Bootstrap, CutBootstrap, check_share
+from jaxbn.evaluation.bootstrap_results import Bootstrap, check_share
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents, check_table_sizes, markov_blanket

@@ -18,7 +18,8 @@ import jaxbn
 from jaxbn.cuts import resampled
 from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_policies, stream
 from jaxbn.cuts.sorted_values import sort_values
-from jaxbn.evaluation.bootstrap_results import ArcBootstrap, CutBootstrap, nearest_cuts
+from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
+from jaxbn.evaluation.bootstrap_cuts import CutBootstrap, nearest_cuts
 from tests.helpers.random_tables import random_table
 from tests.helpers.random_variables import random_variable, reference_cost, subset
 

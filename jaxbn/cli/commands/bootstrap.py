@@ -15,7 +15,8 @@ from jaxbn.cli.read_table import Source, checked_table, names_in, read
 from jaxbn.cli.text_table import Format, words
 
 if TYPE_CHECKING:
-    from jaxbn.evaluation.bootstrap_results import ArcBootstrap, CutBootstrap
+    from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
+    from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
     from jaxbn.inputs.table import Table
 
 
