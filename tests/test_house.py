@@ -1,0 +1,55 @@
+"""The house keeps its order: few modules in a room, short ones, and tests that stand on their own feet."""
+
+from __future__ import annotations
+
+import ast
+import statistics
+from pathlib import Path
+
+import jaxbn
+
+PACKAGE = Path(jaxbn.__file__).parent
+TESTS = Path(__file__).parent
+LONG_STILL = {"cuts/resampled.py", "kernels/pruned/program.py"}
+"""Modules that are to be split; nothing may be added here."""
+
+FULL_STILL = {"cuts"}
+"""Rooms of more than 16 modules; nothing may be added here."""
+
+LINES = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")}
+
+
+def test_a_room_has_at_most_16_modules():
+    rooms = {path.parent for path in LINES}
+    counts = {room.name: sum(path.parent == room and path.name != "__init__.py" for path in LINES) for room in rooms}
+    assert {room: n for room, n in counts.items() if n > 16 and room not in FULL_STILL} == {}
+
+
+def test_no_module_is_longer_than_300_lines():
+    lines = {path.relative_to(PACKAGE).as_posix(): n for path, n in LINES.items()}
+    assert {name: n for name, n in lines.items() if n > 300 and name not in LONG_STILL} == {}
+
+
+def test_half_of_the_modules_are_shorter_than_150_lines():
+    assert statistics.median(n for path, n in LINES.items() if path.name != "__init__.py") < 150
+
+
+def test_no_test_imports_another():
+    found = {}
+    for path in TESTS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
+            if any(part.startswith("test_") or part == "conftest" for name in names for part in name.split(".")):
+                found[path.name] = names
+    assert found == {}
+
+
+def test_the_reference_imports_nothing_of_the_package():
+    for path in (TESTS / "reference").glob("*.py"):
+        if not path.name.startswith("test_"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom):
+                    assert not (node.module or "").startswith(("jaxbn", "tests.helpers")), path.name
+                elif isinstance(node, ast.Import):
+                    assert not any(alias.name.startswith("jaxbn") for alias in node.names), path.name
