@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.grid import solve_on_grid
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.guess import guessed_prices
 from jaxbn.cuts.hull import Hull
@@ -47,10 +48,19 @@ class Charged(NamedTuple):
 
 
 def solve_charged(problems: Sequence[Charged], grid: int | None = None) -> list[Solution]:
-    """The exact minimum of `charge[k - 1] + B(k)` of each, over cuts at no more than `grid` positions if given."""
+    """The exact minimum of `charge[k - 1] + B(k)` of each, or the best on a grid of so many groups of rows."""
+
+    def solve(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
+        return _solve([problems[i] for i in numbers], grouped)
+
+    found = solve_on_grid(solve, [problem.rows for problem in problems], grid)
+    return [problem.solved(solution) for problem, solution in zip(problems, found, strict=True)]
+
+
+def _solve(problems: Sequence[Charged], grouped: Sequence[GroupedRows]) -> list[Solution]:
+    """The best partition of each over the positions of its groups, without the constant."""
     solutions: dict[int, Solution] = {}
     few: list[int] = []
-    grouped = [GroupedRows(problem.rows, problem.rows.positions(grid)) for problem in problems]
     for i, (problem, groups) in enumerate(zip(problems, grouped, strict=True)):
         if not problem.rows.terms and problem.rows.spread is None:
             solutions[i] = _by_charge_alone(groups.positions, problem.charge)
@@ -62,7 +72,7 @@ def solve_charged(problems: Sequence[Charged], grid: int | None = None) -> list[
     for first, matrices in in_matrices([grouped[i] for i in few]):
         searches = [_from_matrix(*pair) for pair in zip(matrices.problems, charges[first:], strict=False)]
         solutions.update(zip(few[first:], _run_together(searches, matrices), strict=False))
-    return [problem.solved(solutions[i]) for i, problem in enumerate(problems)]
+    return [solutions[i] for i in range(len(problems))]
 
 
 def best_number_of_intervals(rows: Rows, charge: NDArray[np.float64]) -> Solution:

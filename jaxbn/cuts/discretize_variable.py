@@ -139,7 +139,7 @@ class Answer(NamedTuple):
     """What a request is answered with."""
 
     policy: Policy
-    exact: bool  # False if only some of the positions were looked at
+    exact: bool  # False if not all positions were looked at
 
 
 def answer_requests(requests: Sequence[Request], method: str, grid: int | None = None) -> list[Answer]:
@@ -148,8 +148,8 @@ def answer_requests(requests: Sequence[Request], method: str, grid: int | None =
     Args:
         requests: the variables.
         method: as in ``discretize_variable``.
-        grid: cut only at so many quantiles of the gaps between distinct values; the policy is the optimum among these,
-            and its cost is that of these cuts. With fewer gaps, or None, the optimum is exact.
+        grid: cut only at so many quantiles of the gaps between distinct values, then at as many around these cuts; the
+            policy's cost is that of its cuts. With fewer gaps, or None, the optimum is exact.
     """
     requests = [_without_repeats(request) for request in requests]
     if method == "bayesian":

@@ -73,7 +73,11 @@ def smallest_gap(ordered: Ordered) -> float:
 
 
 def _spread(ordered: Ordered, min_width: float) -> tuple[Spread | None, float]:
-    """Where intervals end as a share of the range, and the log of the range; a constant has no width."""
+    """Where intervals end in units of the range, and the log of the range; a constant has no width.
+
+    Ends are measured from zero, or from the value nearest to it: only there can values lie closer together than the
+    rounding of their range, and measured from elsewhere their differences would be lost.
+    """
     values = ordered.values
     low, high = float(values[0]), float(values[-1])
     if high == low:
@@ -84,4 +88,6 @@ def _spread(ordered: Ordered, min_width: float) -> tuple[Spread | None, float]:
     edges = midpoints(values[cuts], values[cuts + 1])
     of_row = np.append(edges, high)[np.searchsorted(cuts, np.arange(len(values)))]
     allowed = min(min_width * scale / span, 1.0) * (1 - TOLERANCE)
-    return Spread((of_row * scale - low * scale) / span, allowed), float(np.log(span) - np.log(scale))
+    origin = min(max(low, 0.0), high) * scale
+    begin, end = (low * scale - origin) / span, (of_row * scale - origin) / span
+    return Spread(end, allowed, begin), float(np.log(span) - np.log(scale))

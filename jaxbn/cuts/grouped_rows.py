@@ -68,9 +68,9 @@ class GroupedRows:
 
     @cached_property
     def end(self) -> NDArray[np.float64]:
-        """Where each position lies, as a share of the range [G + 1]."""
+        """Where each position lies, in units of the range [G + 1]."""
         spread = self.rows.spread
-        return np.zeros(self.n + 1) if spread is None else np.append(0.0, spread.end[self.positions[1:] - 1])
+        return np.zeros(self.n + 1) if spread is None else spread.positions[self.positions]
 
     @property
     def most_states(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.grid import closer
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.hull import Hull, prices_that_cover
 from jaxbn.cuts.interval_costs import in_matrices
@@ -44,7 +45,7 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
     coarse = _coarse_hull(GroupedRows(rows, some), hull, np.geomspace(1, limit, NUMBERS))
     roomy = max(coarse.costs) <= size // 8  # positions enough for the best partition at every price
     for _ in range(REFINEMENTS):
-        some = _closer(positions, some, _cuts_near(coarse), size)
+        some = closer(positions, some, _cuts_near(coarse), size)
         end = _end(coarse, roomy)
         coarse = _coarse_hull(GroupedRows(rows, some), hull, _numbers_to_ask(coarse.best_number, end, limit))
     best, end = coarse.best_number, _end(coarse, roomy)
@@ -82,14 +83,3 @@ def _cuts_near(hull: Hull) -> NDArray[np.intp]:
     best = hull.best_number
     cuts = {cut + 1 for number, cuts in hull.cuts.items() if abs(number - best) <= 0.15 * best + 1 for cut in cuts}
     return np.array(sorted(cuts), np.intp)
-
-
-def _closer(positions: NDArray[np.intp], some: NDArray[np.intp], cuts: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """About so many positions around the cuts, up to their neighbours among those used so far."""
-    each = (size - 2) // max(len(cuts), 1) - 1
-    if each < 3 or not len(cuts):
-        return some
-    at = np.searchsorted(some, cuts)
-    low, high = np.searchsorted(positions, some[at - 1]), np.searchsorted(positions, some[at + 1])
-    around = positions[np.linspace(low, high, each).round().astype(np.intp)]
-    return np.unique(np.concatenate([around.ravel(), cuts, positions[[0, -1]]]))

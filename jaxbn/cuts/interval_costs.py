@@ -131,7 +131,7 @@ def _widths(problem: GroupedRows, shape: MatrixShape) -> tuple[Any, ...]:
     spread, positions = problem.rows.spread, (shape.groups + 1,)
     return (
         padded(problem.mass, positions, int(problem.mass[-1])),
-        padded(problem.end, positions, 1.0, np.float64),
+        padded(problem.end, positions, problem.end[-1], np.float64),
         problem.mass_table(shape.mass_length),
         np.float64(0.0 if spread is None else spread.min_width),
         np.int32(problem.n),

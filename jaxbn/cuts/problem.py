@@ -40,8 +40,14 @@ class Term:
 class Spread(NamedTuple):
     """Where intervals end, for objectives in which n values spread over a width cost n ln width."""
 
-    end: NDArray[np.float64]  # [n], of an interval that ends at each row, as a share of the range; ascending to 1
+    end: NDArray[np.float64]  # [n], of an interval that ends at each row, in units of the range; ascending
     min_width: float  # narrower intervals are not allowed; at most 1
+    begin: float = 0.0  # of the interval that begins at the first row; `end[-1] - begin` is 1
+
+    @property
+    def positions(self) -> NDArray[np.float64]:
+        """Where the rows begin, and where each one ends [n + 1]."""
+        return np.append(self.begin, self.end)
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,12 @@ class Task:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.cut_cost)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows without what cuts cost."""
+        can_cut = np.append(np.isfinite(self.cut_cost[:-1]), False)
+        return Rows(can_cut, self.terms, self.weights, self.spread)
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,7 @@ class Rows:
             np.append(self.can_cut[-2::-1], False),
             [replace(term, cells=term.cells[::-1]) for term in self.terms],
             None if self.weights is None else self.weights[::-1],
-            None if spread is None else spread._replace(end=1 - np.append(0.0, spread.end[:-1])[::-1]),
+            None if spread is None else Spread(-spread.positions[-2::-1], spread.min_width, -spread.end[-1]),
         )
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.dense import solve_small
+from jaxbn.cuts.grid import solve_on_grid
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import in_matrices
 from jaxbn.cuts.problem import (
     ALL,
-    Rows,
     Solution,
     Task,
     Term,
@@ -31,7 +31,7 @@ from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, PrunedS
 
 
 def solve(tasks: Sequence[Task], *, grid: int | None = None) -> list[Solution]:
-    """Solve every task exactly, over cuts at no more than `grid` positions if given.
+    """Solve every task exactly, or on a grid of so many groups of rows.
 
     Few positions go to the program over all intervals, and the others to the pruned one. Many tasks of few rows are
     quicker in batches of the dense program.
@@ -39,26 +39,26 @@ def solve(tasks: Sequence[Task], *, grid: int | None = None) -> list[Solution]:
     small = [i for i, task in enumerate(tasks) if task.n_rows <= min(DENSE_ROWS, grid or DENSE_ROWS)]
     small = small if len(small) >= DENSE_TASKS else []
     solutions = dict(zip(small, solve_small([tasks[i] for i in small]), strict=True))
-    few, grouped = [], []
-    for i in sorted(set(range(len(tasks))) - set(small)):
-        groups = _grouped(tasks[i], grid)
-        if groups.n <= FEW_POSITIONS:
-            few.append(i)
-            grouped.append(groups)
-        else:
-            solutions[i] = solve_at_prices(tasks[i], [0.0])[0]
-    for first, matrices in in_matrices(grouped):
+    others = sorted(set(range(len(tasks))) - set(small))
+
+    def at_positions(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
+        return _solve([tasks[others[i]] for i in numbers], grouped)
+
+    found = solve_on_grid(at_positions, [tasks[i].rows for i in others], grid)
+    solutions.update(zip(others, found, strict=True))
+    return [solutions[i] for i in range(len(tasks))]
+
+
+def _solve(tasks: Sequence[Task], grouped: Sequence[GroupedRows]) -> list[Solution]:
+    """The best partition of each task over the positions of its groups."""
+    few = [i for i, groups in enumerate(grouped) if groups.n <= FEW_POSITIONS]
+    solutions = {i: solve_at_prices(tasks[i], [0.0])[0] for i in set(range(len(tasks))) - set(few)}
+    for first, matrices in in_matrices([grouped[i] for i in few]):
         some = [tasks[i] for i in few[first : first + len(matrices.problems)]]
         cut_costs = [t.cut_cost[g.positions[1:] - 1] for t, g in zip(some, matrices.problems, strict=True)]
         found = matrices.solve_with_cuts(cut_costs, [task.first_cost for task in some])
         solutions.update(zip(few[first:], found, strict=False))
     return [solutions[i] for i in range(len(tasks))]
-
-
-def _grouped(task: Task, grid: int | None) -> GroupedRows:
-    can_cut = np.append(np.isfinite(task.cut_cost[:-1]), False)
-    rows = Rows(can_cut, task.terms, task.weights, task.spread)
-    return GroupedRows(rows, rows.positions(grid))
 
 
 def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:
@@ -110,6 +110,7 @@ def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str
         "weights": padded(weights, (shape.rows,)),
         "mass": padded(np.cumsum(weights), (shape.rows,), int(weights.sum())),
         "end": _ends(task, shape.rows),
+        "begin": np.float64(0 if task.spread is None else task.spread.begin),
         "min_width": np.float64(0 if task.spread is None else task.spread.min_width),
         "cut_cost": padded(task.cut_cost, (shape.rows,), np.inf, np.float64),
         "first_cost": np.float64(task.first_cost),
@@ -124,7 +125,7 @@ def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str
 def _ends(task: Task, n_rows: int) -> NDArray[np.float64]:
     if task.spread is None:
         return np.zeros(n_rows)
-    return padded(task.spread.end, (n_rows,), 1.0, np.float64)
+    return padded(task.spread.end, (n_rows,), task.spread.end[-1], np.float64)
 
 
 def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:

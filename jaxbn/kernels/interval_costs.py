@@ -35,7 +35,7 @@ class Widths(NamedTuple):
     """What an interval costs by its weight and its width alone."""
 
     mass: Array  # [A, G + 1] int32, weight before each position
-    end: Array  # [A, G + 1] float64, where each position lies, as a share of the range
+    end: Array  # [A, G + 1] float64, where each position lies, in units of the range
     table: Array  # [A, Z] float64, cost of the weight
     min_width: Array  # [A] float64, narrower intervals are not allowed
     n_groups: Array  # [A] int32

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 
 from jaxbn.kernels.pruned.block import BLOCK
-from jaxbn.kernels.pruned.program import CELL_GROUP
+from jaxbn.kernels.pruned.tiles import CELL_GROUP
 
 DENSE_ROWS = 512
 """Up to here every interval is costed: there is nothing to win by pruning."""

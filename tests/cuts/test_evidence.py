@@ -81,6 +81,21 @@ def test_values_that_span_all_floats():
     assert np.isfinite(policy.cost)
 
 
+@pytest.mark.parametrize("way", ["matrix", "pruned"])
+@pytest.mark.parametrize("sides", ["left", "right", "both"])
+def test_values_closer_than_the_rounding_of_their_range(sides, way):
+    """Of exp(20 z) and the like most values lie within 1e-16 of the range from each other, all of them near zero."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=120)
+        sign = {"left": -1, "right": 1, "both": np.where(rng.random(120) < 0.5, -1, 1)}[sides]
+        stretch = (z * sign).argsort().argsort() * 5 // 120
+        noisy = np.where(rng.random(120) < 0.2, rng.integers(0, 3, 120), stretch % 3)
+        problem = {"values": sign * np.exp(20 * z), "parents": [noisy], "children": [(stretch % 2, [])]}
+        with prices_and_few_slots() if way == "pruned" else nullcontext():
+            assert assert_exact(problem).n_bins > 3
+
+
 def test_noise_is_not_cut_at_every_value():
     """Beyond half as many bins as rows the price of the choice falls again: such policies are not considered."""
     rng = np.random.default_rng(0)

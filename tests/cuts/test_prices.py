@@ -108,7 +108,7 @@ def interval_cost(task: Task, first: int, last: int) -> float:
         counts = np.bincount(term.cells[first:last], weights, term.n_cells)
         cost += term.sign * sum(float(cell_cost(counts, name).sum()) for name in term.tables)
     if task.spread is not None:
-        end = np.append(0.0, task.spread.end)
+        end = task.spread.positions
         cost += float(weights.sum() * np.log(end[last] - end[first]))
     return cost
 
@@ -133,7 +133,7 @@ def bounded_and_actual(task: Task, starts: np.ndarray, when: int, block: int) ->
             counts[np.arange(1, task.n_rows + 1), first_cell + term.cells] = weights_of(task)
             first_cell += term.n_cells
         counts = np.cumsum(counts, axis=0, dtype=np.int32)
-        end = np.append(0.0, np.zeros(task.n_rows) if task.spread is None else task.spread.end)
+        end = np.zeros(task.n_rows + 1) if task.spread is None else task.spread.positions
         mass = np.append(0, np.cumsum(weights_of(task))).astype(np.int32)
         row = when * BLOCK
         common = measured(

@@ -81,7 +81,7 @@ def just_before(problem: Problem, block: Array) -> tuple[Array, Array]:
     """Weight of all rows before a block, and where they end."""
     row = block * BLOCK - 1
     at = jnp.maximum(row, 0)
-    return jnp.where(row < 0, 0, problem.mass[at]), jnp.where(row < 0, 0.0, problem.end[at])
+    return jnp.where(row < 0, 0, problem.mass[at]), jnp.where(row < 0, problem.begin, problem.end[at])
 
 
 def lookup(table: Array, index: Array) -> Array:

@@ -29,7 +29,8 @@ class Problem(NamedTuple):
     cells: Array  # [J, N] int32, the cell of row i in term j, unique over terms
     weights: Array  # [N] int32
     mass: Array  # [N] int32, weight of the rows up to and including row i
-    end: Array  # [N] float64, where an interval that ends at row i ends, as a share of the range
+    end: Array  # [N] float64, where an interval that ends at row i ends, in units of the range
+    begin: Array  # [] float64, where an interval that begins at row 0 begins
     min_width: Array  # [] float64, narrower intervals are not allowed
     cut_cost: Array  # [N] float64, cost of a cut behind row i: +inf where there can be none, 0 behind the last row
     first_cost: Array  # [] float64, cost of the empty prefix
@@ -62,7 +63,7 @@ class Starts(NamedTuple):
     inside: Array  # [M] float64, cost of the interval from it to the current block, without its width
     before: Array  # [C, M] int32, counts of all rows before it
     mass: Array  # [M] int32, weight of all rows before it
-    begin: Array  # [M] float64, where the interval begins, as a share of the range
+    begin: Array  # [M] float64, where the interval begins, in units of the range
     doom: Array  # [P, M] float64, where a better start lies for every later end that this one can reach
     n_slots: Array  # [] int32, slots in use
 
@@ -173,6 +174,7 @@ def initial_state(problem: Problem, settled: int, recent: int, width: int) -> St
     n_cells, n, n_prices = len(problem.cell_sign), len(problem.weights), len(problem.prices)
     empty, nobody = no_starts(n_cells, n_prices, recent), no_starts(n_cells, n_prices, settled)
     no_counts = jnp.zeros(n_cells, jnp.int32)
+    first = {"cost": empty.cost.at[:, 0].set(problem.first_cost), "begin": empty.begin.at[0].set(problem.begin)}
     return State(
         block=jnp.int32(0),
         prefix=no_counts,
@@ -180,7 +182,7 @@ def initial_state(problem: Problem, settled: int, recent: int, width: int) -> St
         leader=jnp.zeros(n_prices, jnp.int32),
         settled=nobody,
         chunks=no_chunks(n_cells, n_prices, settled // width),
-        recent=empty._replace(cost=empty.cost.at[:, 0].set(problem.first_cost), n_slots=jnp.int32(1)),
+        recent=empty._replace(**first, n_slots=jnp.int32(1)),
         best=jnp.full((n_prices, n), jnp.inf),
         last=jnp.full((n_prices, n), NO_START, jnp.int32),
         visited=jnp.float64(0),

@@ -1,0 +1,104 @@
+"""Which starts are of no use any more (docs/maths.md, "Pruning"), and where the others are kept.
+
+Shapes: those of `state`, and B rows of a block.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, just_before
+from jaxbn.kernels.pruned.bounds import measured
+from jaxbn.kernels.pruned.state import TINY, Check, Chunks, Problem, Starts, State, alive, log_width
+from jaxbn.kernels.pruned.tiles import cell_sums, chunk_of, chunks_in_use, slack
+
+
+def dominated_inside(problem: Problem, rows: Block, best: Array, floor: Array) -> Array:
+    """Whether the start behind row s of the block is dropped at a later row t of it, [P, B]."""
+    reached = rows.end_after - rows.end >= problem.min_width  # by every later end, from a start behind row t
+    worse = (best[:, None, :] + floor >= (best + slack(best))[:, :, None]) & jnp.isfinite(floor)
+    return jnp.any(worse & reached[:, None], axis=1)
+
+
+def check_row(rows: Block, best: Array) -> Check:
+    """The cut of the block against which starts are checked: the one whose optimum lies lowest under the trend."""
+    mean = best.mean(axis=0)
+    finite = jnp.isfinite(mean)
+    first, final = jnp.argmax(finite), BLOCK - 1 - jnp.argmax(finite[::-1])
+    slope = (mean[final] - mean[first]) / jnp.maximum(final - first, 1)
+    t = jnp.argmin(jnp.where(finite, mean - slope * jnp.arange(BLOCK), jnp.inf))
+    return Check(rows.counts[:, t], rows.mass[t], rows.end[t], best[:, t])
+
+
+def without_useless(problem: Problem, starts: Starts, check: Check, end_after: Array, switches: Switches) -> Starts:
+    """Drop the starts that no later end can use; `end_after` is the end of the next row.
+
+    A start u is dropped at t when S_u + floor(u, t) >= S_t, where cost(u, T) >= floor(u, t) + cost(t, T) for every
+    later T: the floor is the cost at the maximum-likelihood parameters. It has to stay until every later end can be
+    reached from t.
+    """
+    width = switches.width
+
+    def chunk(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        some = chunk_of(starts, number, width)
+        floor = cell_sums(problem, check.counts, problem.cell_floor, some)
+        if switches.spread:
+            floor += log_width(check.mass - some.mass, check.end - some.begin)
+        doomed = some.cost + floor >= (check.cost + slack(check.cost))[:, None]
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=number * width, axis=1)
+        if not switches.spread:
+            return put(carry[0], jnp.where(doomed, jnp.inf, some.cost)), carry[1]
+        doom = jnp.where(doomed, jnp.minimum(some.doom, check.end), some.doom)
+        cost = jnp.where(end_after - doom >= problem.min_width, jnp.inf, some.cost)
+        return put(carry[0], cost), put(carry[1], doom)
+
+    cost, doom = lax.fori_loop(0, chunks_in_use(starts, width), chunk, (starts.cost, starts.doom))
+    return starts._replace(cost=cost, doom=doom)
+
+
+def measured_chunks(problem: Problem, state: State, first: Array, switches: Switches) -> State:
+    """From the chunk `first` on: interval costs of the settled starts at the current block, and what bounds them."""
+    settled, prefix, width = state.settled, state.prefix, switches.width
+    mass, end = just_before(problem, state.block)
+
+    def chunk(number: Array, carry: tuple[Array, Chunks]) -> tuple[Array, Chunks]:
+        starts = chunk_of(settled, number, width)
+        live = alive(starts.cost)
+        inside = cell_sums(problem, prefix, problem.cell_table, starts)
+        weights, widths = mass - starts.mass, jnp.maximum(end - starts.begin, TINY)
+        total = starts.cost + inside + (log_width(weights, widths) if switches.spread else 0.0)
+        counts = prefix[:, None] - lax.dynamic_slice_in_dim(starts.before, starts.first, width, axis=1)
+        after = Chunks(
+            size=live.sum(dtype=jnp.int32),
+            bound=total.min(axis=1),
+            fresh=jnp.array(True),
+            counts=prefix,
+            mass=mass,
+            end=end,
+            **measured(problem, counts, weights, widths, live, switches),
+        )
+        chunks = jax.tree.map(lambda array, value: array.at[..., number].set(value), carry[1], after)
+        return lax.dynamic_update_slice_in_dim(carry[0], inside, number * width, 0), chunks
+
+    inside, chunks = lax.fori_loop(first, chunks_in_use(settled, width), chunk, (settled.inside, state.chunks))
+    return state._replace(settled=settled._replace(inside=inside), chunks=chunks)
+
+
+def with_own_starts(starts: Starts, rows: Block, cost: Array, inside: Array, keep: Array) -> Starts:
+    """Give the starts behind the block's rows a slot each: those that are kept come first, the rest is overwritten."""
+    order = jnp.argsort(~keep.any(axis=0), stable=True).astype(jnp.int32)
+    place = partial(lax.dynamic_update_slice_in_dim, start_index=starts.n_slots)
+    return Starts(
+        row=place(starts.row, rows.first + 1 + order, axis=0),
+        cost=place(starts.cost, jnp.where(keep, cost, jnp.inf)[:, order], axis=1),
+        inside=place(starts.inside, inside[order], axis=0),
+        before=place(starts.before, rows.counts[:, order], axis=1),
+        mass=place(starts.mass, rows.mass[order], axis=0),
+        begin=place(starts.begin, rows.end[order], axis=0),
+        doom=place(starts.doom, jnp.full(keep.shape, jnp.inf), axis=1),
+        n_slots=starts.n_slots + keep.any(axis=0).sum(dtype=jnp.int32),
+    )
