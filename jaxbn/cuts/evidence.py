@@ -1,15 +1,16 @@
-"""The evidence of the data in original units, one objective for cuts and structure (design section 3b).
+"""The evidence of the data in original units, one objective for cuts and structure.
 
-    F(G, Λ) = Σ_i ln P(X*_i | Pa*_i) - Σ_{continuous i} [ Σ_bins n_b ln width_b + ln k_i + ln C(m_i - 1, k_i - 1) ]
+    F(G, Λ) = Σ_i ln P(X*_i | Pa*_i) - Σ_{continuous i} [ Σ_bins n_b ln width_b + charge of k_i bins of m_i values ]
 
 P is the K2 evidence of the codes, k_i the bins and m_i the distinct values of a variable. With all the rest fixed,
 minus F is a charge A(k) for the number of bins of one variable plus a sum over its intervals, the same shape as the
-minimum description length: the optimum is exact.
+minimum description length: the optimum is exact (docs/maths.md, "The evidence in original units").
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,13 +26,42 @@ TOLERANCE = 1e-9
 
 
 def choice_cost(n_distinct: int, n_bins: ArrayLike) -> NDArray[np.float64]:
-    """The price of a policy, ln k + ln C(m - 1, k - 1)."""
+    """The charge for choosing k - 1 of m - 1 gaps: minus the log of their prior probability.
+
+    Each gap is a cut with probability π, of density proportional to (1 - π)^(b - 1) up to 1/2, b = √m in whole numbers.
+    With the limit of 1/2 the charge rises with every cut, up to k = m; without, it would fall again beyond k = m / 2.
+
+    Example:
+        >>> choice_cost(20, [1, 2, 20]).round(2).tolist()
+        [1.68, 4.78, 17.34]
+    """
+    return _choice_costs(n_distinct)[np.asarray(n_bins) - 1]
+
+
+@lru_cache(maxsize=256)
+def _choice_costs(m: int) -> NDArray[np.float64]:
+    """For k = 1..m [m]: with N = m + b - 1, k C(N, k) 2^N / Σ_{j >= k} C(N, j) · (1 - 2^-b) / b."""
+    b = round(m**0.5)
+    k = np.arange(1, m + b, dtype=np.float64)
+    log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
+    log_tail = np.logaddexp.accumulate(log_choose[::-1])[::-1]
+    costs = np.log(k) + log_choose - log_tail + (m + b - 1) * np.log(2.0) + np.log1p(-(0.5**b)) - np.log(b)
+    costs = costs[:m]
+    costs.setflags(write=False)
+    return costs
+
+
+def uniform_choice_cost(n_distinct: int, n_bins: ArrayLike) -> NDArray[np.float64]:
+    """The charge ln k + ln C(m - 1, k - 1) of earlier versions, for comparison.
+
+    All numbers of bins are equally probable, and all partitions into one number; so it falls again beyond k = m / 2.
+    """
     k = np.asarray(n_bins, np.float64)
     return np.log(k) + gammaln(n_distinct) - gammaln(k) - gammaln(n_distinct - k + 1)
 
 
 def charge(configurations: NDArray[np.int64], n_distinct: int) -> NDArray[np.float64]:
-    """A(k) = Σ_j [ ln Γ(k + N_j) - ln Γ(k) ] + ln k + ln C(m - 1, k - 1), for k = 1..m [m].
+    """A(k) = Σ_j [ ln Γ(k + N_j) - ln Γ(k) ] + choice_cost(m, k), for k = 1..m [m]; groups/levels.py has its own.
 
     Args:
         configurations: N_j, the weight of every parent configuration.
@@ -41,15 +71,6 @@ def charge(configurations: NDArray[np.int64], n_distinct: int) -> NDArray[np.flo
     log_gamma = gammaln(np.arange(1, n_distinct + int(sizes[-1]) + 1))  # of 1, 2, …
     own = sum(r * (log_gamma[n : n + n_distinct] - log_gamma[:n_distinct]) for n, r in zip(sizes, repeats, strict=True))
     return own + choice_cost(n_distinct, np.arange(1, n_distinct + 1))
-
-
-def most_bins(n_rows: int) -> int:
-    """The largest number of bins that is considered: two rows a bin, or 32 bins.
-
-    ln C(m - 1, k - 1) falls again beyond k = m / 2 and is 0 at k = m, where every value without repeats has a bin of
-    its own and the widths follow the gaps of the sample: F would prefer that to one bin in 100,000 rows of noise.
-    """
-    return max(32, n_rows // 2)
 
 
 def evidence_problem(
@@ -62,8 +83,7 @@ def evidence_problem(
     terms = [Term(own.cell, own.n_cells, -1.0, (1,), (1,), ALL, own.n_cells), *dirichlet_terms(factors[1:], 1)]
     spread, log_range = _spread(ordered, min_width)
     rows = Rows(ordered.can_cut, terms, weights, spread)
-    charges = charge(configurations, ordered.n_distinct)[: most_bins(rows.total)]
-    return Charged(rows, charges, rows.total * log_range)
+    return Charged(rows, charge(configurations, ordered.n_distinct), rows.total * log_range)
 
 
 def smallest_gap(ordered: Ordered) -> float:

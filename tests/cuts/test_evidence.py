@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import jaxbn
 from jaxbn.cuts import by_count, solve
-from jaxbn.cuts.evidence import most_bins
+from jaxbn.cuts.evidence import choice_cost, uniform_choice_cost
 from tests.helpers.programs import close, gauss, priced_by_definition, rows_of
 from tests.helpers.random_variables import cost_of_edges, random_variable, reference_cost
 from tests.reference import evidence as reference
@@ -21,15 +22,10 @@ from tests.reference.cuts import prepare
 SHAPES = [(0, ()), (1, ()), (2, ()), (0, (0,)), (1, (1,)), (2, (0, 2))]  # parents, spouses of each child
 
 
-def total_weight(problem: dict[str, Any]) -> int:
-    return int(np.sum(problem.get("weights", np.ones(len(problem["values"]), int))))
-
-
 def assert_exact(problem: dict[str, Any], min_width: float | None = None) -> jaxbn.Policy:
     """The cost is the reference's optimum under the same rules, and that of the returned edges."""
     policy = jaxbn.discretize_variable(**problem, method="evidence", min_width=min_width)
-    limit = most_bins(total_weight(problem))
-    expected, _ = reference.layered_evidence(**problem, min_width=min_width, max_bins=limit)
+    expected, _ = reference.layered_evidence(**problem, min_width=min_width)
     assert policy.cost == close(expected)
     assert policy.cost == close(reference.evidence_cost(**problem, cuts=policy.edges))
     assert reference.is_allowed(policy.edges, prepare(**problem).distinct, min_width)
@@ -96,19 +92,34 @@ def test_values_closer_than_the_rounding_of_their_range(sides, way):
             assert assert_exact(problem).n_bins > 3
 
 
-def test_noise_is_not_cut_at_every_value():
-    """Beyond half as many bins as rows the price of the choice falls again: such policies are not considered."""
-    rng = np.random.default_rng(0)
-    problem = {"values": rng.normal(size=100), "parents": list(rng.integers(0, 2, (2, 100))), "children": []}
-    assert len(reference.layered_evidence(**problem)[1]) > 90
-    policy = assert_exact(problem)
-    assert policy.n_bins <= most_bins(100) == 50
+@pytest.mark.parametrize("n", [20, 100, 1000])
+def test_noise_is_not_cut_at_every_value(n):
+    """With a charge that falls again near k = m the finest partition would win in many of these."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        problem = {"values": rng.normal(size=n), "parents": list(rng.integers(0, 2, (2, n))), "children": []}
+        policy = jaxbn.discretize_variable(**problem, method="evidence")
+        assert policy.n_bins <= 8
+        if n < 1000:
+            assert policy.cost == close(reference.layered_evidence(**problem)[0])
 
 
-def test_few_rows_may_have_a_bin_each():
-    assert most_bins(5) == 32
-    assert most_bins(64) == 32
-    assert most_bins(67) == 33
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 20, 300])
+def test_the_charge_is_that_of_the_prior_by_integration(m):
+    b = round(m**0.5)
+    density = b / (1 - 2.0**-b)
+    for k in {1, 2, m // 2, m} & set(range(1, m + 1)):
+        probability, _ = quad(lambda p, k=k: density * p ** (k - 1) * (1 - p) ** (m - k + b - 1), 0, 0.5, epsabs=0)
+        assert float(choice_cost(m, k)) == pytest.approx(-np.log(probability), rel=1e-6)
+
+
+@pytest.mark.parametrize("m", [1, 2, 10, 1000, 100_000])
+def test_the_charge_rises_with_every_cut(m):
+    costs = choice_cost(m, np.arange(1, m + 1))
+    assert np.isfinite(costs).all()
+    assert (np.diff(costs) > 0).all()
+    partitions = np.exp(-costs[:20] + uniform_choice_cost(m, np.arange(1, m + 1))[:20]) / np.arange(1, m + 1)[:20]
+    assert partitions.sum() == pytest.approx(1.0) if m <= 20 else partitions.sum() < 1
 
 
 def test_weights_are_repeated_rows():

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.cuts.evidence import most_bins
 from jaxbn.inputs.graph import as_parents
 from tests.helpers.programs import close
 from tests.helpers.random_tables import Drawn, random_table
@@ -74,13 +73,10 @@ def test_learning_raises_the_evidence(name):
 
 
 def found_by_both(drawn: Drawn, **options: Any) -> tuple[jaxbn.Discretization, dict[str, Any]]:
-    limit = most_bins(len(drawn.frame))
     found = jaxbn.discretize(
         drawn.frame, drawn.parents, continuous=drawn.continuous, method="evidence", max_passes=None, **options
     )
-    expected = reference.evidence_passes(
-        drawn.columns, drawn.continuous, drawn.parents, max_bins=limit, max_passes=50, **options
-    )
+    expected = reference.evidence_passes(drawn.columns, drawn.continuous, drawn.parents, max_passes=50, **options)
     return found, expected
 
 

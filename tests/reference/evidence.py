@@ -1,7 +1,10 @@
 """The evidence of the table in original units, by definition (docs/maths.md, "The evidence in original units").
 
 F(graph, policies) = sum over all i of ln P(X*_i | Pa*_i)
-                     - sum over continuous i of [ sum over bins of n ln width + ln k_i + ln C(m_i - 1, k_i - 1) ]
+                     - sum over continuous i of [ sum over bins of n ln width - ln P(cuts of i) ]
+
+where each of the m - 1 gaps is a cut with probability pi, of density b (1 - pi)^(b - 1) / (1 - 2^-b) on [0, 1/2], b the
+whole number nearest to the square root of m.
 
 Conventions beyond those of ``cuts.py`` and ``network.py``:
 
@@ -15,10 +18,6 @@ Conventions beyond those of ``cuts.py`` and ``network.py``:
   values a visit maximises over, so it cannot fall. Where that start breaks ``min_width`` a single bin takes its place.
 - A visit replaces a policy only where F rises by more than rounding, so that ties cannot go round in circles.
 
-ln C(m - 1, k - 1) falls again beyond k = m / 2 and is 0 at k = m: without repeated values, few rows or parents that say
-little can make the finest partition the best one. That is F as defined, and the programs here find it; ``max_bins``
-leaves policies with more bins out of consideration.
-
 Ties. The layered program keeps the least k and then the leftmost last cut; the enumeration the fewest cuts.
 """
 
@@ -27,9 +26,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from .cuts import Problem, bins_of, cardinality, cost_matrix, joint_code, midpoints, prepare, running_counts
 from .network import (
@@ -62,10 +62,17 @@ def family_evidence(child: np.ndarray, configuration: np.ndarray, weights: np.nd
     return float(score)
 
 
+@cache
 def choice_cost(n_bins: int, n_distinct: int) -> float:
-    """ln k + ln C(m - 1, k - 1): the price of the policy."""
-    log_comb = math.lgamma(n_distinct) - math.lgamma(n_bins) - math.lgamma(n_distinct - n_bins + 1)
-    return math.log(n_bins) + log_comb
+    """Minus the log probability of k - 1 given cuts, the integral of pi^(k - 1) (1 - pi)^(m - k) times the density.
+
+    That is an incomplete beta function at 1/2: a sum of binomials, by integration by parts.
+    """
+    b = int(math.sqrt(n_distinct) + 0.5)
+    n = n_distinct + b - 1
+    log_combs = [math.lgamma(n + 1) - math.lgamma(j + 1) - math.lgamma(n - j + 1) for j in range(n_bins, n + 1)]
+    log_integral = float(logsumexp(log_combs)) - n * math.log(2) - math.log(n_bins) - log_combs[0]
+    return -(log_integral + math.log(b) - math.log(1 - 2.0**-b))
 
 
 def evidence_cost(values, parents, children, cuts, weights=None) -> float:
@@ -96,19 +103,14 @@ def is_allowed(cuts: np.ndarray, distinct: np.ndarray, min_width: float | None) 
     return len(cuts) == 0 or bool(wide_enough(bin_widths(cuts, distinct[0], distinct[-1]), min_width).all())
 
 
-def most_bins(n_distinct: int, max_bins: int | None) -> int:
-    """The largest number of bins considered."""
-    return n_distinct if max_bins is None else min(n_distinct, max_bins)
-
-
 def enumerate_evidence(
-    values, parents=(), children=(), *, weights=None, min_width: float | None = None, max_bins: int | None = None
+    values, parents=(), children=(), *, weights=None, min_width: float | None = None
 ) -> tuple[float, np.ndarray]:
-    """The least -F of all 2^(m-1) policies, or of those with at most ``max_bins`` bins, and its edges."""
+    """The least -F of all 2^(m-1) policies, and its edges."""
     distinct = prepare(values, parents, children, weights).distinct
     candidates = midpoints(distinct)
     best, best_cuts = math.inf, candidates[:0]
-    for n_cuts in range(most_bins(len(distinct), max_bins)):
+    for n_cuts in range(len(distinct)):
         for chosen in itertools.combinations(range(len(candidates)), n_cuts):
             cuts = candidates[list(chosen)]
             if not is_allowed(cuts, distinct, min_width):
@@ -145,7 +147,7 @@ def child_part(problem: Problem, kind: str = "bayesian") -> np.ndarray:
 
 
 def charge(problem: Problem) -> np.ndarray:
-    """A(k) = sum_j [ ln Gamma(k + N_j) - ln Gamma(k) ] + ln k + ln C(m - 1, k - 1), for k = 1..m [m]."""
+    """A(k) = sum_j [ ln Gamma(k + N_j) - ln Gamma(k) ] + the price of the choice, for k = 1..m [m]."""
     m = len(problem.distinct)
     totals = running_counts(problem.factors[0].outcome, problem)[-1]
     k = np.arange(1, m + 1)
@@ -163,7 +165,7 @@ def interval_costs(problem: Problem, min_width: float | None = None) -> np.ndarr
 
 
 def layered_evidence(
-    values, parents=(), children=(), *, weights=None, min_width: float | None = None, max_bins: int | None = None
+    values, parents=(), children=(), *, weights=None, min_width: float | None = None
 ) -> tuple[float, np.ndarray]:
     """The least -F, A(k) + sum of c, by the dynamic program over the number of bins k, and its edges."""
     problem = prepare(values, parents, children, weights)
@@ -172,7 +174,7 @@ def layered_evidence(
     layer = c[0]  # least cost of the distinct values 0..v in k bins
     last_cuts = np.zeros((m + 1, m), dtype=int)
     best, best_k = a[0] + layer[-1], 1
-    for k in range(2, most_bins(m, max_bins) + 1):
+    for k in range(2, m + 1):
         first = k - 2  # before it there are too few values for k - 1 bins
         candidates = (
             layer[first:-1, None] + c[first + 1 :, first + 1 :]
@@ -217,7 +219,6 @@ def evidence_passes(
     parents: Parents,
     *,
     min_width: Mapping[str, float] | None = None,
-    max_bins: int | None = None,
     initial_bins: int | None = None,
     max_passes: int = 10,
     priority: Sequence[str] | None = None,
@@ -230,7 +231,6 @@ def evidence_passes(
         continuous: names of the continuous columns.
         parents: the structure.
         min_width: smallest width of a bin for each name; a name left out has no limit.
-        max_bins: most bins a visit considers; no limit if not given.
         initial_bins: bins of the equal-width start; by default those of `starting_bins`.
         max_passes: most passes made.
         priority: see the top of ``network.py``; the column order by default.
@@ -253,7 +253,7 @@ def evidence_passes(
             codes = codes_of(columns, continuous, edges)
             own_parents, children = blanket(name, parents)
             neighbours = [codes[p] for p in own_parents], [(codes[c], [codes[s] for s in sp]) for c, sp in children]
-            cost, found = layered_evidence(columns[name], *neighbours, min_width=limits[name], max_bins=max_bins)
+            cost, found = layered_evidence(columns[name], *neighbours, min_width=limits[name])
             current = evidence_cost(columns[name], *neighbours, edges[name])
             if cost < current - SLACK * max(1.0, abs(current)):
                 edges[name], converged = found, False

@@ -42,7 +42,7 @@ def test_cost_worked_by_hand():
     own = 2 * math.log(1 / 3)  # two rows of one parent value in one bin: 2! / (2 * 3)
     of_child = math.log(1 / 6) + math.log(1 / 3)  # bins {0, 1} and {1, 1}
     density = -2 * math.log(1.5) - 2 * math.log(2.5)
-    choice = math.log(2) + math.log(3)
+    choice = -math.log(13 / 120)  # the integral of 8/3 pi (1 - pi)^3 up to 1/2
     cost = evidence.evidence_cost(values, [parent], [(child, [])], [1.5])
     assert cost == pytest.approx(choice - own - of_child - density)
 
@@ -69,25 +69,13 @@ def test_layers_find_real_cuts():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_finest_partition_can_win(seed):
-    """Of m values there is one partition into m bins: its choice is free, and parents that say nothing make it best."""
+def test_the_finest_partition_does_not_win_in_noise(seed):
+    """Its widths follow the gaps of the sample, which pays; its choice costs more."""
     rng = np.random.default_rng(seed)
     values, parents = rng.normal(size=100), rng.integers(0, 2, (2, 100))
     cost, edges = evidence.layered_evidence(values, parents)
-    assert len(edges) > 90
+    assert len(edges) < 6
     assert cost == pytest.approx(evidence.evidence_cost(values, parents, [], edges), abs=1e-9)
-    assert cost < evidence.evidence_cost(values, parents, [], []) - 5
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_the_most_bins_are_kept_to(seed):
-    variable = tiny(seed, (1, (1,)))
-    m = len(cuts.prepare(**variable).distinct)
-    for max_bins in (1, 2, 3, m, m + 1):
-        cost, edges = evidence.layered_evidence(**variable, max_bins=max_bins)
-        assert len(edges) < max_bins
-        assert cost == pytest.approx(evidence.enumerate_evidence(**variable, max_bins=max_bins)[0], abs=1e-9)
-    assert cost == pytest.approx(evidence.layered_evidence(**variable)[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -257,16 +245,6 @@ def test_k2_never_lowers_the_total(seed):
     assert found["score"] == pytest.approx(total)
     assert all(drawn.order.index(p) < drawn.order.index(c) for c, own in found["parents"].items() for p in own)
     assert all(len(own) <= 2 for own in found["parents"].values())
-
-
-def test_passes_and_k2_keep_to_the_most_bins():
-    """The limit holds after every visit, and the total still rises."""
-    drawn = small_table(3)
-    found = evidence.evidence_passes(drawn.columns, drawn.continuous, drawn.parents, max_bins=3, initial_bins=2)
-    learned = evidence.evidence_k2(drawn.columns, drawn.continuous, drawn.order, max_bins=3, initial_bins=2)
-    for result in (found, learned):
-        assert max(len(edges) for edges in result["edges"].values()) <= 2
-        assert_rises(result["trace"])
 
 
 def bimodal(n: int) -> dict[str, np.ndarray]:
