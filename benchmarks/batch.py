@@ -55,7 +55,8 @@ def resamples(n: int, count: int) -> np.ndarray:
 
 
 def batched(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> list[Any]:
-    from jaxbn.cuts.resampled import Variable, resampled_policies
+    from jaxbn.cuts.resampled import resampled_policies
+    from jaxbn.cuts.resampled_arrays import Variable
     from jaxbn.cuts.sorted_values import sort_values
 
     ordered = sort_values(values)
@@ -220,8 +221,8 @@ def scaling(seconds: float, count: int) -> list[dict[str, Any]]:
 
 def memory(seconds: float, count: int) -> list[dict[str, Any]]:
     """Throughput and peak memory against the memory a batch may take."""
-    from jaxbn.cuts.resampled import resampled_shape
     from jaxbn.runtime.devices import batch_plan
+    from jaxbn.runtime.shapes import resampled_shape
 
     each = resampled_shape(330, 330, 1, 4, ROWS, 8).n_bytes
     lines = []

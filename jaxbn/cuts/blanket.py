@@ -17,7 +17,7 @@ Child = tuple[Codes, Sequence[Codes]]
 
 
 class Factor(NamedTuple):
-    """One Dirichlet-multinomial factor of an interval's cost (design section 1)."""
+    """One Dirichlet-multinomial factor of an interval's cost (docs/maths.md, "The paper's objective")."""
 
     context: NDArray[np.int32]  # [n] codes 0.., all 0 for a context that is always the same
     outcome: NDArray[np.int32]  # [n] codes 0..

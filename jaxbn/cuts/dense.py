@@ -134,10 +134,10 @@ def _dense_tables(kinds: Sequence[tuple[float, tuple[int, ...]]], shape: DenseSh
 
 def _extent(all_steps: Sequence[_Steps], n_entries: int, shape: DenseShape) -> Extent:
     """What a batch needs of the padded arrays."""
-    n_blocks = -(-max(int(steps.end[-1]) + 1 for steps in all_steps) // dense.BLOCK)
+    n_blocks = -(-max(int(steps.end[-1]) + 1 for steps in all_steps) // dense.STEPS)
     width = shape.values // dense.N_WIDTHS
     openings = [  # the block in which the first distinct value beyond each width begins
-        [int(steps.end[k * width - 1]) // dense.BLOCK for steps in all_steps if len(steps.end) > k * width]
+        [int(steps.end[k * width - 1]) // dense.STEPS for steps in all_steps if len(steps.end) > k * width]
         for k in range(1, dense.N_WIDTHS)
     ]
     extent: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The minimum description length of Friedman and Goldszmidt, as the paper prints it (design section 6).
+"""The minimum description length of Friedman and Goldszmidt (docs/maths.md, "Description length").
 
 Its penalty depends on the number of intervals k alone and is not linear in it, so the cuts are those of the best k:
 `penalty(k) + B(k)`, B(k) being the least entropy of a partition into k intervals.

@@ -61,16 +61,23 @@ def uniform_choice_cost(n_distinct: int, n_bins: ArrayLike) -> NDArray[np.float6
 
 
 def charge(configurations: NDArray[np.int64], n_distinct: int) -> NDArray[np.float64]:
-    """A(k) = Σ_j [ ln Γ(k + N_j) - ln Γ(k) ] + choice_cost(m, k), for k = 1..m [m]; groups/levels.py has its own.
+    """A(k), what depends on the number of bins alone: of its own family and of the choice, for k = 1..m [m].
 
     Args:
         configurations: N_j, the weight of every parent configuration.
         n_distinct: m.
     """
+    return own_charge(configurations, n_distinct) + choice_cost(n_distinct, np.arange(1, n_distinct + 1))
+
+
+def own_charge(configurations: NDArray[np.int64], most_states: int) -> NDArray[np.float64]:
+    """Σ_j [ ln Γ(k + N_j) - ln Γ(k) ] of a variable of k states, bins or groups, for k = 1..most_states."""
     sizes, repeats = np.unique(configurations, return_counts=True)
-    log_gamma = gammaln(np.arange(1, n_distinct + int(sizes[-1]) + 1))  # of 1, 2, …
-    own = sum(r * (log_gamma[n : n + n_distinct] - log_gamma[:n_distinct]) for n, r in zip(sizes, repeats, strict=True))
-    return own + choice_cost(n_distinct, np.arange(1, n_distinct + 1))
+    log_gamma = gammaln(np.arange(1, most_states + int(sizes[-1]) + 1))  # of 1, 2, …
+    found = np.zeros(most_states)
+    for n, times in zip(sizes, repeats, strict=True):
+        found += times * (log_gamma[n : n + most_states] - log_gamma[:most_states])
+    return found
 
 
 def evidence_problem(

@@ -127,15 +127,16 @@ class Rows:
 
 
 def dirichlet_terms(factors: Iterable[Factor], first: int = 0) -> list[Term]:
-    """The h of section 1: ln Γ(n_c + K) - ln Γ(K) for the contexts, - ln Γ(n_co + 1) for the outcomes.
+    """The h of an interval: ln Γ(n_c + K) - ln Γ(K) for the contexts, - ln Γ(n_co + 1) for the outcomes.
 
-    `first` is the place of the first of them in the list of all terms.
+    Its equation is in docs/maths.md, "The paper's objective"; resamples, whose K are their own, name the same tables in
+    `resampled_arrays`. `first` is the place of the first of them in the list of all terms.
     """
     return _terms(factors, lambda factor: factor.n_states, 1, first)
 
 
 def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
-    """The E of section 3: n_c ln n_c for the contexts, - n_co ln n_co for the outcomes."""
+    """The E of docs/maths.md, "Pruning": n_c ln n_c for the contexts, - n_co ln n_co for the outcomes."""
     return _terms(factors, lambda factor: ENTROPY, ENTROPY, 0)
 
 
@@ -146,7 +147,7 @@ def _terms(
     factors = sorted((factor for factor in factors if factor.n_states > 1), key=lambda factor: factor.n_contexts == 1)
     varying = [factor for factor in factors if factor.n_contexts > 1]
     constant = factors[len(varying) :]
-    entropy = (ENTROPY,)  # the cost at the maximum-likelihood parameters bounds that of any mixture (section 3)
+    entropy = (ENTROPY,)  # the cost at the maximum-likelihood parameters bounds that of any mixture ("Pruning")
     terms = []
     for i, factor in enumerate(factors):
         given = first + len(factors) + min(i, len(varying))

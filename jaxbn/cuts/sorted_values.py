@@ -60,7 +60,7 @@ def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
 
 
 def gap_costs(steps: NDArray[np.float64], span: NDArray[np.float64] | np.float64, rate: float) -> NDArray[np.float64]:
-    """The same for each of some gaps, of any shape, in a range of length `span`."""
+    """The same for each of some gaps, of any shape, in a range of length `span`; in JAX: kernels/gradient.best_rate."""
     with np.errstate(divide="ignore", invalid="ignore"):
         x = rate * (steps / span)
         log_x = np.log(rate) + np.log(steps) - np.log(span)

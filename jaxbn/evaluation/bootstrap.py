@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.baselines import equal_width_policy
 from jaxbn.cuts.policy import Policy
-from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_policies, stream
+from jaxbn.cuts.resampled import drawn_rows, resampled_policies, stream
+from jaxbn.cuts.resampled_arrays import Variable
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
 from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, learn_resamples

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from jaxbn.cuts.blanket import Factor
+from jaxbn.cuts.evidence import own_charge
 from jaxbn.groups.grouping import Grouping, as_groups
 from jaxbn.groups.merging import Columns, Problem, Units, most_groups, score, search
 from jaxbn.inputs.columns import MISSING, Level
@@ -92,16 +93,13 @@ def _problem(
     most = most_groups(len(units.sizes), len(offset))
     configurations = np.bincount(factors[0].cell, row_weights, factors[0].n_cells).astype(np.int64)
     whole = np.full(min(m, most) + 1, -np.inf)
-    whole[1:] = _whole(configurations, log_gamma, m, len(whole) - 1)
+    whole[1:] = _whole(configurations, m, len(whole) - 1)
     return Problem(Columns(np.concatenate(signs), offset, log_gamma), units, whole), class_of
 
 
-def _whole(configurations: NDArray[np.int64], log_gamma: NDArray[np.float64], m: int, most: int) -> NDArray[np.float64]:
+def _whole(configurations: NDArray[np.int64], m: int, most: int) -> NDArray[np.float64]:
     """The part of the evidence that depends on the number of groups alone, for 1..most of them."""
-    k = np.arange(1, most + 1)
-    rows, times = np.unique(configurations, return_counts=True)
-    predicted = times.sum() * log_gamma[k] - log_gamma[k[:, None] + rows] @ times
-    return np.asarray(predicted - np.log(m) - _remembered_partitions(m, most), np.float64)
+    return -own_charge(configurations, most) - np.log(m) - _remembered_partitions(m, most)
 
 
 def _counts(

@@ -20,7 +20,7 @@ from jax import Array, lax
 
 from jaxbn.kernels.sweep import Optima, Sweep, earliest_best, first_sweep, widened
 
-BLOCK = 32
+STEPS = 32
 """Steps whose increments are looked up together; S is a multiple of it."""
 
 GROUP = 4
@@ -54,7 +54,7 @@ class Extent(NamedTuple):
 
 
 def _increments(problem: DenseProblem, tables: Array, block: Array, n_groups: Array, width: int) -> Array:
-    """What each step of a block adds to the intervals from the first distinct values on, [B, BLOCK, width]."""
+    """What each step of a block adds to the intervals from the first distinct values on, [B, STEPS, width]."""
     unit = not problem.weights.size
 
     def look_up(begin: Array, count: Array) -> Array:  # below zero if the interval begins behind the row
@@ -70,7 +70,7 @@ def _increments(problem: DenseProblem, tables: Array, block: Array, n_groups: Ar
 
     def group(g: Array, total: Array) -> Array:
         def steps(array: Array) -> Array:
-            return lax.dynamic_slice_in_dim(entries(array), block * BLOCK, BLOCK, axis=2)
+            return lax.dynamic_slice_in_dim(entries(array), block * STEPS, STEPS, axis=2)
 
         def entries(array: Array) -> Array:
             return lax.dynamic_slice_in_dim(array, g * GROUP, GROUP, axis=1)
@@ -79,7 +79,7 @@ def _increments(problem: DenseProblem, tables: Array, block: Array, n_groups: Ar
         chosen = (entries(problem.tables), steps(problem.cells), steps(problem.seen), *weights)
         return jax.vmap(of_one)(problem.before, chosen, total)
 
-    return lax.fori_loop(0, n_groups, group, jnp.zeros((len(problem.cells), BLOCK, width)))
+    return lax.fori_loop(0, n_groups, group, jnp.zeros((len(problem.cells), STEPS, width)))
 
 
 @jax.jit
@@ -103,7 +103,7 @@ def solve_dense(problem: DenseProblem, tables: Array, extent: Extent) -> Optima:
         starts = jnp.arange(width, dtype=jnp.int32)[:, None]
 
         def step(i: Array, carry: Sweep) -> Sweep:
-            s = block * BLOCK + i
+            s = block * STEPS + i
             inside = carry.inside + at(increments, i)
             total = carry.before + inside
             least, start = earliest_best(total, starts, n_values)
@@ -115,7 +115,7 @@ def solve_dense(problem: DenseProblem, tables: Array, extent: Extent) -> Optima:
                 lax.dynamic_update_index_in_dim(carry.start, start, s, axis=0),
             )
 
-        return lax.fori_loop(0, BLOCK, step, carry)
+        return lax.fori_loop(0, STEPS, step, carry)
 
     width = n_values // N_WIDTHS
     carry = first_sweep(problem.first_cost, len(cut_cost), width)

@@ -1,4 +1,4 @@
-"""K2 scores of many families at once (design section 5).
+"""K2 scores of many families at once (docs/maths.md, "K2").
 
 Shapes: F families, n rows (padded), Z entries of a table.
 """

@@ -22,7 +22,7 @@ from jaxbn.kernels.sweep import earliest_best, rounding
 LAYERS = 8
 """K, the layers of one call."""
 
-STARTS = 512
+STARTS_AT_ONCE = 512
 """Starts that are looked at together, at most; G is a multiple of it, or smaller."""
 
 ENDS = 32
@@ -105,7 +105,7 @@ def _best_starts(costs: Array, before: Array, first_end: Array, n_ends: int) -> 
     `before` [G + 1, R] is the cost of everything before each group.
     """
     n, n_prices = len(costs), before.shape[1]
-    width = min(STARTS, n)
+    width = min(STARTS_AT_ONCE, n)
     ends = first_end + jnp.arange(n_ends, dtype=jnp.int32)[:, None]
 
     def tile(t: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ import jax
 
 from jaxbn.kernels.pruned.block import BLOCK
 from jaxbn.kernels.pruned.tiles import CELL_GROUP
+from jaxbn.kernels.resampled import WIDTH
 
 DENSE_ROWS = 512
 """Up to here every interval is costed: there is nothing to win by pruning."""
@@ -141,4 +142,35 @@ def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> 
         settled=min(rows, 32768),
         recent=256,
         width=128,
+    )
+
+
+class ResampledShape(NamedTuple):
+    """Sizes of a compiled program of `kernels.resampled`; the letters are its own."""
+
+    rows: int  # N
+    values: int  # M
+    terms: int  # J
+    cells: int  # C
+    length: int  # of a table, from n = 0
+    n_weights: int  # that a table of steps has
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of one resample at work: its arrays, these with the batch axis last, and the costs of the starts."""
+        integers = 2 * self.terms * self.rows + self.cells * self.values + self.values + 3 * self.rows
+        return 8 * integers + 8 * (4 * self.rows + 5 * self.values)
+
+
+def resampled_shape(
+    n_rows: int, n_values: int, n_terms: int, n_cells: int, total_weight: int, most_weight: int
+) -> ResampledShape:
+    """The bucket of a variable: closer than that of a single problem, as it is used many times."""
+    return ResampledShape(
+        rows=bucket(n_rows, 64),
+        values=-(-(n_values + 1) // WIDTH) * WIDTH,
+        terms=n_terms,
+        cells=bucket(n_cells, 8, 4),
+        length=bucket(total_weight + 1, 256),
+        n_weights=bucket(most_weight + 1, 8),
     )

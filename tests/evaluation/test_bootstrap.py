@@ -16,7 +16,8 @@ import pytest
 
 import jaxbn
 from jaxbn.cuts import resampled
-from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_policies, stream
+from jaxbn.cuts.resampled import drawn_rows, resampled_policies, stream
+from jaxbn.cuts.resampled_arrays import Variable
 from jaxbn.cuts.sorted_values import sort_values
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap, nearest_cuts
@@ -107,8 +108,8 @@ def test_the_size_of_the_batches_does_not_matter(n_bytes, monkeypatch):
 def test_no_python_loop_over_resamples_makes_the_arrays(monkeypatch):
     """One problem of one batch: the arrays of 64 resamples are made by one call."""
     calls = []
-    make = resampled._batch
-    monkeypatch.setattr(resampled, "_batch", lambda *arguments: calls.append(arguments[2:]) or make(*arguments))
+    make = resampled.resampled_batch
+    monkeypatch.setattr(resampled, "resampled_batch", lambda *given: calls.append(given[2:]) or make(*given))
     resample(random_variable(5, 40, n_parents=1), 64, 3.0)
     assert calls == [(0, 64)]
 
