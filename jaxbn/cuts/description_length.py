@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.blanket import Factor
-from jaxbn.cuts.by_count import Charged
+from jaxbn.cuts.by_number.charged import Charged
 from jaxbn.cuts.problem import Rows, entropy_terms
 from jaxbn.cuts.sorted_values import Ordered
 

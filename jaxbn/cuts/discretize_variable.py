@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.blanket import Child, Factor, factors_of, joint
-from jaxbn.cuts.by_count import solve_charged
+from jaxbn.cuts.by_number.charged import solve_charged
 from jaxbn.cuts.description_length import description_length_problem
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.policy import Policy

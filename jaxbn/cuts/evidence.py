@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from jaxbn.cuts.blanket import Factor
-from jaxbn.cuts.by_count import Charged
+from jaxbn.cuts.by_number.charged import Charged
 from jaxbn.cuts.problem import ALL, Rows, Spread, Term, dirichlet_terms
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 

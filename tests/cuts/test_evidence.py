@@ -11,7 +11,8 @@ import pytest
 from scipy.integrate import quad
 
 import jaxbn
-from jaxbn.cuts import by_count, solve
+from jaxbn.cuts import solve
+from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.evidence import choice_cost, uniform_choice_cost
 from tests.helpers.programs import close, gauss, priced_by_definition, rows_of
 from tests.helpers.random_variables import cost_of_edges, random_variable, reference_cost
@@ -181,7 +182,7 @@ def prices_and_few_slots(settled: int = 256) -> Iterator[list[dict[str, bool]]]:
         return more_slots(state)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_count, "FEW_POSITIONS", 2)
+        patch.setattr(charged, "FEW_POSITIONS", 2)
         patch.setattr(solve, "DENSE_ROWS", 0)
         patch.setattr(solve, "FEW_POSITIONS", 0)
         patch.setattr(solve, "pruned_shape", small_shape)
@@ -219,7 +220,7 @@ def test_the_other_methods_with_few_slots(method):
 @pytest.mark.parametrize("n", [60, 130])
 def test_random_variables_by_prices(n, way, monkeypatch):
     """Few positions too, by the pruned program or with the costs of all intervals worked out first."""
-    monkeypatch.setattr(by_count, "LAYERED_SPREAD", 2)
+    monkeypatch.setattr(charged, "LAYERED_SPREAD", 2)
     with prices_and_few_slots() if way == "pruned" else nullcontext():
         for seed in range(40):
             shape = SHAPES[seed % len(SHAPES)]

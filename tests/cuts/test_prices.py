@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from scipy.special import gammaln, xlogy
 
 import jaxbn
-from jaxbn.cuts import by_count, solve
+from jaxbn.cuts import solve
+from jaxbn.cuts.by_number import charged
+from jaxbn.cuts.by_number.hull import Hull, prices_that_cover
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.hull import Hull, prices_that_cover
 from jaxbn.cuts.interval_costs import in_matrices
 from jaxbn.cuts.problem import ENTROPY, Rows, Solution, Task, dirichlet_terms, entropy_terms, ratios_fit
 from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
@@ -286,9 +287,9 @@ def test_more_intervals_than_allowed_still_say_where_to_ask():
 def test_a_bad_guess_costs_time_alone(monkeypatch):
     problem, _ = own_rows(1, 400)
     expected = jaxbn.discretize_variable(**problem, method="evidence")
-    monkeypatch.setattr(by_count, "FEW_POSITIONS", 2)
+    monkeypatch.setattr(charged, "FEW_POSITIONS", 2)
     for prices in ([1000.0], [0.001], [3.0, 3.0, 3.0]):
-        monkeypatch.setattr(by_count, "guessed_prices", lambda *_, given=prices: given)
+        monkeypatch.setattr(charged, "guessed_prices", lambda *_, given=prices: given)
         found = jaxbn.discretize_variable(**problem, method="evidence")
         assert found.cost == close(expected.cost)
         assert found.cost == close(reference.evidence_cost(**problem, cuts=found.edges))
@@ -298,14 +299,14 @@ def test_a_bad_guess_costs_time_alone(monkeypatch):
 def test_a_guess_is_mostly_right(method):
     """One pass over the rows settles the number of bins of nearly all of these."""
     passes = []
-    solve_at = by_count.solve_at_prices
+    solve_at = charged.solve_at_prices
 
     def counted(*args: Any) -> Any:
         passes[-1] += 1
         return solve_at(*args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_count, "solve_at_prices", counted)
+        patch.setattr(charged, "solve_at_prices", counted)
         for name in ("table6", "gauss", "indep"):
             frame = getattr(jaxbn.datasets, name)(3000)
             passes.append(0)

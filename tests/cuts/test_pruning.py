@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbn
-from jaxbn.cuts import by_count, discretize_variable, solve
+from jaxbn.cuts import discretize_variable, solve
+from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.problem import Rows, Task, entropy_terms
 from jaxbn.kernels.pruned.bounds import leading_chunk
 from tests.helpers.programs import close, mixed_tasks, request_of, task_of
@@ -207,7 +208,7 @@ def test_no_task_is_no_solution():
 def prices_for_few_rows() -> Iterator[None]:
     """The layered program only where a doubt is left."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_count, "FEW_POSITIONS", 2)
+        patch.setattr(charged, "FEW_POSITIONS", 2)
         yield
 
 
@@ -219,7 +220,7 @@ def test_priced_mdl_equals_the_program_over_the_number_of_bins(problem):
 
 
 def test_priced_mdl_on_many_rows():
-    with counted_calls(by_count, "_from_rows") as calls:
+    with counted_calls(charged, "_from_rows") as calls:
         assert_exact(random_variable(8, 2100, n_parents=1), "mdl")
     assert calls
 
@@ -249,7 +250,7 @@ def random_charge(kind: str, m: int, rng: np.random.Generator) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["convex", "rough", "noise", "dent"])
 def test_doubts_that_prices_leave_are_settled(kind):
     """MDL's own charge is concave and leaves none; the certificate must hold for any."""
-    with prices_for_few_rows(), counted_calls(by_count, "_settle_doubt") as doubts:
+    with prices_for_few_rows(), counted_calls(charged, "_settle_doubt") as doubts:
         for seed in range(60):
             rng = np.random.default_rng(seed)
             problem = random_variable(
@@ -265,7 +266,7 @@ def test_doubts_that_prices_leave_are_settled(kind):
             request = request_of(problem)
             terms = entropy_terms(request.factors)
             rows = Rows(request.ordered.can_cut, terms, request.weights)
-            found = by_count.best_number_of_intervals(rows, charge)
+            found = charged.best_number_of_intervals(rows, charge)
             assert found.cost == close((charge + least).min())
             assert found.cost == close(charge[len(found.cuts)] + entropy_of(problem, found.cuts))
     assert len(doubts) > 5
@@ -288,6 +289,6 @@ def test_prices_that_creep_by_rounding_end():
         for _ in range(20):
             charge = rng.normal(0, 5, 40)
             rows = Rows(request.ordered.can_cut, entropy_terms(request.factors), None)
-            found = by_count.best_number_of_intervals(rows, charge)
+            found = charged.best_number_of_intervals(rows, charge)
             least = least_entropy_by_number_of_intervals({"values": values, "parents": [parent]})
             assert found.cost == close((charge + least).min())

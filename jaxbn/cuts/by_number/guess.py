@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.by_number.hull import Hull, prices_that_cover
 from jaxbn.cuts.grid import closer
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.hull import Hull, prices_that_cover
 from jaxbn.cuts.interval_costs import in_matrices
 from jaxbn.runtime.shapes import PRICES
 
