@@ -13,6 +13,7 @@ from scipy.special import gammaln
 import jaxbn
 from jaxbn.cuts.sorted_values import cut_costs, midpoint
 from jaxbn.inputs.checks import MAX_TOTAL_WEIGHT
+from tests.helpers.random_variables import method_options
 from tests.reference import cuts as reference
 
 METHODS = ("bayesian", "mdl")
@@ -23,7 +24,7 @@ CODES = np.array([0, 1, 0, 1])
 def refused(error: type[Exception], message: str, *args: Any, **options: Any) -> None:
     """The call fails with a message that contains this text."""
     with pytest.raises(error, match=re.escape(message)):
-        jaxbn.discretize_variable(*args, **{"rate": 4.0} | options)
+        jaxbn.discretize_variable(*args, **method_options(options.get("method", "bayesian")) | options)
 
 
 # --- refused, with the argument, the value and the remedy
@@ -96,7 +97,8 @@ def test_weights_that_ask_for_too_much_memory():
 def test_a_rate_that_is_not_above_zero_and_finite(rate):
     shown = np.inf if rate == 10**400 else float(rate)
     refused(ValueError, f"rate must be finite and above zero, got {shown}; for example 4.0", X, [CODES], rate=rate)
-    refused(ValueError, "rate must be finite and above zero", X, [CODES], rate=rate, method="mdl")
+    for method in ("mdl", "evidence"):
+        refused(ValueError, "rate is for method='bayesian', got", X, [CODES], rate=rate, method=method)
 
 
 @pytest.mark.parametrize("rate", ["4", [4.0], True])
@@ -124,7 +126,9 @@ def test_a_child_without_its_pair():
 
 
 def test_an_unknown_method():
-    refused(ValueError, "method must be one of 'bayesian', 'mdl'", X, [CODES], method="entropy")
+    refused(
+        ValueError, "method must be one of 'evidence', 'bayesian', 'mdl', got 'entropy'", X, [CODES], method="entropy"
+    )
 
 
 def test_more_configurations_than_a_float_can_hold():
@@ -143,7 +147,7 @@ def test_more_configurations_than_a_float_can_hold():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_one_row(method):
-    policy = jaxbn.discretize_variable([7.0], [[3]], [([1], [[2]])], rate=4.0, method=method)
+    policy = jaxbn.discretize_variable([7.0], [[3]], [([1], [[2]])], **method_options(method))
     assert (policy.n_bins, policy.edges.tolist(), policy.cost) == (1, [], 0.0)
     assert (policy.lower, policy.upper) == (7.0, 7.0)
 
@@ -161,8 +165,8 @@ def test_all_values_equal(n):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_parent_with_one_level_is_as_good_as_none(method):
-    with_parent = jaxbn.discretize_variable(X, [np.full(4, 9)], [(CODES, [])], rate=4.0, method=method)
-    without = jaxbn.discretize_variable(X, [], [(CODES, [])], rate=4.0, method=method)
+    with_parent = jaxbn.discretize_variable(X, [np.full(4, 9)], [(CODES, [])], **method_options(method))
+    without = jaxbn.discretize_variable(X, [], [(CODES, [])], **method_options(method))
     assert (with_parent.cost, with_parent.edges.tolist()) == (without.cost, without.edges.tolist())
 
 
@@ -250,7 +254,7 @@ def finite_policy(values: np.ndarray, codes: np.ndarray = HALVES, **options: Any
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", EXTREMES)
 def test_extreme_values(name, method):
-    policy = finite_policy(EXTREMES[name], rate=4.0, method=method)
+    policy = finite_policy(EXTREMES[name], **method_options(method))
     if len(np.unique(EXTREMES[name])) == 2:
         assert policy(EXTREMES[name]).tolist() == HALVES.tolist()
 
@@ -259,23 +263,22 @@ def test_extreme_values(name, method):
 @pytest.mark.parametrize("name", [name for name, values in EXTREMES.items() if len(np.unique(values)) == 40])
 def test_extreme_values_cost_what_ordinary_ones_do(name, method):
     """Evenly spaced values, whatever the unit: the same cuts at the same cost."""
-    plain = finite_policy(np.arange(40.0), rate=4.0, method=method)
-    extreme = finite_policy(EXTREMES[name], rate=4.0, method=method)
+    plain = finite_policy(np.arange(40.0), **method_options(method))
+    extreme = finite_policy(EXTREMES[name], **method_options(method))
     assert extreme.cost == pytest.approx(plain.cost, rel=1e-9)
     assert extreme(EXTREMES[name]).tolist() == plain(np.arange(40.0)).tolist()
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rate", [TINY, 1e-300, 1e-12, 1e-6, 1e6, 1e12, 1e300, 1.7e308])
 @pytest.mark.parametrize("name", ["range 1e-300", "range 1e300", "denormals", "a gap that is no share of the range"])
-def test_extreme_rates(name, rate, method):
-    finite_policy(EXTREMES[name], rate=rate, method=method)
+def test_extreme_rates(name, rate):
+    finite_policy(EXTREMES[name], **method_options("bayesian", rate))
 
 
 @pytest.mark.parametrize("rate", [1e-12, 1e-6, 1e3, 1e6])
 def test_unusual_rates_are_exact(rate):
     values = SPREAD**2
-    policy = finite_policy(values, rate=rate)
+    policy = finite_policy(values, **method_options("bayesian", rate))
     assert policy.cost == pytest.approx(reference.algorithm_1(values, [HALVES], rate=rate)[0], rel=1e-9)
 
 
@@ -283,7 +286,7 @@ def test_a_cut_in_a_gap_too_small_for_a_share_is_made_where_it_pays():
     """L g is 4e-600, no float, but w = 1380.2 is: 4,000 rows that a cut tells apart are worth it."""
     values = np.concatenate([np.zeros(2000), np.full(2000, 1e-300), [1e300]])
     codes = np.append(np.repeat([0, 1], 2000), 0)
-    policy = finite_policy(values, codes, rate=4.0)
+    policy = finite_policy(values, codes, **method_options("bayesian"))
     assert policy(values).tolist() == np.append(np.repeat([0, 1], 2000), 2).tolist()
     w = [600 * np.log(10) - np.log(4), -4 - np.log1p(-np.exp(-4))]
     assert policy.cost == pytest.approx(4 + sum(w) + 2 * np.log(2001) + np.log(2), rel=1e-12)

@@ -15,7 +15,7 @@ from jaxbn.cuts import solve
 from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.evidence import choice_cost, uniform_choice_cost
 from tests.helpers.programs import close, gauss, priced_by_definition, rows_of
-from tests.helpers.random_variables import cost_of_edges, random_variable, reference_cost
+from tests.helpers.random_variables import cost_of_edges, method_options, random_variable, reference_cost
 from tests.reference import evidence as reference
 from tests.reference import network
 from tests.reference.cuts import prepare
@@ -210,7 +210,7 @@ def test_prices_and_pruning_with_few_slots_change_nothing():
 def test_the_other_methods_with_few_slots(method):
     with prices_and_few_slots() as calls:
         for problem, _ in (MANY[name] for name in MANY if name != "weights"):
-            policy = jaxbn.discretize_variable(**problem, method=method, rate=4.0)
+            policy = jaxbn.discretize_variable(**problem, **method_options(method))
             assert policy.cost == close(reference_cost(problem, method, 4.0))
             assert policy.cost == close(cost_of_edges(problem, policy.edges, method, 4.0))
     assert any(call["chunks"] for call in calls)

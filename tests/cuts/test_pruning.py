@@ -17,7 +17,14 @@ from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.problem import Rows, Task, entropy_terms
 from jaxbn.kernels.pruned.bounds import leading_chunk
 from tests.helpers.programs import close, mixed_tasks, request_of, task_of
-from tests.helpers.random_variables import RATES, cost_of_edges, random_variable, reference_cost, variables
+from tests.helpers.random_variables import (
+    RATES,
+    cost_of_edges,
+    method_options,
+    random_variable,
+    reference_cost,
+    variables,
+)
 from tests.reference import cuts as reference
 
 many = settings(deadline=None, derandomize=True)
@@ -25,7 +32,7 @@ many = settings(deadline=None, derandomize=True)
 
 def assert_exact(problem: dict[str, Any], method: str, rate: float = 4.0) -> jaxbn.Policy:
     """The cost is the reference's optimum, and that of the returned edges."""
-    policy = jaxbn.discretize_variable(**problem, method=method, rate=rate)
+    policy = jaxbn.discretize_variable(**problem, **method_options(method, rate))
     assert policy.cost == close(reference_cost(problem, method, rate))
     assert policy.cost == close(cost_of_edges(problem, policy.edges, method, rate))
     return policy
@@ -111,7 +118,7 @@ def test_pruned_equals_unpruned_on_5000_rows(name):
     assert pruned.cuts == unpruned.cuts
     assert pruned.live < unpruned.live / 2
     assert unpruned.live == pytest.approx(2500, rel=0.02)
-    policy = jaxbn.discretize_variable(**problem, rate=4.0)
+    policy = jaxbn.discretize_variable(**problem, **method_options("bayesian"))
     assert policy.cost == pruned.cost
     assert policy.cost == close(reference.policy_cost(**problem, edges=policy.edges, rate=4.0))
 
@@ -167,7 +174,7 @@ def test_collapsed_rows_give_the_same_answer(method, weighted):
     policy = assert_exact(problem, method)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(discretize_variable, "_without_repeats", lambda request: request)
-        plain = jaxbn.discretize_variable(**problem, rate=4.0, method=method)
+        plain = jaxbn.discretize_variable(**problem, **method_options(method))
     assert policy.cost == close(plain.cost)
     assert policy.edges.tolist() == plain.edges.tolist()
 

@@ -80,6 +80,11 @@ def subset(variable: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
     return chosen | ({"weights": variable["weights"][rows]} if "weights" in variable else {})
 
 
+def method_options(method: str, rate: float = 4.0) -> dict[str, Any]:
+    """What ``discretize_variable`` is told for a method; the rate is for ``"bayesian"`` alone."""
+    return {"method": method, "rate": rate} if method == "bayesian" else {"method": method}
+
+
 def reference_cost(variable: dict[str, Any], method: str, rate: float) -> float:
     """The optimum by the reference's dynamic programs."""
     if method == "mdl":

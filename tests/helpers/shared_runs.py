@@ -25,11 +25,10 @@ EIGHT_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_P
 
 
 def cuts(**options: Any) -> dict[str, Any]:
-    """A bootstrap of the cuts of a known structure."""
+    """A bootstrap of the cuts of a known structure, by the method that runs in batches."""
     drawn = random_table(9, n_rows=80, n_columns=5)
-    found = jaxbn.bootstrap(
-        drawn.frame, drawn.parents, continuous=drawn.continuous, resamples=RESAMPLES, seed=4, **options
-    )
+    options = {"method": "bayesian", "resamples": RESAMPLES, "seed": 4, **options}
+    found = jaxbn.bootstrap(drawn.frame, drawn.parents, continuous=drawn.continuous, **options)
     return {name: [[p.edges.tolist(), f"{p.cost:.9f}"] for p in found.policies[name]] for name in found.policies}
 
 
@@ -81,14 +80,14 @@ def _run(case: str, out: Path) -> Any:
     if case == "slow arcs":  # the second process takes its time, so that it can be killed meanwhile
         from jaxbn.evaluation import bootstrap_networks
 
-        make = bootstrap_networks._learner
+        make = bootstrap_networks.all_runs
 
-        def slow(plan: Any, number: int, watch: Any) -> Any:
+        def slow(runs: Any, watch: Any) -> Any:
             if out.suffix == ".1":
                 time.sleep(3)
-            return make(plan, number, watch)
+            return make(runs, watch)
 
-        bootstrap_networks._learner = slow
+        bootstrap_networks.all_runs = slow
         return arcs(checkpoint=out.with_name("run.json"))
     if case == "other arguments":
         return cuts(level=0.5, max_passes=2 + out.suffix.count("1"))

@@ -9,7 +9,7 @@ import pytest
 
 import jaxbn
 from tests.helpers.compilations import compilations
-from tests.helpers.random_variables import random_variable
+from tests.helpers.random_variables import method_options, random_variable
 
 
 def random_calls(count: int, sizes: tuple[int, int], method: str = "bayesian") -> None:
@@ -24,7 +24,7 @@ def random_calls(count: int, sizes: tuple[int, int], method: str = "bayesian") -
             n_parents=n_parents,
             spouses=tuple(rng.integers(0, 3, n_children).tolist()),
         )
-        jaxbn.discretize_variable(**variable, rate=float(rng.uniform(1, 9)), method=method)
+        jaxbn.discretize_variable(**variable, **method_options(method, float(rng.uniform(1, 9))))
 
 
 def test_the_counter_counts():
@@ -45,10 +45,10 @@ def test_larger_variables_share_one_program():
     """Of more positions than a matrix has: one for each power of two; what runs outside it is compiled once too."""
     variables = [random_variable(seed, n, n_parents=1) for seed, n in enumerate((2050, 3200, 3900, 2500))]
     with compilations() as names:
-        jaxbn.discretize_variable(**variables[0], rate=4.0)
+        jaxbn.discretize_variable(**variables[0], **method_options("bayesian"))
         after_one = len(names)
         for variable in variables[1:]:
-            jaxbn.discretize_variable(**variable, rate=2.0)
+            jaxbn.discretize_variable(**variable, **method_options("bayesian", 2.0))
     assert sum("advance" in name for name in names) == 1, names
     assert len(names) == after_one, names
 
@@ -56,7 +56,7 @@ def test_larger_variables_share_one_program():
 @pytest.mark.parametrize("method", ["bayesian", "mdl"])
 def test_the_global_precision_is_left_alone(method):
     assert not jax.config.jax_enable_x64
-    policy = jaxbn.discretize_variable(**random_variable(0, 60, n_parents=1), rate=4.0, method=method)
+    policy = jaxbn.discretize_variable(**random_variable(0, 60, n_parents=1), **method_options(method))
     assert not jax.config.jax_enable_x64
     assert jnp.zeros(1).dtype == jnp.float32
     assert policy.edges.dtype == np.float64
@@ -64,7 +64,7 @@ def test_the_global_precision_is_left_alone(method):
 
 def test_an_answer_does_not_depend_on_the_global_precision():
     variable = random_variable(0, 60, n_parents=1)
-    expected = jaxbn.discretize_variable(**variable, rate=4.0)
+    expected = jaxbn.discretize_variable(**variable, **method_options("bayesian"))
     with jax.enable_x64(True):
-        inside = jaxbn.discretize_variable(**variable, rate=4.0)
+        inside = jaxbn.discretize_variable(**variable, **method_options("bayesian"))
     assert (inside.cost, inside.edges.tolist()) == (expected.cost, expected.edges.tolist())
