@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-RATIO = 8.0
+RATIO = 2.0
 """A further parent is so many times less probable beforehand."""
 
 
 def log_parent_prior(n_columns: int, n_parents: int) -> float:
-    """Ln P(parents), up to a constant: -k ln 8 - ln C(N - 1, k), uniform over the sets of k among N - 1 columns.
+    """Ln P(parents), up to a constant: -k ln 2 - ln C(N - 1, k), uniform over the sets of k among N - 1 columns.
 
     Without it all sets are equally probable, and among many candidates some win by luck.
 
     Example:
-        >>> round(log_parent_prior(3, 1), 3)  # -ln 8 - ln 2
-        -2.773
+        >>> round(log_parent_prior(3, 1), 3)  # -ln 2 - ln 2
+        -1.386
     """
     return -n_parents * math.log(RATIO) - math.log(math.comb(n_columns - 1, n_parents))

@@ -66,7 +66,7 @@ def test_f_is_that_of_the_definition(cars: pd.DataFrame, learned: jaxbn.BayesNet
     cuts = {name: policy.edges for name, policy in learned.policies.items()}
     parents = {name: list(found) for name, found in learned.parents.items()}
     n_columns = len(parents)
-    prior = -sum(len(p) * math.log(8) + math.log(math.comb(n_columns - 1, len(p))) for p in parents.values())
+    prior = -sum(len(p) * math.log(2) + math.log(math.comb(n_columns - 1, len(p))) for p in parents.values())
     wanted = reference.total_evidence(columns, list(cuts), parents, cuts) + prior
     assert learned.trace[-1] == pytest.approx(wanted, rel=1e-12)
 

@@ -46,7 +46,7 @@ def allowed_families(
             return -math.inf
         if parents and states[child] == 1:
             return -math.inf
-        extra = math.log(8 ** len(parents) * math.comb(len(columns) - 1, len(parents))) if prior else 0.0
+        extra = math.log(2 ** len(parents) * math.comb(len(columns) - 1, len(parents))) if prior else 0.0
         return k2_score(columns, child, parents) - extra
 
     return family

@@ -96,13 +96,13 @@ def test_only_sets_with_a_changed_column_are_counted_again() -> None:
     assert counted == []
 
 
-def test_the_prior_is_an_eighth_for_each_parent_and_one_over_the_number_of_sets() -> None:
+def test_the_prior_is_half_for_each_parent_and_one_over_the_number_of_sets() -> None:
     columns = random_columns(np.random.default_rng(4), 6, 50)
     plain, prior = SetScores(columns), SetScores(columns, parent_prior=True)
     for k in range(4):
         parents = tuple(range(1, 1 + k))
         difference = prior.nats(prior.family(0, parents) - plain.family(0, parents))
-        assert difference == pytest.approx(-math.log(8**k * math.comb(5, k)), abs=1e-9)
+        assert difference == pytest.approx(-math.log(2**k * math.comb(5, k)), abs=1e-9)
 
 
 def test_columns_of_another_table_are_refused() -> None:
