@@ -167,7 +167,7 @@ def prices_and_few_slots(settled: int = 256) -> Iterator[list[dict[str, bool]]]:
     seen: list[dict[str, bool]] = []
 
     def small_shape(*args: Any, **kwargs: Any) -> Any:
-        sizes = {"terms": 16, "tables": 11, "cells": 512, "width": 32, "recent": 64, "settled": settled}
+        sizes = {"width": 16, "recent": 64, "settled": settled}
         return shape_of(*args, **kwargs)._replace(**sizes)
 
     def spied_advance(problem: Any, state: Any, **kwargs: Any) -> Any:
@@ -236,11 +236,15 @@ def test_pruned_equals_unpruned(name):
     problem, width = MANY[name]
     rows = rows_of(problem, width)
     log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
-    for price in (1.0, 6.0):
-        with prices_and_few_slots(settled=1024):
-            unpruned = solve.solve_at_prices(rows.task, [price], prune=False)[0]
-        with prices_and_few_slots():
-            pruned = solve.solve_at_prices(rows.task, [price])[0]
-        assert pruned.cost == close(unpruned.cost)
-        assert pruned.live <= unpruned.live
-        assert pruned.cost + log_range == close(priced_by_definition(problem, width, price))
+    prices = [1.0, 6.0, 0.5, 2.0, 4.0, 9.0, 15.0, 30.0]
+    with prices_and_few_slots(settled=1024):
+        unpruned = solve.solve_at_prices(rows.task, prices, prune=False)
+    with prices_and_few_slots():
+        together = solve.solve_at_prices(rows.task, prices)
+        alone = [solve.solve_at_prices(rows.task, [price] * len(prices))[0] for price in prices]
+    for price, full, found, single in zip(prices, unpruned, together, alone, strict=True):
+        assert found.cost == close(full.cost)
+        assert single.cost == close(full.cost)
+        assert single.live <= full.live
+        assert found.live <= full.live
+        assert found.cost + log_range == close(priced_by_definition(problem, width, price))

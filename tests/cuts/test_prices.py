@@ -33,11 +33,11 @@ PRICES = [0.5, 2.0, 30.0, 6.0, 6.5, 15.0, 4.0, 12.0]
 
 
 @contextmanager
-def small_chunks(settled: int = 256, **room: int) -> Iterator[None]:
+def small_chunks(settled: int = 256) -> Iterator[None]:
     """Few slots, so that a few hundred rows fill many chunks."""
     shape_of = solve.pruned_shape
     with pytest.MonkeyPatch.context() as patch:
-        sizes = {"width": 16, "recent": 64, "settled": settled, **room}
+        sizes = {"width": 16, "recent": 64, "settled": settled}
         patch.setattr(solve, "pruned_shape", lambda *args, **kwargs: shape_of(*args, **kwargs)._replace(**sizes))
         yield
 
@@ -54,7 +54,7 @@ def test_several_prices_in_one_pass_are_the_optimum_at_each(seed):
     log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
     with small_chunks():
         together = solve.solve_at_prices(rows.task, PRICES)
-        alone = [solve.solve_at_prices(rows.task, [price])[0] for price in PRICES]
+        alone = [solve.solve_at_prices(rows.task, [price] * len(PRICES))[0] for price in PRICES]  # one program
     for price, found, single in zip(PRICES, together, alone, strict=True):
         assert found.cost == close(single.cost)
         assert found.cuts == single.cuts
@@ -63,9 +63,11 @@ def test_several_prices_in_one_pass_are_the_optimum_at_each(seed):
 
 def test_any_number_of_prices():
     _, rows = own_rows(0, 200)
-    for n in (1, 2, 3):
-        found = solve.solve_at_prices(rows.task, PRICES[:n])
-        assert [s.cost for s in found] == close([solve.solve_at_prices(rows.task, [p])[0].cost for p in PRICES[:n]])
+    with small_chunks():
+        few = solve.solve_at_prices(rows.task, PRICES[:3])
+        many = solve.solve_at_prices(rows.task, PRICES)
+    assert [s.cost for s in few] == close([s.cost for s in many[:3]])
+    assert [s.cuts for s in few] == [s.cuts for s in many[:3]]
 
 
 def test_starts_that_only_some_prices_need_are_kept():
@@ -74,7 +76,7 @@ def test_starts_that_only_some_prices_need_are_kept():
         problem = random_variable(seed, 300, n_parents=seed % 3, spouses=(1,) * (1 + seed % 2), weighted=seed > 3)
         width = 0.01 if seed % 2 else None
         rows = rows_of(problem, width)
-        with small_chunks(terms=16, tables=11, cells=512):
+        with small_chunks():
             found = solve.solve_at_prices(rows.task, PRICES)
         log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
         expected = [priced_by_definition(problem, width, price) - log_range for price in PRICES]
@@ -83,7 +85,7 @@ def test_starts_that_only_some_prices_need_are_kept():
 
 def test_values_over_many_orders_of_magnitude():
     """Most intervals are next to nothing beside the range."""
-    prices = [5.0, 50.0, 500.0, 1500.0]
+    prices = [5.0, 50.0, 500.0, 1500.0, 15.0, 150.0, 1000.0, 2000.0]
     for seed in (3, 4, 12, 18):
         rng = np.random.default_rng(seed)
         values = np.exp([20, 40, 30, 5][seed % 4] * rng.normal(size=500))
@@ -92,7 +94,7 @@ def test_values_over_many_orders_of_magnitude():
         rows = rows_of({"values": values, "parents": [mostly], "children": [(stretch % 4, [])]}, None)
         assert rows.spread is not None
         assert (np.diff(rows.spread.end) > 0).all()
-        with small_chunks(terms=16, tables=11, cells=32):
+        with small_chunks():
             found = solve.solve_at_prices(rows.task, prices)
         for _, matrices in in_matrices([GroupedRows(rows, rows.positions())]):
             expected = matrices.solve_at({0: prices})[0]
@@ -197,6 +199,7 @@ def test_bounds_hold_where_the_width_counts_and_rows_have_weights(seed):
         assert whole <= actual[-1].min() + 1e-9
 
 
+@pytest.mark.usefixtures("buckets_of_users")
 def test_bounds_of_long_intervals_are_close():
     """Neighbouring starts far back: a block hardly tells their intervals apart, and the bound loses little."""
     rng = np.random.default_rng(0)

@@ -75,7 +75,7 @@ def pruning_of_few_rows() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solve, "DENSE_ROWS", 0)
         patch.setattr(solve, "FEW_POSITIONS", 0)
-        with pruned_shapes(terms=16, tables=9, cells=512, width=32, recent=64, settled=64):
+        with pruned_shapes(width=16, recent=64, settled=256):
             yield
 
 
@@ -83,7 +83,7 @@ def pruning_of_few_rows() -> Iterator[None]:
 
 
 @settings(many, max_examples=150)
-@given(variables(st.integers(1, 200)), st.sampled_from(RATES))
+@given(variables(st.integers(1, 300)), st.sampled_from(RATES))
 def test_pruned_program_on_few_rows_equals_algorithm_1(problem, rate):
     with pruning_of_few_rows():
         assert_exact(problem, "bayesian", rate)
@@ -142,7 +142,7 @@ def test_the_chunk_looked_at_first_is_in_use(used, leader, expected):
 def test_slots_that_run_out_are_added():
     task = task_of(class_of_table("indep", 3000))
     expected = solve.solve([task])[0]
-    with pruned_shapes(settled=256, recent=64, width=32), counted_calls(solve, "with_more_slots") as more:
+    with pruned_shapes(width=16, recent=64, settled=256), counted_calls(solve, "with_more_slots") as more:
         found = solve.solve([task])[0]
     assert more
     assert found.cost == close(expected.cost)
