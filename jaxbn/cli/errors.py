@@ -20,6 +20,7 @@ REMEDIES = {
     "drop": "leave it out with --drop",
     "drop columns": "leave these columns out with --drop",
     "convert": "mend it in the file",
+    "convert dates": "turn it into numbers in the file, for example days since the first",
     "unknown": "",
 }
 """Remedies at the command line, in place of those for Python users."""

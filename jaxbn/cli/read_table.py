@@ -76,8 +76,6 @@ def checked_table(source: Source, missing: str) -> Table:
     table = as_table(source.frame, continuous=source.continuous, missing=missing)  # type: ignore[arg-type]
     text = table.describe()
     tell(text if not source.builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
-    if table.n_rows < len(source.frame):
-        tell(f"{len(source.frame) - table.n_rows} of {len(source.frame)} rows with missing entries were dropped")
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 Level = bool | int | float | str
 MAX_INTEGER_LEVELS = 20  # integer columns with more distinct values than this are taken as continuous
+TIMES = ("date", "datetime", "datetime64", "timedelta", "timedelta64")
 MISSING = -1  # the code of a missing entry
 
 DROP = Mention("drop", words="drop it")
@@ -25,24 +27,28 @@ def infer_kind(name: str, column: pd.Series) -> tuple[Literal["continuous", "dis
     """Kind of a column by its dtype, and the reason in words.
 
     Float columns are continuous; bool, object, string and category columns are discrete; integer columns are
-    discrete up to 20 distinct values, else continuous.
+    discrete up to 20 distinct values, else continuous. pandas turns integers into floats where an entry is missing, so
+    a float column with a missing entry and no fraction is an integer column.
     """
     from pandas.api import types
 
     _refuse_dtype(name, column)
+    inner = types.infer_dtype(column, skipna=True)
+    column = column.astype("float64") if inner == "decimal" else column
     dtype = column.dtype
     if isinstance(dtype, _categorical_dtype()):
         return "discrete", f"category column with {len(column.cat.categories)} declared levels"
     if types.is_bool_dtype(dtype):
         return "discrete", "bool column"
+    if types.is_integer_dtype(dtype) or (types.is_float_dtype(dtype) and _were_integers(column)):
+        distinct = column.nunique()
+        values = f"integer column with {distinct} distinct value{'s' * (distinct != 1)}"
+        if distinct <= MAX_INTEGER_LEVELS:
+            return "discrete", f"{values} (at most {MAX_INTEGER_LEVELS})"
+        return "continuous", f"{values} (more than {MAX_INTEGER_LEVELS})"
     if types.is_float_dtype(dtype):
         return "continuous", "float column"
-    if types.is_integer_dtype(dtype):
-        distinct = column.nunique()
-        if distinct <= MAX_INTEGER_LEVELS:
-            return "discrete", f"integer column with {distinct} distinct values (at most {MAX_INTEGER_LEVELS})"
-        return "continuous", f"integer column with {distinct} distinct values (more than {MAX_INTEGER_LEVELS})"
-    return "discrete", f"{'string' if types.infer_dtype(column, skipna=True) == 'string' else 'object'} column"
+    return "discrete", f"{'string' if inner == 'string' else 'object'} column"
 
 
 def as_floats(name: str, column: pd.Series) -> NDArray[np.float64]:
@@ -80,15 +86,15 @@ def as_levels(name: str, column: pd.Series) -> tuple[tuple[Level, ...], NDArray[
 
     Declared categories keep their order, whether observed or not; other levels are the sorted observed ones.
     """
-    import pandas as pd
-
     _refuse_dtype(name, column)
     if isinstance(column.dtype, _categorical_dtype()):
         declared = tuple(scalar(name, v) for v in column.cat.categories)
         _refuse_mixture(name, declared)
         return declared, column.cat.codes.to_numpy().astype(np.int32)
-    raw, uniques = pd.factorize(column)
+    raw, uniques = _factorized(name, column)
     observed = [scalar(name, v) for v in uniques]
+    if all(isinstance(v, float) and v.is_integer() for v in observed):
+        observed = [int(v) for v in observed]
     _refuse_mixture(name, observed)
     order = sorted(range(len(observed)), key=lambda i: observed[i])
     rank = np.empty(len(order) + 1, np.int32)
@@ -119,7 +125,7 @@ def encode(
 
     one_of("unknown", unknown, ("error", "missing"))
     series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
-    raw, uniques = pd.factorize(series)
+    raw, uniques = _factorized(name, series)
     code = {level: i for i, level in enumerate(levels)}
     scalars = [scalar(name, v) for v in uniques]
     strangers = [v for v in scalars if v not in code]
@@ -141,6 +147,7 @@ def scalar(name: str, value: Any) -> Level:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, pd.Interval):
         return str(value)
+    value = float(value) if isinstance(value, Decimal) else value
     if not isinstance(value, bool | int | float | str):
         raise _wrong_type(
             name, f"holds {value!r} of type {type(value).__name__}; levels are bool, int, float or str: ", CONVERT
@@ -150,15 +157,39 @@ def scalar(name: str, value: Any) -> Level:
     return value
 
 
+def _factorized(name: str, column: pd.Series) -> tuple[NDArray[np.intp], Any]:
+    """Codes in order of appearance, and what they stand for; entries that are containers are refused."""
+    import pandas as pd
+
+    try:
+        return pd.factorize(column)
+    except TypeError:
+        culprit = next(v for v in column if not _is_hashable(v))
+        raise _wrong_type(
+            name,
+            f"holds a {type(culprit).__name__} in each entry; spread it over columns of their own, one for each part, "
+            "or ",
+            DROP,
+        ) from None
+
+
 def _refuse_dtype(name: str, column: pd.Series) -> None:
     from pandas.api import types
 
     dtype = column.dtype
-    if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype) or dtype.kind in "mM":
+    inner = types.infer_dtype(column, skipna=True)
+    if inner in TIMES:
+        converted = "pandas.to_datetime(column)" if inner == "date" else "column"
+        what = f"{inner} objects" if dtype.kind == "O" else str(dtype)
         raise _wrong_type(
             name,
-            f"holds dates or durations ({dtype}); turn it into numbers first, for example days since the first: "
-            "(column - column.min()) / pandas.Timedelta(days=1), or ",
+            f"holds dates or durations ({what}); ",
+            Mention(
+                "convert dates",
+                words=f"turn it into numbers first, for example days since the first: t = "
+                f"{converted}; (t - t.min()) / pandas.Timedelta(days=1)",
+            ),
+            ", or ",
             DROP,
         )
     if types.is_complex_dtype(dtype):
@@ -182,6 +213,20 @@ def _wrong_type(name: str, *message: str | Mention) -> ArgumentTypeError:
 
 def _kind(value: Level) -> str:
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+
+
+def _were_integers(column: pd.Series) -> bool:
+    """Whether some entries are missing, and those that are there have no fraction: integers before pandas read them."""
+    values = column.dropna().to_numpy(np.float64)
+    return bool(0 < len(values) < len(column) and np.all(np.isfinite(values) & (values == np.floor(values))))
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _is_number(value: object) -> bool:

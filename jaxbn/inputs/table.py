@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -14,6 +16,8 @@ from jaxbn.inputs.columns import DROP, Level, as_floats, as_levels, encode, infe
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LOG = logging.getLogger("jaxbn")
 
 __all__ = ["DataLike", "Table", "as_frame", "as_table", "encode"]
 
@@ -118,7 +122,7 @@ def as_table(
         data: a DataFrame, a dict of columns, a 2-D array [rows, columns] with ``names``, or a Table (returned as is).
         continuous: exactly these columns are continuous, all others discrete. None: float columns are continuous,
             bool, object, string and category columns discrete, integer columns discrete up to 20 distinct values.
-        missing: ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have one.
+        missing: ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have one and logs how many.
         names: column names of a 2-D array.
 
     Returns:
@@ -162,6 +166,8 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
         frame = data
     elif isinstance(data, Mapping):
         frame = _frame_of_columns(data)
+    elif isinstance(data, str | PathLike):
+        raise ArgumentTypeError("data", f"is {str(data)!r}; read the file first, for example with pandas.read_csv")
     elif isinstance(data, pd.Series):
         raise ArgumentTypeError("data", "is a single column; pass a DataFrame, for example column.to_frame()")
     elif hasattr(data, "to_pandas"):
@@ -180,6 +186,14 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
 def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
     import pandas as pd
 
+    if {"data", "target", "feature_names"} <= set(columns):
+        raise ArgumentTypeError("data", "is a Bunch of scikit-learn; load it with as_frame=True and pass its .frame")
+    for name, column in columns.items():
+        if getattr(column, "ndim", 1) != 1:
+            raise _wrong(
+                f"has {column.ndim} dimensions; every column has one, with a value for each row",
+                subject=f"column {name!r}",
+            )
     series = {name: pd.Series(column).reset_index(drop=True) for name, column in columns.items()}
     lengths = {name: len(column) for name, column in series.items()}
     if len(set(lengths.values())) > 1:
@@ -191,13 +205,18 @@ def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
 def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.DataFrame:
     import pandas as pd
 
+    if array.dtype.names or (array.ndim == 1 and array.dtype == object):
+        kind = "a structured array" if array.dtype.names else "a list of rows"
+        raise ArgumentTypeError("data", f"is {kind}; make it a table with pandas.DataFrame(data)")
     if array.ndim != 2:
         raise ArgumentTypeError(
             "data",
             f"must be a DataFrame, a dict of columns or a 2-D array, got {array.ndim}-D data of type {array.dtype}",
         )
     if names is None:
-        raise ValueError("a 2-D array has no column names; pass names=[...] or a DataFrame")
+        raise ArgumentError(
+            "data", "is an array, whose columns have no names; pass pandas.DataFrame(data, columns=[...])"
+        )
     if len(names) != array.shape[1]:
         raise ValueError(
             f"names has {len(names)} entries but the array has {array.shape[1]} columns; name every column once"
@@ -249,6 +268,7 @@ def _complete_rows(frame: pd.DataFrame, missing: str) -> pd.DataFrame:
             ", those with most of them",
             subject="",
         )
+    LOG.warning("%d of %d rows with missing entries were dropped", len(frame) - len(complete), len(frame))
     return complete
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -48,6 +49,33 @@ def test_integers_are_discrete_up_to_twenty_distinct_values() -> None:
     assert "21 distinct" in table.inferred["more"]
 
 
+def test_integers_with_a_missing_entry_are_integers() -> None:
+    """pandas hands them over as floats."""
+    holes = pd.DataFrame({"kids": [0, 2, None, 1, 2], "age": [31.0, 45.0, 28.0, None, 60.5]})
+    table = as_table(holes, missing="drop")
+    assert table.continuous == ("age",)
+    assert table.levels["kids"] == (0, 2)
+    assert [type(level) for level in table.levels["kids"]] == [int, int]
+    assert encode(holes["kids"].dropna().head(2), table.levels["kids"]).tolist() == [0, 1]
+    assert as_table({"measured": [1.0, 2.0, 2.0]}).continuous == ("measured",)
+    many = as_table({"more": [None, *range(21)]}, missing="drop")
+    assert many.continuous == ("more",)
+
+
+def test_decimals_are_numbers() -> None:
+    table = as_table({"price": [Decimal("1.5"), Decimal("2.25")], "n": [Decimal(3), Decimal(4)]})
+    assert table.values["price"].tolist() == [1.5, 2.25]
+    assert table.values["n"].tolist() == [3.0, 4.0]
+    coded = as_table({"n": [Decimal(3), Decimal(4)]}, continuous=[])
+    assert coded.levels["n"] == (3, 4)
+    assert encode([Decimal(4)], coded.levels["n"]).tolist() == [1]
+
+
+def test_dropped_rows_are_said(caplog: pytest.LogCaptureFixture) -> None:
+    as_table({"x": [0.5, None, 1.5]}, missing="drop")
+    assert caplog.messages == ["1 of 3 rows with missing entries were dropped"]
+
+
 def test_continuous_overrides_inference_both_ways() -> None:
     table = as_table({"count": [1, 2, 3], "ratio": [0.5, 0.5, 1.5]}, continuous=["count"])
     assert table.continuous == ("count",)
@@ -70,12 +98,12 @@ def test_extension_dtypes_are_discrete(dtype: str) -> None:
 
 
 def test_dict_array_and_table_are_accepted() -> None:
-    array = np.array([[0.5, 1.0], [1.5, 2.0]])
+    array = np.array([[0.5, 1.0], [1.5, 2.5]])
     table = as_table(array, names=["a", "b"])
     assert table.continuous == ("a", "b")
     assert as_table(table) is table
-    assert as_table({"a": array[:, 0], "b": array[:, 1]}).values["b"].tolist() == [1.0, 2.0]
-    with pytest.raises(ValueError, match=r"names=\["):
+    assert as_table({"a": array[:, 0], "b": array[:, 1]}).values["b"].tolist() == [1.0, 2.5]
+    with pytest.raises(ValueError, match=r"pandas.DataFrame\(data, columns=\["):
         as_table(array)
     with pytest.raises(ValueError, match="3 entries but the array has 2"):
         as_table(array, names=["a", "b", "c"])
@@ -122,10 +150,10 @@ def test_column_without_values_is_named(missing: str, empty: list) -> None:
 
 
 def test_one_value_and_one_row_are_fine() -> None:
-    table = as_table({"x": [2.0, 2.0], "word": ["a", "a"]})
+    table = as_table({"x": [2.5, 2.5], "word": ["a", "a"]})
     assert table.levels["word"] == ("a",)
-    assert table.values["x"].tolist() == [2.0, 2.0]
-    assert as_table({"x": [2.0], "word": ["a"]}).n_rows == 1
+    assert table.values["x"].tolist() == [2.5, 2.5]
+    assert as_table({"x": [2.5], "word": ["a"]}).n_rows == 1
 
 
 def test_identifiers_are_refused() -> None:
@@ -146,11 +174,18 @@ BAD = [
     ({"x": pd.to_datetime(["2020-01-01", "2020-01-02"])}, "'x' holds dates.*Timedelta", TypeError),
     ({"x": pd.to_datetime(["2020-01-01", "2020-01-02"]).tz_localize("UTC")}, "'x' holds dates", TypeError),
     ({"x": pd.to_timedelta([1, 2], unit="D")}, "'x' holds dates or durations", TypeError),
-    ({"x": [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]}, "'x' holds.*type date.*astype", TypeError),
+    ({"x": [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]}, "'x' holds dates.*to_datetime", TypeError),
     ({"x": ["a", 1, "b"]}, "'x' mixes number and str.*1 and 'a'", TypeError),
     ({"x": pd.Series([True, 2], dtype=object)}, "'x' mixes bool and number", TypeError),
     ({"x": [(1, 2), (3, 4)]}, "'x' holds.*tuple", TypeError),
     (pd.Series([1.0, 2.0]), "to_frame", TypeError),
+    ({"x": [[1, 2], [3]]}, "'x' holds a list in each entry.*columns of their own.*drop it", TypeError),
+    ({"x": [{"a": 1}, {"a": 2}]}, "'x' holds a dict", TypeError),
+    ({"x": np.ones((3, 2))}, "'x' has 2 dimensions", ValueError),
+    (np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]), r"structured array.*pandas.DataFrame\(data\)", TypeError),
+    ([{"a": 1}, {"a": 2}], r"list of rows.*pandas.DataFrame\(data\)", TypeError),
+    ("cars.csv", "'cars.csv'; read the file first.*read_csv", TypeError),
+    (pytest.importorskip("sklearn.datasets").load_iris(), r"Bunch.*as_frame=True.*\.frame", TypeError),
 ]
 
 
