@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jaxbn.cli.errors import tell
+from jaxbn.cli.errors import tell, warn
 from jaxbn.cli.read_table import Source
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def held_out(
 ) -> pd.DataFrame | None:
     """Log-likelihood of held-out rows on the structure found: the method used beside plain bins, or beside all others.
 
-    Plain bins get the number that serves them best on the training rows.
+    Plain bins get the number that serves them best on the training rows. None after Ctrl-C, and for a single row.
     """
     if table.n_rows < 2:
         tell("one row cannot be held out: no cross-validation")
@@ -39,7 +39,11 @@ def held_out(
     others = [other for other in (ALL if everything else ALL[-2:]) if other != method]
     handed_on = ("rate", "min_width", "max_passes", "initial_bins", "group")
     cutting = {key: chosen[key] for key in handed_on if key in chosen}
-    return compare(table, net.parents, (method, *others), folds=min(folds, table.n_rows), seed=seed, **cutting)
+    try:
+        return compare(table, net.parents, (method, *others), folds=min(folds, table.n_rows), seed=seed, **cutting)
+    except KeyboardInterrupt:  # the network is what takes long to learn, and it is there
+        warn("interrupted: no held-out scores; the network is kept (--folds 0 leaves the scores out from the start)")
+        return None
 
 
 def published(source: Source) -> str:

@@ -1,0 +1,23 @@
+"""Held-out scores of a network that was learned at the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+import jaxbn
+from jaxbn.cli.held_out import held_out
+from jaxbn.inputs.table import as_table
+from tests.helpers.command import frame
+
+
+def test_an_interrupt_while_scores_are_computed_keeps_the_network(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxbn.evaluation.compare.compare", interrupted)
+    table = as_table(frame())
+    net = jaxbn.fit(table, {"size": ["kind"]}, {"size": [1.5], "age": [0.5]})
+    assert held_out(net, table, 3, 0, False, {"method": "evidence"}) is None
+    assert "the network is kept" in capsys.readouterr().err
