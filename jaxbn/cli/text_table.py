@@ -69,8 +69,9 @@ def read_text(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFra
 
 
 def _point_out_numbers(header: list[str], name: str) -> None:
-    """Numbers where names should be."""
-    if all(_is_number(label) for label in header):
+    """Numbers where names should be; a few whole ones may be years, but a fraction is hardly a name."""
+    numbers = [label for label in header if _is_number(label)]
+    if len(numbers) == len(header) or any("." in label for label in numbers):
         shown = ", ".join(header[:4]) + (", …" if len(header) > 4 else "")
         warn(f"the first line of {name} looks like data ({shown}), but is read as names; add a line of names before it")
 

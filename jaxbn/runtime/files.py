@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ def replacing(path: PathLike) -> Iterator[Path]:
         [('a.txt', 'whole')]
     """
     target = Path(path)
+    if not target.parent.is_dir():  # else the error would name the draft
+        raise FileNotFoundError(errno.ENOENT, "there is no such directory", str(target.parent))
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         yield draft

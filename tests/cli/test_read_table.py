@@ -89,6 +89,12 @@ def test_a_header_that_looks_like_data_is_pointed_out(tmp_path: Path, capsys: py
     read(str(tmp_path / "iris.csv"), Format())
     assert "jaxbn: warning: the first line of" in (error := capsys.readouterr().err)
     assert "looks like data (5.1, 3.5)" in error
+    (tmp_path / "classes.csv").write_text("5.1,3.5,setosa\n4.9,3.0,setosa\n")
+    read(str(tmp_path / "classes.csv"), Format())
+    assert "looks like data (5.1, 3.5, setosa)" in capsys.readouterr().err
+    (tmp_path / "years.csv").write_text("country,2019,2020\nFrance,1.5,2.5\n")
+    read(str(tmp_path / "years.csv"), Format())
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("word", ["?", "-", "none given"])

@@ -42,3 +42,8 @@ def test_drafts_of_killed_programs_are_removed_and_others_kept(tmp_path: Path) -
         (tmp_path / name).write_text("x")
     remove_drafts(tmp_path / "a[1].txt")
     assert sorted(file.name for file in tmp_path.iterdir()) == [".b.txt.123.tmp", "a[1].txt"]
+
+
+def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no such directory: '.*absent'$"):
+        write_text(tmp_path / "absent" / "a.txt", "")
