@@ -24,7 +24,7 @@ def evaluate(
     ] = None,
     method: Annotated[
         list[str],
-        typer.Option("--method", help=f"One or several of {', '.join(ALL)}, evidence; bayesian_blocks with astropy."),
+        typer.Option("--method", help=f"One or several of {', '.join(ALL)}; bayesian_blocks with astropy."),
     ] = [],  # noqa: B006
     folds: options.Folds = 10,
     seed: options.Seed = 0,
