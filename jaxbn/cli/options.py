@@ -87,6 +87,12 @@ Forbidden = Annotated[
     list[str], _option("An arc that the network must not have, parent>child.", "--forbidden", panel=LEARNING)
 ]
 InitialBins = Annotated[int | None, _option("Number of bins to start from.", panel=LEARNING)]
+Initial = Annotated[
+    str | None,
+    _option(
+        "With k2, or with a graph: start from bins of equal width or frequency.", panel=LEARNING, show_default="width"
+    ),
+]
 Checkpoint = Annotated[Path | None, _option("Keep finished restarts in this file, and go on from it.", panel=LEARNING)]
 Graph = Annotated[
     str | None,

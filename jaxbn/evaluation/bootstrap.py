@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.baselines import equal_width_policy
+from jaxbn.cuts.baselines import marginal_policy
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.resampled import drawn_rows, resampled_policies, stream
 from jaxbn.cuts.resampled_arrays import Variable
@@ -23,7 +23,7 @@ from jaxbn.inputs.graph import GraphLike, as_parents, check_table_sizes, markov_
 from jaxbn.inputs.table import DataLike, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
-from jaxbn.learning.options import GRID, MinWidth, Rate, check_options, check_structure_options
+from jaxbn.learning.options import GRID, Initial, MinWidth, Rate, check_options, check_structure_options
 from jaxbn.learning.passes import cut_question
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Cut
@@ -45,6 +45,7 @@ def bootstrap(
     method: str = "evidence",
     rate: Rate | None = None,
     initial_bins: int | None = None,
+    initial: Initial | None = None,
     max_passes: int | None = 10,
     missing: Literal["error", "drop"] = "error",
     group: Iterable[str] | None = None,
@@ -61,11 +62,11 @@ def bootstrap(
     With a graph, the variables are first discretized on all the data, as ``jaxbn.discretize`` does. Then each
     continuous variable is cut again in each resample by the exact optimum, while its neighbours keep the bins that they
     have on all the data, and L the number it has there. So the spread is that of a variable's own cuts, not that of the
-    whole network. A variable without neighbours gets bins of equal width in the range of each resample, except with
+    whole network. A variable without neighbours gets the bins of the start in each resample, except with
     ``"evidence"``. A row that was drawn twice counts twice, so resamples tend to have more bins than the data.
 
-    Without a graph, structure and cuts are learned in each resample as ``jaxbn.learn`` does, by default from one random
-    order, another one in each.
+    Without a graph, structure and cuts are learned in each resample as ``jaxbn.learn`` does, by default from one start,
+    or from one random order with ``search="k2"``, another one in each.
 
     A resample depends on the seed and its number alone: not on how many there are, on the devices, or on the processes.
 
@@ -78,7 +79,9 @@ def bootstrap(
         method: ``"bayesian"`` or another method of ``jaxbn.discretize``; only this one runs in batches.
         rate: with ``"bayesian"``, L of the prior: ``"network"`` (the default), ``"blanket"`` or a number, see
             ``jaxbn.discretize``.
-        initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
+        initial_bins: bins of the start; by default the largest cardinality of the discrete variables.
+        initial: whether the start is of equal ``"width"`` or ``"frequency"``, see ``jaxbn.discretize``; without a graph
+            for ``search="k2"`` only.
         max_passes: most passes of a discretization.
         missing: ``"error"`` or ``"drop"``.
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``.
@@ -90,8 +93,8 @@ def bootstrap(
             it, also with more resamples.
         side_by_side: without a graph, resamples that run together; the result does not depend on it.
         progress: without a graph, show a bar where someone watches.
-        **learning: without a graph, further options of ``jaxbn.learn``: ``order``, ``max_parents``, ``restarts``,
-            ``warm_start``, ``select``, ``required``, ``forbidden`` and ``max_cells``.
+        **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
+            ``restarts``, ``grid``, ``warm_start``, ``select``, ``required``, ``forbidden`` and ``max_cells``.
 
     Returns:
         A ``CutBootstrap`` with a graph: for each cut, how often it was found and its interval. An ``ArcBootstrap``
@@ -118,6 +121,7 @@ def bootstrap(
         warm_start=learning.get("warm_start"),
         select=learning.get("select"),
         grid=learning.get("grid", GRID),
+        initial=initial,
         continuous=table.continuous,
     )
     share = check_share("level", 0.9 if level is None else level, ends=False)
@@ -138,7 +142,7 @@ def bootstrap(
     _refuse({"checkpoint": checkpoint}, "is for learning the structure; leave it out, or leave out ")
     parents = as_parents(graph, table.names)
     coded = CodedTable(table, grouped)
-    start = coded.start(starting_bins(table, initial_bins, grouped))
+    start = coded.start(starting_bins(table, initial_bins, grouped), options.start_kind)
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
     settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     call = f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
@@ -153,7 +157,7 @@ def bootstrap(
                     own = resampled_policies(variable, here, options.method, options.narrowest(coded, name))
             else:
                 n_bins = starting_bins(table, initial_bins, grouped)
-                own = [equal_width_policy(coded.ordered[name].values[each > 0], n_bins) for each in here]
+                own = [_plain_bins(coded.ordered[name].values, each, n_bins, options.start_kind) for each in here]
             between = [
                 neighbours(p.edges, coded.ordered[name].values[each > 0]) for p, each in zip(own, here, strict=True)
             ]
@@ -167,6 +171,11 @@ def _weights(seed: int, numbers: Sequence[int], n_rows: int) -> NDArray[np.int64
     """How often each resample has each row [resamples, rows]."""
     drawn = [np.bincount(drawn_rows(stream(seed, i), n_rows), minlength=n_rows) for i in numbers]
     return np.array(drawn, np.int64).reshape(len(numbers), n_rows)
+
+
+def _plain_bins(ascending: NDArray[np.float64], weights: NDArray[np.int64], n_bins: int, kind: str) -> Policy:
+    """Bins of a resample by themselves; a row that was drawn twice counts twice."""
+    return marginal_policy(np.repeat(ascending, weights), f"equal_{kind}", n_bins)
 
 
 def _policy(coding: Any) -> Policy:

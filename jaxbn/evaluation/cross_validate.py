@@ -18,7 +18,7 @@ from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents
 from jaxbn.inputs.table import DataLike, Table, as_table
-from jaxbn.learning.options import MinWidth, Rate, check_options, check_structure_options, refuse_unused
+from jaxbn.learning.options import Initial, MinWidth, Rate, check_options, check_structure_options, refuse_unused
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 
@@ -86,6 +86,7 @@ def cross_validate(
     rate: Rate | None = None,
     continuous: Sequence[str] | None = None,
     initial_bins: int | None = None,
+    initial: Initial | None = None,
     bins: int | None = None,
     max_passes: int | None = 10,
     alpha: float = 1.0,
@@ -108,11 +109,13 @@ def cross_validate(
         folds: how many, of sizes that differ by at most one row; or the number of each row's fold, integers [rows].
         seed: of the random numbers: shuffles the rows among the folds and, without a graph, draws the orders of
             ``jaxbn.learn``.
-        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``; or one that looks at each variable alone, for comparison
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``; or one that looks at each variable alone, for comparison
             and with a graph only: ``"equal_width"``, ``"equal_frequency"``, ``"bayesian_blocks"`` (needs astropy).
         rate: with ``"bayesian"``, L of the prior, see ``jaxbn.discretize``.
         continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
-        initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
+        initial_bins: bins of the start; by default the largest cardinality of the discrete variables.
+        initial: whether the start is of equal ``"width"`` or ``"frequency"``, see ``jaxbn.discretize``; without a graph
+            for ``search="k2"`` only.
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default, in every fold, the number from 2 to 30
             with the highest evidence on the training rows.
         max_passes: most passes of a discretization.
@@ -123,8 +126,9 @@ def cross_validate(
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``; a method that looks at each variable
             alone merges none.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
-        **learning: without a graph, further options of ``jaxbn.learn``: ``order``, ``max_parents``, ``restarts``,
-            ``warm_start``, ``select``, ``required``, ``forbidden`` and ``max_cells``.
+        **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
+            ``restarts``, ``time_limit`` (of each fold), ``grid``, ``warm_start``, ``select``, ``required``,
+            ``forbidden`` and ``max_cells``.
 
     Returns:
         Mean, standard error, and the log-likelihood of each fold and each row.
@@ -139,7 +143,7 @@ def cross_validate(
     """
     table = as_table(data, continuous=continuous, missing=missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
-    own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width}
+    own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
     for argument, value in {**own, "group": group}.items():
         refuse_unused(argument, value, known_method(method))
     options = check_options(

@@ -68,7 +68,7 @@ def settle_together(
 
     def make(table: Table) -> tuple[Workshop, Learner[Settled]]:
         data = CodedTable(table, grouped)
-        start = data.start(starting_bins(table, initial_bins, grouped))
+        start = data.start(starting_bins(table, initial_bins, grouped), options.start_kind)
         return Workshop.of(data, options), settle_steps(data, parents, start, options)
 
     settled = dict(run_each([partial(make, table) for table in tables], len(tables)))

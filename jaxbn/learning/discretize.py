@@ -17,7 +17,7 @@ from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.graph import GraphLike, Parents, as_parents, check_table_sizes
 from jaxbn.inputs.table import DataLike, as_frame, as_table
 from jaxbn.learning.ascent import ascend
-from jaxbn.learning.options import MinWidth, Options, Rate, check_options
+from jaxbn.learning.options import Initial, MinWidth, Options, Rate, check_options
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop, run_alone
@@ -111,6 +111,7 @@ def discretize(
     method: str = "evidence",
     rate: Rate | None = None,
     initial_bins: int | None = None,
+    initial: Initial | None = None,
     max_passes: int | None = 10,
     missing: Literal["error", "drop"] = "error",
     group: Iterable[str] | None = None,
@@ -119,17 +120,19 @@ def discretize(
     """Cut all continuous variables of a network, each given its Markov blanket, until nothing changes.
 
     A pass visits the variables from the leaves to the roots; each is cut by the exact optimum given the current bins of
-    the others. A variable without neighbours keeps its bins of equal width, except with ``"evidence"``: there every
+    the others. A variable without neighbours keeps the bins of the start, except with ``"evidence"``: there every
     change raises one number, the evidence of the data in original units, so that the passes always come to an end.
 
     Args:
         data: a DataFrame, or a dict of columns.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs.
         continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
-        method: ``"bayesian"``, ``"mdl"`` or ``"evidence"``, see ``jaxbn.discretize_variable``.
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``, see ``jaxbn.discretize_variable``.
         rate: with ``"bayesian"``, L of the prior: ``"network"``, the largest cardinality of all variables (the
             default); ``"blanket"``, that of the Markov blanket; or a number.
-        initial_bins: bins of the equal-width start; by default the largest cardinality of the discrete variables.
+        initial_bins: bins of the start; by default the largest cardinality of the discrete variables.
+        initial: whether they are of equal ``"width"`` (the default, as in the paper) or ``"frequency"``, which suits
+            skewed columns and those with outliers.
         max_passes: most passes made; None for no limit, which only ``"evidence"`` is sure not to need.
         missing: ``"error"`` or ``"drop"``.
         group: discrete columns whose levels are merged by evidence (see ``jaxbn.group_levels``), again in each pass;
@@ -150,10 +153,15 @@ def discretize(
     table = as_table(data, continuous=continuous, missing=missing)
     parents = as_parents(graph, table.names)
     options = check_options(
-        method=method, rate=rate, max_passes=max_passes, min_width=min_width, continuous=table.continuous
+        method=method,
+        rate=rate,
+        max_passes=max_passes,
+        min_width=min_width,
+        initial=initial,
+        continuous=table.continuous,
     )
     coded = CodedTable(table, columns_to_group(table, group))
-    start = coded.start(starting_bins(table, initial_bins, coded.grouped))
+    start = coded.start(starting_bins(table, initial_bins, coded.grouped), options.start_kind)
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
     found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     policies, groupings = split_codings(found.policies, table.names)
@@ -180,5 +188,5 @@ def _codes(name: str, policy: Coding, column: pd.Series) -> NDArray[np.int32]:
 
 
 def starting_bins(table: Any, given: int | None, grouped: Sequence[str] = ()) -> int:
-    """Bins of the equal-width start."""
+    """Bins of the start."""
     return initial_bins(table, grouped) if given is None else checks.at_least("initial_bins", given, 1)

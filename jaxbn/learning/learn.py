@@ -18,7 +18,7 @@ from jaxbn.inputs.table import DataLike, Table, as_table
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.many_runs import ManyRuns, TimeIsUpError
-from jaxbn.learning.options import GRID, MinWidth, Rate, Select, check_options
+from jaxbn.learning.options import GRID, Initial, MinWidth, Rate, Select, check_options
 from jaxbn.learning.plan import Plan, Runs
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop
@@ -69,6 +69,7 @@ def learn(
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     initial_bins: int | None = None,
+    initial: Initial | None = None,
     missing: Literal["error", "drop"] = "error",
     checkpoint: PathLike | None = None,
     side_by_side: int = SIDE_BY_SIDE,
@@ -103,13 +104,15 @@ def learn(
         rate: with ``"bayesian"``, L of the prior: ``"network"`` (the default), ``"blanket"`` or a number, see
             ``jaxbn.discretize``.
         warm_start: with ``"k2"`` and ``"bayesian"`` or ``"mdl"``, after an arc go on from the current cuts instead of
-            from bins of equal width: faster.
+            from the bins of the start: faster.
         select: with ``"bayesian"`` and ``"mdl"``, runs are compared by ``"density"``, that of the data in original
             units (the default), or by ``"k2"``, the paper's score.
         required: arcs ``(parent, child)`` the network must have.
         forbidden: arcs it must not have.
         initial_bins: bins of the starts; by default several numbers, and with ``"k2"`` the largest cardinality of the
             discrete variables.
+        initial: with ``"k2"``, whether the bins of the start are of equal ``"width"`` (the default, as in the paper) or
+            ``"frequency"``, which suits skewed columns and those with outliers.
         missing: ``"error"`` or ``"drop"``.
         checkpoint: a file that keeps every finished run; the same call started again goes on from it, also with more
             restarts.
@@ -142,6 +145,7 @@ def learn(
         warm_start=warm_start,
         select=select,
         grid=grid,
+        initial=initial,
         continuous=table.continuous,
     )
     plan = Plan.checked(

@@ -16,6 +16,7 @@ from jaxbn.scores.coded_table import CodedTable
 Rate = float | Literal["network", "blanket"]
 MinWidth = float | Mapping[str, float] | Literal["gap"] | None
 Select = Literal["density", "k2"]
+Initial = Literal["width", "frequency"]
 
 STRUCTURE_OPTIONS = (
     "search", "order", "max_parents", "restarts", "time_limit", "grid", "warm_start", "select",
@@ -29,6 +30,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "warm_start": ("bayesian", "mdl"),
     "select": ("bayesian", "mdl"),
     "group": METHODS,
+    "initial": METHODS,
 }
 """The methods that use an option, where not all do; None says that an option was not given."""
 
@@ -47,6 +49,12 @@ class Options(NamedTuple):
     warm_start: bool = False
     select: str = "density"
     grid: int | None = GRID  # positions at which cuts are searched while arcs move; None: all
+    initial: str | None = None  # what the bins of the start are equal in, if that was said
+
+    @property
+    def start_kind(self) -> str:
+        """What the bins of the start are equal in: ``"width"``, as in the paper, or ``"frequency"``."""
+        return "width" if self.initial is None else self.initial
 
     @property
     def limit(self) -> float:
@@ -64,7 +72,7 @@ class Options(NamedTuple):
     def described(self) -> dict[str, Any]:
         """The options as JSON can hold them."""
         widths = dict(self.min_width) if isinstance(self.min_width, Mapping) else self.min_width
-        return {**self._asdict(), "min_width": widths}
+        return {**self._asdict(), "min_width": widths, "initial": self.start_kind}
 
 
 def check_options(
@@ -76,6 +84,7 @@ def check_options(
     warm_start: bool | None = None,
     select: str | None = None,
     grid: int | None = GRID,
+    initial: str | None = None,
     continuous: Sequence[str] | None = None,
 ) -> Options:
     """Options with their defaults filled in; one that the method does not use must not be given.
@@ -88,6 +97,7 @@ def check_options(
         warm_start: whether to go on from the current cuts after an arc.
         select: how restarts are compared.
         grid: positions at which cuts are searched while arcs move, None for all.
+        initial: what the bins of the start are equal in.
         continuous: the columns that may have a smallest width.
 
     Example:
@@ -108,6 +118,7 @@ def check_options(
         bool(warm_start),
         "density" if select is None else checks.one_of("select", select, ("density", "k2")),
         None if grid is None else checks.at_least("grid", grid, 2),
+        None if initial is None else checks.one_of("initial", initial, ("width", "frequency")),
     )
 
 

@@ -94,6 +94,14 @@ class Plan(NamedTuple):
                 "warm_start", "is for ", Mention("search", "k2"), f", got search={search!r}; leave it out"
             )
         chosen: Search = "k2" if order is not None else search
+        if options.initial is not None and chosen != "k2":
+            raise ArgumentError(
+                "initial",
+                "is for ",
+                Mention("search", "k2"),
+                f", got {options.initial!r} with search={search!r}, which begins with bins of both kinds; leave it out",
+                value=options.initial,
+            )
         return cls(
             options,
             constraints,
@@ -107,7 +115,7 @@ class Plan(NamedTuple):
 
     def runs(self, data: CodedTable, stream: int | np.random.Generator | None = None) -> Runs:
         """The runs on a table; `stream` takes the place of the seed."""
-        start = data.start(starting_bins(data.table, self.initial_bins, self.grouped))
+        start = data.start(starting_bins(data.table, self.initial_bins, self.grouped), self.options.start_kind)
         sizes = {name: column.n_states for name, column in start.columns.items()}
         check_table_sizes(self.constraints.required, sizes, self.constraints.max_cells)
         seed = self.seed if stream is None else stream

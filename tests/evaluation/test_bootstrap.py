@@ -23,6 +23,7 @@ from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap, nearest_cuts
 from tests.helpers.random_tables import random_table
 from tests.helpers.random_variables import random_variable, reference_cost, subset
+from tests.reference import network as reference
 
 mpl.use("Agg")
 
@@ -178,7 +179,7 @@ def test_the_tolerance_is_half_the_distance_to_the_next_cut_and_at_most_a_twenti
     assert np.isnan(nearest_cuts(np.array([1.0]), [jaxbn.Policy([])], [np.empty((0, 2))])[0]).all()
 
 
-def test_a_variable_without_neighbours_has_bins_of_equal_width():
+def test_a_variable_without_neighbours_has_the_bins_of_the_start():
     drawn = random_table(3, n_rows=40, n_columns=5)
     found = jaxbn.bootstrap(
         drawn.frame, {}, continuous=drawn.continuous, resamples=3, initial_bins=4, method="bayesian"
@@ -186,6 +187,11 @@ def test_a_variable_without_neighbours_has_bins_of_equal_width():
     values = drawn.frame["v0"].to_numpy()[drawn_rows(stream(0, 1), 40)]
     expected = values.min() + np.ptp(values) / 4 * np.arange(1, 4)
     np.testing.assert_allclose(found.policies["v0"][1].edges, expected)
+    even = jaxbn.bootstrap(
+        {"x": np.arange(40.0)}, {}, resamples=3, initial_bins=4, initial="frequency", method="bayesian"
+    )
+    values = np.arange(40.0)[drawn_rows(stream(0, 1), 40)]  # with repetitions
+    np.testing.assert_array_equal(even.policies["x"][1].edges, reference.equal_frequency_edges(values, 4))
 
 
 def test_a_resample_depends_on_its_number_and_the_seed_alone():

@@ -53,6 +53,15 @@ def test_equals_the_definition(method: str, rate: Any) -> None:
     assert result.standard_error == pytest.approx(np.std(expected, ddof=1) / 2, abs=1e-9)
 
 
+def test_a_start_by_frequency_equals_the_definition() -> None:
+    frame, folds = trees(), np.arange(90) % 3
+    result = jaxbn.cross_validate(frame, GRAPH, folds=folds, method="bayesian", initial="frequency", initial_bins=6)
+    expected = reference.cross_validate(
+        columns_of(frame), ["height", "girth"], GRAPH, folds, initial="frequency", initial_bins=6
+    )
+    np.testing.assert_allclose(result.per_fold, expected, rtol=0, atol=1e-9)
+
+
 def test_equals_the_definition_when_levels_and_range_are_not_in_every_fold() -> None:
     frame = trees(40).assign(rare=["once", *["often"] * 39])
     frame.loc[0, "height"] = 99.0  # the largest value and a level that only one fold has

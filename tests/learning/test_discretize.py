@@ -71,7 +71,15 @@ def test_random_networks_equal_the_reference(seed: int, method: str) -> None:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     "options",
-    [{"rate": "blanket"}, {"rate": 2.5}, {"initial_bins": 7}, {"max_passes": 1}, {"max_passes": 2, "initial_bins": 1}],
+    [
+        {"rate": "blanket"},
+        {"rate": 2.5},
+        {"initial_bins": 7},
+        {"max_passes": 1},
+        {"max_passes": 2, "initial_bins": 1},
+        {"initial": "frequency"},
+        {"initial": "frequency", "initial_bins": 6, "max_passes": 1},
+    ],
     ids=str,
 )
 def test_options_mean_what_they_mean_in_the_reference(seed: int, options: dict[str, Any]) -> None:
@@ -177,6 +185,13 @@ def test_an_isolated_variable_keeps_its_equal_width_bins(requests: list[Request]
     assert {policy.n_bins for policy in alone.policies.values()} == {3}
 
 
+def test_an_isolated_variable_keeps_its_equal_frequency_bins() -> None:
+    values = {"x": np.random.default_rng(0).exponential(size=500)}
+    found = jaxbn.discretize(values, {}, initial="frequency", initial_bins=5, method="bayesian").policies["x"]
+    assert np.bincount(found(values["x"])).tolist() == [100] * 5
+    assert found.method == "not cut"
+
+
 def test_initial_bins_by_default() -> None:
     rng = np.random.default_rng(0)
     values = {f"x{i}": rng.normal(size=30) for i in range(6)}
@@ -270,6 +285,7 @@ def test_a_family_whose_table_is_too_large_is_named_with_its_size() -> None:
         ({"max_passes": 0}, "max_passes must be at least 1, got 0", ValueError),
         ({"max_passes": 2.5}, "max_passes must be a whole number", TypeError),
         ({"initial_bins": 0}, "initial_bins must be at least 1, got 0", ValueError),
+        ({"initial": "even"}, "initial must be one of 'width', 'frequency', got 'even'", ValueError),
         ({"missing": "fill"}, "missing must be one of 'error', 'drop'", ValueError),
         ({"continuous": ["speed"]}, "continuous names 'speed', which is not a column", ValueError),
         ({"continuous": ["word"]}, "'word' cannot be continuous: it holds 'a'", TypeError),

@@ -57,12 +57,31 @@ def test_random_networks_equal_the_reference(seed: int, warm_start: bool) -> Non
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "options",
-    [{"method": "mdl"}, {"rate": "blanket"}, {"rate": 3.0, "max_parents": 1}, {"max_passes": 1, "max_parents": 2}],
+    [
+        {"method": "mdl"},
+        {"rate": "blanket"},
+        {"rate": 3.0, "max_parents": 1},
+        {"max_passes": 1, "max_parents": 2},
+        {"initial": "frequency"},
+    ],
     ids=str,
 )
 def test_options_mean_what_they_mean_in_the_reference(seed: int, options: dict[str, Any]) -> None:
     drawn = random_table(seed + 60)
     same_as_reference(drawn, random_order(drawn, seed), **options)
+
+
+def test_a_start_by_frequency_sees_what_an_outlier_hides() -> None:
+    """Of a column with one huge value, bins of equal width hold all other values in one, so no arc looks worth it."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+    frame = pd.DataFrame({"x": x, "y": x + 0.3 * rng.normal(size=500)})
+    frame.loc[0, "y"] = 1e6
+    options = {"method": "bayesian", "order": ["x", "y"], "initial_bins": 5, "progress": False}
+    wide, even = (jaxbn.learn(frame, initial=kind, **options) for kind in ("width", "frequency"))
+    assert wide.parents["y"] == ()
+    assert even.parents["y"] == ("x",)
+    assert min(policy.n_bins for policy in even.policies.values()) > 3
 
 
 def discrete_table(seed: int, n_columns: int = 8) -> Drawn:

@@ -51,6 +51,15 @@ def test_an_option_that_the_method_does_not_use_is_refused(method: str, option: 
             jaxbn.discretize(DATA, {}, method=method, **option)
 
 
+def test_a_kind_of_start_is_for_searches_that_have_one() -> None:
+    message = r"^initial is for search='k2', got 'width' with search='auto', .*; leave it out$"
+    for call in (jaxbn.learn, jaxbn.cross_validate, jaxbn.bootstrap):
+        with pytest.raises(ValueError, match=message):
+            call(DATA, initial="width", **({"folds": 2} if call is jaxbn.cross_validate else {}))
+    with pytest.raises(ValueError, match=r"initial is for method='evidence' or .* with method 'equal_width'"):
+        jaxbn.cross_validate(DATA, {"a": ["b"]}, method="equal_width", initial="frequency")
+
+
 def test_what_was_not_given_has_its_default() -> None:
     assert check_options(method="evidence") == Options("evidence", "network", 10, None, False, "density")
     assert check_options(method="mdl", warm_start=True, select="k2") == Options("mdl", "network", 10, None, True, "k2")

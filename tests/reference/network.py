@@ -63,6 +63,14 @@ def equal_width_edges(values: np.ndarray, k: int) -> np.ndarray:
     return lowest + (highest - lowest) / k * np.arange(1, k)
 
 
+def equal_frequency_edges(values: np.ndarray, k: int) -> np.ndarray:
+    """For i = 1 … k - 1 the midpoint after the smallest value that i n / k values do not exceed, each edge once."""
+    distinct, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
+    reached = np.cumsum(counts)
+    places = {int(np.argmax(reached * k >= i * len(values))) for i in range(1, k)}
+    return np.array([(distinct[j] + distinct[j + 1]) / 2 for j in sorted(places) if j + 1 < len(distinct)])
+
+
 def blanket(name: str, parents: Parents) -> tuple[tuple[str, ...], list[tuple[str, tuple[str, ...]]]]:
     """Parents of a variable, and its children each with the spouses: the child's other parents."""
     children = [
@@ -101,6 +109,7 @@ def discretize(
     *,
     rate: str | float = "network",
     initial_bins: int | None = None,
+    initial: str = "width",
     max_passes: int = 10,
     method: str = "bayesian",
     priority: Sequence[str] | None = None,
@@ -113,20 +122,24 @@ def discretize(
         continuous: names of the continuous columns.
         parents: the structure.
         rate: "network", "blanket" or a number.
-        initial_bins: bins of the equal-width start; by default those of `starting_bins`.
+        initial_bins: bins of the start; by default `initial_bin_count`.
+        initial: what they are equal in, "width" or "frequency".
         max_passes: most passes made.
         method: "bayesian" or "mdl".
         priority: see the top of this file; the column order by default.
-        start: an earlier result to continue from instead of the equal-width start.
+        start: an earlier result to continue from instead of plain bins.
 
     Returns:
         ``edges`` and ``codes`` per name (codes of the discrete columns too), ``passes`` made, whether it ``converged``.
-        A variable with an empty blanket keeps its equal-width codes.
+        A variable with an empty blanket keeps the codes of the start.
     """
     k = initial_bin_count(columns, continuous) if initial_bins is None else initial_bins
     if start is None:
         codes = discrete_codes(columns, continuous) | {c: equal_width_codes(columns[c], k) for c in continuous}
         edges = {c: equal_width_edges(columns[c], k) for c in continuous}
+        if initial == "frequency":
+            edges = {c: equal_frequency_edges(columns[c], k) for c in continuous}
+            codes |= {c: bins_of(columns[c], edges[c]) for c in continuous}
     else:
         codes, edges = dict(start["codes"]), dict(start["edges"])
     order = [n for n in visiting_order(priority or list(columns), parents) if n in continuous]
@@ -181,10 +194,11 @@ def learn(
     rate: str | float = "network",
     method: str = "bayesian",
     warm_start: bool = False,
+    initial: str = "width",
 ) -> dict:
     """K2 and discretization together (docs/maths.md, "K2"), for one order of the variables.
 
-    After every accepted arc all continuous variables are discretized again, from the equal-width start or, with
+    After every accepted arc all continuous variables are discretized again, from the start or, with
     ``warm_start``, from the current policies (a variable whose blanket and L are unchanged then finds the same cuts
     again). The score to beat is that of the codes before the arc was accepted: it is not recomputed on the new ones.
 
@@ -192,7 +206,7 @@ def learn(
         ``parents`` in order of addition for every name, ``edges``, ``codes``, and ``score``.
     """
     parents: dict[str, tuple[str, ...]] = dict.fromkeys(columns, ())
-    options = {"rate": rate, "method": method, "max_passes": max_passes, "priority": order}
+    options = {"rate": rate, "method": method, "max_passes": max_passes, "priority": order, "initial": initial}
     state = discretize(columns, continuous, parents, **options)
     for position, name in enumerate(order):
         to_beat = k2_family_score(state["codes"][name], [])

@@ -36,6 +36,7 @@ def bootstrap(
     min_width: options.MinWidth = None,
     rate: options.Rate = None,
     initial_bins: options.InitialBins = None,
+    initial: options.Initial = None,
     group: options.Group = [],  # noqa: B006
     max_passes: options.MaxPasses = 10,
     level: Annotated[
@@ -84,6 +85,7 @@ def bootstrap(
         rate=rate,
         min_width=min_width,
         initial_bins=initial_bins,
+        initial=initial,
         group=names_in(group, "--group", source.frame.columns),
         max_passes=max_passes,
     )

@@ -29,6 +29,7 @@ def discretize(
     min_width: options.MinWidth = None,
     rate: options.Rate = None,
     initial_bins: options.InitialBins = None,
+    initial: options.Initial = None,
     group: options.Group = [],  # noqa: B006
     max_passes: options.MaxPasses = 10,
     out: Annotated[
@@ -52,6 +53,7 @@ def discretize(
         rate=rate,
         min_width=min_width,
         initial_bins=initial_bins,
+        initial=initial,
         group=names_in(group, "--group", source.frame.columns),
     )
     found = discretize_network(table, found_graph, method=method, max_passes=max_passes, **chosen)

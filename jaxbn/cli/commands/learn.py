@@ -45,6 +45,7 @@ def learn(
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
     initial_bins: options.InitialBins = None,
+    initial: options.Initial = None,
     time_limit: options.TimeLimit = None,
     group: options.Group = [],  # noqa: B006
     checkpoint: options.Checkpoint = None,
@@ -90,6 +91,7 @@ def learn(
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
         initial_bins=initial_bins,
+        initial=initial,
         time_limit=time_limit,
         group=names_in(group, "--group", source.frame.columns),
     )
