@@ -70,6 +70,8 @@ def learn(
 ) -> None:
     """Learn a network: structure and cuts together, from a table.
 
+    The algorithm of the paper is --method bayesian --search k2.
+
     Prints the network and its held-out log-likelihood, and writes a model file and an HTML report
     (unless the table comes from stdin or the result is wanted as JSON: then only what is named).
     """
