@@ -122,7 +122,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
 
     Columns of a DataFrame are continuous or discrete as everywhere in jaxbn: floats are continuous, strings, booleans,
     categories and integers of up to 20 distinct values discrete. Levels not seen in ``fit`` count as missing, and so do
-    missing entries of a DataFrame given to ``predict``.
+    missing entries (NaN) of what is given to ``predict``.
 
     Args:
         structure: ``"naive"``: the class is the one parent of every feature; ``"learn"``: K2 with the class first and
@@ -134,7 +134,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         max_passes: most passes over the continuous features.
 
     Attributes:
-        network_: the fitted BayesNet; the class is its variable ``class_name_``.
+        network_: the fitted BayesNet; the class is its variable ``class_name_``, and its levels are the classes.
         class_name_: ``"class"``, with underscores appended where a feature has that name.
         classes_: the classes, [n_classes].
 
@@ -175,7 +175,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         self.class_name_ = "class"
         while self.class_name_ in frame.columns:
             self.class_name_ += "_"
-        frame[self.class_name_] = pd.Categorical(codes, categories=range(len(self.classes_)))
+        frame[self.class_name_] = pd.Categorical.from_codes(codes, categories=_labels(self.classes_))
         self.network_ = self._network(frame)
         return self
 
@@ -219,6 +219,20 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
                 if len(y) != len(X):
                     raise ValueError(f"X has {len(X)} rows and y {len(y)}; every row needs its class")
             return as_frame(X), y
-        checked = validate_data(self, X, y, reset=reset) if reset else validate_data(self, X, reset=False)
+        finite = {"ensure_all_finite": "allow-nan"}  # as in a DataFrame, NaN is a missing entry
+        checked = (
+            validate_data(self, X, y, reset=True, **finite) if reset else validate_data(self, X, reset=False, **finite)
+        )
         array, y = checked if reset else (checked, None)
         return as_frame(array, names=[f"x{i}" for i in range(array.shape[1])]), y
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _labels(classes: NDArray[Any]) -> list[Any]:
+    """The classes as levels of a variable: as they are, or in words where they are neither numbers nor words."""
+    labels = classes.tolist()
+    return labels if all(isinstance(label, bool | int | float | str) for label in labels) else list(map(str, labels))

@@ -127,3 +127,26 @@ def test_learned_structure_sees_what_naive_bayes_cannot() -> None:
     assert set(learned.network_.parents["x"]) == {"class", "kind"}
     assert naive.score(X[400:], y[400:]) < 0.9
     assert learned.score(X[400:], y[400:]) > 0.95
+
+
+@pytest.mark.parametrize("structure", ["naive", "learn"])
+@pytest.mark.parametrize("classes", [["no", "yes"], [3, 7], [False, True], [0.5, 1.5]])
+def test_the_network_has_the_classes_as_they_were_given(structure: str, classes: list[Any]) -> None:
+    X = [[0.1, 5.0], [0.2, 3.0], [0.9, 4.0], [1.1, 2.0]] * 10
+    y = np.array([classes[0], classes[0], classes[1], classes[1]] * 10)
+    model = BayesNetClassifier(structure=structure).fit(X, y)
+    assert model.network_.levels["class"] == tuple(classes)
+    answer = model.network_.query("class", {"x0": 0.0})
+    assert answer.index.tolist() == model.classes_.tolist() == classes
+    assert answer.idxmax() == classes[0]
+
+
+def test_nan_in_an_array_is_a_missing_entry_as_in_a_frame() -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.3)
+    of_frames = BayesNetClassifier().fit(X, y).predict_proba(holes)
+    of_arrays = BayesNetClassifier().fit(X.to_numpy(), y).predict_proba(holes.to_numpy())
+    np.testing.assert_array_equal(of_arrays, of_frames)
+    for features in (holes, holes.to_numpy()):
+        with pytest.raises(ValueError, match="missing"):
+            BayesNetClassifier().fit(features, y)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
+
+from jaxbn.runtime.notebook_bar import NotebookBar
 
 
 class Progress(AbstractContextManager["Progress"]):
@@ -21,19 +22,14 @@ class Progress(AbstractContextManager["Progress"]):
         self._n_variables = n_variables
         self._done = 0
         self._best = float("-inf")
-        self._bar: Any = None
+        self._bar: NotebookBar | _RichBar | None = None
         self._shown = shown and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
     def __enter__(self) -> Progress:
         if self._shown:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-            columns = (BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TextColumn("{task.description}"))
-            console = Console(stderr=True)
-            self._bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
+            total = len(self._variables) * self._n_variables
+            self._bar = _RichBar(total) if sys.stderr.isatty() else NotebookBar(total)
             self._bar.start()
-            self._task = self._bar.add_task("starting", total=len(self._variables) * self._n_variables)
         return self
 
     def __exit__(
@@ -59,4 +55,26 @@ class Progress(AbstractContextManager["Progress"]):
             text = f"{self._done}/{len(self._variables)} {self._noun}, {sum(self._arcs)} arcs"
             if self._best > float("-inf"):
                 text += f", best {self._best:.2f}"
-            self._bar.update(self._task, completed=sum(self._variables), description=text)
+            self._bar.update(sum(self._variables), text)
+
+
+class _RichBar:
+    """The bar of a terminal."""
+
+    def __init__(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TextColumn("{task.description}"))
+        console = Console(stderr=True)
+        self._rich = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
+        self._task = self._rich.add_task("starting", total=total)
+
+    def start(self) -> None:
+        self._rich.start()
+
+    def update(self, completed: int, words: str) -> None:
+        self._rich.update(self._task, completed=completed, description=words)
+
+    def stop(self) -> None:
+        self._rich.stop()
