@@ -175,7 +175,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         self.class_name_ = "class"
         while self.class_name_ in frame.columns:
             self.class_name_ += "_"
-        frame[self.class_name_] = pd.Categorical.from_codes(codes, categories=_labels(self.classes_))
+        frame[self.class_name_] = pd.Categorical.from_codes(codes, categories=pd.Index(_labels(self.classes_)))
         self.network_ = self._network(frame)
         return self
 
