@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -122,7 +123,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
 
     Columns of a DataFrame are continuous or discrete as everywhere in jaxbn: floats are continuous, strings, booleans,
     categories and integers of up to 20 distinct values discrete. Levels not seen in ``fit`` count as missing, and so do
-    missing entries (NaN) of what is given to ``predict``.
+    missing entries (NaN) of what is given to ``predict``; ``fit`` leaves rows that have one out, and says so.
 
     Args:
         structure: ``"naive"``: the class is the one parent of every feature; ``"learn"``: K2 with the class first and
@@ -176,7 +177,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         while self.class_name_ in frame.columns:
             self.class_name_ += "_"
         frame[self.class_name_] = pd.Categorical.from_codes(codes, categories=pd.Index(_labels(self.classes_)))
-        self.network_ = self._network(frame)
+        self.network_ = self._network(_complete(frame))
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -230,6 +231,17 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _complete(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows without missing entries; how many others there are is said."""
+    holes = frame.isna().any(axis=1)
+    if not holes.any() or holes.all():  # where none is complete, what the table says is clearer
+        return frame
+    warnings.warn(
+        f"{int(holes.sum())} of {len(frame)} rows have a missing entry and are left out of the fit", stacklevel=3
+    )
+    return frame[~holes]
 
 
 def _labels(classes: NDArray[Any]) -> list[Any]:

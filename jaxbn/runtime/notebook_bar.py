@@ -28,7 +28,7 @@ class NotebookBar:
         """Show the bar."""
         from IPython.display import display
 
-        self._handle = display(self._bundle(), raw=True, display_id=True)
+        self._handle = display(self._bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
     def update(self, completed: int, words: str) -> None:
         """So much is done, and it is told in these words; pictures follow each other no faster than the eye."""
