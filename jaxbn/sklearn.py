@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -177,7 +176,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         while self.class_name_ in frame.columns:
             self.class_name_ += "_"
         frame[self.class_name_] = pd.Categorical.from_codes(codes, categories=pd.Index(_labels(self.classes_)))
-        self.network_ = self._network(_complete(frame))
+        self.network_ = self._network(frame)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -196,7 +195,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         from jaxbn.groups.grouping import columns_to_group
         from jaxbn.inputs.table import as_table
 
-        table = as_table(frame)
+        table = as_table(frame, missing="drop")  # which says how many rows that are
         options: dict[str, Any] = {"rate": self.rate, "method": self.method, "max_passes": self.max_passes}
         options["group"] = [name for name in columns_to_group(table, None) if name != self.class_name_]
         if self.structure == "naive":
@@ -231,17 +230,6 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _complete(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows without missing entries; how many others there are is said."""
-    holes = frame.isna().any(axis=1)
-    if not holes.any() or holes.all():  # where none is complete, what the table says is clearer
-        return frame
-    warnings.warn(
-        f"{int(holes.sum())} of {len(frame)} rows have a missing entry and are left out of the fit", stacklevel=3
-    )
-    return frame[~holes]
 
 
 def _labels(classes: NDArray[Any]) -> list[Any]:
