@@ -11,6 +11,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, column_or_1d, validate_data
 
+from jaxbn.inputs.checks import CheckError, Mention
+from jaxbn.inputs.table import Table, as_table
 from jaxbn.model.fit import fit
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 Method = Literal["bayesian", "mdl", "evidence"]
+REMEDIES = {"missing": "X.dropna(), and the same rows of y", "continuous": "X.astype({name: float})"}
+"""What the classifier's users do instead of passing an argument that only jaxbn's functions have."""
+
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
@@ -193,9 +198,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
     def _network(self, frame: pd.DataFrame) -> BayesNet:
         import jaxbn
         from jaxbn.groups.grouping import columns_to_group
-        from jaxbn.inputs.table import as_table
 
-        table = as_table(frame, missing="drop")  # which says how many rows that are
+        table = _table(frame)
         options: dict[str, Any] = {"rate": self.rate, "method": self.method, "max_passes": self.max_passes}
         options["group"] = [name for name in columns_to_group(table, None) if name != self.class_name_]
         if self.structure == "naive":
@@ -236,3 +240,16 @@ def _labels(classes: NDArray[Any]) -> list[Any]:
     """The classes as levels of a variable: as they are, or in words where they are neither numbers nor words."""
     labels = classes.tolist()
     return labels if all(isinstance(label, bool | int | float | str) for label in labels) else list(map(str, labels))
+
+
+def _table(frame: pd.DataFrame) -> Table:
+    """The checked table; remedies are those that a scikit-learn estimator has."""
+
+    def spell(mention: Mention) -> str:
+        return REMEDIES.get(mention.argument, str(mention))
+
+    try:
+        return as_table(frame, missing="drop")  # which says how many rows that are
+    except CheckError as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(error.spelled(spell)) from None

@@ -104,6 +104,21 @@ def test_mixed_columns_unseen_levels_and_missing_entries() -> None:
     assert model.predict(new).tolist() == ["yes", "yes"]
 
 
+def test_the_classifier_offers_only_remedies_that_it_has() -> None:
+    y = np.array(["no", "yes"] * 20)
+    X = pd.DataFrame({"x": np.arange(40) / 7, "hole": [np.nan, *np.arange(39) / 3]})
+    with pytest.raises(
+        ValueError, match=r"1 of 40 rows, in columns 'hole' \(1\).*drop the rows with X.dropna\(\)"
+    ) as no:
+        BayesNetClassifier().fit(X, y)
+    assert "missing=" not in str(no.value)
+    kept = X.dropna()
+    assert BayesNetClassifier().fit(kept, y[kept.index]).classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match=r"'who' has a different value.*drop it") as no:
+        BayesNetClassifier().fit(X[["x"]].assign(who=[f"k{i}" for i in range(40)]), y)
+    assert "`continuous`" not in str(no.value)
+
+
 def test_learned_structure_is_that_of_learn() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = BayesNetClassifier(structure="learn", method="bayesian", max_parents=1, alpha=0.5).fit(X, y)

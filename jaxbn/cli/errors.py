@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jaxbn.inputs.checks import Mention
 
+LOG = logging.getLogger("jaxbn")
 DEBUG = "JAXBN_DEBUG"
 """Environment variable that shows the traceback of every error."""
 
@@ -46,6 +48,7 @@ def run(call: Callable[[], Any], options: Collection[str]) -> None:
         options: the arguments of the library that are options of the command line.
     """
     warnings.showwarning = _show_warning
+    LOG.handlers = [_ToStandardError(logging.WARNING)]
     try:
         call()
     except CommandError as error:
@@ -114,6 +117,13 @@ def _system_error(error: OSError) -> str:
 
 def _one_line(message: str) -> str:
     return " ".join(message.split())
+
+
+class _ToStandardError(logging.Handler):
+    """Shows what the library logs in the same way as warnings."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        warn(_one_line(record.getMessage()))
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,5 +69,4 @@ def _as_in_paper(source: Source, graph: dict[str, tuple[str, ...]]) -> Source:
     if not absent:
         return source
     tell(f"left out as in the paper: {', '.join(absent)}")
-    known = None if source.continuous is None else tuple(name for name in source.continuous if name in graph)
-    return replace(source, frame=source.frame.drop(columns=absent), continuous=known)
+    return source.of([name for name in source.frame.columns if name in graph])

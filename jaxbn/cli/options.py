@@ -21,7 +21,11 @@ Data = Annotated[
 Model = Annotated[str, typer.Argument(help="A model file that `jaxbn learn` wrote, or a BIF file.")]
 
 Continuous = Annotated[
-    list[str], _option("The continuous columns, a,b,c; inferred if not given.", "--continuous", panel=TABLE)
+    list[str],
+    _option("Columns that are continuous, a,b,c; those not named are inferred.", "--continuous", panel=TABLE),
+]
+Discrete = Annotated[
+    list[str], _option("Columns that are discrete, a,b,c; those not named are inferred.", "--discrete", panel=TABLE)
 ]
 Drop = Annotated[list[str], _option("Columns to leave out, a,b,c.", "--drop", panel=TABLE)]
 Missing = Annotated[str, _option("Rows with missing entries: error or drop.", panel=TABLE)]

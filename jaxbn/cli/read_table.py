@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,30 +29,53 @@ class Source:
     Attributes:
         name: short, for file names and headings.
         frame: the rows.
-        continuous: the continuous columns, where they are known or were named.
+        continuous: columns that are known or were named to be continuous; those in neither list are inferred.
+        discrete: columns that are known or were named to be discrete.
         structures: known structures by name.
         builtin: whether it is a data set of the package.
     """
 
     name: str
     frame: pd.DataFrame
-    continuous: tuple[str, ...] | None
+    continuous: tuple[str, ...] = ()
+    discrete: tuple[str, ...] = ()
     structures: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     builtin: bool = False
 
+    def of(self, names: Sequence[str]) -> Source:
+        """The source with these columns alone."""
+        return replace(
+            self,
+            frame=self.frame[list(names)],
+            continuous=tuple(name for name in self.continuous if name in names),
+            discrete=tuple(name for name in self.discrete if name in names),
+        )
 
-def read(data: str, form: Format, *, continuous: Sequence[str] = (), drop: Sequence[str] = ()) -> Source:
+
+def read(
+    data: str,
+    form: Format,
+    *,
+    continuous: Sequence[str] = (),
+    discrete: Sequence[str] = (),
+    drop: Sequence[str] = (),
+) -> Source:
     """Read a table; a file comes before a built-in data set of the same name."""
     path = Path(data)
     if data == STANDARD_INPUT:
-        source = Source("stdin", _from_bytes(sys.stdin.buffer.read(), "standard input", form, ","), None)
+        source = Source("stdin", _from_bytes(sys.stdin.buffer.read(), "standard input", form, ","))
     elif path.is_dir():
         raise CommandError(f"{data!r} is a directory; name a file in it")
     elif path.exists():
-        source = Source(_short_name(path), _from_file(path, form), None)
+        source = Source(_short_name(path), _from_file(path, form))
     else:
         source = _builtin(data)
-    return _chosen(source, names_in(continuous, "--continuous", source.frame), names_in(drop, "--drop", source.frame))
+    source = _with_kinds(
+        source,
+        names_in(continuous, "--continuous", source.frame),
+        names_in(discrete, "--discrete", source.frame),
+    )
+    return _without(source, names_in(drop, "--drop", source.frame))
 
 
 def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column") -> list[str]:
@@ -73,20 +96,32 @@ def checked_table(source: Source, missing: str) -> Table:
     """The checked table; what was inferred about its columns goes to standard error."""
     from jaxbn.inputs.table import as_table
 
-    table = as_table(source.frame, continuous=source.continuous, missing=missing)  # type: ignore[arg-type]
+    table = as_table(
+        source.frame,
+        continuous=source.continuous,
+        discrete=source.discrete,
+        missing=missing,  # type: ignore[arg-type]
+    )
     text = table.describe()
     tell(text if not source.builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
     return table
 
 
-def _chosen(source: Source, continuous: list[str], drop: list[str]) -> Source:
-    known = tuple(continuous) or source.continuous
-    if known is not None:
-        known = tuple(name for name in known if name not in drop)
-    frame = source.frame.drop(columns=drop)
-    if frame.shape[1] == 0:
+def _with_kinds(source: Source, continuous: list[str], discrete: list[str]) -> Source:
+    """The source with the kinds that were named; they come before those that are known."""
+    return replace(
+        source,
+        continuous=(*continuous, *(name for name in source.continuous if name not in (*continuous, *discrete))),
+        discrete=(*discrete, *(name for name in source.discrete if name not in (*continuous, *discrete))),
+    )
+
+
+def _without(source: Source, drop: list[str]) -> Source:
+    if not drop:
+        return source
+    if len(set(drop)) == source.frame.shape[1]:
         raise UsageError("--drop leaves no column; keep at least one")
-    return Source(source.name, frame, known, source.structures, source.builtin and not drop)
+    return replace(source.of([name for name in source.frame.columns if name not in drop]), builtin=False)
 
 
 def _from_file(path: Path, form: Format) -> pd.DataFrame:
@@ -134,4 +169,5 @@ def _builtin(name: str) -> Source:
         )
     found = datasets.load(name)
     tell(f"built-in data set {name}: {found.source}")
-    return Source(name, found.frame, found.continuous, found.structures, True)
+    discrete = tuple(column for column in found.frame.columns if column not in found.continuous)
+    return Source(name, found.frame, found.continuous, discrete, found.structures, True)

@@ -42,6 +42,7 @@ def bootstrap(
     resamples: int = 200,
     seed: int = 0,
     continuous: Sequence[str] | None = None,
+    discrete: Sequence[str] | None = None,
     method: str = "evidence",
     rate: Rate | None = None,
     initial_bins: int | None = None,
@@ -75,7 +76,9 @@ def bootstrap(
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs. None: learned each time.
         resamples: how many.
         seed: of the random numbers.
-        continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
+        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
+            inferred (see ``jaxbn.as_table``).
+        discrete: columns that are discrete whatever they hold.
         method: ``"bayesian"`` or another method of ``jaxbn.discretize``; only this one runs in batches.
         rate: with ``"bayesian"``, L of the prior: ``"network"`` (the default), ``"blanket"`` or a number, see
             ``jaxbn.discretize``.
@@ -109,7 +112,7 @@ def bootstrap(
         petal_width 0.80    1.0    0.4    1.0       0.12
         petal_width 1.75    1.0    1.6    1.8       0.12
     """
-    table = as_table(data, continuous=continuous, missing=missing)
+    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     count = checks.at_least("resamples", resamples, 1)
     checks.at_least("seed", seed, 0)
     learning = check_structure_options(bootstrap, learning, graph is not None)

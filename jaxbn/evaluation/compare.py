@@ -31,6 +31,7 @@ def compare(
     folds: int | ArrayLike = 10,
     seed: int = 0,
     continuous: Sequence[str] | None = None,
+    discrete: Sequence[str] | None = None,
     bins: int | None = None,
     missing: Missing = "error",
     **options: Any,
@@ -43,7 +44,9 @@ def compare(
         methods: those of ``cross_validate``.
         folds: how many, or the number of each row's fold.
         seed: shuffles the rows among the folds.
-        continuous: the continuous columns; inferred if not given.
+        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
+            inferred (see ``jaxbn.as_table``).
+        discrete: columns that are discrete whatever they hold.
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default the best number for the training rows,
             see ``jaxbn.cross_validate``.
         missing: ``"error"`` or ``"drop"``.
@@ -64,7 +67,7 @@ def compare(
 
     if isinstance(methods, str) or not methods:
         raise ArgumentError("methods", f"must be a sequence of methods, got {methods!r}; for example ('bayesian',)")
-    table = as_table(data, continuous=continuous, missing=missing)
+    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     fold_of_row = fold_numbers(folds, seed, table, data)
     for method in methods:
         check_installed(known_method(method))

@@ -85,6 +85,7 @@ def cross_validate(
     method: str = "evidence",
     rate: Rate | None = None,
     continuous: Sequence[str] | None = None,
+    discrete: Sequence[str] | None = None,
     initial_bins: int | None = None,
     initial: Initial | None = None,
     bins: int | None = None,
@@ -112,7 +113,9 @@ def cross_validate(
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``; or one that looks at each variable alone, for comparison
             and with a graph only: ``"equal_width"``, ``"equal_frequency"``, ``"bayesian_blocks"`` (needs astropy).
         rate: with ``"bayesian"``, L of the prior, see ``jaxbn.discretize``.
-        continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
+        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
+            inferred (see ``jaxbn.as_table``).
+        discrete: columns that are discrete whatever they hold.
         initial_bins: bins of the start; by default the largest cardinality of the discrete variables.
         initial: whether the start is of equal ``"width"`` or ``"frequency"``, see ``jaxbn.discretize``; without a graph
             for ``search="k2"`` only.
@@ -141,7 +144,7 @@ def cross_validate(
         >>> round(fixed.mean, 2), learned.log_likelihood.shape
         (-3.57, (150,))
     """
-    table = as_table(data, continuous=continuous, missing=missing)
+    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
     own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
     for argument, value in {**own, "group": group}.items():

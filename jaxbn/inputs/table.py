@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, known_name, one_of
-from jaxbn.inputs.columns import DROP, Level, as_floats, as_levels, encode, infer_kind
+from jaxbn.inputs.checks import ArgumentError, Mention, one_of
+from jaxbn.inputs.columns import Level, as_floats, as_levels, encode
+from jaxbn.inputs.frames import DataLike, as_frame
+from jaxbn.inputs.kinds import exceptions, kinds_of
+from jaxbn.inputs.refusals import DROP
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LOG = logging.getLogger("jaxbn")
-
 __all__ = ["DataLike", "Table", "as_frame", "as_table", "encode"]
 
 
-class _HasToPandas(Protocol):
-    """A table of another library."""
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same table as a DataFrame."""
-
-
-DataLike: TypeAlias = "pd.DataFrame | Mapping[str, Any] | NDArray[Any] | _HasToPandas | Table"
-"""What users hand in as data: a DataFrame or something that has ``to_pandas``, a dict of columns, or a ``Table``."""
-
-
+LOG = logging.getLogger("jaxbn")
 DROP_COLUMNS = Mention("drop columns", words="drop these columns")
 MIN_ROWS_FOR_ID_CHECK = 20  # with more rows than this, a discrete column without a repeated value is an identifier
 
@@ -113,6 +103,7 @@ def as_table(
     data: DataLike,
     *,
     continuous: Iterable[str] | None = None,
+    discrete: Iterable[str] | None = None,
     missing: Literal["error", "drop"] = "error",
     names: Sequence[str] | None = None,
 ) -> Table:
@@ -120,8 +111,10 @@ def as_table(
 
     Args:
         data: a DataFrame, a dict of columns, a 2-D array [rows, columns] with ``names``, or a Table (returned as is).
-        continuous: exactly these columns are continuous, all others discrete. None: float columns are continuous,
-            bool, object, string and category columns discrete, integer columns discrete up to 20 distinct values.
+        continuous: columns that are continuous whatever they hold. Those named neither here nor in ``discrete`` are
+            inferred: float columns are continuous; bool, object, string and category columns discrete; whole numbers,
+            stored as integers or as floats, discrete up to 20 distinct values and else continuous.
+        discrete: columns that are discrete whatever they hold.
         missing: ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have one and logs how many.
         names: column names of a 2-D array.
 
@@ -130,22 +123,20 @@ def as_table(
 
     Raises:
         ValueError: missing or infinite entries, duplicate or unknown names, no rows, a column that identifies rows.
-        TypeError: dates, complex numbers, columns that mix types.
+        TypeError: dates and times, complex numbers, lists, columns that mix types.
 
     Example:
-        >>> as_table({"age": [31, 45, 31], "score": [0.5, 1.5, 2.0]}, continuous=["age", "score"]).continuous
-        ('age', 'score')
+        >>> data = {"age": [31, 45, 31], "size": [0.5, 1.5, 2.0], "dose": [0.5, 0.5, 1.0]}
+        >>> as_table(data, continuous=["age"], discrete=["dose"]).continuous
+        ('age', 'size')
     """
     if isinstance(data, Table):
-        if continuous is not None and set(data.continuous) != set(_name_list(continuous)):
-            raise ArgumentError(
-                "continuous", "differs from the kinds that this Table has; pass the original data to choose others"
-            )
+        _check_kinds(data, continuous, discrete)
         return data
     frame = as_frame(data, names=names)
     if frame.shape[0] == 0:
         raise _wrong(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
-    kinds = _kinds(frame, continuous)
+    kinds = kinds_of(frame, continuous, discrete)
     frame = _complete_rows(frame, missing)
     values, codes, levels = {}, {}, {}
     for name, (kind, _) in kinds.items():
@@ -158,86 +149,13 @@ def as_table(
     return Table(tuple(kinds), values, codes, levels, len(frame), inferred)
 
 
-def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """The data as a DataFrame with unique string column names and a fresh row index; nothing is copied needlessly."""
-    import pandas as pd
-
-    if isinstance(data, pd.DataFrame):
-        frame = data
-    elif isinstance(data, Mapping):
-        frame = _frame_of_columns(data)
-    elif isinstance(data, str | PathLike):
-        raise ArgumentTypeError("data", f"is {str(data)!r}; read the file first, for example with pandas.read_csv")
-    elif isinstance(data, pd.Series):
-        raise ArgumentTypeError("data", "is a single column; pass a DataFrame, for example column.to_frame()")
-    elif hasattr(data, "to_pandas"):
-        frame = data.to_pandas()
-    else:
-        frame = _frame_of_array(np.asarray(data), names)
-    if frame.shape[1] == 0:
-        raise _wrong("has no columns; pass a DataFrame or dict with at least one column")
-    labels = [str(label) for label in frame.columns]
-    repeated = sorted({label for label in labels if labels.count(label) > 1})
-    if repeated:
-        raise _wrong(f"has duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name")
-    return frame.set_axis(labels, axis=1).reset_index(drop=True)
-
-
-def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
-    import pandas as pd
-
-    if {"data", "target", "feature_names"} <= set(columns):
-        raise ArgumentTypeError("data", "is a Bunch of scikit-learn; load it with as_frame=True and pass its .frame")
-    for name, column in columns.items():
-        if getattr(column, "ndim", 1) != 1:
-            raise _wrong(
-                f"has {column.ndim} dimensions; every column has one, with a value for each row",
-                subject=f"column {name!r}",
+def _check_kinds(table: Table, continuous: Iterable[str] | None, discrete: Iterable[str] | None) -> None:
+    """Refuse to change the kinds of a table that has been made."""
+    for name, kind in exceptions(continuous, discrete).items():
+        if name not in (table.continuous if kind == "continuous" else table.discrete):
+            raise ArgumentError(
+                kind, f"names {name!r}, which this Table does not have as such; pass the original data to choose"
             )
-    series = {name: pd.Series(column).reset_index(drop=True) for name, column in columns.items()}
-    lengths = {name: len(column) for name, column in series.items()}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
-        raise _wrong(f"has columns that differ in length ({listed}); every column needs one value for each row")
-    return pd.DataFrame(series)
-
-
-def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.DataFrame:
-    import pandas as pd
-
-    if array.dtype.names or (array.ndim == 1 and array.dtype == object):
-        kind = "a structured array" if array.dtype.names else "a list of rows"
-        raise ArgumentTypeError("data", f"is {kind}; make it a table with pandas.DataFrame(data)")
-    if array.ndim != 2:
-        raise ArgumentTypeError(
-            "data",
-            f"must be a DataFrame, a dict of columns or a 2-D array, got {array.ndim}-D data of type {array.dtype}",
-        )
-    if names is None:
-        raise ArgumentError(
-            "data", "is an array, whose columns have no names; pass pandas.DataFrame(data, columns=[...])"
-        )
-    if len(names) != array.shape[1]:
-        raise ValueError(
-            f"names has {len(names)} entries but the array has {array.shape[1]} columns; name every column once"
-        )
-    return pd.DataFrame(array, columns=list(names)).infer_objects()
-
-
-def _name_list(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else [str(name) for name in names]
-
-
-def _kinds(frame: pd.DataFrame, continuous: Iterable[str] | None) -> dict[str, tuple[str, str]]:
-    if continuous is None:
-        return {name: infer_kind(name, frame[name]) for name in frame.columns}
-    wanted = _name_list(continuous)
-    for name in wanted:
-        known_name("continuous", name, frame.columns)
-    return {
-        name: ("continuous", "named continuous") if name in wanted else ("discrete", "not named continuous")
-        for name in frame.columns
-    }
 
 
 def _complete_rows(frame: pd.DataFrame, missing: str) -> pd.DataFrame:
@@ -250,14 +168,13 @@ def _complete_rows(frame: pd.DataFrame, missing: str) -> pd.DataFrame:
     if not counts.any():
         return frame
     listed = ", ".join(f"{name!r} ({count})" for name, count in counts.items() if count)
+    rows = int(absent.any(axis=1).sum())
     if missing == "error":
-        rows = int(absent.any(axis=1).sum())
         raise _wrong(
             f"missing values in {rows} of {len(frame)} rows, in columns {listed}; fill them in, ",
             DROP_COLUMNS,
-            ", or pass ",
+            ", or drop the rows with ",
             Mention("missing", "drop"),
-            " to drop the rows",
             subject="",
         )
     complete = frame[~absent.any(axis=1)].reset_index(drop=True)
@@ -268,7 +185,7 @@ def _complete_rows(frame: pd.DataFrame, missing: str) -> pd.DataFrame:
             ", those with most of them",
             subject="",
         )
-    LOG.warning("%d of %d rows with missing entries were dropped", len(frame) - len(complete), len(frame))
+    LOG.warning("%d of %d rows were dropped for missing entries, in columns %s", rows, len(frame), listed)
     return complete
 
 
@@ -277,9 +194,8 @@ def _refuse_identifier(name: str, codes: NDArray[np.int32]) -> None:
         raise _wrong(
             f"has a different value in each of its {len(codes)} rows, so nothing can be learned from it; ",
             DROP,
-            ", or name it in ",
+            ", or, if it is a quantity, take it as one with ",
             Mention("continuous"),
-            " if it is a quantity",
             subject=f"discrete column {name!r}",
         )
 

@@ -108,6 +108,7 @@ def discretize(
     graph: GraphLike,
     *,
     continuous: Sequence[str] | None = None,
+    discrete: Sequence[str] | None = None,
     method: str = "evidence",
     rate: Rate | None = None,
     initial_bins: int | None = None,
@@ -126,7 +127,9 @@ def discretize(
     Args:
         data: a DataFrame, or a dict of columns.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs.
-        continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
+        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
+            inferred (see ``jaxbn.as_table``).
+        discrete: columns that are discrete whatever they hold.
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``, see ``jaxbn.discretize_variable``.
         rate: with ``"bayesian"``, L of the prior: ``"network"``, the largest cardinality of all variables (the
             default); ``"blanket"``, that of the Markov blanket; or a number.
@@ -150,7 +153,7 @@ def discretize(
         >>> found.policies["petal_length"].edges.round(2).tolist()
         [2.45, 4.75]
     """
-    table = as_table(data, continuous=continuous, missing=missing)
+    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     parents = as_parents(graph, table.names)
     options = check_options(
         method=method,

@@ -55,6 +55,7 @@ def learn(
     data: DataLike,
     *,
     continuous: Sequence[str] | None = None,
+    discrete: Sequence[str] | None = None,
     method: str = "evidence",
     search: Search = "auto",
     order: Sequence[str] | None = None,
@@ -88,7 +89,9 @@ def learn(
 
     Args:
         data: a DataFrame, or a dict of columns.
-        continuous: the continuous columns; inferred if not given (see ``jaxbn.as_table``).
+        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
+            inferred (see ``jaxbn.as_table``).
+        discrete: columns that are discrete whatever they hold.
         method: ``"evidence"``, ``"bayesian"`` (the paper's objective for cuts) or ``"mdl"``.
         search: ``"exact"``, the proved best arcs, for up to 20 columns; ``"orders"``, a search over orders of the
             columns, for any number; ``"auto"``, the first where it is possible; ``"k2"``, the paper's greedy search
@@ -136,7 +139,7 @@ def learn(
         True
     """
     began = time.monotonic()
-    table = as_table(data, continuous=continuous, missing=missing)
+    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     options = check_options(
         method=method,
         rate=rate,

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
-from jaxbn.inputs.checks import suggest
-from jaxbn.inputs.columns import MAX_INTEGER_LEVELS, Level
+from jaxbn.inputs.checks import ArgumentError, suggest
+from jaxbn.inputs.columns import Level
 from jaxbn.inputs.graph import as_parents, check_table_sizes
+from jaxbn.inputs.kinds import MAX_INTEGER_LEVELS
 from jaxbn.inputs.table import Table, as_frame, as_table
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.scores.tables import family_counts, k2_score, posterior_means
@@ -28,6 +29,8 @@ def fit(
     *,
     alpha: float | Mapping[str, float] = 1.0,
     bounds: Mapping[str, tuple[float, float]] | None = None,
+    continuous: Sequence[str] | None = None,
+    discrete: Sequence[str] | None = None,
     missing: Any = "error",
 ) -> BayesNet:
     """Fit the conditional tables of a network.
@@ -42,6 +45,9 @@ def fit(
             of children that are not named have a weight of 1.
         bounds: (smallest, largest) value of continuous columns, the outer edges of their densities. By default the
             range of the data, widened to that of the data the policy was made from.
+        continuous: without policies, columns that are continuous whatever they hold; columns named neither here nor in
+            ``discrete`` are inferred (see ``jaxbn.as_table``).
+        discrete: without policies, columns that are discrete whatever they hold.
         missing: ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have one.
 
     Returns:
@@ -58,7 +64,11 @@ def fit(
         [2.45, 4.75]
     """
     if policies is None:
-        data, policies = _cut(data, graph, missing)
+        data = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
+        policies = _cut(data, graph)
+    elif continuous is not None or discrete is not None:
+        argument = "continuous" if continuous is not None else "discrete"
+        raise ArgumentError(argument, "has no use with policies, which name the continuous columns; leave it out")
     groupings = {str(name): p for name, p in policies.items() if isinstance(p, Grouping)}
     cuts = {str(name): _as_policy(p) for name, p in policies.items() if not isinstance(p, Grouping)}
     table = _table(data, cuts, groupings, missing)
@@ -83,12 +93,11 @@ def fit(
     return BayesNet(parents, cuts, levels, tables, limits, score, table.n_rows, alpha, groupings, shares, alphas)
 
 
-def _cut(data: Any, graph: Any, missing: Any) -> tuple[Table, Mapping[str, Policy | Grouping]]:
-    """The rows, and the cuts and groups that suit the structure."""
+def _cut(table: Table, graph: Any) -> Mapping[str, Policy | Grouping]:
+    """The cuts and groups that suit the structure."""
     from jaxbn.learning.discretize import discretize
 
-    table = data if isinstance(data, Table) else as_table(data, missing=missing)
-    return table, discretize(table, graph).codings
+    return discretize(table, graph).codings
 
 
 def _weights(alpha: float | Mapping[str, float], names: Sequence[str]) -> tuple[float, dict[str, float]]:
@@ -146,7 +155,8 @@ def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Gr
                 f"column {name!r} has {column.nunique()} distinct numbers but no policy; add its cuts to policies, "
                 "drop it, or make it discrete with .astype(str)"
             )
-    return as_table(frame, continuous=list(policies), missing=missing)
+    discrete = [name for name in frame.columns if name not in policies]
+    return as_table(frame, continuous=list(policies), discrete=discrete, missing=missing)
 
 
 def _bounds(

@@ -115,7 +115,7 @@ BAD_FILES = {
     "latin-1": ("a,b\n1,x\n2,\u00fc\n".encode("latin-1"), "byte 0xfc in line 3"),
     "duplicate header": ("a,b,a\n1,2,3\n", "'a' more than once (columns 1, 3)"),
     "unnamed column": ("a,,b\n1,2,3\n", "column 2 has no name"),
-    "missing values": ("a,b\n1.5,2\n,3\n", "pass --missing drop"),
+    "missing values": ("a,b\n1.5,2\n,3\n", "or drop the rows with --missing drop"),
     "an identifier": ("a,b\n" + "".join(f"k{i},{i % 2}\n" for i in range(30)), "leave it out with --drop"),
     "no parquet": (b"PAR1 and more", "arquet"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import logging
 import warnings
 from pathlib import Path
 
@@ -28,6 +29,17 @@ def test_no_parents_are_no_parents(command: Command, data: str) -> None:
     assert json.loads(done.stdout)["arcs"] == []
 
 
+def test_kinds_that_are_named_and_dropped_rows_that_are_said(command: Command) -> None:
+    table = {"kind": [*"abababab"], "dose": [0.5, 1.5] * 4, "age": [*range(7), ""], "size": [0.5 * i for i in range(8)]}
+    data = command.has("kinds.csv", as_csv(table))
+    options = ["--discrete", "dose", "--continuous", "age", "--missing", "drop", "--graph", "kind>size", "--json"]
+    done = command("discretize", data, *options)
+    assert done.returncode == 0, done.stderr
+    assert list(json.loads(done.stdout)["cuts"]) == ["age", "size"]
+    assert done.stderr.count("dropped") == 1
+    assert "jaxbn: warning: 1 of 8 rows were dropped for missing entries, in columns 'age' (1)\n" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("command_name", "options", "says"),
     [
@@ -50,6 +62,8 @@ def test_no_parents_are_no_parents(command: Command, data: str) -> None:
         ("learn", ["--required", "kind>size", "--forbidden", "kind>size"], "--required has the arc 'kind' -> 'size'"),
         ("learn", ["--required", "kind>size,size>kind"], "--required has a cycle"),
         ("learn", ["--group", "size"], "--group names 'size', which is a continuous column"),
+        ("learn", ["--discrete", "size", "--continuous", "size"], "--discrete names 'size', and so does --continuous"),
+        ("learn", ["--discrete", "sise"], "--discrete names 'sise', which is not a column; did you mean 'size'?"),
         ("learn", ["--missing", "fill"], "--missing must be one of 'error', 'drop', got 'fill'"),
         ("learn", ["--checkpoint", "no/run.json"], "--checkpoint 'no/run.json': there is no directory 'no'"),
         ("discretize", ["--graph", "kind>size", "--initial-bins", "0"], "--initial-bins must be at least 1, got 0"),
@@ -66,6 +80,7 @@ def test_errors_name_the_option(
 ) -> None:
     monkeypatch.chdir(command.folder)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # which `run` replaces
+    monkeypatch.setattr(logging.getLogger("jaxbn"), "handlers", [])
     with pytest.raises(SystemExit) as ended:
         run(lambda: app([command_name, data, *options, "--no-cache"]), OPTIONS)
     assert ended.value.code == 2

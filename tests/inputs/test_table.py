@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 from decimal import Decimal
 
 import numpy as np
@@ -49,38 +50,55 @@ def test_integers_are_discrete_up_to_twenty_distinct_values() -> None:
     assert "21 distinct" in table.inferred["more"]
 
 
+def test_continuous_and_discrete_name_only_the_exceptions() -> None:
+    data = {"count": [1, 2, 3], "ratio": [0.5, 0.5, 1.5], "size": [0.5, 1.5, 2.5], "few": [1, 2, 2]}
+    table = as_table(data, continuous=["count"], discrete=["ratio"])
+    assert table.continuous == ("count", "size")
+    assert table.levels == {"ratio": (0.5, 1.5), "few": (1, 2)}
+    assert table.inferred["count"] == "named continuous"
+    assert as_table(data, continuous=["count"]).continuous == ("count", "ratio", "size")
+    assert as_table(data, discrete=["ratio"]).continuous == ("size",)
+    assert as_table({"count": [1, 2]}, continuous="count").continuous == ("count",)
+    assert as_table({"size": [0.5, 1.5]}, discrete="size").continuous == ()
+
+
+def test_a_column_named_as_both_or_unknown_is_refused() -> None:
+    data = {"weight": [0.5, 1.5], "word": ["a", "b"]}
+    with pytest.raises(ValueError, match=r"discrete names 'weight', and so does `continuous`; leave it in one"):
+        as_table(data, continuous=["weight"], discrete=["weight"])
+    with pytest.raises(ValueError, match=r"discrete names 'wieght'.*did you mean 'weight'"):
+        as_table(data, discrete=["wieght"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "Float64"])
+def test_floats_that_are_whole_numbers_are_the_integers_they_are(dtype: str) -> None:
+    holes = pd.Series([3.0, None, 1.0, 3.0], dtype=dtype)
+    table = as_table({"cylinders": holes, "word": list("abab")}, missing="drop")
+    assert table.levels["cylinders"] == (1, 3)
+    assert [type(level) for level in table.levels["cylinders"]] == [int, int]
+    assert table.codes["cylinders"].tolist() == [1, 0, 1]
+    many = as_table({"twenty": np.arange(42.0) % 20, "more": np.arange(42.0) % 21, "half": np.arange(42) % 3 / 2})
+    assert many.continuous == ("more", "half")
+    assert "whole numbers with 21 distinct" in many.inferred["more"]
+    assert encode([1.0, 3, None], table.levels["cylinders"]).tolist() == [0, 1, -1]
+
+
 def test_integers_with_a_missing_entry_are_integers() -> None:
     """pandas hands them over as floats."""
     holes = pd.DataFrame({"kids": [0, 2, None, 1, 2], "age": [31.0, 45.0, 28.0, None, 60.5]})
     table = as_table(holes, missing="drop")
     assert table.continuous == ("age",)
     assert table.levels["kids"] == (0, 2)
-    assert [type(level) for level in table.levels["kids"]] == [int, int]
     assert encode(holes["kids"].dropna().head(2), table.levels["kids"]).tolist() == [0, 1]
-    assert as_table({"measured": [1.0, 2.0, 2.0]}).continuous == ("measured",)
-    many = as_table({"more": [None, *range(21)]}, missing="drop")
-    assert many.continuous == ("more",)
+    assert as_table({"more": [None, *range(21)]}, missing="drop").continuous == ("more",)
 
 
-def test_decimals_are_numbers() -> None:
-    table = as_table({"price": [Decimal("1.5"), Decimal("2.25")], "n": [Decimal(3), Decimal(4)]})
-    assert table.values["price"].tolist() == [1.5, 2.25]
-    assert table.values["n"].tolist() == [3.0, 4.0]
-    coded = as_table({"n": [Decimal(3), Decimal(4)]}, continuous=[])
-    assert coded.levels["n"] == (3, 4)
-    assert encode([Decimal(4)], coded.levels["n"]).tolist() == [1]
-
-
-def test_dropped_rows_are_said(caplog: pytest.LogCaptureFixture) -> None:
-    as_table({"x": [0.5, None, 1.5]}, missing="drop")
-    assert caplog.messages == ["1 of 3 rows with missing entries were dropped"]
-
-
-def test_continuous_overrides_inference_both_ways() -> None:
-    table = as_table({"count": [1, 2, 3], "ratio": [0.5, 0.5, 1.5]}, continuous=["count"])
-    assert table.continuous == ("count",)
-    assert table.levels["ratio"] == (0.5, 1.5)
-    assert as_table({"count": [1, 2]}, continuous="count").continuous == ("count",)
+def test_decimals_become_floats() -> None:
+    prices = [Decimal("1.50"), None, Decimal("0.25"), Decimal("2")]
+    table = as_table({"price": prices, "stars": [Decimal(v % 2) for v in range(4)]}, missing="drop")
+    assert table.values["price"].tolist() == [1.5, 0.25, 2.0]
+    assert table.levels["stars"] == (0, 1)
+    assert encode([Decimal(1)], table.levels["stars"]).tolist() == [1]
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Float64", "Float32", "float32", "int8", "uint16", "object"])
@@ -98,12 +116,12 @@ def test_extension_dtypes_are_discrete(dtype: str) -> None:
 
 
 def test_dict_array_and_table_are_accepted() -> None:
-    array = np.array([[0.5, 1.0], [1.5, 2.5]])
+    array = np.array([[0.5, 1.5], [1.5, 2.5]])
     table = as_table(array, names=["a", "b"])
     assert table.continuous == ("a", "b")
     assert as_table(table) is table
-    assert as_table({"a": array[:, 0], "b": array[:, 1]}).values["b"].tolist() == [1.0, 2.5]
-    with pytest.raises(ValueError, match=r"pandas.DataFrame\(data, columns=\["):
+    assert as_table({"a": array[:, 0], "b": array[:, 1]}).values["b"].tolist() == [1.5, 2.5]
+    with pytest.raises(ValueError, match=r"2 columns have no names; pass pandas.DataFrame\(data, columns=\[...\]\)"):
         as_table(array)
     with pytest.raises(ValueError, match="3 entries but the array has 2"):
         as_table(array, names=["a", "b", "c"])
@@ -111,8 +129,9 @@ def test_dict_array_and_table_are_accepted() -> None:
         as_table([1.0, 2.0])
     with pytest.raises(ValueError, match="'a': 2, 'b': 1"):
         as_table({"a": [1, 2], "b": [1]})
-    with pytest.raises(ValueError, match="original data"):
-        as_table(table, continuous=["a"])
+    assert as_table(table, continuous=["a"]) is table
+    with pytest.raises(ValueError, match=r"discrete names 'a'.*original data"):
+        as_table(table, discrete=["a"])
 
 
 def test_labels_become_strings_and_row_index_is_ignored() -> None:
@@ -173,19 +192,21 @@ BAD = [
     ({"x": [0.5 + 1j, 1.0]}, "'x' is complex", TypeError),
     ({"x": pd.to_datetime(["2020-01-01", "2020-01-02"])}, "'x' holds dates.*Timedelta", TypeError),
     ({"x": pd.to_datetime(["2020-01-01", "2020-01-02"]).tz_localize("UTC")}, "'x' holds dates", TypeError),
-    ({"x": pd.to_timedelta([1, 2], unit="D")}, "'x' holds dates or durations", TypeError),
-    ({"x": [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]}, "'x' holds dates.*to_datetime", TypeError),
     ({"x": ["a", 1, "b"]}, "'x' mixes number and str.*1 and 'a'", TypeError),
     ({"x": pd.Series([True, 2], dtype=object)}, "'x' mixes bool and number", TypeError),
-    ({"x": [(1, 2), (3, 4)]}, "'x' holds.*tuple", TypeError),
+    ({"x": [(1, 2), (3, 4)]}, "'x' holds a tuple in row 0", TypeError),
+    (
+        {"x": [None, [1, 2]]},
+        r"'x' holds a list in row 1 \(\[1, 2\]\).*pandas.DataFrame\(data\['x'\].tolist\(\)\)",
+        TypeError,
+    ),
+    ({"x": [{"u": 1}, {"u": 2}]}, "'x' holds a dict in row 0", TypeError),
+    ({"x": [np.arange(2), np.arange(3)]}, "'x' holds an array in row 0", TypeError),
+    ({"x": np.ones((3, 2))}, r"'x' has 2 dimensions, shape \(3, 2\).*pandas.DataFrame\(data\['x'\]\)", TypeError),
+    (np.zeros(3, [("u", float), ("v", int)]), r"structured array.*'u', 'v'; pass pandas.DataFrame\(data\)", TypeError),
     (pd.Series([1.0, 2.0]), "to_frame", TypeError),
-    ({"x": [[1, 2], [3]]}, "'x' holds a list in each entry.*columns of their own.*drop it", TypeError),
-    ({"x": [{"a": 1}, {"a": 2}]}, "'x' holds a dict", TypeError),
-    ({"x": np.ones((3, 2))}, "'x' has 2 dimensions", ValueError),
-    (np.array([(1, 2.0)], dtype=[("a", int), ("b", float)]), r"structured array.*pandas.DataFrame\(data\)", TypeError),
     ([{"a": 1}, {"a": 2}], r"list of rows.*pandas.DataFrame\(data\)", TypeError),
     ("cars.csv", "'cars.csv'; read the file first.*read_csv", TypeError),
-    (pytest.importorskip("sklearn.datasets").load_iris(), r"Bunch.*as_frame=True.*\.frame", TypeError),
 ]
 
 
@@ -193,6 +214,54 @@ BAD = [
 def test_bad_input_is_refused_by_name(data: object, message: str, error: type[Exception]) -> None:
     with pytest.raises(error, match=message):
         as_table(data)
+
+
+DAYS = pd.Series(pd.to_datetime(["2020-01-01", "2020-01-03"]))
+TIMES = {
+    "dates": DAYS,
+    "dates with a time zone": DAYS.dt.tz_localize("UTC"),
+    "durations": DAYS - DAYS[0],
+    "periods": DAYS.dt.to_period("M"),
+    "date objects": DAYS.dt.date,
+    "datetime objects": DAYS.dt.to_pydatetime(),
+    "duration objects": (DAYS - DAYS[0]).astype(object),
+    "period objects": DAYS.dt.to_period("D").astype(object),
+    "times of day": pd.Series([datetime.time(1, 30), datetime.time(2)]),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize("options", [{}, {"continuous": ["day"]}, {"discrete": ["day"]}])
+def test_dates_and_times_are_refused_with_remedies_that_work(kind: str, options: dict) -> None:
+    data = pd.DataFrame({"day": TIMES[kind]})
+    with pytest.raises(TypeError, match=r"column 'day' holds .*turn it into numbers first.*or drop it") as caught:
+        as_table(data, **options)
+    remedies = [part for part in str(caught.value).replace(";", ",").split(", ") if "data['day']" in part]
+    remedies = [part.removeprefix("or the year ").strip() for part in remedies]
+    assert remedies
+    for remedy in remedies:
+        numbers = eval(remedy, {"data": data, "pandas": pd})
+        assert as_table({"day": numbers}, continuous=["day"]).n_rows == 2
+
+
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_bunch_is_refused_with_a_remedy(as_frame: bool) -> None:
+    load = pytest.importorskip("sklearn.datasets").load_iris
+    with pytest.raises(TypeError, match=r"data is scikit-learn's Bunch.*pass data.frame"):
+        as_table(load(as_frame=as_frame))
+    assert as_table(load(as_frame=True).frame).n_rows == 150
+
+
+def test_dropped_rows_are_said_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    data = {"x": [0.5, np.nan, 1.5, 2.5], "word": ["a", None, None, "b"]}
+    with caplog.at_level(logging.WARNING, "jaxbn"):
+        as_table(data, missing="drop")
+    assert [record.getMessage() for record in caplog.records] == [
+        "2 of 4 rows were dropped for missing entries, in columns 'x' (1), 'word' (2)"
+    ]
+    caplog.clear()
+    as_table({"x": [0.5, 1.5]}, missing="drop")
+    assert caplog.records == []
 
 
 def test_bad_continuous_names_and_columns() -> None:

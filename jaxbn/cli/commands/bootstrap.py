@@ -26,6 +26,7 @@ def bootstrap(
     resamples: Annotated[int, typer.Option(help="Times that the rows are drawn.")] = 200,
     seed: options.Seed = 0,
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
+    discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
     missing: options.Missing = "error",
     delimiter: options.Delimiter = None,
@@ -73,7 +74,8 @@ def bootstrap(
     no_cache: options.NoCache = False,
 ) -> None:
     """Draw the rows again many times: how sure is each cut (with --graph), each arc (without)?"""
-    source = read(data, Format(delimiter, encoding, decimal, words(na_values)), continuous=continuous, drop=drop)
+    form = Format(delimiter, encoding, decimal, words(na_values))
+    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
     structure = None
     if graph is not None:
         source, structure = graphs.structure(source, graph)

@@ -19,6 +19,7 @@ def discretize(
     data: options.Data,
     graph: options.Graph = None,
     continuous: options.Continuous = [],  # noqa: B006
+    discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
     missing: options.Missing = "error",
     delimiter: options.Delimiter = None,
@@ -40,7 +41,8 @@ def discretize(
     no_cache: options.NoCache = False,
 ) -> None:
     """Cut the continuous variables of a network whose structure is known."""
-    source = read(data, Format(delimiter, encoding, decimal, words(na_values)), continuous=continuous, drop=drop)
+    form = Format(delimiter, encoding, decimal, words(na_values))
+    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
     source, found_graph = graphs.structure(source, graph)
     if found_graph is None:
         raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")

@@ -29,6 +29,7 @@ def evaluate(
     folds: options.Folds = 10,
     seed: options.Seed = 0,
     continuous: options.Continuous = [],  # noqa: B006
+    discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
     missing: options.Missing = "error",
     delimiter: options.Delimiter = None,
@@ -58,7 +59,8 @@ def evaluate(
     Without --graph a built-in data set is scored with the paper's structure, and for other tables the structure is
     learned in every fold.
     """
-    source = read(data, Format(delimiter, encoding, decimal, words(na_values)), continuous=continuous, drop=drop)
+    form = Format(delimiter, encoding, decimal, words(na_values))
+    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
     if model is not None:
         _score(source, model, as_json)
         return

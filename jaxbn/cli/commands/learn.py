@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 def learn(
     data: options.Data,
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
+    discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
     missing: options.Missing = "error",
     delimiter: options.Delimiter = None,
@@ -75,7 +76,8 @@ def learn(
     Prints the network and its held-out log-likelihood, and writes a model file and an HTML report
     (unless the table comes from stdin or the result is wanted as JSON: then only what is named).
     """
-    source = read(data, Format(delimiter, encoding, decimal, words(na_values)), continuous=continuous, drop=drop)
+    form = Format(delimiter, encoding, decimal, words(na_values))
+    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
     out, report = _files(source, data, out, report, no_files or as_json)
     output.check_free((out, report), force)
     chosen = options.given(

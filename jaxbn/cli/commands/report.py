@@ -48,7 +48,8 @@ def report(
         from jaxbn.inputs.table import as_table
 
         _check_columns(net, source.frame)
-        table = as_table(source.frame[list(net.names)], continuous=list(net.policies), missing="drop")
+        frame = source.frame[list(net.names)]
+        table = as_table(frame, continuous=list(net.policies), discrete=list(net.levels), missing="drop")
         if compare:
             start_compiler(no_cache, table.n_rows)
             scores, notes = held_out(net, table, folds, seed, True, {"method": "evidence"}), published(source)

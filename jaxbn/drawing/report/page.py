@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jaxbn import __version__
 from jaxbn.drawing.report import sections
 from jaxbn.drawing.report.explorer import payload
-from jaxbn.inputs.table import Table, as_table
+from jaxbn.inputs.table import Table, as_frame, as_table
 from jaxbn.runtime.files import write_text
 
 if TYPE_CHECKING:
@@ -91,8 +91,15 @@ def report(
     return page
 
 
+def _as_fitted(net: BayesNet, data: Any) -> Table:
+    """The complete rows, with the kinds that the columns have in the network."""
+    frame = as_frame(data)
+    discrete = [name for name in frame.columns if name in net.levels]
+    return as_table(frame, continuous=list(net.policies), discrete=discrete, missing="drop")
+
+
 def _table(net: BayesNet, data: Any) -> Table:
-    table = data if isinstance(data, Table) else as_table(data, continuous=list(net.policies), missing="drop")
+    table = data if isinstance(data, Table) else _as_fitted(net, data)
     absent = [name for name in net.names if name not in table.names]
     if absent:
         raise ValueError(

@@ -1,0 +1,142 @@
+"""What users hand in as a table, as a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention
+from jaxbn.inputs.refusals import wrong_type
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.inputs.table import Table
+
+
+class _HasToPandas(Protocol):
+    """A table of another library."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same table as a DataFrame."""
+
+
+DataLike: TypeAlias = "pd.DataFrame | Mapping[str, Any] | NDArray[Any] | _HasToPandas | Table"
+"""What users hand in as data: a DataFrame or something that has ``to_pandas``, a dict of columns, or a ``Table``."""
+
+
+def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """The data as a DataFrame with unique string column names and a fresh row index; nothing is copied needlessly.
+
+    Columns of decimals become floats.
+
+    Example:
+        >>> from decimal import Decimal
+        >>> as_frame({"price": [Decimal("1.50"), None]})["price"].tolist()
+        [1.5, nan]
+    """
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame):
+        frame = data
+    elif isinstance(data, Mapping):
+        _refuse_bunch(data)
+        frame = _frame_of_columns(data)
+    elif isinstance(data, str | PathLike):
+        raise ArgumentTypeError("data", f"is {str(data)!r}; read the file first, for example with pandas.read_csv")
+    elif isinstance(data, pd.Series):
+        raise ArgumentTypeError("data", "is a single column; pass a DataFrame, for example column.to_frame()")
+    elif hasattr(data, "to_pandas"):
+        frame = data.to_pandas()
+    else:
+        frame = _frame_of_array(data, names)
+    if frame.shape[1] == 0:
+        raise _wrong("has no columns; pass a DataFrame or dict with at least one column")
+    labels = [str(label) for label in frame.columns]
+    repeated = sorted({label for label in labels if labels.count(label) > 1})
+    if repeated:
+        raise _wrong(f"has duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name")
+    return _without_decimals(frame.set_axis(labels, axis=1).reset_index(drop=True))
+
+
+def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    series = {name: _series(str(name), column) for name, column in columns.items()}
+    lengths = {name: len(column) for name, column in series.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
+        raise _wrong(f"has columns that differ in length ({listed}); every column needs one value for each row")
+    return pd.DataFrame(series)
+
+
+def _series(name: str, column: Any) -> pd.Series:
+    import pandas as pd
+
+    shape = getattr(column, "shape", ())
+    if len(shape) > 1:
+        raise wrong_type(
+            name,
+            f"has {len(shape)} dimensions, shape {tuple(shape)}, where a column has one; ",
+            Mention("convert", words=f"make a column of each part, for example with pandas.DataFrame(data[{name!r}])"),
+        )
+    return pd.Series(column).reset_index(drop=True)
+
+
+def _refuse_bunch(data: Mapping[Any, Any]) -> None:
+    """Refuse what scikit-learn's ``load_…`` functions return: a dict of arrays, texts and names, not of columns."""
+    if type(data).__name__ != "Bunch":
+        return
+    has_frame = data.get("frame") is not None
+    remedy = "data.frame" if has_frame else "data.frame, after loading it with as_frame=True"
+    raise ArgumentTypeError("data", f"is scikit-learn's Bunch, which is not a table; pass {remedy}")
+
+
+def _frame_of_array(data: Any, names: Sequence[str] | None) -> pd.DataFrame:
+    import pandas as pd
+
+    array = np.asarray(data)
+    if array.dtype.names is not None:
+        raise ArgumentTypeError(
+            "data", f"is a structured array with the fields {_listed(array.dtype.names)}; pass pandas.DataFrame(data)"
+        )
+    if array.ndim == 1 and array.dtype == object:
+        raise ArgumentTypeError("data", "is a list of rows; make it a table with pandas.DataFrame(data)")
+    if array.ndim != 2:
+        raise ArgumentTypeError(
+            "data",
+            f"must be a DataFrame, a dict of columns or a 2-D array, got {array.ndim}-D data of type {array.dtype}",
+        )
+    if names is None:
+        raise ArgumentError(
+            "data",
+            f"is a 2-D array, whose {array.shape[1]} columns have no names; pass pandas.DataFrame(data, columns=[...])",
+        )
+    if len(names) != array.shape[1]:
+        raise ArgumentError(
+            "names", f"has {len(names)} entries but the array has {array.shape[1]} columns; name every column once"
+        )
+    return pd.DataFrame(array, columns=list(names)).infer_objects()
+
+
+def _without_decimals(frame: pd.DataFrame) -> pd.DataFrame:
+    from pandas.api import types
+
+    decimals = {
+        name: frame[name].to_numpy(dtype=object, na_value=np.nan).astype(np.float64)
+        for name in frame.columns
+        if frame[name].dtype.kind == "O" and types.infer_dtype(frame[name], skipna=True) == "decimal"
+    }
+    return frame.assign(**decimals) if decimals else frame
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
+
+
+def _wrong(*message: str | Mention) -> ArgumentError:
+    return ArgumentError("data", *message, subject="the data")
