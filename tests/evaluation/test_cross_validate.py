@@ -292,9 +292,9 @@ def test_missing_rows() -> None:
 
 def test_smallest_and_odd_data() -> None:
     two = {"x": [1.0, 2.0], "y": ["a", "b"]}
-    result = jaxbn.cross_validate(two, {"x": ["y"]}, folds=2, method="bayesian")
+    result = jaxbn.cross_validate(two, {"x": ["y"]}, folds=2, method="bayesian", continuous=["x"])
     np.testing.assert_allclose(np.exp(result.log_likelihood), 1 / 3)  # one bin of width 1, P(unseen level) = 1/3
-    constant = {"x": [1.0] * 6, "z": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]}
+    constant = {"x": [1.5] * 6, "z": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]}
     for method in ("bayesian", "mdl", "equal_width", "equal_frequency"):
         every = jaxbn.cross_validate(constant, [("x", "z")], folds=6, method=method)
         assert np.isfinite(every.log_likelihood).all()

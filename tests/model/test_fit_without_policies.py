@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import jaxbn
 
 
@@ -14,9 +16,17 @@ def test_fit_without_policies_cuts_first() -> None:
 
 
 def test_dropped_rows_and_weights_go_along() -> None:
-    data = {"kind": ["a", "a", "b", "b", None], "size": [1.0, 2.0, 7.0, 9.0, 3.0]}
+    data = {"kind": ["a", "a", "b", "b", None], "size": [1.5, 2.5, 7.5, 9.5, 3.5]}
     net = jaxbn.fit(data, {"size": ["kind"]}, alpha=0.5, missing="drop", bounds={"size": (0.0, 10.0)})
     assert (net.n_rows, net.alpha, net.bounds["size"]) == (4, 0.5, (0.0, 10.0))
+
+
+def test_kinds_are_named_where_there_are_no_policies() -> None:
+    data = {"kind": ["a", "a", "b", "b"], "size": [1, 2, 7, 9], "dose": [0.5, 0.5, 1.5, 1.5]}
+    net = jaxbn.fit(data, {}, continuous=["size"], discrete=["dose"])
+    assert (list(net.policies), list(net.levels)) == (["size"], ["kind", "dose"])
+    with pytest.raises(ValueError, match="discrete has no use with policies"):
+        jaxbn.fit(data, {}, {"size": [4.5]}, discrete=["dose"])
 
 
 def test_a_table_of_levels_alone_needs_no_policies() -> None:
