@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 Method = Literal["bayesian", "mdl", "evidence"]
-REMEDIES = {"missing": "X.dropna(), and the same rows of y", "continuous": "X.astype({name: float})"}
+REMEDIES = {"continuous": "X.astype({name: float})"}
 """What the classifier's users do instead of passing an argument that only jaxbn's functions have."""
 
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")

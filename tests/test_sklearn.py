@@ -106,16 +106,9 @@ def test_mixed_columns_unseen_levels_and_missing_entries() -> None:
 
 def test_the_classifier_offers_only_remedies_that_it_has() -> None:
     y = np.array(["no", "yes"] * 20)
-    X = pd.DataFrame({"x": np.arange(40) / 7, "hole": [np.nan, *np.arange(39) / 3]})
-    with pytest.raises(
-        ValueError, match=r"1 of 40 rows, in columns 'hole' \(1\).*drop the rows with X.dropna\(\)"
-    ) as no:
-        BayesNetClassifier().fit(X, y)
-    assert "missing=" not in str(no.value)
-    kept = X.dropna()
-    assert BayesNetClassifier().fit(kept, y[kept.index]).classes_.tolist() == ["no", "yes"]
+    X = pd.DataFrame({"x": np.arange(40) / 7})
     with pytest.raises(ValueError, match=r"'who' has a different value.*drop it") as no:
-        BayesNetClassifier().fit(X[["x"]].assign(who=[f"k{i}" for i in range(40)]), y)
+        BayesNetClassifier().fit(X.assign(who=[f"k{i}" for i in range(40)]), y)
     assert "`continuous`" not in str(no.value)
 
 
@@ -164,7 +157,7 @@ def test_nan_in_an_array_is_a_missing_entry_as_in_a_frame(caplog: pytest.LogCapt
     np.testing.assert_array_equal(of_arrays, of_frames)
     whole = holes.notna().all(axis=1)
     expected = BayesNetClassifier().fit(X[whole], y[whole]).predict_proba(X)
-    says = f"{(~whole).sum()} of 150 rows with missing entries were dropped"
+    says = f"{(~whole).sum()} of 150 rows were dropped for missing entries"
     for features in (holes, holes.to_numpy()):
         caplog.clear()
         model = BayesNetClassifier().fit(features, y)
