@@ -1,7 +1,7 @@
 """Counting the tables of a base with every further column in one go, by SciPy on the host or by a program on a device.
 
-Both give the same whole numbers to the last bit. On a CPU the host is faster by a factor of three to ten, because XLA
-makes slow loops of scatters there; any other device has the program.
+Both give the same whole numbers to the last bit. A CPU counts on the host, because XLA makes loops of scatters there;
+any other device has the program.
 """
 
 from __future__ import annotations
