@@ -60,8 +60,8 @@ def fit(
         >>> net.tables["size"].tolist(), round(net.score, 3)
         ([[0.75, 0.25], [0.25, 0.75]], -5.598)
         >>> iris = jaxbn.datasets.load("iris")
-        >>> jaxbn.fit(iris.frame, iris.structures["paper"]).policies["petal_length"].edges.round(2).tolist()
-        [2.45, 4.75]
+        >>> jaxbn.fit(iris.frame, iris.structures["paper"]).policies["petal_length"].n_bins > 2
+        True
     """
     if policies is None:
         data = as_table(data, continuous=continuous, discrete=discrete, missing=missing)

@@ -23,7 +23,7 @@ class Progress(AbstractContextManager["Progress"]):
         self._done = 0
         self._best = float("-inf")
         self._bar: NotebookBar | _RichBar | None = None
-        self._shown = shown and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+        self._shown = shown and (sys.stderr.isatty() or _in_a_notebook())
 
     def __enter__(self) -> Progress:
         if self._shown:
@@ -56,6 +56,12 @@ class Progress(AbstractContextManager["Progress"]):
             if self._best > float("-inf"):
                 text += f", best {self._best:.2f}"
             self._bar.update(sum(self._variables), text)
+
+
+def _in_a_notebook() -> bool:
+    """Whether the program runs in a kernel; that a package of kernels is loaded does not say so."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 class _RichBar:

@@ -356,9 +356,9 @@ def test_columns_of_one_value_are_no_trouble(call: Caller, method: str) -> None:
 @both
 @pytest.mark.parametrize("method", METHODS)
 def test_one_row_and_two_are_no_trouble(call: Caller, method: str) -> None:
-    policy = call(GOOD[:1], method=method)["x"]
+    policy = call(GOOD[:1], method=method, continuous=["x"])["x"]
     assert (policy.n_bins, policy.lower, policy.upper) == (1, 0.0, 0.0)
-    assert call(GOOD[9:11], method=method)["x"].n_bins in (1, 2)
+    assert call(GOOD[9:11], method=method, continuous=["x"])["x"].n_bins in (1, 2)
 
 
 @both

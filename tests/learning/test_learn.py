@@ -443,7 +443,7 @@ def test_the_end_of_the_bar_is_the_end_of_the_work(monkeypatch: pytest.MonkeyPat
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
     with Progress(True, 3, 4) as bar:
-        task = bar._bar.tasks[0]
+        task = bar._bar._rich.tasks[0]
         assert (task.completed, task.total) == (0, 12)
         bar.watch(0, 2, 1)
         bar.watch(1, 3, 4)
@@ -466,7 +466,7 @@ def test_the_bar_of_a_run_reaches_its_end_and_never_goes_back(monkeypatch: pytes
     class Watched(Progress):
         def _show(self) -> None:
             super()._show()
-            task = self._bar.tasks[0]
+            task = self._bar._rich.tasks[0]
             seen.append((task.completed, task.total, task.description))
 
     monkeypatch.setattr("jaxbn.learning.learn.Progress", Watched)
