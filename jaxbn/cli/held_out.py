@@ -32,6 +32,10 @@ def held_out(
     if table.n_rows < 2:
         tell("one row cannot be held out: no cross-validation")
         return None
+    if net.search and not net.search.finished and "time_limit" not in chosen:
+        # whoever pressed Ctrl-C wants to see what there is
+        tell("no held-out scores after an interrupt; jaxbn evaluate computes them")
+        return None
     from jaxbn.evaluation.compare import compare
 
     method = chosen["method"]

@@ -92,13 +92,13 @@ class BayesNet(Fitted):
         return queries.log_likelihood(self, data, unknown, max_memory)
 
     def query(
-        self, targets: str | Sequence[str], evidence: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
+        self, targets: str | Sequence[str], given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
     ) -> pd.Series:
         """Exact posterior of one or several variables.
 
         Args:
             targets: a variable, or several for their joint distribution.
-            evidence: what is known, in original units: a value or level; a set or list of them; for a continuous
+            given: what is known, in original units: a value or level; a set or list of them; for a continuous
                 variable also an interval ``(low, high)`` (None: open) or a ``pandas.Interval``, weighed by the share of
                 each bin that it covers. What lies outside the fitted range falls into the outer bin.
             max_memory: refuse with a MemoryError when one array would take more bytes than this.
@@ -119,7 +119,7 @@ class BayesNet(Fitted):
             >>> float(net.query("size", {"kind": "b"})[8.0])
             0.75
         """
-        return queries.query(self, targets, evidence or {}, max_memory)
+        return queries.query(self, targets, given or {}, max_memory)
 
     def most_probable(self, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY) -> MostProbable:
         """The most probable states of all variables together, exactly.
@@ -148,7 +148,7 @@ class BayesNet(Fitted):
         return most_probable(self, given or {}, max_memory)
 
     def density(
-        self, target: str, evidence: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
+        self, target: str, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Posterior density of a continuous variable: its edges [bins + 1] and the density inside each bin [bins].
 
@@ -158,7 +158,7 @@ class BayesNet(Fitted):
             >>> edges.tolist(), density.tolist()
             ([0.0, 2.0, 4.0], [0.3, 0.2])
         """
-        return queries.density(self, target, evidence or {}, max_memory)
+        return queries.density(self, target, given or {}, max_memory)
 
     def predict_proba(
         self, data: Any, target: str, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY

@@ -49,7 +49,7 @@ def plan(factors: Sequence[Axes], keep: Axes, sizes: Mapping[Any, int], max_memo
             return Plan(equation, path, largest)
     raise MemoryError(
         f"this query needs an array of {largest:,} numbers, {readable(largest * BYTES)}, more than max_memory = "
-        f"{readable(max_memory)}; ask for fewer targets at a time, give more evidence, or raise max_memory"
+        f"{readable(max_memory)}; ask for fewer targets at a time, give more that is known, or raise max_memory"
     )
 
 

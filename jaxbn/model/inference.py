@@ -41,12 +41,12 @@ def ancestors(parents: Mapping[str, Sequence[str]], names: Iterable[str]) -> set
 def joint(
     net: BayesNet, targets: Sequence[str], weights: Mapping[str, NDArray[np.float64]], max_memory: float = MAX_MEMORY
 ) -> NDArray[np.float64]:
-    """P(targets | evidence).
+    """P(targets | what is given).
 
     Args:
         net: the fitted network.
         targets: variables to keep.
-        weights: P(evidence | state) of each observed variable, up to a factor, [cardinality] each.
+        weights: P(what is given | state) of each observed variable, up to a factor, [cardinality] each.
         max_memory: refuse when one array would take more bytes than this.
 
     Returns:
@@ -64,7 +64,7 @@ def joint(
     result = contract(route, [array / (peak or 1.0) for array, peak in zip(arrays, peaks, strict=True)])
     total = result.sum()
     if not total > 0:
-        raise ValueError(f"the evidence on {', '.join(map(repr, weights))} has probability 0 under the network")
+        raise ValueError(f"what is given on {', '.join(map(repr, weights))} has probability 0 under the network")
     return np.asarray(result / total, np.float64)
 
 

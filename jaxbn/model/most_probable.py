@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from jaxbn.model.contraction import BYTES, contract, plan, readable
 from jaxbn.model.inference import ancestors
-from jaxbn.model.observations import evidence_weights, level_weights
+from jaxbn.model.observations import level_weights, observation_weights
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -47,13 +47,13 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], max_memory: float) ->
     """The most probable states, see ``BayesNet.most_probable``."""
     from jaxbn.model.queries import states
 
-    weights = evidence_weights(net, given)
+    weights = observation_weights(net, given)
     levels = {name: _shares(net, name, given) for name in net.groupings}
     best_share = {name: _largest(net, name, shares) for name, shares in levels.items()}
     factors = _factors(net, {**weights, **best_share})
     steps, top = _maximize(factors, net.cardinalities, max_memory)
     if top == -math.inf:
-        raise ValueError(f"the evidence on {', '.join(map(repr, given))} has probability 0 under the network")
+        raise ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under the network")
     codes, tied = _read_back(steps), _tied(steps)
     found: dict[str, Any] = {}
     for name in net.names:

@@ -56,17 +56,17 @@ def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterabl
     return codes
 
 
-def evidence_weights(net: BayesNet, evidence: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
-    """Weight of each state of each observed variable: P(evidence | state), up to a factor.
+def observation_weights(net: BayesNet, given: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+    """Weight of each state of each observed variable: P(what is given | state), up to a factor.
 
     Returns:
         float64 [cardinality] for each name; a single 1 among zeros where the state is known.
     """
     weights = {}
-    for name, value in evidence.items():
+    for name, value in given.items():
         if name not in net.parents:
             raise ValueError(
-                f"evidence names {name!r}, which is not a variable of the network; {suggest(name, net.parents)}"
+                f"what is given names {name!r}, which is not a variable of the network; {suggest(name, net.parents)}"
             )
         weigh = _weigh_continuous if name in net.policies else _weigh_discrete
         weights[name] = weigh(net, name, value)
@@ -102,7 +102,9 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
         low = -math.inf if low is None else _number(name, low, finite=False)
         high = math.inf if high is None else _number(name, high, finite=False)
         if low > high:
-            raise ValueError(f"evidence for {name!r} is the interval ({low!r}, {high!r}), whose ends are swapped")
+            raise ValueError(
+                f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped"
+            )
         if low < high:
             nearest = min(max(net.bounds[name][0], low), high)  # to the fitted range
             tell_far(net, name, np.array([nearest]))
@@ -141,12 +143,12 @@ def level_weights(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
     if isinstance(value, pd.Interval):
         members = [v for v in levels if isinstance(v, int | float) and v in value]
         if not members:
-            raise ValueError(f"evidence for {name!r}: no level lies in {value}; {suggest(value, levels)}")
+            raise ValueError(f"the value given for {name!r}: no level lies in {value}; {suggest(value, levels)}")
     else:
         members = _members(name, value, tuples=True)
     codes = encode(members, levels, name=name)
     if (codes == MISSING).any():
-        raise ValueError(f"evidence for {name!r} is missing ({value!r}); leave the name out of the evidence")
+        raise ValueError(f"the value given for {name!r} is missing ({value!r}); leave the name out")
     weights = np.zeros(len(levels))
     weights[codes] = 1.0
     return weights
@@ -156,7 +158,7 @@ def _members(name: str, value: Any, *, tuples: bool = False) -> list[Any]:
     if isinstance(value, Set | list | np.ndarray) or (tuples and isinstance(value, tuple)):
         members = list(np.atleast_1d(value)) if isinstance(value, np.ndarray) else list(value)
         if not members:
-            raise ValueError(f"evidence for {name!r} is empty; leave the name out of the evidence")
+            raise ValueError(f"the value given for {name!r} is empty; leave the name out")
         return members
     return [value]
 
@@ -164,10 +166,10 @@ def _members(name: str, value: Any, *, tuples: bool = False) -> list[Any]:
 def _number(name: str, value: Any, *, finite: bool = True) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
         raise TypeError(
-            f"evidence for {name!r} must be a number, an interval (low, high) or a set of numbers, got {value!r}; "
-            f"{name!r} is continuous"
+            f"the value given for {name!r} must be a number, an interval (low, high) or a set of numbers, got "
+            f"{value!r}; {name!r} is continuous"
         )
     number = float(value)
     if math.isnan(number) or (finite and math.isinf(number)):
-        raise ValueError(f"evidence for {name!r} is {value!r}; leave the name out of the evidence if it is not known")
+        raise ValueError(f"the value given for {name!r} is {value!r}; leave the name out if it is not known")
     return number

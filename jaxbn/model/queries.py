@@ -16,7 +16,7 @@ from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import joint, row_log_joint
 from jaxbn.model.notices import tell_absent
-from jaxbn.model.observations import Unknown, encode_rows, evidence_weights
+from jaxbn.model.observations import Unknown, encode_rows, observation_weights
 from jaxbn.model.words import count_states
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float
     return result
 
 
-def query(net: BayesNet, targets: str | Sequence[str], evidence: Mapping[str, Any], max_memory: float) -> pd.Series:
+def query(net: BayesNet, targets: str | Sequence[str], given: Mapping[str, Any], max_memory: float) -> pd.Series:
     """Posterior of the targets, see ``BayesNet.query``."""
     import pandas as pd
 
     wanted = [targets] if isinstance(targets, str) else list(targets)
-    _check_targets(net, wanted, evidence)
-    probabilities = joint(net, wanted, evidence_weights(net, evidence), max_memory)
+    _check_targets(net, wanted, given)
+    probabilities = joint(net, wanted, observation_weights(net, given), max_memory)
     for axis, name in enumerate(wanted):
         probabilities = _over_levels(net, name, probabilities, axis)
     axes = [states(net, name) for name in wanted]
@@ -63,10 +63,10 @@ def query(net: BayesNet, targets: str | Sequence[str], evidence: Mapping[str, An
 
 
 def density(
-    net: BayesNet, target: str, evidence: Mapping[str, Any], max_memory: float
+    net: BayesNet, target: str, given: Mapping[str, Any], max_memory: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Edges and posterior density of a continuous variable, see ``BayesNet.density``."""
-    _check_targets(net, [target], evidence)
+    _check_targets(net, [target], given)
     edges = net.edges(target)
     if edges[0] == edges[-1]:
         raise ValueError(f"{target!r} is constant ({edges[0]:g}) and has no density; use query instead")
@@ -74,7 +74,7 @@ def density(
         raise ValueError(
             f"{target!r} has a cut at its largest value {edges[-1]:g}, an atom without density; use query instead"
         )
-    probabilities = joint(net, [target], evidence_weights(net, evidence), max_memory)
+    probabilities = joint(net, [target], observation_weights(net, given), max_memory)
     return edges, probabilities / np.diff(edges)
 
 
@@ -173,14 +173,14 @@ def _draw_levels(net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.ra
     return drawn
 
 
-def _check_targets(net: BayesNet, targets: Sequence[str], evidence: Mapping[str, Any]) -> None:
+def _check_targets(net: BayesNet, targets: Sequence[str], given: Mapping[str, Any]) -> None:
     if not targets:
         raise ValueError("targets is empty; name at least one variable")
     for name in targets:
         if name not in net.parents:
             raise ValueError(f"{name!r} is not a variable of the network; {suggest(name, net.parents)}")
-        if name in evidence:
-            raise ValueError(f"{name!r} is both a target and in the evidence; leave it out of one of them")
+        if name in given:
+            raise ValueError(f"{name!r} is both a target and given; leave it out of one of them")
     repeated = {name for name in targets if list(targets).count(name) > 1}
     if repeated:
         raise ValueError(f"targets repeat {sorted(repeated)}; name each variable once")

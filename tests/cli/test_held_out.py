@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import jaxbn
@@ -21,3 +23,11 @@ def test_an_interrupt_while_scores_are_computed_keeps_the_network(
     net = jaxbn.fit(table, {"size": ["kind"]}, {"size": [1.5], "age": [0.5]})
     assert held_out(net, table, 3, 0, False, {"method": "evidence"}) is None
     assert "the network is kept" in capsys.readouterr().err
+
+
+def test_after_an_interrupt_no_folds_are_run(capsys: pytest.CaptureFixture[str]) -> None:
+    table = as_table(frame())
+    net = jaxbn.fit(table, {"size": ["kind"]}, {"size": [1.5], "age": [0.5]})
+    net = replace(net, search=jaxbn.SearchReport("evidence", "exact", 1, 0.1, -1.0, finished=False))
+    assert held_out(net, table, 3, 0, False, {"method": "evidence"}) is None
+    assert "jaxbn evaluate" in capsys.readouterr().err

@@ -178,7 +178,7 @@ def small() -> BayesNet:
         ("cut", {"wieght": 1.0}, "'wieght', which is not a variable.*did you mean 'weight'", ValueError),
         ([], {}, "targets is empty", ValueError),
         (["cut", "cut"], {}, "repeat", ValueError),
-        ("cut", {"cut": "a"}, "both a target and in the evidence", ValueError),
+        ("cut", {"cut": "a"}, "both a target and given", ValueError),
         ("weight", {"cut": "z"}, "'cut' holds 1 unknown level.*'z'", ValueError),
         ("weight", {"cut": set()}, "empty", ValueError),
         ("weight", {"cut": None}, "missing", ValueError),

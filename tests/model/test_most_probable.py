@@ -11,7 +11,7 @@ import pytest
 
 import jaxbn
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.observations import evidence_weights
+from jaxbn.model.observations import observation_weights
 from jaxbn.model.queries import states
 from tests.helpers.random_networks import full_joint, random_network, representative
 
@@ -31,7 +31,7 @@ def test_no_other_assignment_is_more_probable(seed: int) -> None:
             low, high = net.bounds[name]
             given[name] = tuple(np.sort(rng.uniform(low, high, 2)).tolist())
     joint = full_joint(net)
-    for name, weights in evidence_weights(net, given).items():
+    for name, weights in observation_weights(net, given).items():
         joint = joint * weights.reshape([-1 if v == name else 1 for v in net.names])
     found = net.most_probable(given)
     assert list(found.states) == list(net.names)
