@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import Mention, one_of, suggest
+from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.refusals import refuse_type, wrong, wrong_type
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def as_floats(name: str, column: pd.Series) -> NDArray[np.float64]:
     refuse_type(name, column)
     if types.is_bool_dtype(column.dtype):
         raise wrong_type(name, "is bool and cannot be continuous; leave it out of ", Mention("continuous"))
+    if types.is_object_dtype(column.dtype):
+        column = column.where(column.notna(), np.nan)  # NA and NaT are not numbers, NaN is one
     try:
         values = column.astype("Float64" if types.is_extension_array_dtype(column.dtype) else "float64")
         floats: NDArray[np.float64] = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
@@ -88,7 +91,7 @@ def encode(
         unknown: ``"error"`` refuses values that are not levels, ``"missing"`` codes them as missing.
 
     Returns:
-        int32 codes [rows], -1 where the entry is missing.
+        int32 codes [rows], -1 where the entry is missing, unless that is a level of its own, ``"(missing)"``.
 
     Example:
         >>> encode(["b", None, "a"], ("a", "b")).tolist()
@@ -100,6 +103,7 @@ def encode(
     series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
     raw, uniques = pd.factorize(series)
     code = {level: i for i, level in enumerate(levels)}
+    absent = code.get(MISSING_LEVEL, MISSING)
     scalars = [scalar(name, v) for v in uniques]
     strangers = [v for v in scalars if v not in code]
     if strangers and unknown == "error":
@@ -109,7 +113,7 @@ def encode(
             f"holds {len(strangers)} unknown level(s): {shown}; {suggest(strangers[0], levels)}",
             Mention("unknown", words=" (unknown='missing' treats them as missing where rows of data are passed)"),
         )
-    lookup = np.array([*(code.get(v, MISSING) for v in scalars), MISSING], np.int32)
+    lookup = np.array([*(code.get(v, MISSING) for v in scalars), absent], np.int32)
     return lookup[raw]
 
 

@@ -76,6 +76,9 @@ def infer_kind(name: str, column: pd.Series) -> tuple[Kind, str]:
         return (
             _by_count("float column of whole numbers", column) if _is_whole(column) else ("continuous", "float column")
         )
+    known = column.dropna()
+    if len(known) < len(column) and types.is_numeric_dtype(known.infer_objects().dtype):
+        return infer_kind(name, known.infer_objects())  # pandas keeps numbers beside None or NA as objects
     return "discrete", f"{'string' if types.infer_dtype(column, skipna=True) == 'string' else 'object'} column"
 
 

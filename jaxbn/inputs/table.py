@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError, Mention, one_of
-from jaxbn.inputs.columns import Level, as_floats, as_levels, encode
+from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.kinds import exceptions, kinds_of
+from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle, share_words
 from jaxbn.inputs.refusals import DROP
+from jaxbn.inputs.states import as_states
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]
 
-__all__ = ["DataLike", "Table", "as_frame", "as_table", "encode"]
-
-
-LOG = logging.getLogger("jaxbn")
-DROP_COLUMNS = Mention("drop columns", words="drop these columns")
 MIN_ROWS_FOR_ID_CHECK = 20  # with more rows than this, a discrete column without a repeated value is an identifier
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A complete table: no missing entries, every column either continuous or discrete.
+    """A table whose columns are either continuous or discrete.
 
     Attributes:
         names: column names in order.
-        values: continuous columns, float64 [n_rows].
-        codes: discrete columns, int32 [n_rows], from 0 to ``len(levels) - 1``.
+        values: continuous columns, float64 [n_rows]; NaN where an entry is missing.
+        codes: discrete columns, int32 [n_rows], from 0 to ``len(levels) - 1``; -1 where an entry is missing.
         levels: discrete columns' levels as plain Python scalars; a code is a position in it.
         n_rows: number of rows.
         inferred: why each column was taken as continuous or discrete.
@@ -61,6 +57,25 @@ class Table:
     def discrete(self) -> tuple[str, ...]:
         """Names of the discrete columns, in column order."""
         return tuple(name for name in self.names if name in self.codes)
+
+    @cached_property
+    def holes(self) -> dict[str, int]:
+        """How many entries are missing in each column that lacks some.
+
+        Example:
+            >>> as_table({"x": [0.5, None], "kind": ["a", "b"]}, missing="infer").holes
+            {'x': 1}
+        """
+        return {name: count for name in self.names if (count := int(self.absent(name).sum()))}
+
+    def absent(self, name: str) -> NDArray[np.bool_]:
+        """Whether each entry of a column is missing [n_rows]."""
+        return np.isnan(self.values[name]) if name in self.values else np.asarray(self.codes[name] == MISSING)
+
+    @property
+    def holed_rows(self) -> NDArray[np.bool_]:
+        """Whether each row lacks an entry [n_rows]."""
+        return np.logical_or.reduce([np.zeros(self.n_rows, bool), *(self.absent(name) for name in self.holes)])
 
     def take(self, rows: NDArray[Any]) -> Table:
         """The table of the given rows (positions or a mask); levels stay as they are."""
@@ -91,12 +106,13 @@ class Table:
 
     def content(self, name: str) -> str:
         """What a column holds, in a few words."""
+        lacks = f", {share_words(self.holes[name] / self.n_rows)} missing" if name in self.holes else ""
         if name in self.values:
-            column = self.values[name]
-            return f"{column.min():g} to {column.max():g}, {len(np.unique(column))} distinct"
+            column = self.values[name][~self.absent(name)]
+            return f"{column.min():g} to {column.max():g}, {len(np.unique(column))} distinct{lacks}"
         levels = self.levels[name]
         shown = ", ".join(repr(v) for v in levels[:6]) + (", ..." if len(levels) > 6 else "")
-        return f"{len(levels)} level{'s' * (len(levels) != 1)}: {shown}"
+        return f"{len(levels)} level{'s' * (len(levels) != 1)}: {shown}{lacks}"
 
 
 def as_table(
@@ -104,7 +120,7 @@ def as_table(
     *,
     continuous: Iterable[str] | None = None,
     discrete: Iterable[str] | None = None,
-    missing: Literal["error", "drop"] = "error",
+    missing: Missing = "error",
     names: Sequence[str] | None = None,
 ) -> Table:
     """Check a data set and split it into continuous values and discrete codes.
@@ -115,7 +131,10 @@ def as_table(
             inferred: float columns are continuous; bool, object, string and category columns discrete; whole numbers,
             stored as integers or as floats, discrete up to 20 distinct values and else continuous.
         discrete: columns that are discrete whatever they hold.
-        missing: ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have one and logs how many.
+        missing: what to do about missing entries; one line of the log says what was found and done. ``"infer"`` keeps
+            them, for functions that infer them; ``"error"`` refuses them; ``"drop"`` drops the rows that have one;
+            ``"state"`` makes them a level of their own, ``"(missing)"``, of discrete columns, and adds to each
+            continuous column that lacks entries a discrete one that says which these are.
         names: column names of a 2-D array.
 
     Returns:
@@ -130,14 +149,15 @@ def as_table(
         >>> as_table(data, continuous=["age"], discrete=["dose"]).continuous
         ('age', 'size')
     """
+    one_of("missing", missing, MISSING_CHOICES)
     if isinstance(data, Table):
         _check_kinds(data, continuous, discrete)
-        return data
+        return _of_table(data, missing)
     frame = as_frame(data, names=names)
     if frame.shape[0] == 0:
         raise _wrong(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
     kinds = kinds_of(frame, continuous, discrete)
-    frame = _complete_rows(frame, missing)
+    frame, notice = settle(frame, missing)
     values, codes, levels = {}, {}, {}
     for name, (kind, _) in kinds.items():
         if kind == "continuous":
@@ -146,7 +166,22 @@ def as_table(
             levels[name], codes[name] = as_levels(name, frame[name])
             _refuse_identifier(name, codes[name])
     inferred = {name: reason for name, (_, reason) in kinds.items()}
-    return Table(tuple(kinds), values, codes, levels, len(frame), inferred)
+    if notice:
+        LOG.warning(notice)
+    table = Table(tuple(kinds), values, codes, levels, len(frame), inferred)
+    return as_states(table) if missing == "state" and table.holes else table
+
+
+def _of_table(table: Table, missing: Missing) -> Table:
+    """A table that was made before; where it has holes, they are treated as it is asked for."""
+    if not table.holes or missing == "infer":
+        return table
+    if missing == "state":
+        return as_states(table)
+    holed = table.holed_rows
+    if missing == "error" or (missing == "drop" and holed.all()):
+        raise refused(table.holes, int(holed.sum()), table.n_rows, every=missing == "drop")
+    return table.take(~holed)
 
 
 def _check_kinds(table: Table, continuous: Iterable[str] | None, discrete: Iterable[str] | None) -> None:
@@ -158,41 +193,11 @@ def _check_kinds(table: Table, continuous: Iterable[str] | None, discrete: Itera
             )
 
 
-def _complete_rows(frame: pd.DataFrame, missing: str) -> pd.DataFrame:
-    one_of("missing", missing, ("error", "drop"))
-    absent = frame.isna()
-    counts = absent.sum()
-    for name in frame.columns:
-        if counts[name] == len(frame):
-            raise _wrong(f"has no value in any of the {len(frame)} rows; ", DROP, subject=f"column {name!r}")
-    if not counts.any():
-        return frame
-    listed = ", ".join(f"{name!r} ({count})" for name, count in counts.items() if count)
-    rows = int(absent.any(axis=1).sum())
-    if missing == "error":
-        raise _wrong(
-            f"missing values in {rows} of {len(frame)} rows, in columns {listed}; fill them in, ",
-            DROP_COLUMNS,
-            ", or drop the rows with ",
-            Mention("missing", "drop"),
-            subject="",
-        )
-    complete = frame[~absent.any(axis=1)].reset_index(drop=True)
-    if complete.empty:
-        raise _wrong(
-            f"every row has a missing value, in columns {listed}; ",
-            DROP_COLUMNS,
-            ", those with most of them",
-            subject="",
-        )
-    LOG.warning("%d of %d rows were dropped for missing entries, in columns %s", rows, len(frame), listed)
-    return complete
-
-
 def _refuse_identifier(name: str, codes: NDArray[np.int32]) -> None:
-    if len(codes) > MIN_ROWS_FOR_ID_CHECK and len(np.unique(codes)) == len(codes):
+    known = codes[codes != MISSING]
+    if len(known) > MIN_ROWS_FOR_ID_CHECK and len(np.unique(known)) == len(known):
         raise _wrong(
-            f"has a different value in each of its {len(codes)} rows, so nothing can be learned from it; ",
+            f"has a different value in each of its {len(known)} rows, so nothing can be learned from it; ",
             DROP,
             ", or, if it is a quantity, take it as one with ",
             Mention("continuous"),

@@ -102,9 +102,7 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
         low = -math.inf if low is None else _number(name, low, finite=False)
         high = math.inf if high is None else _number(name, high, finite=False)
         if low > high:
-            raise ValueError(
-                f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped"
-            )
+            raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
         if low < high:
             nearest = min(max(net.bounds[name][0], low), high)  # to the fitted range
             tell_far(net, name, np.array([nearest]))

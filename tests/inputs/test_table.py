@@ -157,11 +157,11 @@ def test_missing_entries_are_refused_with_counts_or_dropped() -> None:
     assert table.levels["word"] == ("a",)
     with pytest.raises(ValueError, match="every row"):
         as_table({"a": [np.nan, 1.0], "b": [1.0, np.nan]}, missing="drop")
-    with pytest.raises(ValueError, match="one of 'error', 'drop'"):
+    with pytest.raises(ValueError, match="one of 'infer', 'error', 'drop', 'state'"):
         as_table(frame, missing="fill")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("missing", ["error", "drop"])
+@pytest.mark.parametrize("missing", ["infer", "error", "drop", "state"])
 @pytest.mark.parametrize("empty", [[np.nan, np.nan], [None, None]])
 def test_column_without_values_is_named(missing: str, empty: list) -> None:
     with pytest.raises(ValueError, match=r"'void' has no value.*drop it"):
