@@ -1,0 +1,141 @@
+"""A table with missing entries, taken apart into what has to be worked out once for each component and blanket.
+
+It holds no probabilities: the same work serves one table of probabilities after the other, as EM needs it.
+Shapes: B rows, V variables; of one task n rows, U distinct ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.columns import MISSING
+from jaxbn.model.contraction import BYTES, MAX_MEMORY
+from jaxbn.model.holes.components import Component, split
+from jaxbn.model.holes.distinct import distinct_rows
+from jaxbn.model.holes.elimination import Array, Plan, plan
+from jaxbn.model.holes.network import Network, Structure
+
+CELLS = 2**18  # numbers worked on at a time: they stay in the processor's cache
+BLOCK = 2**26  # entries of a table that are taken apart at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One component and the rows that have it.
+
+    Attributes:
+        component: the hidden variables with their families.
+        plan: the order in which they are summed out.
+        rows: positions of the rows in the table, [n].
+        where: which of the distinct rows each of them is, [n].
+        counts: how many rows each distinct one stands for, [U].
+        outer: of each step and each of its families the place of a distinct row's observed entries in the flat table,
+            [U], or [1] where none is observed.
+        inner: the places of the hidden variables' states from there, over the step's scope.
+    """
+
+    component: Component
+    plan: Plan
+    rows: NDArray[np.intp]
+    where: NDArray[np.intp]
+    counts: NDArray[np.int64]
+    outer: list[list[NDArray[np.int64]]]
+    inner: list[list[NDArray[np.int64]]]
+
+    @property
+    def n_distinct(self) -> int:
+        """U."""
+        return len(self.counts)
+
+    def chunks(self, max_memory: float) -> Iterator[slice]:
+        """Parts of the distinct rows that fit into memory together with all steps."""
+        cells = min(CELLS, int(max_memory / (4 * BYTES)))
+        step = max(1, cells // self.plan.cells)
+        for start in range(0, self.n_distinct, step):
+            yield slice(start, min(start + step, self.n_distinct))
+
+    def places(self, step: int, family: int, part: slice) -> NDArray[np.int64]:
+        """Where the entries of a step's family are in its flat table, [U, *scope]."""
+        outer, inner = self.outer[step][family], self.inner[step][family]
+        chosen = outer[part] if len(outer) == self.n_distinct else outer
+        return chosen.reshape(-1, *[1] * inner.ndim) + inner
+
+    def factors(self, network: Network, part: slice) -> list[list[Array]]:
+        """The log tables of every step's families at the observed entries of some distinct rows."""
+        return [
+            [network.log_tables[child].take(self.places(k, i, part)) for i, child in enumerate(step.families)]
+            for k, step in enumerate(self.plan.steps)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """All tasks of some rows.
+
+    Attributes:
+        start: the first of these rows in the table.
+        tasks: one for each component.
+        barren: [B, V], hidden variables that no task holds as they have no observed descendant.
+    """
+
+    start: int
+    tasks: list[Task]
+    barren: NDArray[np.bool_]
+
+
+def take_apart(
+    structure: Structure,
+    codes: NDArray[np.integer[Any]],
+    *,
+    drop_barren: bool,
+    target: int | None = None,
+    max_memory: float = MAX_MEMORY,
+) -> Iterator[Work]:
+    """The work of a table, block by block of its rows; see ``components.split`` for the arguments."""
+    size = max(2**16, BLOCK // max(1, codes.shape[1]))
+    for start in range(0, len(codes), size):
+        block = codes[start : start + size]
+        parts, barren = split(structure, block == MISSING, drop_barren=drop_barren, target=target)
+        tasks = [_task(structure, block, component, rows, max_memory, target) for component, rows in parts]
+        yield Work(start, tasks, barren)
+
+
+def _task(
+    structure: Structure,
+    codes: NDArray[np.integer[Any]],
+    component: Component,
+    rows: NDArray[np.intp],
+    max_memory: float,
+    target: int | None,
+) -> Task:
+    blanket = list(component.blanket)
+    observed = codes[np.ix_(rows, blanket)].T.astype(np.int64, order="C")  # [blanket, n]
+    first, where = distinct_rows(list(observed), [structure.sizes[v] for v in blanket], len(rows))
+    known = dict(zip(blanket, observed[:, first], strict=True))
+    route = plan(structure, component, max_memory, target)
+    outer = [[_outer(structure, child, known) for child in step.families] for step in route.steps]
+    inner = [[_inner(structure, child, step.scope) for child in step.families] for step in route.steps]
+    return Task(component, route, rows, where, np.bincount(where, minlength=len(first)), outer, inner)
+
+
+def _outer(structure: Structure, child: int, known: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:
+    place = np.zeros(1, np.int64)
+    for v, stride in zip(structure.families[child], structure.strides[child], strict=True):
+        if v in known:
+            place = place + known[v] * stride
+    return place
+
+
+def _inner(structure: Structure, child: int, scope: Sequence[int]) -> NDArray[np.int64]:
+    stride = dict(zip(structure.families[child], structure.strides[child], strict=True))
+    place = np.zeros([1] * len(scope), np.int64)
+    for axis, v in enumerate(scope):
+        if v in stride:
+            states = np.arange(structure.sizes[v]) * stride[v]
+            place = place + states.reshape([-1 if i == axis else 1 for i in range(len(scope))])
+    return place
