@@ -19,7 +19,7 @@ def completions(sizes, row):
 def probability(parents, tables, row):
     """P(a complete row): one entry of each table, multiplied."""
     return math.prod(
-        float(table[tuple(row[p] for p in found) + (row[child],)])
+        float(table[(*(row[p] for p in found), row[child])])
         for child, (found, table) in enumerate(zip(parents, tables, strict=True))
     )
 
@@ -41,5 +41,5 @@ def expected_counts(parents, tables, rows):
         log_likelihood += math.log(total)
         for full, chance in chances.items():
             for child, found in enumerate(parents):
-                counts[child][tuple(full[p] for p in found) + (full[child],)] += chance
+                counts[child][(*(full[p] for p in found), full[child])] += chance
     return counts, log_likelihood

@@ -30,9 +30,7 @@ class Split(NamedTuple):
     barren: NDArray[np.bool_]  # [B, V], hidden variables that were left out as they have no observed descendant
 
 
-def split(
-    structure: Structure, absent: NDArray[np.bool_], *, drop_barren: bool, target: int | None = None
-) -> Split:
+def split(structure: Structure, absent: NDArray[np.bool_], *, drop_barren: bool, target: int | None = None) -> Split:
     """The components of every row.
 
     Args:
@@ -57,7 +55,7 @@ def split(
     if target is None:
         pattern, root = np.nonzero(labels == np.arange(labels.shape[1]))
     else:
-        pattern, root = np.arange(len(labels)), labels[:, target]
+        pattern, root = np.arange(len(labels)), labels[:, target].astype(np.intp)
     members = labels[pattern] == root[:, None]  # [E, V]
     touched = np.stack([members[:, family].any(axis=1) for family in structure.families], axis=1) & active[pattern]
     kinds = distinct_masks(np.hstack([members, touched]))

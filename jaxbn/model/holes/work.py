@@ -114,7 +114,7 @@ def _task(
     target: int | None,
 ) -> Task:
     blanket = list(component.blanket)
-    observed = codes[np.ix_(rows, blanket)].T.astype(np.int64, order="C")  # [blanket, n]
+    observed = codes.T[np.array(blanket, np.intp)[:, None], rows].astype(np.int64)  # [blanket, n]
     first, where = distinct_rows(list(observed), [structure.sizes[v] for v in blanket], len(rows))
     known = dict(zip(blanket, observed[:, first], strict=True))
     route = plan(structure, component, max_memory, target)
