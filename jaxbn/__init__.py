@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet as BayesNet
     from jaxbn.model.fit import fit as fit
     from jaxbn.model.search_report import SearchReport as SearchReport
+    from jaxbn.posterior.cut_posterior import CutPosterior as CutPosterior
+    from jaxbn.posterior.cut_posterior import cut_posterior as cut_posterior
     from jaxbn.runtime.compilation_cache import enable_compilation_cache as enable_compilation_cache
 
 __version__ = "0.2.0"
@@ -46,6 +48,7 @@ _HOMES = {
     "Bootstrap": "jaxbn.evaluation.bootstrap_results",
     "CrossValidation": "jaxbn.evaluation.cross_validate",
     "CutBootstrap": "jaxbn.evaluation.bootstrap_cuts",
+    "CutPosterior": "jaxbn.posterior.cut_posterior",
     "Discretization": "jaxbn.learning.discretize",
     "Grouping": "jaxbn.groups.grouping",
     "InterruptedWarning": "jaxbn.learning.learn",
@@ -56,6 +59,7 @@ _HOMES = {
     "bootstrap": "jaxbn.evaluation.bootstrap",
     "compare": "jaxbn.evaluation.compare",
     "cross_validate": "jaxbn.evaluation.cross_validate",
+    "cut_posterior": "jaxbn.posterior.cut_posterior",
     "discretize": "jaxbn.learning.discretize",
     "discretize_variable": "jaxbn.cuts.discretize_variable",
     "enable_compilation_cache": "jaxbn.runtime.compilation_cache",

@@ -72,6 +72,24 @@ def discretize_variable(
         >>> discretize_variable(x, parents=[species]).edges.round(3).tolist()
         [1.05]
     """
+    request = variable_request(
+        values, parents, children, rate=rate, method=method, weights=weights, min_width=min_width
+    )
+    with uninterrupted():
+        return best_policies([request], method)[0]
+
+
+def variable_request(
+    values: ArrayLike,
+    parents: Sequence[ArrayLike],
+    children: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]],
+    *,
+    rate: float | None = None,
+    method: str = "evidence",
+    weights: ArrayLike | None = None,
+    min_width: float | None = None,
+) -> Request:
+    """The arguments of ``discretize_variable``, checked, in ascending order of the values."""
     column = checks.numbers("values", values)
     n = len(column)
     parent_codes = [checks.integers(f"parents[{i}]", codes, n) for i, codes in enumerate(parents)]
@@ -102,8 +120,7 @@ def discretize_variable(
         len(rows),
     )
     row_weights = None if counts is None or (counts[rows] == 1).all() else counts[rows].astype(np.int32)
-    with uninterrupted():
-        return best_policies([Request(ordered, factors, number, row_weights, narrowest)], method)[0]
+    return Request(ordered, factors, number, row_weights, narrowest)
 
 
 def smallest_width(argument: str, value: float | None, method: str) -> float:

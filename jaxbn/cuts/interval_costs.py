@@ -61,6 +61,16 @@ class CostMatrices:
     ) -> None:
         _spare[len(self.problems), self.shape.groups].append(self._costs)
 
+    @property
+    def costs(self) -> Array:
+        """Of the interval from group u to group v at [v, u], [A, G, G]; on the device, and only within the context."""
+        return self._costs
+
+    @property
+    def n_groups(self) -> NDArray[np.int32]:
+        """Groups of each problem [A]."""
+        return self._n_groups
+
     def solve_at(self, prices: Mapping[int, Sequence[float]]) -> dict[int, list[Solution]]:
         """The optimum at each price for every interval, of some of the problems."""
         made = np.zeros((len(self.problems), self.shape.groups, PRICES))

@@ -23,8 +23,9 @@ import jaxbn.kernels
 from jaxbn.scores.extension_sums import DeviceCounter
 
 PROGRAMS = {
-    "advance", "climb", "extension_sums", "family_scores", "further_layers", "initial_state", "interval_costs",
-    "joint_codes", "priced_intervals", "solve_dense", "solve_resamples",
+    "advance", "boundary_chances", "climb", "draw_boundaries", "extension_sums", "family_scores", "further_layers",
+    "initial_state", "interval_costs", "joint_codes", "priced_intervals", "solve_dense", "solve_resamples",
+    "walk_back",
 }  # fmt: skip
 """Those that must have been met below; one that nothing reaches should go."""
 
@@ -86,6 +87,7 @@ def work() -> None:
     jaxbn.discretize_variable(long["x"], [long["kind"].astype(int)])
     jaxbn.discretize_variable(short["x"], [short["kind"].astype(int)], method="mdl")
     jaxbn.bootstrap(short, graph, resamples=3, method="bayesian")
+    jaxbn.cut_posterior(short["x"], [short["kind"].astype(int)]).sample(2)
     jaxbn.refine(jaxbn.fit(short, graph, jaxbn.discretize(short, graph).policies), short)
     codes = rng.integers(0, 3, size=(4, 200)).astype(np.int8)
     DeviceCounter(codes, [3] * 4).sums([(0,), (0, 1)], np.zeros((1, 201), np.int64), np.arange(4))

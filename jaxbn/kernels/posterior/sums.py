@@ -1,0 +1,158 @@
+"""Sums over all partitions of few positions, given the costs of all intervals: the twin of ``layered``.
+
+A partition weighs exp(-cost) and a charge for its number of intervals. First every interval has one price: the sum over
+the partitions of each prefix makes the intervals that may end a prefix a distribution, the *steps* of a walk from the
+last position back. Then layers count the steps of the walk: layer k holds, of every prefix, the chance that
+the walk from its end takes exactly k steps. So all numbers lie between 0 and 1 and none is a difference
+(docs/maths.md, "Sums over all cuts").
+
+Shapes: A problems, G groups of rows (padded), K layers there is room for, D draws.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from jaxbn.kernels.interval_costs import over_batch
+
+LOG_NEGLIGIBLE = -36.0
+"""Log of the share of the sum that may be left out: e to the minus 36 is below the rounding of the rest."""
+
+
+class Walk(NamedTuple):
+    """The walk from the last position back to the first, at one price."""
+
+    log_total: Array  # [A] float64, log of the sum over all partitions at the price
+    steps: Array  # [A, G, G] float64, chance that the interval which ends with group v begins with u, at [v, u]
+    layers: Array  # [A, K + 1, G + 1] float64, chance that the walk from each position takes exactly k steps
+    n_layers: Array  # [A] int32, layers worked out
+    more: Array  # [A] float64, chance that the walk from the last position takes more steps than these
+
+
+@jax.jit
+def walk_back(costs: Array, price: Array, log_weights: Array, ahead: Array, n_groups: Array) -> Walk:
+    """The walk at a price, and layers until the weight of all further ones is negligible or there is no room.
+
+    Args:
+        costs: [A, G, G] float64, of the interval from group u to group v at [v, u].
+        price: [A] float64, of an interval.
+        log_weights: [A, K + 1] float64, what the number of intervals weighs beyond its price; -inf for none.
+        ahead: [A, K + 1] float64, the most that this or any larger number weighs.
+        n_groups: [A] int32, groups in use.
+    """
+
+    def of_one(costs: Array, price: Array, log_weights: Array, ahead: Array, n_groups: Array) -> Walk:
+        log_before = _log_sums(costs, price, n_groups)
+        steps = _steps(costs, log_before, price, n_groups)
+        layers, n_layers, more = _layers(steps, log_weights, ahead, n_groups)
+        return Walk(log_before[n_groups], steps, layers, n_layers, more)
+
+    return over_batch(of_one, costs, price, log_weights, ahead, n_groups)
+
+
+@jax.jit
+def boundary_chances(walk: Walk, weights: Array, n_groups: Array) -> Array:
+    """Chance that each position is the end of an interval, [A, G + 1] float64.
+
+    Args:
+        walk: as found.
+        weights: [A, K + 1] float64, what the number of intervals weighs, up to a factor.
+        n_groups: [A] int32.
+    """
+
+    def of_one(steps: Array, layers: Array, weights: Array, n_groups: Array) -> Array:
+        room = len(weights)
+        reached = _reached(steps, room, n_groups)
+        both = jnp.arange(room)[:, None] + jnp.arange(room)
+        weight = jnp.where(both < room, weights[jnp.minimum(both, room - 1)], 0.0)  # of k steps after and j before
+        return (reached * (weight @ layers)).sum(axis=0) / (weights @ layers[:, n_groups])
+
+    return over_batch(of_one, walk.steps, walk.layers, weights, n_groups)
+
+
+@jax.jit
+def draw_boundaries(walk: Walk, n_intervals: Array, chances: Array, n_groups: Array) -> Array:
+    """Partitions drawn exactly: whether each position is the end of an interval, [A, D, G + 1] bool.
+
+    Args:
+        walk: as found.
+        n_intervals: [A, D] int32, how many intervals each draw has.
+        chances: [A, D, K] float64, uniform numbers, one for each interval.
+        n_groups: [A] int32.
+    """
+
+    def of_one(steps: Array, layers: Array, n_intervals: Array, chances: Array, n_groups: Array) -> Array:
+        n = len(steps)
+
+        def draw(k: Array, chances: Array) -> Array:
+            def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+                end, ends = carry
+                summed = jnp.cumsum(steps[end - 1] * layers[k - 1 - i, :n])
+                begin = (summed <= chances[i] * summed[-1]).sum().astype(jnp.int32)
+                begin = jnp.minimum(begin, end - 1)
+                return begin, ends.at[begin].set(True)
+
+            last = jnp.zeros(n + 1, bool).at[n_groups].set(True)
+            return lax.fori_loop(0, k, step, (n_groups.astype(jnp.int32), last))[1]
+
+        return jax.vmap(draw)(n_intervals, chances)
+
+    return over_batch(of_one, walk.steps, walk.layers, n_intervals, chances, n_groups)
+
+
+def _log_sums(costs: Array, price: Array, n_groups: Array) -> Array:
+    """Log of the sum over all partitions of the groups before each position [G + 1]."""
+    n = len(costs)
+    starts = jnp.arange(n)
+
+    def group(v: Array, log_before: Array) -> Array:
+        weights = jnp.where(starts <= v, log_before[:n] - costs[v], -jnp.inf)
+        top = jnp.maximum(weights.max(), -1e300)  # -inf if no interval may end here
+        return log_before.at[v + 1].set(jnp.log(jnp.exp(weights - top).sum()) + top - price)
+
+    return lax.fori_loop(0, n_groups, group, jnp.full(n + 1, -jnp.inf).at[0].set(0.0))
+
+
+def _steps(costs: Array, log_before: Array, price: Array, n_groups: Array) -> Array:
+    groups = jnp.arange(len(costs))
+    possible = (groups <= groups[:, None]) & (groups[:, None] < n_groups) & jnp.isfinite(log_before[1:, None])
+    logs = log_before[:-1] - costs - price - log_before[1:, None]
+    return jnp.exp(jnp.where(possible, logs, -jnp.inf))
+
+
+def _layers(steps: Array, log_weights: Array, ahead: Array, n_groups: Array) -> tuple[Array, Array, Array]:
+    """Layers, how many, and the chance of more steps."""
+    n, room = len(steps), len(log_weights)
+
+    def unfinished(carry: tuple[Array, Array, Array, Array]) -> Array:
+        k, _, further, log_sum = carry
+        left = jnp.log(further[n_groups]) + ahead[jnp.minimum(k + 1, room - 1)]
+        return (k < room - 1) & ~(left < log_sum + LOG_NEGLIGIBLE)
+
+    def layer(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        k, layers, further, log_sum = carry
+        both = steps @ jnp.stack([layers[k], further], axis=1)[:n]
+        both = jnp.concatenate([jnp.zeros((1, 2)), both])
+        layers = layers.at[k + 1].set(both[:, 0])
+        log_sum = jnp.logaddexp(log_sum, jnp.log(both[n_groups, 0]) + log_weights[k + 1])
+        return k + 1, layers, both[:, 1], log_sum
+
+    layers = jnp.zeros((room, n + 1)).at[0, 0].set(1.0)
+    further = jnp.ones(n + 1).at[0].set(0.0)  # of more than no steps
+    first = jnp.int32(0), layers, further, jnp.array(-jnp.inf)
+    k, layers, further, _ = lax.while_loop(unfinished, layer, first)
+    return layers, k, further[n_groups]
+
+
+def _reached(steps: Array, room: int, n_groups: Array) -> Array:
+    """Chance that the walk from the last position is at each position after so many steps [K + 1, G + 1]."""
+    n = len(steps)
+
+    def step(i: Array, reached: Array) -> Array:
+        return reached.at[i].set(jnp.append(reached[i - 1, 1:] @ steps, 0.0))
+
+    return lax.fori_loop(1, room, step, jnp.zeros((room, n + 1)).at[0, n_groups].set(1.0))

@@ -1,0 +1,1 @@
+"""What else could be: draws from the posterior of cuts and arcs, and averages over them."""

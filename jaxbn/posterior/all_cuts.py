@@ -1,0 +1,179 @@
+"""Sums over all ways to cut a variable: how probable each number of bins is, each cut, and draws of all cuts together.
+
+The price of an interval at which the sums are made is free: whatever it is, the result is the same. It should be near
+the slope of the charge at the probable numbers of bins, so that these do not underflow (docs/maths.md, "Sums over all
+cuts").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.discretize_variable import Request
+from jaxbn.cuts.evidence import choice_cost, evidence_problem
+from jaxbn.cuts.grouped_rows import GroupedRows
+from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
+from jaxbn.kernels.posterior.sums import LOG_NEGLIGIBLE, Walk, boundary_chances, draw_boundaries, walk_back
+from jaxbn.runtime.shapes import bucket
+
+ROOM = 64
+"""Bins that there is room for at first; four times as many where that is not enough."""
+
+TOO_RARE = -200.0
+"""Log of the chance of a number of bins at the price, below which another price is taken."""
+
+BINS_EXPECTED = 4
+"""Where no number of bins is known beforehand, the price is that of so many."""
+
+
+class Choice(NamedTuple):
+    """A variable to cut anywhere among some positions: what a number of bins costs, and a constant."""
+
+    groups: GroupedRows
+    charge: NDArray[np.float64]  # [P], of 1, 2, … bins; +inf for a number that is not allowed
+    constant: float  # added to the cost of each partition
+
+    def slope(self, n_bins: int) -> float:
+        """What one more bin is charged."""
+        k = min(max(n_bins, 1), len(self.charge) - 1)
+        return float(self.charge[k] - self.charge[k - 1]) if np.isfinite(self.charge[k]) else 0.0
+
+
+def choice_of(request: Request, grid: int | None, most_bins: int | None = None) -> Choice:
+    """All cuts of a variable by their evidence; with more gaps than the grid, those at so many positions.
+
+    On a grid the prior is over its positions: each stands for its neighbours that are left out.
+    """
+    problem = evidence_problem(request.ordered, request.factors, request.weights, request.min_width)
+    groups = GroupedRows(problem.rows, problem.rows.positions(grid))
+    n, m = groups.n, request.ordered.n_distinct
+    charge = problem.charge[:n]
+    if n < m:
+        k = np.arange(1, n + 1)
+        charge = charge - choice_cost(m, k) + choice_cost(n, k)
+    if most_bins is not None and most_bins < n:
+        charge = np.where(np.arange(1, n + 1) <= most_bins, charge, np.inf)
+    return Choice(groups, charge, problem.constant)
+
+
+@dataclass(frozen=True)
+class CutSums:
+    """The sums over all partitions of one variable."""
+
+    choice: Choice
+    price: float
+    walk: Walk  # of this problem alone, batch of one; on the device
+    n_groups: NDArray[np.int32]  # [1]
+    log_bins: NDArray[np.float64]  # [P], log of the summed weight of all partitions into 1, 2, … bins
+
+    @property
+    def log_evidence(self) -> float:
+        """Log of the sum over all partitions, in original units."""
+        return float(np.logaddexp.reduce(self.log_bins)) - self.choice.constant
+
+    @property
+    def bin_chances(self) -> NDArray[np.float64]:
+        """Probability of 1, 2, … bins [P]."""
+        return np.exp(self.log_bins - np.logaddexp.reduce(self.log_bins))
+
+    def cut_chances(self) -> NDArray[np.float64]:
+        """Probability of a cut at each inner position [P - 1]."""
+        room = self.walk.layers.shape[1]
+        logs, _ = _weights(self.choice, self.price, room)
+        with jax.enable_x64(True):
+            found = boundary_chances(self.walk, np.exp(logs - logs.max())[None], self.n_groups)
+        return np.asarray(found)[0, 1 : self.choice.groups.n]
+
+    def draw(self, rng: np.random.Generator, n: int = 1) -> list[NDArray[np.intp]]:
+        """Cuts drawn from their exact posterior: ranks that a cut falls after, ascending, for each of n draws."""
+        known = self.walk.layers.shape[1] - 1
+        chances = self.bin_chances[:known]
+        n_bins = rng.choice(len(chances), n, p=chances / chances.sum()) + 1
+        uniform = rng.random((1, n, known))
+        with jax.enable_x64(True):
+            found = draw_boundaries(self.walk, n_bins[None].astype(np.int32), uniform, self.n_groups)
+        ends = np.asarray(found)[0]
+        positions = self.choice.groups.positions
+        return [positions[np.flatnonzero(each)[1:-1]] - 1 for each in ends]
+
+
+def sum_over_cuts(choices: Sequence[Choice], bins_before: Sequence[int | None] | None = None) -> list[CutSums]:
+    """The sums of several variables, in batches.
+
+    Args:
+        choices: the variables.
+        bins_before: numbers of bins that are probable, where known: they save time and change nothing else.
+    """
+    expected = [BINS_EXPECTED if k is None else k for k in bins_before or [None] * len(choices)]
+    found: list[CutSums] = []
+    for first, matrices in in_matrices([choice.groups for choice in choices]):
+        part = slice(first, first + len(matrices.problems))
+        found += _summed(choices[part], expected[part], matrices)
+    return found
+
+
+def _summed(choices: Sequence[Choice], expected: Sequence[int], matrices: CostMatrices) -> list[CutSums]:
+    """Sums of one batch: at better prices, or with more room, until every number of bins that matters is known."""
+    prices = [choice.slope(k) for choice, k in zip(choices, expected, strict=True)]
+    room, tried = min(ROOM, matrices.shape.groups) + 1, 0
+    while True:
+        weights = [_weights(choice, price, room) for choice, price in zip(choices, prices, strict=True)]
+        logs, ahead = (np.stack(each) for each in zip(*weights, strict=True))
+        with jax.enable_x64(True):
+            walk = walk_back(matrices.costs, np.array(prices), logs, ahead, matrices.n_groups)
+        ends = np.asarray(walk.layers)[np.arange(len(choices)), :, matrices.n_groups]
+        with np.errstate(divide="ignore"):
+            log_ends, log_more = np.log(ends), np.log(np.asarray(walk.more))
+        totals = logs + log_ends
+        best = totals.argmax(axis=1)
+        at = np.arange(len(choices))
+        rare = (log_ends[at, best] < TOO_RARE) & (tried < 8)
+        last = np.minimum(np.asarray(walk.n_layers) + 1, room - 1)
+        left = log_more + np.where(last < room - 1, ahead[at, last], ahead[:, -1])
+        open_end = left >= np.logaddexp.reduce(totals, axis=1) + LOG_NEGLIGIBLE
+        if not rare.any() and not open_end.any():
+            break
+        tried += 1
+        if open_end.any() and not rare.any():
+            room = min(bucket(room, 2 * ROOM, 4), matrices.shape.groups) + 1
+        prices = [c.slope(int(k)) if r else p for c, k, r, p in zip(choices, best, rare, prices, strict=True)]
+    log_totals = np.asarray(walk.log_total)
+    return [
+        CutSums(choice, prices[b], own, matrices.n_groups[b : b + 1], _log_bins(choice, totals[b], log_totals[b]))
+        for b, (choice, own) in enumerate(zip(choices, _apart(walk, len(choices)), strict=True))
+    ]
+
+
+def _apart(walk: Walk, n: int) -> list[Walk]:
+    """The walk of each problem, as batches of one."""
+    if n == 1:
+        return [walk]
+    with jax.enable_x64(True):
+        return [Walk(*(field[b : b + 1] for field in walk)) for b in range(n)]
+
+
+def _weights(choice: Choice, price: float, room: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log of what 0, 1, … intervals weigh beyond their price [K + 1], and the most that these or more weigh."""
+    n = len(choice.charge)
+    logs = np.full(max(room, n + 1), -np.inf)
+    logs[1 : n + 1] = price * np.arange(1, n + 1) - choice.charge
+    ahead = np.maximum.accumulate(logs[::-1])[::-1]
+    return logs[:room], ahead[:room]
+
+
+def _log_bins(choice: Choice, totals: NDArray[np.float64], log_total: np.float64) -> NDArray[np.float64]:
+    found = np.full(len(choice.charge), -np.inf)
+    n = min(len(found), len(totals) - 1)
+    found[:n] = totals[1 : n + 1] + log_total
+    return found
+
+
+def edges_of(request: Request, ranks: NDArray[Any]) -> NDArray[np.float64]:
+    """The cuts after some ranks, in original units."""
+    return np.array([request.ordered.edge(int(rank)) for rank in ranks])
