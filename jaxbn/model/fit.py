@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError, suggest
-from jaxbn.inputs.columns import Level
+from jaxbn.inputs.columns import MISSING, Level
 from jaxbn.inputs.graph import as_parents, check_table_sizes
 from jaxbn.inputs.kinds import MAX_INTEGER_LEVELS
-from jaxbn.inputs.table import Table, as_frame, as_table
+from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.holes.em import fit_by_em
+from jaxbn.model.holes.network import Structure, positions
 from jaxbn.scores.tables import family_counts, k2_score, posterior_means
 
 __all__ = ["BayesNet", "fit"]
@@ -31,7 +34,7 @@ def fit(
     bounds: Mapping[str, tuple[float, float]] | None = None,
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
-    missing: Any = "error",
+    missing: Missing = "infer",
 ) -> BayesNet:
     """Fit the conditional tables of a network.
 
@@ -48,10 +51,14 @@ def fit(
         continuous: without policies, columns that are continuous whatever they hold; columns named neither here nor in
             ``discrete`` are inferred (see ``jaxbn.as_table``).
         discrete: without policies, columns that are discrete whatever they hold.
-        missing: ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have one.
+        missing: what to do about missing entries. ``"infer"`` fits the tables to what each row has, by EM with exact
+            expected counts: ``net.em_trace`` is the log-likelihood of what was observed, with the prior of the tables,
+            after each round, and never falls. ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have
+            one, ``"state"`` makes being missing a state of its own (see ``jaxbn.as_table``).
 
     Returns:
-        The fitted network. Its tables cover all bins and all declared levels; its score counts observed ones only.
+        The fitted network. Its tables cover all bins and all declared levels; its score counts observed ones only, and
+        is that of the expected counts where entries were missing.
 
     Example:
         >>> import jaxbn
@@ -79,18 +86,44 @@ def fit(
     coded: dict[str, Policy | Grouping] = {**cuts, **groupings}
     cards = {n: coded[n].n_bins if n in coded else len(table.levels[n]) for n in table.names}
     check_table_sizes(parents, cards)
-    codes = {n: cuts[n](table.values[n]) if n in cuts else table.codes[n] for n in table.names}
+    codes = {n: _bins(cuts[n], table.values[n]) if n in cuts else table.codes[n] for n in table.names}
     levels, shares = dict(table.levels), {}
     for name, grouping in groupings.items():
-        codes[name] = grouping(table.levels[name], name=name)[table.codes[name]]
+        codes[name] = np.append(grouping(table.levels[name], name=name), MISSING)[table.codes[name]]
         levels[name], shares[name] = _shares(grouping, table.levels[name], table.codes[name], alphas.get(name, alpha))
-    tables, score = {}, 0.0
-    for name, found in parents.items():
-        counts = family_counts(codes[name], [codes[p] for p in found], [cards[v] for v in (*found, name)])
-        tables[name] = posterior_means(counts, alphas.get(name, alpha))
-        score += k2_score(counts)
+    counts, tables, trace = _tables(parents, codes, cards, {name: alphas.get(name, alpha) for name in parents})
+    score = 0.0
+    for found in counts.values():  # one after the other: sum() would round differently
+        score += k2_score(found)
     limits = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
-    return BayesNet(parents, cuts, levels, tables, limits, score, table.n_rows, alpha, groupings, shares, alphas)
+    net = BayesNet(parents, cuts, levels, tables, limits, score, table.n_rows, alpha, groupings, shares, alphas)
+    return replace(net, em_trace=trace) if trace else net
+
+
+def _tables(
+    parents: Mapping[str, Sequence[str]],
+    codes: Mapping[str, NDArray[np.int32]],
+    cards: Mapping[str, int],
+    alphas: Mapping[str, float],
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]], tuple[float, ...]]:
+    """The counts and the tables of every family, and how EM went where entries are missing."""
+    if any((column == MISSING).any() for column in codes.values()):
+        structure = Structure(positions(parents), tuple(cards[name] for name in parents))
+        rows = np.stack([codes[name] for name in parents], axis=1)
+        found = fit_by_em(structure, rows, [alphas[name] for name in parents])
+        tables = dict(zip(parents, found.network.tables, strict=True))
+        return dict(zip(parents, found.counts, strict=True)), tables, found.trace
+    counts = {
+        name: family_counts(codes[name], [codes[p] for p in found], [cards[v] for v in (*found, name)])
+        for name, found in parents.items()
+    }
+    return counts, {name: posterior_means(found, alphas[name]) for name, found in counts.items()}, ()
+
+
+def _bins(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Codes of a continuous column, -1 where missing."""
+    absent = np.isnan(values)
+    return np.where(absent, MISSING, policy(values)).astype(np.int32) if absent.any() else policy(values)
 
 
 def _cut(table: Table, graph: Any) -> Mapping[str, Policy | Grouping]:
@@ -121,6 +154,7 @@ def _shares(
     grouping: Grouping, levels: Sequence[Level], codes: NDArray[np.int32], alpha: float
 ) -> tuple[tuple[Level, ...], NDArray[np.float64]]:
     """The levels a grouped column has in the network, and P(level | group): posterior means inside each group."""
+    codes = codes[codes != MISSING]  # of a missing entry the levels inside its group say nothing
     counts = dict(zip(levels, np.bincount(codes, minlength=len(levels)).tolist(), strict=True))
     known = tuple(levels) if len(levels) == len(grouping.levels) else grouping.levels
     weights = np.array([counts.get(level, 0) for level in known]) + alpha
@@ -128,7 +162,7 @@ def _shares(
     return known, weights / np.bincount(group_of, weights)[group_of]
 
 
-def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Grouping], missing: Any) -> Table:
+def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Grouping], missing: Missing) -> Table:
     if isinstance(data, Table):
         for name in groupings:
             if name not in data.codes:
@@ -138,7 +172,7 @@ def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Gr
         if set(data.continuous) != set(policies):
             odd = sorted(set(data.continuous) ^ set(policies))
             raise ValueError(f"policies must name exactly the continuous columns of the table; they differ in {odd}")
-        return data
+        return as_table(data, missing=missing)
     frame = as_frame(data)
     for name in (*policies, *groupings):
         if name not in frame.columns:
@@ -165,7 +199,7 @@ def _bounds(
     if name in given:
         low, high = given[name]
         return float(low), float(high)
-    low, high = float(values.min()), float(values.max())
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if math.isfinite(policy.lower) and math.isfinite(policy.upper):
         low, high = min(low, policy.lower), max(high, policy.upper)
     return low, high

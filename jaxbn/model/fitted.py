@@ -37,6 +37,7 @@ class Fitted:
     alphas: dict[str, float] = field(default_factory=dict)
     trace: tuple[float, ...] = ()
     search: SearchReport | None = None
+    em_trace: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name, grouping in self.groupings.items():

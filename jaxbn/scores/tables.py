@@ -29,7 +29,7 @@ def family_counts(child: NDArray[Any], parents: Sequence[NDArray[Any]], shape: S
     return np.bincount(cell, minlength=math.prod(shape)).reshape(tuple(shape)).astype(np.int64)
 
 
-def posterior_means(counts: NDArray[np.int64], alpha: float) -> NDArray[np.float64]:
+def posterior_means(counts: NDArray[Any], alpha: float) -> NDArray[np.float64]:
     """Conditional probabilities of the last axis under a Dirichlet(alpha, ..., alpha) prior.
 
     Example:
@@ -40,7 +40,7 @@ def posterior_means(counts: NDArray[np.int64], alpha: float) -> NDArray[np.float
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True), np.float64)
 
 
-def k2_score(counts: NDArray[np.int64]) -> float:
+def k2_score(counts: NDArray[Any]) -> float:
     """Log P(child | parents) of one family with the parameters integrated out, Dirichlet(1, ..., 1).
 
     sum_j [ ln Gamma(r) - ln Gamma(r + N_j) + sum_k ln Gamma(1 + N_jk) ], where r is the number of states of the child

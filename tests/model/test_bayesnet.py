@@ -174,7 +174,7 @@ def test_missing_rows_can_be_dropped_when_fitting() -> None:
     data.loc[:9, "height"] = np.nan
     assert fit(data, GRAPH, CUTS, missing="drop").n_rows == 290
     with pytest.raises(ValueError, match="missing values in 10 of 300 rows"):
-        fit(data, GRAPH, CUTS)
+        fit(data, GRAPH, CUTS, missing="error")
 
 
 def test_sample_keeps_columns_levels_and_dtypes() -> None:

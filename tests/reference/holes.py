@@ -43,3 +43,11 @@ def expected_counts(parents, tables, rows):
             for child, found in enumerate(parents):
                 counts[child][(*(full[p] for p in found), full[child])] += chance
     return counts, log_likelihood
+
+
+def em_round(parents, tables, rows, alpha):
+    """The tables after one round of EM, and the objective before it: log-likelihood plus alpha times all logarithms."""
+    counts, log_likelihood = expected_counts(parents, tables, rows)
+    objective = log_likelihood + alpha * sum(float(np.log(table).sum()) for table in tables)
+    weights = [found + alpha for found in counts]
+    return [w / w.sum(axis=-1, keepdims=True) for w in weights], objective

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,8 +57,16 @@ class Counter:
             total += self._add(network, task, counts)
         if not total > -np.inf:
             raise ValueError("a row has probability 0 under the network, so its missing entries have no posterior")
-        shapes = [table.shape for table in network.tables]
-        return Expected([found.reshape(shape) for found, shape in zip(counts, shapes, strict=True)], float(total))
+        return Expected(self._shaped(counts), float(total))
+
+    def observed_counts(self) -> list[NDArray[Any]]:
+        """Counts of every family over the rows that have all of it."""
+        return self._shaped(self.observed)
+
+    def _shaped(self, counts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        sizes = self.structure.sizes
+        shapes = [[sizes[v] for v in family] for family in self.structure.families]
+        return [found.reshape(shape) for found, shape in zip(counts, shapes, strict=True)]
 
     def _add(self, network: Network, task: Task, counts: list[Array]) -> float:
         total = 0.0

@@ -1,0 +1,105 @@
+"""EM against the same rounds by enumeration of all completions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jaxbn.model.holes import em
+from jaxbn.model.holes.em import fit_by_em
+from jaxbn.model.holes.expected_counts import Counter
+from jaxbn.model.holes.network import network, network_of
+from jaxbn.scores.tables import family_counts, posterior_means
+from tests.helpers.random_networks import random_network
+from tests.reference import holes
+
+
+def holed(seed: int, n_rows: int = 25, share: float = 0.3):
+    net = network_of(random_network(seed, most=5))
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, net.structure.sizes, size=(n_rows, len(net.tables))).astype(np.int32)
+    codes[rng.random(codes.shape) < share] = -1
+    return net.structure, codes
+
+
+def uniform(structure):
+    shapes = [[structure.sizes[v] for v in family] for family in structure.families]
+    return [np.full(shape, 1 / shape[-1]) for shape in shapes]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("alpha", [1.0, 0.3])
+def test_rounds_equal_enumeration(seed, alpha):
+    structure, codes = holed(seed)
+    tables = uniform(structure)
+    found = fit_by_em(structure, codes, alpha, start=network(structure.parents, tables), tolerance=-1.0, max_rounds=5)
+    objectives = []
+    for _ in range(6):
+        before = tables
+        tables, objective = holes.em_round(structure.parents, tables, codes, alpha)
+        objectives.append(objective)
+    np.testing.assert_allclose(found.trace, objectives, atol=1e-9)
+    for ours, theirs in zip(found.network.tables, before, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    assert not found.converged
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_objective_never_falls(seed):
+    structure, codes = holed(seed + 100, n_rows=60, share=0.1 + 0.04 * seed)
+    found = fit_by_em(structure, codes, 0.5)
+    assert found.converged
+    assert (np.diff(found.trace) >= -1e-9).all()
+
+
+def test_without_a_prior_the_observed_log_likelihood_never_falls():
+    structure, codes = holed(7, n_rows=200, share=0.3)
+    start = uniform(structure)
+    found = fit_by_em(structure, codes, 1e-9, start=network(structure.parents, start))
+    assert (np.diff(found.trace) >= -1e-9).all()
+    assert found.log_likelihood == pytest.approx(found.trace[-1], abs=1e-4)
+
+
+def test_it_ends_where_a_further_round_changes_nothing():
+    structure, codes = holed(11, n_rows=50)
+    found = fit_by_em(structure, codes, tolerance=0.0, max_rounds=5000)
+    again = [posterior_means(counts, 1.0) for counts in found.counts]
+    for table, next_table in zip(found.network.tables, again, strict=True):
+        np.testing.assert_allclose(table, next_table, atol=1e-6)
+
+
+def test_without_holes_it_is_counting():
+    structure, codes = holed(5, share=0.0)
+    found = fit_by_em(structure, codes, [0.5 + v for v in range(len(structure.sizes))])
+    assert found.converged
+    for v, family in enumerate(structure.families):
+        shape = [structure.sizes[u] for u in family]
+        counts = family_counts(codes[:, v], [codes[:, u] for u in family[:-1]], shape)
+        np.testing.assert_array_equal(found.network.tables[v], posterior_means(counts, 0.5 + v))
+
+
+def test_an_interrupt_keeps_the_best_so_far(monkeypatch, caplog):
+    structure, codes = holed(6, n_rows=80)
+    usual, calls = Counter.expected, []
+
+    def interrupted(self, now):
+        calls.append(now)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return usual(self, now)
+
+    monkeypatch.setattr(em.Counter, "expected", interrupted)
+    found = fit_by_em(structure, codes, tolerance=0.0)
+    assert len(found.trace) == 3
+    assert found.network is calls[2]
+    assert not found.converged
+    assert "2 rounds of EM" in caplog.text
+    calls[:] = [None] * 3
+    with pytest.raises(KeyboardInterrupt):
+        fit_by_em(structure, codes)
+
+
+def test_two_columns_never_seen_together_stay_independent():
+    codes = np.array([[0, -1]] * 6 + [[1, -1]] * 4 + [[-1, 0]] * 5 + [[-1, 1]] * 5, np.int32)
+    found = fit_by_em(em.Structure(((), (0,)), (2, 2)), codes)
+    np.testing.assert_allclose(found.network.tables[1][0], found.network.tables[1][1], atol=1e-9)
