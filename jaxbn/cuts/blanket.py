@@ -20,12 +20,13 @@ class Factor(NamedTuple):
     """One Dirichlet-multinomial factor of an interval's cost (docs/maths.md, "The paper's objective")."""
 
     context: NDArray[np.int32]  # [n] codes 0.., all 0 for a context that is always the same
-    outcome: NDArray[np.int32]  # [n] codes 0..
+    outcome: NDArray[np.int32]  # [n] codes 0.., -1 for rows that lack a member
     cell: NDArray[np.int32]  # [n] codes 0.. of the pair (context, outcome)
     n_contexts: int  # observed
     n_cells: int  # observed
     n_states: int  # K, the outcome's cardinality
     context_states: int  # product of the context variables' cardinalities, observed together or not
+    lacking: bool = False  # whether the last context, and the last cell, are of rows that lack a member
 
 
 def compact(codes: Codes) -> tuple[NDArray[np.int32], int]:
@@ -63,21 +64,74 @@ def _configurations(whose: str, cardinalities: Sequence[int]) -> int:
     return product
 
 
-def factors_of(parents: Sequence[Codes], children: Sequence[Child], n_rows: int) -> list[Factor]:
+def factors_of(
+    parents: Sequence[Codes], children: Sequence[Child], n_rows: int, child_states: Sequence[int] | None = None
+) -> list[Factor]:
     """The parents' factor, then one for each child, also where it costs nothing (one state).
 
-    All codes must be those of rows with positive weight: cardinalities count what is observed.
+    All codes must be those of rows with positive weight: cardinalities count what is observed. A negative code is a
+    missing entry: rows that lack a member of a factor add nothing to it. They share a context and a cell of their own,
+    in which the outcome has one state.
+
+    Args:
+        parents: codes of each parent [n].
+        children: codes of each child [n] and of its other parents.
+        n_rows: n.
+        child_states: cardinality of each child, where more is known of it than these rows show.
     """
-    compact_parents = [compact(np.asarray(codes)) for codes in parents]
-    nothing = np.zeros(n_rows, np.int32)
-    cell, n_cells = joint(compact_parents, n_rows)
-    n_states = _configurations("parents", [k for _, k in compact_parents])
-    factors = [Factor(nothing, cell, cell, 1, n_cells, n_states, 1)]
+    columns = [_column(codes) for codes in parents]
+    cell, n_cells, lacking = _joint(columns, n_rows)
+    n_states = _configurations("parents", [k for _, k, _ in columns]) if n_cells > lacking else 1
+    context = (cell == n_cells - 1).astype(np.int32) if lacking else np.zeros(n_rows, np.int32)
+    outcome = np.where(context, -1, cell).astype(np.int32) if lacking else cell
+    factors = [Factor(context, outcome, cell, min(1 + lacking, n_cells), n_cells, n_states, 1, lacking)]
     for i, (codes, spouses) in enumerate(children):
-        outcome = compact(np.asarray(codes))
-        compact_spouses = [compact(np.asarray(spouse)) for spouse in spouses]
-        context, n_contexts = joint(compact_spouses, n_rows)
-        cell, n_cells = joint([(context, n_contexts), outcome], n_rows)
-        states = _configurations(f"spouses of children[{i}]", [k for _, k in compact_spouses])
-        factors.append(Factor(context, outcome[0], cell, n_contexts, n_cells, outcome[1], states))
+        child, others = _column(codes), [_column(spouse) for spouse in spouses]
+        states = _configurations(f"spouses of children[{i}]", [k for _, k, _ in others])
+        k = child[1] if child_states is None else child_states[i]
+        if child[2] or any(lacks for _, _, lacks in others):
+            factors.append(_holed_factor(child, others, k, states))
+            continue
+        context, n_contexts, _ = _joint(others, n_rows)
+        cell, n_cells = joint([(context, n_contexts), child[:2]], n_rows)
+        factors.append(Factor(context, child[0], cell, n_contexts, n_cells, k, states))
     return factors
+
+
+_Column = tuple[NDArray[np.int32], int, bool]
+"""Compact codes, how many there are, and whether some entries are missing, which are coded -1."""
+
+
+def _column(codes: Codes) -> _Column:
+    codes = np.asarray(codes)
+    if not len(codes) or codes.min() >= 0:
+        return *compact(codes), False
+    present = codes >= 0
+    found = np.full(len(codes), -1, np.int32)
+    found[present], n_levels = compact(codes[present])
+    return found, n_levels, True
+
+
+def _joint(columns: Sequence[_Column], n_rows: int) -> tuple[NDArray[np.int32], int, bool]:
+    """One code for the configuration of some columns; rows that lack one of them, if any, have the last code."""
+    plain = [(codes, k) for codes, k, _ in columns]
+    holed = [codes < 0 for codes, _, lacks in columns if lacks]
+    if not holed:
+        return *joint(plain, n_rows), False
+    present = ~np.logical_or.reduce(holed)
+    known, n_known = joint([(codes[present], k) for codes, k in plain], int(present.sum()))
+    n_known = n_known if len(known) else 0
+    code = np.full(n_rows, n_known, np.int32)
+    code[present] = known
+    return code, n_known + 1, True
+
+
+def _holed_factor(child: _Column, spouses: Sequence[_Column], n_states: int, context_states: int) -> Factor:
+    """The factor of a child where some rows lack it, or a spouse."""
+    n_rows = len(child[0])
+    has_child = np.where(child[0] < 0, -1, 0).astype(np.int32), 1, True
+    context, n_contexts, _ = _joint([*spouses, has_child], n_rows)
+    cell, n_cells, _ = _joint([*spouses, child], n_rows)
+    lacks = context == n_contexts - 1
+    outcome = np.where(lacks, -1, child[0]).astype(np.int32)
+    return Factor(context, outcome, cell, n_contexts, n_cells, 1 if lacks.all() else n_states, context_states, True)

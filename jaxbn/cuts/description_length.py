@@ -48,6 +48,12 @@ def _binary_entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _outcome_entropy(factor: Factor, weights: NDArray[np.int32] | None) -> float:
     """The marginal n H(outcome): as n I = n H(outcome) - E, it turns E into the printed mutual information."""
-    counts = np.bincount(factor.outcome, weights=weights).astype(np.float64)
+    known = factor.outcome >= 0
+    outcomes, weights = (
+        (factor.outcome[known], None if weights is None else weights[known])
+        if factor.lacking
+        else (factor.outcome, weights)
+    )
+    counts = np.bincount(outcomes, weights=weights).astype(np.float64)
     counts = counts[counts > 0]
     return float(-(counts * np.log(counts / counts.sum())).sum())

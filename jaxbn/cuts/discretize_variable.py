@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +41,7 @@ def discretize_variable(
     method: str = "evidence",
     weights: ArrayLike | None = None,
     min_width: float | None = None,
+    missing: Literal["infer", "error"] = "error",
 ) -> Policy:
     """Cut one continuous variable into the best intervals given its Markov blanket. The optimum is exact.
 
@@ -54,6 +55,9 @@ def discretize_variable(
         weights: how often each row counts, non-negative integers [n]; all one if not given.
         min_width: with ``"evidence"``, the smallest width of a bin, e.g. the step to which the values are recorded;
             no limit if not given. A single bin is always allowed.
+        missing: ``"error"`` refuses missing entries. With ``"infer"`` they are NaN, or -1 as a code: a row that lacks
+            the value is left out, and one that lacks a member of a factor (a child with its other parents, or the
+            parents) adds nothing there; for ``"evidence"``, rows that lack a parent are one more configuration.
 
     Returns:
         The policy; its ``cost`` is the full objective: for ``"bayesian"`` L + Σ w over cuts + Σ h over intervals, for
@@ -73,7 +77,7 @@ def discretize_variable(
         [1.05]
     """
     request = variable_request(
-        values, parents, children, rate=rate, method=method, weights=weights, min_width=min_width
+        values, parents, children, rate=rate, method=method, weights=weights, min_width=min_width, missing=missing
     )
     with uninterrupted():
         return best_policies([request], method)[0]
@@ -88,12 +92,15 @@ def variable_request(
     method: str = "evidence",
     weights: ArrayLike | None = None,
     min_width: float | None = None,
+    missing: Literal["infer", "error"] = "error",
 ) -> Request:
     """The arguments of ``discretize_variable``, checked, in ascending order of the values."""
-    column = checks.numbers("values", values)
+    holes = checks.one_of("missing", missing, ("infer", "error")) == "infer"
+    column = checks.numbers("values", values, holes=holes)
     n = len(column)
-    parent_codes = [checks.integers(f"parents[{i}]", codes, n) for i, codes in enumerate(parents)]
-    families = [_checked_child(i, child, n) for i, child in enumerate(children)]
+    check = checks.holed_integers if holes else checks.integers
+    parent_codes = [check(f"parents[{i}]", codes, n) for i, codes in enumerate(parents)]
+    families = [_checked_child(i, child, n, check) for i, child in enumerate(children)]
     counts = checks.row_weights(weights, n)
     checks.one_of("method", method, METHODS)
     needs_rate = method == "bayesian"
@@ -111,7 +118,9 @@ def variable_request(
     number = checks.positive("rate", rate) if rate is not None else 1.0
     narrowest = smallest_width("min_width", min_width, method)
 
-    kept = np.arange(n) if counts is None else np.flatnonzero(counts)
+    kept = np.flatnonzero(~np.isnan(column) if counts is None else ~np.isnan(column) & (counts > 0))
+    if not len(kept):
+        raise checks.ArgumentError("weights", "are zero where there is a value; at least one such row must count")
     ordered = sort_values(column[kept])
     rows = kept[ordered.order]
     factors = factors_of(
@@ -138,7 +147,12 @@ def smallest_width(argument: str, value: float | None, method: str) -> float:
     return checks.positive(argument, value)
 
 
-def _checked_child(i: int, child: tuple[ArrayLike, Sequence[ArrayLike]], n_rows: int) -> Child:
+def _checked_child(
+    i: int,
+    child: tuple[ArrayLike, Sequence[ArrayLike]],
+    n_rows: int,
+    check: Callable[..., NDArray[np.int64]] = checks.integers,
+) -> Child:
     try:
         codes, spouses = child
     except (TypeError, ValueError):
@@ -147,8 +161,8 @@ def _checked_child(i: int, child: tuple[ArrayLike, Sequence[ArrayLike]], n_rows:
             "must be a pair (codes, (spouse codes, ...)); write (codes, ()) for a child without spouses",
         ) from None
     return (
-        checks.integers(f"children[{i}]", codes, n_rows),
-        [checks.integers(f"children[{i}] spouse {s}", spouse, n_rows) for s, spouse in enumerate(spouses)],
+        check(f"children[{i}]", codes, n_rows),
+        [check(f"children[{i}] spouse {s}", spouse, n_rows) for s, spouse in enumerate(spouses)],
     )
 
 

@@ -104,7 +104,7 @@ class GroupedRows:
             weight,
             _seen(cell, weight),
             np.array([term.sign for term in of_cell]),
-            np.array([term.tables[0] for term in of_cell], np.int64),
+            np.concatenate([nothing, *(term.names for term in self._of_cells)]),
         )
 
     def mass_table(self, length: int) -> NDArray[np.float64]:

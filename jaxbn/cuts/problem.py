@@ -35,6 +35,15 @@ class Term:
     floor: tuple[int, ...]  # those of what it costs at least, whatever other rows join the interval
     given: int = ALL  # of outcomes: which term holds their contexts, or all rows are one
     states: float = 0.0  # K: an outcome added costs at least ln((context + K) / (outcome + 1))
+    lacking: bool = False  # whether the last cell is of rows that lack a member: there K is 1, so that they add nothing
+
+    @property
+    def names(self) -> NDArray[np.int64]:
+        """The first of its tables, by cell [n_cells]."""
+        found = np.full(self.n_cells, self.tables[0], np.int64)
+        if self.lacking and self.tables[0] != ENTROPY:
+            found[-1] = 1
+        return found
 
 
 class Spread(NamedTuple):
@@ -152,8 +161,8 @@ def _terms(
     for i, factor in enumerate(factors):
         given = first + len(factors) + min(i, len(varying))
         states = max(context_table(factor), 1)  # n ln n rises faster than ln Γ(n + 1)
-        terms.append(Term(factor.cell, factor.n_cells, -1.0, (cell_table,), entropy, given, states))
-    terms += [Term(f.context, f.n_contexts, 1.0, (context_table(f),), entropy) for f in varying]
+        terms.append(Term(factor.cell, factor.n_cells, -1.0, (cell_table,), entropy, given, states, factor.lacking))
+    terms += [Term(f.context, f.n_contexts, 1.0, (context_table(f),), entropy, lacking=f.lacking) for f in varying]
     if constant:
         names = tuple(sorted(context_table(factor) for factor in constant))
         terms.append(Term(constant[0].context, 1, 1.0, names, entropy * len(names)))

@@ -36,7 +36,8 @@ def solve(tasks: Sequence[Task], *, grid: int | None = None) -> list[Solution]:
     Few positions go to the program over all intervals, and the others to the pruned one. Many tasks of few rows are
     quicker in batches of the dense program.
     """
-    small = [i for i, task in enumerate(tasks) if task.n_rows <= min(DENSE_ROWS, grid or DENSE_ROWS)]
+    most = min(DENSE_ROWS, grid or DENSE_ROWS)
+    small = [i for i, task in enumerate(tasks) if task.n_rows <= most and not any(term.lacking for term in task.terms)]
     small = small if len(small) >= DENSE_TASKS else []
     solutions = dict(zip(small, solve_small([tasks[i] for i in small]), strict=True))
     others = sorted(set(range(len(tasks))) - set(small))
@@ -135,23 +136,29 @@ def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
     begin = np.array([kinds.index(term.tables) * shape.length for term in terms], np.int32)
     floor = np.array([kinds.index(term.floor) * shape.length for term in terms], np.int32)
     of_cell = np.repeat(np.arange(len(terms)), [term.n_cells for term in terms])
-    given = np.array([term.given for term in terms], np.int32)
+    ends = np.cumsum([term.n_cells for term in terms])
+    lacking = np.array([end - 1 if term.lacking else -1 for term, end in zip(terms, ends, strict=True)], np.int32)
     states = np.array([term.states for term in terms], np.float64)
+    cell_table, cell_states = begin[of_cell], states[of_cell]
+    for term, cell in zip(terms, lacking, strict=True):
+        if term.lacking:
+            cell_table[cell], cell_states[cell] = kinds.index((int(term.names[-1]),)) * shape.length, 1.0
+    given = np.array([term.given for term in terms], np.int32)
     contexts = [(j, name) for j, term in enumerate(terms) if term.sign > 0 for name in term.tables]
     return {
         "context_term": padded(np.array([j for j, _ in contexts]), (shape.terms,)),
         "context_states": padded(np.array([name for _, name in contexts]), (shape.terms,), 1.0, np.float64),
+        "context_lacking": padded(np.array([lacking[j] for j, _ in contexts], np.int32), (shape.terms,), -1),
         "n_contexts": np.int32(len(contexts)),
         "term_given": padded(given, (shape.terms,)),
         "states_of_all": np.float64(max((term.states for term in terms if term.given == ALL), default=1.0)),
         "cell_given": padded(_cells_given(terms), (shape.cells,)),
-        "cell_states": padded(states[of_cell], (shape.cells,), 1.0, np.float64),
+        "cell_states": padded(cell_states, (shape.cells,), 1.0, np.float64),
         "n_outcomes": np.int32(sum(term.sign < 0 for term in terms)),
         "tables": summed_tables(kinds, shape.tables, shape.length),
-        "term_table": padded(begin, (shape.terms,)),
         "term_floor": padded(floor, (shape.terms,)),
         "term_sign": padded(sign, (shape.terms,), 0.0, np.float64),
-        "cell_table": padded(begin[of_cell], (shape.cells,)),
+        "cell_table": padded(cell_table, (shape.cells,)),
         "cell_floor": padded(floor[of_cell], (shape.cells,)),
         "cell_sign": padded(sign[of_cell], (shape.cells,), 0.0, np.float64),
     }

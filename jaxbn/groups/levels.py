@@ -80,6 +80,8 @@ def _problem(
             parts.append((factor.context, factor.n_contexts))
             signs.append(-np.ones(factor.n_contexts))
             offsets.append(np.full(factor.n_contexts, factor.n_states))
+            if factor.lacking:
+                offsets[-1][-1] = 1  # rows that lack a member add nothing
     row_weights = np.ones(len(unit), np.int64) if weights is None else weights
     counts = _counts(unit, parts, row_weights, m)
     totals = np.bincount(unit, row_weights, m).astype(np.int64)

@@ -106,8 +106,8 @@ def known_name(argument: str, name: object, known: Iterable[object], kind: str =
     return str(name)
 
 
-def numbers(argument: str, values: ArrayLike) -> NDArray[np.float64]:
-    """A non-empty 1-D array of finite floats."""
+def numbers(argument: str, values: ArrayLike, *, holes: bool = False) -> NDArray[np.float64]:
+    """A non-empty 1-D array of finite floats; with `holes`, of finite floats and NaN."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise ArgumentTypeError(
@@ -118,13 +118,26 @@ def numbers(argument: str, values: ArrayLike) -> NDArray[np.float64]:
     if len(array) == 0:
         raise ArgumentError(argument, "is empty; pass at least one row")
     array = array.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(array))
+    absent = np.isnan(array) if holes else np.zeros(len(array), bool)
+    if absent.all():
+        raise ArgumentError(argument, "has no entry that is not missing; pass at least one")
+    bad = np.flatnonzero(~np.isfinite(array) & ~absent)
     if len(bad):
         raise ArgumentError(
             argument,
             f"must be finite, got {array[bad[0]]} in row {bad[0]} ({len(bad)} such rows); drop or fill these rows",
         )
     return array
+
+
+def holed_integers(argument: str, values: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+    """Integers, one for each row, where -1 and NaN are missing entries, returned as -1."""
+    array = np.asarray(values)
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), -1, array)
+    if array.dtype.kind not in "fi" or array.shape != (n_rows,):
+        return integers(argument, array, n_rows)
+    return integers(argument, array + 1, n_rows, "code them as 0, 1, …, and missing entries as -1") - 1
 
 
 def integers(argument: str, values: ArrayLike, n_rows: int, remedy: str = "code them as 0, 1, …") -> NDArray[np.int64]:

@@ -119,13 +119,16 @@ def increments_of(
         return found if outside is None else jnp.where(outside, 0, found)
 
     def context(i: Array) -> Array:
-        return counts(problem.context_term[i]) + problem.context_states[i]
+        term = problem.context_term[i]
+        lacks = rows.cells[term] == problem.context_lacking[i]
+        return counts(term) + jnp.where(lacks, 1.0, problem.context_states[i])[:, None]
 
     def outcome(j: Array) -> Array:
         return counts(j) + 1.0
 
     def change(j: Array) -> Array:
-        index = counts(j) + (problem.term_floor if floor else problem.term_table)[j]
+        begins = problem.term_floor[j] if floor else problem.cell_table[rows.cells[j]][:, None]
+        index = counts(j) + begins
         return problem.term_sign[j] * (
             lookup(problem.tables, index + rows.weights[:, None]) - lookup(problem.tables, index)
         )

@@ -36,7 +36,6 @@ class Problem(NamedTuple):
     first_cost: Array  # [] float64, cost of the empty prefix
     prices: Array  # [P] float64, what every interval costs more: one optimum for each
     tables: Array  # [Q * Z] float64, cumulative tables, one after the other
-    term_table: Array  # [J] int32, where the table of term j begins
     term_floor: Array  # [J] int32, where the table of its floor begins
     term_sign: Array  # [J] float64
     cell_table: Array  # [C] int32, where the table of the cell's term begins
@@ -48,6 +47,7 @@ class Problem(NamedTuple):
     states_of_all: Array  # [] float64, K where all rows are one context
     context_term: Array  # [J] int32, terms of contexts, each as often as it has a table
     context_states: Array  # [J] float64, K of that table
+    context_lacking: Array  # [J] int32, the cell of that term in which K is 1 instead, negative for none
     n_outcomes: Array  # [] int32, terms of outcomes; they come first
     n_contexts: Array  # [] int32, entries of `context_term` in use
     n_rows: Array  # [] int32
