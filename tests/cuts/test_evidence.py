@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import jaxbn
 from jaxbn.cuts import solve
 from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.evidence import choice_cost, uniform_choice_cost
-from tests.helpers.programs import close, gauss, priced_by_definition, rows_of
+from tests.helpers.programs import close, gauss, priced_by_definition, prices_and_few_slots, rows_of
 from tests.helpers.random_variables import cost_of_edges, method_options, random_variable, reference_cost
 from tests.reference import evidence as reference
 from tests.reference import network
@@ -158,37 +157,6 @@ MANY: dict[str, tuple[dict[str, Any], float | None]] = {
     "weights": (random_variable(6, 500, n_parents=1, spouses=(1, 0), weighted=True), 0.01),
     "steep": (random_variable(9, 500, n_parents=2, spouses=(2,)), None),
 }
-
-
-@contextmanager
-def prices_and_few_slots(settled: int = 256) -> Iterator[list[dict[str, bool]]]:
-    """The priced, pruned program also where all intervals are costed; what became of the slots in each call."""
-    shape_of, advance, more_slots = solve.pruned_shape, solve.advance, solve.with_more_slots
-    seen: list[dict[str, bool]] = []
-
-    def small_shape(*args: Any, **kwargs: Any) -> Any:
-        sizes = {"width": 16, "recent": 64, "settled": settled}
-        return shape_of(*args, **kwargs)._replace(**sizes)
-
-    def spied_advance(problem: Any, state: Any, **kwargs: Any) -> Any:
-        state = advance(problem, state, **kwargs)
-        slots = int(state.settled.n_slots)
-        doomed = np.isfinite(np.asarray(state.settled.doom)[:, :slots]).any()
-        seen.append({"chunks": slots > 32, "doomed": bool(doomed), "more": False})
-        return state
-
-    def spied_more_slots(state: Any) -> Any:
-        seen.append({"chunks": False, "doomed": False, "more": True})
-        return more_slots(state)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(charged, "FEW_POSITIONS", 2)
-        patch.setattr(solve, "DENSE_ROWS", 0)
-        patch.setattr(solve, "FEW_POSITIONS", 0)
-        patch.setattr(solve, "pruned_shape", small_shape)
-        patch.setattr(solve, "advance", spied_advance)
-        patch.setattr(solve, "with_more_slots", spied_more_slots)
-        yield seen
 
 
 @pytest.mark.parametrize("name", MANY)

@@ -10,8 +10,7 @@ import pytest
 
 import jaxbn
 from jaxbn.cuts.by_number import charged
-from tests.cuts.test_evidence import prices_and_few_slots
-from tests.helpers.programs import close
+from tests.helpers.programs import close, prices_and_few_slots
 from tests.helpers.random_variables import random_variable
 from tests.reference import holed_cuts
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
-from jaxbn.cuts import discretize_variable
+from jaxbn.cuts import discretize_variable, solve
 from jaxbn.cuts.blanket import factors_of
+from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.problem import Rows, Task
 from jaxbn.cuts.sorted_values import sort_values
@@ -74,3 +77,34 @@ def priced_by_definition(problem: dict[str, Any], width: float | None, price: fl
     for t in range(1, len(best)):
         best[t] = (best[:t] + costs[:t, t - 1]).min() + price
     return float(best[-1])
+
+
+@contextmanager
+def prices_and_few_slots(settled: int = 256) -> Iterator[list[dict[str, bool]]]:
+    """The priced, pruned program also where all intervals are costed; what became of the slots in each call."""
+    shape_of, advance, more_slots = solve.pruned_shape, solve.advance, solve.with_more_slots
+    seen: list[dict[str, bool]] = []
+
+    def small_shape(*args: Any, **kwargs: Any) -> Any:
+        sizes = {"width": 16, "recent": 64, "settled": settled}
+        return shape_of(*args, **kwargs)._replace(**sizes)
+
+    def spied_advance(problem: Any, state: Any, **kwargs: Any) -> Any:
+        state = advance(problem, state, **kwargs)
+        slots = int(state.settled.n_slots)
+        doomed = np.isfinite(np.asarray(state.settled.doom)[:, :slots]).any()
+        seen.append({"chunks": slots > 32, "doomed": bool(doomed), "more": False})
+        return state
+
+    def spied_more_slots(state: Any) -> Any:
+        seen.append({"chunks": False, "doomed": False, "more": True})
+        return more_slots(state)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charged, "FEW_POSITIONS", 2)
+        patch.setattr(solve, "DENSE_ROWS", 0)
+        patch.setattr(solve, "FEW_POSITIONS", 0)
+        patch.setattr(solve, "pruned_shape", small_shape)
+        patch.setattr(solve, "advance", spied_advance)
+        patch.setattr(solve, "with_more_slots", spied_more_slots)
+        yield seen
