@@ -24,6 +24,7 @@ Method = Literal["bayesian", "mdl", "evidence"]
 REMEDIES = {"continuous": "X.astype({name: float})"}
 """What the classifier's users do instead of passing an argument that only jaxbn's functions have."""
 
+STRUCTURES = ("naive", "tan", "target", "learn")
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
@@ -130,9 +131,11 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
     missing entries (NaN) of what is given to ``predict``; ``fit`` leaves rows that have one out, and says so.
 
     Args:
-        structure: ``"naive"``: the class is the one parent of every feature; ``"learn"``: K2 with the class first and
-            the features in column order.
-        max_parents: most parents of a feature in a learned structure.
+        structure: ``"naive"``: the class is the one parent of every feature. ``"tan"``: every feature may have one
+            other feature as a second parent. ``"target"``: features are chosen, and given a second parent, by how well
+            each row's class is told by the other rows; those that do not help are left out. ``"learn"``: as
+            ``jaxbn.learn`` finds it, which describes all columns alike and may spend few arcs on the class.
+        max_parents: most parents of a variable with ``structure="learn"``.
         rate: with ``"bayesian"``, prior rate of the cuts, see ``jaxbn.discretize``; by default ``"network"``.
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
         alpha: Dirichlet weight of each cell of the tables.
@@ -172,8 +175,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         """Learn the network. X: DataFrame or numbers [rows, features]; y: classes [rows]."""
         import pandas as pd
 
-        if self.structure not in ("naive", "learn"):
-            raise ValueError(f"structure must be 'naive' or 'learn', got {self.structure!r}")
+        if self.structure not in STRUCTURES:
+            raise ValueError(f"structure must be one of {STRUCTURES}, got {self.structure!r}")
         frame, y = self._frame(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -196,18 +199,30 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[best])
 
     def _network(self, frame: pd.DataFrame) -> BayesNet:
-        import jaxbn
         from jaxbn.groups.grouping import columns_to_group
 
         table = _table(frame)
         options: dict[str, Any] = {"rate": self.rate, "method": self.method, "max_passes": self.max_passes}
         options["group"] = [name for name in columns_to_group(table, None) if name != self.class_name_]
+        graph, codings = self._found(table, options)
+        return fit(table, graph, codings, alpha=self.alpha)
+
+    def _found(self, table: Table, options: dict[str, Any]) -> tuple[Any, Any]:
+        """Structure and codings of the table."""
+        import jaxbn
+        from jaxbn.learning.for_target import network_for_target
+
+        naive = {name: [self.class_name_] for name in table.names if name != self.class_name_}
         if self.structure == "naive":
-            graph = {name: [self.class_name_] for name in table.names if name != self.class_name_}
-            return fit(table, graph, jaxbn.discretize(table, graph, **options).codings, alpha=self.alpha)
-        order = [self.class_name_, *(name for name in table.names if name != self.class_name_)]
-        found = jaxbn.learn(table, order=order, max_parents=self.max_parents, progress=False, **options)
-        return fit(table, found.parents, found.codings, alpha=self.alpha)
+            return naive, jaxbn.discretize(table, naive, **options).codings
+        if self.structure == "target":
+            graph, cut = network_for_target(table, self.class_name_, alpha=self.alpha, **options)
+            return graph, cut.codings
+        limits: dict[str, Any] = {"max_parents": self.max_parents}
+        if self.structure == "tan":
+            limits = {"max_parents": 2, "required": [(self.class_name_, name) for name in naive]}
+        net = jaxbn.learn(table, progress=False, **limits, **options)
+        return net.parents, net.codings
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:
         """The features as a DataFrame of their own, checked against those of ``fit``, and y in one dimension."""

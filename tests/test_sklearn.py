@@ -28,6 +28,7 @@ ESTIMATORS = [
     BayesianDiscretizer(encode="ordinal"),
     BayesNetClassifier(),
     BayesNetClassifier(structure="learn"),
+    BayesNetClassifier(structure="target"),
 ]
 
 
@@ -116,7 +117,7 @@ def test_learned_structure_is_that_of_learn() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = BayesNetClassifier(structure="learn", method="bayesian", max_parents=1, alpha=0.5).fit(X, y)
     frame = X.assign(**{"class": y.astype("category")})
-    net = jaxbn.learn(frame, order=["class", *X.columns], max_parents=1, progress=False, method="bayesian")
+    net = jaxbn.learn(frame, max_parents=1, progress=False, method="bayesian")
     assert model.network_.parents == net.parents
     assert model.network_.alpha == 0.5
     for name, policy in net.policies.items():
@@ -131,13 +132,14 @@ def test_learned_structure_sees_what_naive_bayes_cannot() -> None:
     rng = np.random.default_rng(0)
     kind, y = rng.choice(["u", "v"], 600), rng.integers(0, 2, 600)
     X = pd.DataFrame({"kind": kind, "x": y + np.where(kind == "u", 1.0, 0.0) + rng.uniform(0, 0.9, 600)})
-    naive, learned = (BayesNetClassifier(structure=s).fit(X[:400], y[:400]) for s in ("naive", "learn"))
-    assert set(learned.network_.parents["x"]) == {"class", "kind"}
-    assert naive.score(X[400:], y[400:]) < 0.9
-    assert learned.score(X[400:], y[400:]) > 0.95
+    assert BayesNetClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]) < 0.9
+    for structure in ("tan", "target", "learn"):
+        model = BayesNetClassifier(structure=structure).fit(X[:400], y[:400])
+        assert set(model.network_.markov_blanket("class")) == {"x", "kind"}, structure
+        assert model.score(X[400:], y[400:]) > 0.95, structure
 
 
-@pytest.mark.parametrize("structure", ["naive", "learn"])
+@pytest.mark.parametrize("structure", ["naive", "tan", "target", "learn"])
 @pytest.mark.parametrize("classes", [["no", "yes"], [3, 7], [False, True], [1.0, 2.0]])
 def test_the_network_has_the_classes_as_they_were_given(structure: str, classes: list[Any]) -> None:
     X = [[0.1, 5.0], [0.2, 3.0], [0.9, 4.0], [1.1, 2.0]] * 10

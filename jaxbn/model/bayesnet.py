@@ -15,6 +15,7 @@ from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.fitted import Fitted
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown
+from jaxbn.model.point_predictions import Give
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,9 +191,13 @@ class BayesNet(Fitted):
         return queries.predict_proba(self, data, target, unknown, max_memory)
 
     def predict(
-        self, data: Any, target: str, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
-    ) -> pd.Series:
+        self, data: Any, target: str, *, give: Give = "state", unknown: Unknown = "error",
+        max_memory: float = MAX_MEMORY,
+    ) -> pd.Series | pd.DataFrame:  # fmt: skip
         """Most probable level, or interval, of one variable for every row; see ``predict_proba``.
+
+        For a continuous variable, `give` may be ``"mean"``, ``"median"``, a quantile or a list of them (one column
+        each), of a posterior that is flat inside bins.
 
         Example:
             >>> import jaxbn
@@ -200,7 +205,7 @@ class BayesNet(Fitted):
             >>> jaxbn.fit(data, [("kind", "size")], {"size": [4.5]}).predict({"size": [1.5, 8.0]}, "kind").tolist()
             ['a', 'b']
         """
-        return queries.predict(self, data, target, unknown, max_memory)
+        return queries.predict(self, data, target, give, unknown, max_memory)
 
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> pd.DataFrame:
         """Draw rows in original units: parents first, then a value inside its bin, uniformly, or a level of its group.

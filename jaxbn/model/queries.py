@@ -17,6 +17,7 @@ from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import joint, row_log_joint
 from jaxbn.model.notices import tell_absent
 from jaxbn.model.observations import Unknown, encode_rows, observation_weights
+from jaxbn.model.point_predictions import Give, check_give, points
 from jaxbn.model.words import count_states
 
 if TYPE_CHECKING:
@@ -93,11 +94,16 @@ def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_m
     return pd.DataFrame(chances, index=index, columns=states(net, target))
 
 
-def predict(net: BayesNet, data: Any, target: str, unknown: Unknown, max_memory: float) -> pd.Series:
-    """Most probable state of the target for each row, see ``BayesNet.predict``."""
+def predict(
+    net: BayesNet, data: Any, target: str, give: Give, unknown: Unknown, max_memory: float
+) -> pd.Series | pd.DataFrame:
+    """Most probable state of the target for each row, or its mean or quantiles, see ``BayesNet.predict``."""
     import pandas as pd
 
+    check_give(give)
     probabilities = predict_proba(net, data, target, unknown, max_memory)
+    if not (isinstance(give, str) and give == "state"):
+        return points(net, probabilities, target, give)
     best = probabilities.to_numpy().argmax(axis=1)
     return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
 

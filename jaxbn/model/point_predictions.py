@@ -1,0 +1,88 @@
+"""Numbers for a continuous target instead of its interval: the mean, the median or quantiles of its posterior."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.checks import ArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+
+Give = str | float | Sequence[float]
+"""What ``predict`` gives: "state", "mean", "median", a quantile or several."""
+
+
+def points(net: BayesNet, chances: pd.DataFrame, target: str, give: Give) -> pd.Series | pd.DataFrame:
+    """Means or quantiles of a continuous target, from the chances of its bins [rows, bins].
+
+    Inside a bin the density is flat, so a mean is one of the middles and a quantile lies on straight lines.
+    """
+    import pandas as pd
+
+    if target not in net.policies:
+        raise ArgumentError(
+            "give", f"is {give!r}, but {target!r} is discrete and has no mean or quantiles; leave it out", value=give
+        )
+    edges = net.edges(target)
+    if isinstance(give, str) and give == "mean":
+        middles = (edges[1:] + edges[:-1]) / 2
+        return pd.Series(chances.to_numpy() @ middles, index=chances.index, name=target)
+    levels = [0.5] if isinstance(give, str) else _quantile_levels(give)
+    found = quantiles(edges, chances.to_numpy(), levels)
+    if isinstance(give, str | numbers.Real):
+        return pd.Series(found[:, 0], index=chances.index, name=target)
+    return pd.DataFrame(found, index=chances.index, columns=pd.Index(levels, name=target))
+
+
+def check_give(give: Give) -> None:
+    """Refuse what ``predict`` cannot give."""
+    if isinstance(give, str):
+        if give not in ("state", "mean", "median"):
+            raise ArgumentError(
+                "give", f"must be 'state', 'mean', 'median', a quantile or several, got {give!r}", value=give
+            )
+    else:
+        _quantile_levels(give)
+
+
+def quantiles(edges: NDArray[np.float64], chances: NDArray[np.float64], levels: Sequence[float]) -> NDArray[np.float64]:
+    """Quantiles of densities that are flat inside bins, [rows, levels].
+
+    Args:
+        edges: of the bins, [bins + 1].
+        chances: probability of each bin, [rows, bins].
+        levels: shares of the probability that lie below, between 0 and 1.
+
+    Example:
+        >>> quantiles(np.array([0.0, 1.0, 3.0]), np.array([[0.5, 0.5], [0.2, 0.8]]), [0.1, 0.5, 0.75]).tolist()
+        [[0.2, 1.0, 2.0], [0.5, 1.75, 2.375]]
+    """
+    ends = np.cumsum(chances, axis=1)
+    found = np.empty((len(chances), len(levels)))
+    for k, level in enumerate(levels):
+        wanted = level * ends[:, -1:]
+        place = np.minimum((ends < wanted).sum(axis=1), chances.shape[1] - 1)[:, None]
+        inside = np.take_along_axis(chances, place, 1)
+        below = np.take_along_axis(ends, place, 1) - inside
+        share = np.divide(wanted - below, inside, out=np.zeros_like(below), where=inside > 0)
+        left = edges[place]
+        found[:, k] = (left + np.clip(share, 0.0, 1.0) * (edges[place + 1] - left))[:, 0]
+    return found
+
+
+def _quantile_levels(give: Any) -> list[float]:
+    levels = [give] if isinstance(give, numbers.Real) else list(give)
+    for level in levels:
+        if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 <= float(level) <= 1:
+            raise ArgumentError("give", f"has the quantile {level!r}, which is not between 0 and 1", value=give)
+    if not levels:
+        raise ArgumentError("give", "is empty; name at least one quantile between 0 and 1", value=give)
+    return [float(level) for level in levels]
