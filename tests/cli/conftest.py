@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 import jaxbn
-from tests.helpers.command import Command, frame
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
+from tests.helpers.command import Command, RealCommand, frame
 
 
 @pytest.fixture
-def command(tmp_path: Path, cache: Path) -> Command:
-    return Command(tmp_path, cache)
+def command(tmp_path: Path) -> Command:
+    return Command(tmp_path)
 
 
 @pytest.fixture
-def model(command: Command) -> str:
+def real_command(tmp_path: Path) -> RealCommand:
+    return RealCommand(tmp_path)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
     net = jaxbn.fit(frame(), {"size": ["kind"]}, {"size": [1.5], "age": [0.5]})
-    net.save(command.folder / "model.json")
+    net.save(tmp_path / "model.json")
     return "model.json"

@@ -1,4 +1,4 @@
-"""The real command in a subprocess: what it prints, what it writes, and how it fails."""
+"""The command, a few times in a process of its own: what it prints, what it writes, and how it fails."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from tests.helpers.command import Command, as_csv, frame
+from tests.helpers.command import Command, RealCommand, as_csv, frame
 
 
-def test_help_and_version_do_not_import_what_is_slow(command: Command) -> None:
+def test_help_and_version_do_not_import_what_is_slow(real_command: RealCommand) -> None:
     check = (
         "import sys\n"
         "import jaxbn.cli\n"
         "slow = {'jax', 'pandas', 'numpy', 'matplotlib', 'networkx', 'scipy'} & set(sys.modules)\n"
         "assert not slow, slow\n"
     )
-    subprocess.run([sys.executable, "-c", check], check=True, env=command.environment)
-    assert command("--version").stdout == f"jaxbn {jaxbn.__version__}\n"
-    shown = command("--help")
+    subprocess.run([sys.executable, "-c", check], check=True, env=real_command.environment)
+    assert real_command("--version").stdout == f"jaxbn {jaxbn.__version__}\n"
+    shown = real_command("--help")
     assert shown.returncode == 0
     for name in ("learn", "discretize", "query", "evaluate", "sample", "export", "report", "datasets", "paper"):
         assert name in shown.stdout
 
 
-def test_learn_writes_model_and_report_and_keeps_existing_files(command: Command) -> None:
-    data = command.has("table.csv", as_csv(frame()))
-    done = command("learn", data, "--folds", "3", "--max-parents", "1")
+def test_learn_writes_model_and_report_and_keeps_existing_files(real_command: RealCommand) -> None:
+    data = real_command.has("table.csv", as_csv(frame()))
+    done = real_command("learn", data, "--folds", "3", "--max-parents", "1")
     assert done.returncode == 0, done.stderr
     assert "kind" in done.stdout
     assert "equal width" in done.stdout
     assert "string column" in done.stderr  # what was inferred
-    net = jaxbn.load(command.folder / "table.jaxbn.json")
+    net = jaxbn.load(real_command.folder / "table.jaxbn.json")
     assert set(net.names) == {"kind", "size", "age"}
-    assert "<h1>table</h1>" in (command.folder / "table.report.html").read_text(encoding="utf-8")
-    command.fails("learn", data, says="'table.jaxbn.json' exists and is kept; pass --force")
+    assert "<h1>table</h1>" in (real_command.folder / "table.report.html").read_text(encoding="utf-8")
+    real_command.fails("learn", data, says="'table.jaxbn.json' exists and is kept; pass --force")
 
 
-def test_learn_from_standard_input_prints_json_and_writes_nothing(command: Command) -> None:
-    done = command("learn", "-", "--json", "--folds", "0", "--seed", "7", stdin=as_csv(frame()).encode())
+def test_learn_from_standard_input_prints_json_and_writes_nothing(real_command: RealCommand) -> None:
+    done = real_command("learn", "-", "--json", "--folds", "0", "--seed", "7", stdin=as_csv(frame()).encode())
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["options"]["seed"] == 7
     assert document["held_out"] is None
     assert document["network"]["format"] == "jaxbn.BayesNet"
     assert sorted(document["cuts"]) == ["age", "size"]
-    assert list(command.folder.iterdir()) == []
+    assert list(real_command.folder.iterdir()) == []
 
 
 def test_query_answers_in_original_units(command: Command, model: str) -> None:
@@ -64,11 +64,11 @@ def test_query_answers_in_original_units(command: Command, model: str) -> None:
     assert "below 1.5" in command("query", model, "size", "--given", "kind=small").stdout
 
 
-def test_sample_is_csv_that_reads_back(command: Command, model: str) -> None:
-    rows = command("sample", model, "-n", "5").stdout.splitlines()
+def test_sample_is_csv_that_reads_back(real_command: RealCommand, model: str) -> None:
+    rows = real_command("sample", model, "-n", "5").stdout.splitlines()
     assert rows[0] == "kind,size,age"
     assert len(rows) == 6
-    assert len(json.loads(command("sample", model, "-n", "2", "--json").stdout)) == 2
+    assert len(json.loads(real_command("sample", model, "-n", "2", "--json").stdout)) == 2
 
 
 def test_evaluate_scores_rows_by_a_model(command: Command, model: str) -> None:
@@ -181,6 +181,6 @@ def test_bad_options_are_usage_errors(command: Command, options: list[str]) -> N
     command.fails("learn", command.has("table.csv", GOOD), *options, says=options[0], code=2)
 
 
-def test_an_unknown_option_or_command_is_a_usage_error(command: Command) -> None:
-    assert command("learn", "iris", "--frobnicate").returncode == 2
-    assert command("lurn").returncode == 2
+def test_an_unknown_option_or_command_is_a_usage_error(real_command: RealCommand) -> None:
+    assert real_command("learn", "iris", "--frobnicate").returncode == 2
+    assert real_command("lurn").returncode == 2
