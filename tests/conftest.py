@@ -9,11 +9,15 @@ import tempfile
 import pytest
 
 CACHE = "JAX_COMPILATION_CACHE_DIR"
+OWN = None if CACHE in os.environ else tempfile.mkdtemp(prefix="jaxbn-tests-")
+"""The folder of this session; none where there is one already, as in the workers of pytest-xdist."""
+
+# JAX reads these when it is imported, which the conftest.py of a room may do before pytest is configured
+os.environ.setdefault(CACHE, OWN or "")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Set before JAX is imported, and inherited by subprocesses and by the workers of pytest-xdist."""
-    if CACHE not in os.environ:
-        folder = os.environ[CACHE] = tempfile.mkdtemp(prefix="jaxbn-tests-")
-        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Programs are not kept from one session to the next: a test must not pass with what another version compiled."""
+    if OWN is not None:
+        shutil.rmtree(OWN, ignore_errors=True)
