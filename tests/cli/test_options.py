@@ -64,7 +64,7 @@ def test_kinds_that_are_named_and_dropped_rows_that_are_said(command: Command) -
         ("learn", ["--group", "size"], "--group names 'size', which is a continuous column"),
         ("learn", ["--discrete", "size", "--continuous", "size"], "--discrete names 'size', and so does --continuous"),
         ("learn", ["--discrete", "sise"], "--discrete names 'sise', which is not a column; did you mean 'size'?"),
-        ("learn", ["--missing", "fill"], "--missing must be one of 'error', 'drop', got 'fill'"),
+        ("learn", ["--missing", "fill"], "--missing must be one of 'infer', 'error', 'drop', 'state', got 'fill'"),
         ("learn", ["--checkpoint", "no/run.json"], "--checkpoint 'no/run.json': there is no directory 'no'"),
         ("discretize", ["--graph", "kind>size", "--initial-bins", "0"], "--initial-bins must be at least 1, got 0"),
     ],

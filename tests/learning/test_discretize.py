@@ -286,7 +286,7 @@ def test_a_family_whose_table_is_too_large_is_named_with_its_size() -> None:
         ({"max_passes": 2.5}, "max_passes must be a whole number", TypeError),
         ({"initial_bins": 0}, "initial_bins must be at least 1, got 0", ValueError),
         ({"initial": "even"}, "initial must be one of 'width', 'frequency', got 'even'", ValueError),
-        ({"missing": "fill"}, "missing must be one of 'error', 'drop'", ValueError),
+        ({"missing": "fill"}, "missing must be one of 'infer', 'error', 'drop'", ValueError),
         ({"continuous": ["speed"]}, "continuous names 'speed', which is not a column", ValueError),
         ({"continuous": ["word"]}, "'word' cannot be continuous: it holds 'a'", TypeError),
     ],
