@@ -199,6 +199,7 @@ def test_random_variables_by_prices(n, way, monkeypatch):
             assert_exact(problem, some_width(problem, [0, 1, 2, 0][seed % 4]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gauss", "gauss, limited", "rounded", "steep"])
 def test_pruned_equals_unpruned(name):
     problem, width = MANY[name]

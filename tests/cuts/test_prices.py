@@ -61,6 +61,7 @@ def test_several_prices_in_one_pass_are_the_optimum_at_each(seed):
         assert found.cost + log_range == close(priced_by_definition(problem, None, price))
 
 
+@pytest.mark.slow
 def test_any_number_of_prices():
     _, rows = own_rows(0, 200)
     with small_chunks():

@@ -98,7 +98,9 @@ def test_pruned_program_on_few_rows_equals_algorithm_1(problem, rate):
         (1025, {"n_parents": 0, "spouses": (2,), "n_values": 700}),
         (1800, {"n_parents": 2, "spouses": (0, 1)}),
         (3000, {"n_parents": 1}),
-        (600, {"n_parents": 1, "spouses": (0,) * 60}),  # products of counts do not fit in a float
+        pytest.param(  # products of counts do not fit in a float
+            600, {"n_parents": 1, "spouses": (0,) * 60}, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_pruned_program_equals_algorithm_1(n, options, monkeypatch):
@@ -107,6 +109,7 @@ def test_pruned_program_equals_algorithm_1(n, options, monkeypatch):
         assert_exact(random_variable(seed, n, **options), "bayesian", rate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["table6", "gauss", "indep"])
 def test_pruned_equals_unpruned_on_4000_rows(name):
     problem = class_of_table(name, 4000)
@@ -139,6 +142,7 @@ def test_the_chunk_looked_at_first_is_in_use(used, leader, expected):
     assert int(leading_chunk(np.arange(0, 50, 10), np.array(used, bool), leader)) == expected
 
 
+@pytest.mark.slow
 def test_slots_that_run_out_are_added():
     task = task_of(class_of_table("indep", 3000))
     expected = solve.solve([task])[0]

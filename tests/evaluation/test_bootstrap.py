@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from jaxbn.cuts.resampled_arrays import Variable
 from jaxbn.cuts.sorted_values import sort_values
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap, nearest_cuts
+from tests.helpers.command import Command
 from tests.helpers.random_tables import random_table
 from tests.helpers.random_variables import random_variable, reference_cost, subset
 from tests.reference import network as reference
@@ -381,11 +380,10 @@ def test_bad_input(options, error, message):
 
 def test_the_command(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command = [sys.executable, "-m", "jaxbn", "bootstrap", "iris", "--resamples", "4", "--no-cache"]
-    env = {**os.environ, "PYTHONPATH": str(Path(jaxbn.__file__).parents[1])}
+    command = Command(tmp_path)
 
     def run(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*command, *more], env=env, capture_output=True, text=True, timeout=120, check=False)
+        return command("bootstrap", "iris", "--resamples", "4", "--no-cache", *more)
 
     done = run("--graph", "paper", "--json")
     found = json.loads(done.stdout)

@@ -22,6 +22,8 @@ import jaxbn
 import jaxbn.kernels
 from jaxbn.scores.extension_sums import DeviceCounter
 
+pytestmark = pytest.mark.slow  # every program is compiled once, in shapes of its own
+
 PROGRAMS = {
     "advance", "boundary_chances", "climb", "draw_boundaries", "extension_sums", "family_scores", "further_layers",
     "initial_state", "interval_costs", "joint_codes", "priced_intervals", "solve_dense", "solve_resamples",

@@ -42,6 +42,7 @@ def finished(path: Path) -> dict[str, Any]:
 # --- killed
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_it_ends_as_if_never_killed(tmp_path: Path) -> None:
     killed_at, result = killed_runs.kill_and_resume(tmp_path, kills=2, seed=1)
     assert killed_at

@@ -90,6 +90,7 @@ def _finish(process, seconds: float = SECONDS) -> tuple[int, str]:
     return process.returncode, errors
 
 
+@pytest.mark.slow
 def test_eight_devices_find_what_one_does(tmp_path: Path):
     assert len(jax.devices()) == 1
     memory = {"JAXBN_BATCH_BYTES": "30000"}  # so little that the rows of the scores are split
@@ -101,6 +102,7 @@ def test_eight_devices_find_what_one_does(tmp_path: Path):
     assert found == {"devices": 8, **json.loads(json.dumps(expected))}
 
 
+@pytest.mark.slow
 def test_two_processes_find_what_one_does(tmp_path: Path):
     port = shared_runs.free_port()
     processes = [shared_runs.start("both", tmp_path / "out", rank, port) for rank in (0, 1)]
@@ -113,7 +115,8 @@ def test_two_processes_find_what_one_does(tmp_path: Path):
     assert n_finished(tmp_path / "run.json") == shared_runs.RESAMPLES
 
 
-@pytest.mark.parametrize("victim", [1, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [1, 0])
 def test_when_one_of_two_processes_is_killed_the_other_says_so_and_the_checkpoint_is_good(victim, tmp_path: Path):
     port, checkpoint = shared_runs.free_port(), tmp_path / "run.json"
     env = {"JAXBN_LOST_SECONDS": "4"}
@@ -133,6 +136,7 @@ def test_when_one_of_two_processes_is_killed_the_other_says_so_and_the_checkpoin
     assert shared_runs.arcs(checkpoint=checkpoint) == shared_runs.arcs()
 
 
+@pytest.mark.slow
 def test_processes_that_make_different_calls_are_told(tmp_path: Path):
     port = shared_runs.free_port()
     processes = [shared_runs.start("other arguments", tmp_path / "out", rank, port) for rank in (0, 1)]
