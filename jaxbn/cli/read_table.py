@@ -1,4 +1,4 @@
-"""Tables read from a CSV, TSV or Parquet file, compressed or not, a built-in data set, or standard input."""
+"""Tables read from a CSV, TSV or Parquet file, a folder of Parquet files, a built-in data set, or standard input."""
 
 from __future__ import annotations
 
@@ -64,8 +64,6 @@ def read(
     path = Path(data)
     if data == STANDARD_INPUT:
         source = Source("stdin", _from_bytes(sys.stdin.buffer.read(), "standard input", form, ","))
-    elif path.is_dir():
-        raise CommandError(f"{data!r} is a directory; name a file in it")
     elif path.exists():
         source = Source(_short_name(path), _from_file(path, form))
     else:
@@ -125,13 +123,14 @@ def _without(source: Source, drop: list[str]) -> Source:
 
 
 def _from_file(path: Path, form: Format) -> pd.DataFrame:
+    from jaxbn.inputs.table_files import TABS, is_parquet, read_file
+
+    if is_parquet(path):
+        return read_file(path)
     name = repr(str(path))
     memory.check_room(path.stat().st_size, name)
-    raw = path.read_bytes()
     inner = Path(path.stem) if path.suffix.lower() in ENDINGS else path
-    if raw.startswith(b"PAR1") or inner.suffix.lower() in (".parquet", ".pq"):
-        return _from_parquet(path)
-    return _from_bytes(raw, name, form, "\t" if inner.suffix.lower() in (".tsv", ".tab") else ",")
+    return _from_bytes(path.read_bytes(), name, form, "\t" if inner.suffix.lower() in TABS else ",")
 
 
 def _from_bytes(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFrame:
@@ -141,21 +140,6 @@ def _from_bytes(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataF
 def _short_name(path: Path) -> str:
     """The name without its endings: of ``cars.csv.gz``, ``cars``."""
     return Path(path.stem).stem if path.suffix.lower() in ENDINGS else path.stem
-
-
-def _from_parquet(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        import pyarrow
-    except ImportError:
-        raise CommandError(
-            "Parquet files need pyarrow: pip install 'jaxbn[parquet]', or save the table as CSV"
-        ) from None
-    try:
-        return pd.read_parquet(path)
-    except pyarrow.ArrowException as error:
-        raise CommandError(f"{str(path)!r} is not a valid Parquet file ({error})") from None
 
 
 def _builtin(name: str) -> Source:

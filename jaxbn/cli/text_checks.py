@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import itertools
 from collections import Counter
-from io import StringIO
+from collections.abc import Iterable
+from io import BytesIO, TextIOWrapper
 
 from jaxbn.cli.errors import CommandError, UsageError
 
+NEW_LINE = b"\n"
+PIECE = 1 << 20  # letters decoded at once
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _SPELLED = {"\t": "'\\t'", ";": "';'", "|": "'|'", ",": "','"}
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -18,8 +21,13 @@ _KNOWN_BINARY = {
 }
 
 
-def decode(raw: bytes, name: str, encoding: str) -> str:
-    """The text of a file; refuses binary files and other encodings, with the line of the first bad byte."""
+def check_encoding(raw: bytes, name: str, encoding: str) -> str:
+    """The codec of a text; refuses binary files and other encodings, with the line of the first bad byte.
+
+    Example:
+        >>> check_encoding(b"a,b", "'table.csv'", "utf-8")
+        'utf-8-sig'
+    """
     for mark, other in _MARKS.items():
         if raw.startswith(mark) and not encoding.lower().replace("_", "-").startswith("utf-16"):
             raise CommandError(f"{name} is text in {other}; pass --encoding {other}")
@@ -28,31 +36,49 @@ def decode(raw: bytes, name: str, encoding: str) -> str:
             raise CommandError(f"{name} is {kind}, not a text table; save it as CSV first")
     if b"\0" in raw[: 1 << 16] and "16" not in encoding and "32" not in encoding:
         raise CommandError(f"{name} is a binary file, not a text table; save it as CSV first")
+    codec = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
     try:
-        return raw.decode("utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding)
+        lines = _lines(raw, codec)
     except LookupError:
         raise UsageError(f"--encoding {encoding!r} is not known; for example utf-8, latin-1 or cp1252") from None
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
+    try:
+        while lines.read(PIECE):
+            pass
+    except UnicodeDecodeError:
+        start = _first_bad_byte(raw, codec)
         raise CommandError(
-            f"{name} is not valid {encoding}: byte 0x{raw[error.start]:02x} in line {line}; "
+            f"{name} is not valid {encoding}: byte 0x{raw[start]:02x} in line {raw.count(NEW_LINE, 0, start) + 1}; "
             "if it comes from a spreadsheet try --encoding cp1252 or --encoding latin-1"
         ) from None
+    return codec
 
 
-def check_text(text: str, name: str, delimiter: str) -> list[str]:
+def _lines(raw: bytes, codec: str) -> TextIOWrapper:
+    """The text as a file, decoded piece by piece: as a whole it would take up to four bytes a letter."""
+    return TextIOWrapper(BytesIO(raw), codec, newline="")
+
+
+def _first_bad_byte(raw: bytes, codec: str) -> int:
+    try:
+        raw.decode(codec)
+    except UnicodeDecodeError as error:
+        return error.start
+    return 0
+
+
+def check_text(raw: bytes, name: str, delimiter: str, encoding: str) -> list[str]:
     """The column names of a delimited text; every row must have as many cells as the header.
 
     Raises:
         CommandError: empty, a header only, another delimiter, a repeated or empty name, a row of another length.
     """
-    if not text.strip():
+    if not any(line.strip() for line in _lines(raw, encoding)):
         raise CommandError(f"{name} is empty; it needs a header line and at least one row")
-    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
+    reader = csv.reader(_lines(raw, encoding), delimiter=delimiter)
     try:
         header = next(row for row in reader if row)
         names = [cell.strip() for cell in header]
-        _check_delimiter(text, name, names, delimiter)
+        _check_delimiter(_lines(raw, encoding), name, names, delimiter)
         _check_names(names, name)
         first = next((row for row in reader if row), None)
         if first is None:
@@ -68,10 +94,10 @@ def check_text(text: str, name: str, delimiter: str) -> list[str]:
     return names
 
 
-def _check_delimiter(text: str, name: str, names: list[str], delimiter: str) -> None:
+def _check_delimiter(lines: Iterable[str], name: str, names: list[str], delimiter: str) -> None:
     if len(names) > 1:
         return
-    line = next(line for line in text.splitlines() if line.strip())
+    line = next(line for line in lines if line.strip())
     counts = Counter({mark: line.count(mark) for mark in DELIMITERS if mark != delimiter})
     mark, count = counts.most_common(1)[0]
     if count:

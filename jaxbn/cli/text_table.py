@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from jaxbn.cli.errors import UsageError, tell, warn
-from jaxbn.cli.text_checks import check_text, decode
+from jaxbn.cli.text_checks import check_encoding, check_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,14 +52,19 @@ def read_text(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFra
     mark = delimiter if form.delimiter is None else form.delimiter.replace("\\t", "\t")
     if len(mark) != 1:
         raise UsageError(f"--delimiter must be a single character, got {form.delimiter!r}; \\t is a tab")
-    text = decode(raw, name, form.encoding)
-    header = check_text(text, name, mark)
+    encoding = check_encoding(raw, name, form.encoding)
+    header = check_text(raw, name, mark, encoding)
     import pandas as pd
 
-    options: dict[str, Any] = {"sep": mark, "decimal": form.decimal, "na_values": list(form.na_values)}
+    options: dict[str, Any] = {
+        "sep": mark,
+        "decimal": form.decimal,
+        "na_values": list(form.na_values),
+        "encoding": encoding,
+    }
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions read every digit without being told
         options["float_precision"] = "round_trip"
-    frame = pd.read_csv(StringIO(text), skipinitialspace=True, index_col=False, **options).set_axis(header, axis=1)
+    frame = pd.read_csv(BytesIO(raw), skipinitialspace=True, index_col=False, **options).set_axis(header, axis=1)
     if len(header) > 1 and header[0] in INDEX_NAMES:
         tell("left out: the first column, which has no name (an index that pandas wrote)")
         frame = frame.iloc[:, 1:]

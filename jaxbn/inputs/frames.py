@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention
 from jaxbn.inputs.refusals import wrong_type
+from jaxbn.inputs.table_files import read_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +26,9 @@ class _HasToPandas(Protocol):
         """The same table as a DataFrame."""
 
 
-DataLike: TypeAlias = "pd.DataFrame | Mapping[str, Any] | NDArray[Any] | _HasToPandas | Table"
-"""What users hand in as data: a DataFrame or something that has ``to_pandas``, a dict of columns, or a ``Table``."""
+DataLike: TypeAlias = "pd.DataFrame | Mapping[str, Any] | NDArray[Any] | _HasToPandas | Table | str | PathLike[str]"
+"""What users hand in as data: a DataFrame or something that has ``to_pandas``, a dict of columns, a ``Table``, or the
+path of a file (see ``inputs.table_files``)."""
 
 
 def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -47,7 +49,7 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
         _refuse_bunch(data)
         frame = _frame_of_columns(data)
     elif isinstance(data, str | PathLike):
-        raise ArgumentTypeError("data", f"is {str(data)!r}; read the file first, for example with pandas.read_csv")
+        frame = read_file(data)
     elif isinstance(data, pd.Series):
         raise ArgumentTypeError("data", "is a single column; pass a DataFrame, for example column.to_frame()")
     elif hasattr(data, "to_pandas"):

@@ -126,7 +126,8 @@ def as_table(
     """Check a data set and split it into continuous values and discrete codes.
 
     Args:
-        data: a DataFrame, a dict of columns, a 2-D array [rows, columns] with ``names``, or a Table (returned as is).
+        data: a DataFrame, a dict of columns, a 2-D array [rows, columns] with ``names``, a Table (returned as is), or
+            the path of a CSV, TSV or Parquet file or of a folder of Parquet files.
         continuous: columns that are continuous whatever they hold. Those named neither here nor in ``discrete`` are
             inferred: float columns are continuous; bool, object, string and category columns discrete; whole numbers,
             stored as integers or as floats, discrete up to 20 distinct values and else continuous.
@@ -159,16 +160,18 @@ def as_table(
     kinds = kinds_of(frame, continuous, discrete)
     frame, notice = settle(frame, missing)
     values, codes, levels = {}, {}, {}
+    n_rows = len(frame)
     for name, (kind, _) in kinds.items():
+        column = frame.pop(name)  # so that a table that was read from a file is not in memory twice
         if kind == "continuous":
-            values[name] = as_floats(name, frame[name])
+            values[name] = as_floats(name, column)
         else:
-            levels[name], codes[name] = as_levels(name, frame[name])
+            levels[name], codes[name] = as_levels(name, column)
             _refuse_identifier(name, codes[name])
     inferred = {name: reason for name, (_, reason) in kinds.items()}
     if notice:
         LOG.warning(notice)
-    table = Table(tuple(kinds), values, codes, levels, len(frame), inferred)
+    table = Table(tuple(kinds), values, codes, levels, n_rows, inferred)
     return as_states(table) if missing == "state" and table.holes else table
 
 

@@ -88,7 +88,7 @@ def learn(
     of the paper is ``method="bayesian", search="k2"``.
 
     Args:
-        data: a DataFrame, or a dict of columns.
+        data: a DataFrame, a dict of columns, or the path of a CSV, TSV or Parquet file or of a folder of Parquet files.
         continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
             inferred (see ``jaxbn.as_table``).
         discrete: columns that are discrete whatever they hold.

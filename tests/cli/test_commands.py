@@ -129,7 +129,7 @@ def test_bad_files_are_refused_in_one_line(command: Command, case: str) -> None:
 
 def test_no_such_file_and_a_directory(command: Command) -> None:
     command.fails("learn", "auto_mgp", says="did you mean 'auto_mpg'?")
-    command.fails("learn", ".", says="is a directory")
+    command.fails("learn", ".", says="is a folder without Parquet files")
     command.fails("query", "none.json", "x", says="there is no model file 'none.json'")
     command.fails("query", command.has("text.json", "hello"), "x", says="is truncated or not a JSON file")
 

@@ -206,7 +206,7 @@ BAD = [
     (np.zeros(3, [("u", float), ("v", int)]), r"structured array.*'u', 'v'; pass pandas.DataFrame\(data\)", TypeError),
     (pd.Series([1.0, 2.0]), "to_frame", TypeError),
     ([{"a": 1}, {"a": 2}], r"list of rows.*pandas.DataFrame\(data\)", TypeError),
-    ("cars.csv", "'cars.csv'; read the file first.*read_csv", TypeError),
+    ("cars.csv", "there is no file 'cars.csv' to read a table from", FileNotFoundError),
 ]
 
 

@@ -1,0 +1,86 @@
+"""How much memory is free, asked before much of it is used."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+LIMIT = "JAXBN_MAX_MEMORY"
+"""Environment variable: bytes that may be used, instead of what the system says is free."""
+
+
+def check_room(needed: int, what: str, remedy: str) -> None:
+    """Refuse work that would not fit.
+
+    Args:
+        needed: bytes, an estimate.
+        what: the work, as the start of a sentence.
+        remedy: what to do instead.
+
+    Raises:
+        MemoryError: with both numbers.
+
+    Example:
+        >>> check_room(10**18, "reading 'big.parquet'", "pass fewer columns")
+        Traceback (most recent call last):
+        MemoryError: reading 'big.parquet' takes about 1e+03 PB of memory, but ... are free: pass fewer columns, or set
+        JAXBN_MAX_MEMORY (bytes) if you know better
+    """
+    free = available()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"{what} takes about {in_words(needed)} of memory, but {in_words(free)} are free: {remedy}, or set {LIMIT} "
+            "(bytes) if you know better"
+        )
+
+
+def available() -> int | None:
+    """Bytes free for use: what the environment says, else what the system or the container says, whichever is less."""
+    told = os.environ.get(LIMIT)
+    if told is not None:
+        if not told.isdigit():
+            raise ValueError(f"{LIMIT} must be a whole number of bytes, got {told!r}")
+        return int(told)
+    found = [free for free in (_system(), _container()) if free is not None]
+    return min(found, default=None)
+
+
+def in_words(size: float) -> str:
+    """A number of bytes with its unit.
+
+    Example:
+        >>> in_words(2_500_000)
+        '2.5 MB'
+    """
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} PB"
+
+
+def _system() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+        return None
+    except (OSError, ValueError):
+        return _physical()
+
+
+def _physical() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _container() -> int | None:
+    """Room left under a limit of the control group."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit, used = ((folder / f"memory.{word}").read_text(encoding="ascii").strip() for word in ("max", "current"))
+        return None if limit == "max" else max(int(limit) - int(used), 0)
+    except (OSError, ValueError):
+        return None

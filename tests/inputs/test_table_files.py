@@ -1,0 +1,129 @@
+"""Tables read from files in pieces: what reading them at once gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxbn
+from jaxbn.inputs.table import Table, as_table
+from jaxbn.inputs.table_files import read_file
+
+ROWS = 60
+
+
+def every_kind(seed: int = 0) -> pd.DataFrame:
+    """A column of each kind that a Parquet file can hold."""
+    rng = np.random.default_rng(seed)
+    whole = rng.integers(0, 40, ROWS)
+    words = rng.choice(["b", "a", "some words"], ROWS)
+    return pd.DataFrame(
+        {
+            "float": rng.normal(size=ROWS),
+            "short float": rng.normal(size=ROWS).astype(np.float32),
+            "holed float": np.where(rng.random(ROWS) < 0.2, np.nan, rng.normal(size=ROWS)),
+            "integer": whole,
+            "short integer": (whole % 5).astype(np.int8),
+            "holed integer": pd.array([None if i % 7 == 3 else i for i in whole], "Int64"),
+            "bool": whole % 2 == 0,
+            "holed bool": pd.array([None if i == 3 else i % 2 == 0 for i in range(ROWS)], "boolean"),
+            "words": words,
+            "holed words": np.where(rng.random(ROWS) < 0.2, None, words),
+            "ranks": pd.Categorical(words, ["some words", "b", "never", "a"], ordered=True),
+        }
+    )
+
+
+def assert_same(found: Table, expected: Table) -> None:
+    assert (found.names, found.levels, found.n_rows) == (expected.names, expected.levels, expected.n_rows)
+    assert found.inferred == expected.inferred
+    for name in expected.names:
+        some, other = (table.values if name in table.values else table.codes for table in (found, expected))
+        np.testing.assert_array_equal(some[name], other[name], err_msg=name)
+        assert some[name].dtype == other[name].dtype
+
+
+@pytest.mark.parametrize("missing", ["infer", "drop", "state"])
+def test_parquet_in_many_pieces_is_the_table_at_once(tmp_path: Path, missing: str) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "table.parquet"
+    every_kind().to_parquet(path, row_group_size=7)
+    assert_same(as_table(path, missing=missing), as_table(pd.read_parquet(path), missing=missing))
+    assert_same(as_table(str(path), missing=missing), as_table(pd.read_parquet(path), missing=missing))
+
+
+def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = every_kind().drop(columns="ranks").assign(years=np.repeat([2023, 2024, 2025], 20))
+    for year, rows in frame.groupby("years"):
+        (tmp_path / f"year={year}").mkdir()
+        rows.drop(columns="years").to_parquet(tmp_path / f"year={year}" / "part.parquet", row_group_size=9)
+    found, expected = as_table(tmp_path, missing="infer"), as_table(frame, missing="infer")
+    assert found.names == (*expected.names[:-1], "year")
+    assert found.levels["year"] == (2023, 2024, 2025)
+    for name in expected.names[:-1]:
+        if name in expected.values:
+            np.testing.assert_array_equal(found.values[name], expected.values[name])
+        else:
+            assert found.levels[name] == expected.levels[name]
+            np.testing.assert_array_equal(found.codes[name], expected.codes[name])
+
+
+def test_categories_that_differ_between_files(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for i, levels in enumerate((["b", "a"], ["c", "a"])):
+        pd.DataFrame({"kind": pd.Categorical(levels * 3), "x": 0.5}).to_parquet(tmp_path / f"{i}.parquet")
+    table = as_table(tmp_path, continuous=["x"])
+    kinds = [table.levels["kind"][code] for code in table.codes["kind"]]
+    assert kinds == ["b", "a"] * 3 + ["c", "a"] * 3
+
+
+def test_the_index_of_pandas_is_left_out(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"x": [0.5, 1.5]}, index=pd.Index(["a", "b"], name="row")).to_parquet(path)
+    assert list(read_file(path).columns) == ["x"]
+
+
+@pytest.mark.parametrize(("ending", "mark"), [("csv", ","), ("tsv", "\t"), ("csv.gz", ",")])
+def test_text_is_read_too(tmp_path: Path, ending: str, mark: str) -> None:
+    path = tmp_path / f"table.{ending}"
+    every_kind().to_csv(path, sep=mark, index=False)
+    assert_same(as_table(path, missing="infer"), as_table(pd.read_csv(path, sep=mark), missing="infer"))
+
+
+def test_a_network_is_learned_from_a_file(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = every_kind()[["float", "words", "bool"]]
+    frame.to_parquet(tmp_path / "table.parquet", row_group_size=11)
+    options = {"max_parents": 1, "restarts": 1, "progress": False}
+    assert jaxbn.learn(tmp_path / "table.parquet", **options) == jaxbn.learn(frame, **options)
+
+
+def test_what_is_not_a_table_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    with pytest.raises(FileNotFoundError, match=r"there is no file '.*none.parquet'"):
+        as_table(tmp_path / "none.parquet")
+    with pytest.raises(ValueError, match="is a folder without Parquet files"):
+        as_table(tmp_path)
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 and more")
+    with pytest.raises(ValueError, match="is not a valid Parquet file"):
+        as_table(tmp_path / "bad.parquet")
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n1,2,3\n")
+    with pytest.raises(ValueError, match=r"cannot be read as a table.*line 3"):
+        as_table(tmp_path / "bad.csv")
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "table.csv"])
+def test_what_does_not_fit_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    pytest.importorskip("pyarrow")
+    frame = every_kind()[["float", "words"]]
+    frame.to_parquet(tmp_path / name) if name.endswith("parquet") else frame.to_csv(tmp_path / name, index=False)
+    monkeypatch.setenv("JAXBN_MAX_MEMORY", "1000")
+    with pytest.raises(MemoryError, match=r"takes about [0-9.]+ kB of memory, but 1 kB are free: pass fewer rows"):
+        as_table(tmp_path / name)
