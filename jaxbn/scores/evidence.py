@@ -45,18 +45,21 @@ class Ledger:
         return log_parent_prior(len(self.data.names), n_parents) if self.parent_prior else 0.0
 
     def _coding(self, name: str, column: Column, coding: Coding) -> float:
-        """Density inside bins or groups, less the charge for them."""
+        return _remembered(
+            self._codings, (name, column.key), lambda: coding_evidence(self.data, name, coding, column.n_states)
+        )
 
-        def work_out() -> float:
-            return column_density(self.data, name, coding) - self._price(name, coding, column.n_states)
 
-        return _remembered(self._codings, (name, column.key), work_out)
+def coding_evidence(data: CodedTable, name: str, coding: Coding, n_states: int) -> float:
+    """The part of F that a coding has by itself: density inside bins or groups, less the charge for them."""
+    return column_density(data, name, coding) - _price(data, name, coding, n_states)
 
-    def _price(self, name: str, coding: Coding, n_states: int) -> float:
-        if isinstance(coding, Grouping):
-            m = len(np.unique(self.data.table.codes[name]))
-            return math.log(m) + float(log_partitions(m, n_states)[-1])
-        return float(choice_cost(self.data.ordered[name].n_distinct, n_states))
+
+def _price(data: CodedTable, name: str, coding: Coding, n_states: int) -> float:
+    if isinstance(coding, Grouping):
+        m = len(np.unique(data.table.codes[name]))
+        return math.log(m) + float(log_partitions(m, n_states)[-1])
+    return float(choice_cost(data.ordered[name].n_distinct, n_states))
 
 
 def _remembered(known: dict[Any, float], key: Any, work_out: Callable[[], float]) -> float:

@@ -135,11 +135,10 @@ def _layers(steps: Array, log_weights: Array, ahead: Array, n_groups: Array) -> 
 
     def layer(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         k, layers, further, log_sum = carry
-        both = steps @ jnp.stack([layers[k], further], axis=1)[:n]
-        both = jnp.concatenate([jnp.zeros((1, 2)), both])
-        layers = layers.at[k + 1].set(both[:, 0])
-        log_sum = jnp.logaddexp(log_sum, jnp.log(both[n_groups, 0]) + log_weights[k + 1])
-        return k + 1, layers, both[:, 1], log_sum
+        following = jnp.append(0.0, steps @ layers[k, :n])  # two products: one with two columns takes thrice as long
+        further = jnp.append(0.0, steps @ further[:n])
+        log_sum = jnp.logaddexp(log_sum, jnp.log(following[n_groups]) + log_weights[k + 1])
+        return k + 1, layers.at[k + 1].set(following), further, log_sum
 
     layers = jnp.zeros((room, n + 1)).at[0, 0].set(1.0)
     further = jnp.ones(n + 1).at[0].set(0.0)  # of more than no steps

@@ -1,0 +1,180 @@
+"""A chain of networks whose long-run frequencies are their posterior probabilities, exp(F) up to a factor.
+
+One sweep visits every continuous variable: an arc of it may change, judged with its cuts summed out, and then all its
+cuts are drawn together from their exact posterior. Then arcs move with all cuts as they are. Each of these steps leaves
+the posterior invariant (docs/maths.md, "Draws of cuts and arcs").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.blanket import factors_of
+from jaxbn.cuts.discretize_variable import Request
+from jaxbn.cuts.evidence import choice_cost
+from jaxbn.cuts.policy import Policy
+from jaxbn.posterior.all_cuts import Choice, choice_of, edges_of, sum_over_cuts
+from jaxbn.posterior.arc_moves import Graph, Rules, bits, differences, draw_parents, mask_of, move_arcs, propose
+from jaxbn.runtime.interrupts import uninterrupted
+from jaxbn.scores.coded_table import CodedTable, Coding
+from jaxbn.scores.evidence import coding_evidence
+from jaxbn.scores.families import Column, family_score
+from jaxbn.scores.parent_prior import log_parent_prior
+from jaxbn.scores.set_scores import SetScores
+
+PROPOSALS = 4
+"""Moves of arcs in a sweep for each pair of columns."""
+
+MOST_SETS = 600
+"""Parents of a column are drawn together where there are no more sets of them."""
+
+
+class State(NamedTuple):
+    """A network: arcs, and how each column is coded."""
+
+    graph: Graph
+    columns: tuple[Column, ...]
+    codings: Mapping[str, Coding]  # of continuous and grouped columns
+
+
+@dataclass
+class Chain:
+    """Steps from network to network on one table; random numbers come with each sweep."""
+
+    data: CodedTable
+    rules: Rules
+    grid: int
+    min_widths: Mapping[str, float] = field(default_factory=dict)
+    moves_arcs: bool = True
+    _scores: SetScores = field(init=False, default_factory=lambda: SetScores(parent_prior=True))
+    _keys: count[int] = field(init=False, default_factory=count)
+    _own: dict[int, float] = field(init=False, default_factory=dict)  # by key of a column: what its coding adds to F
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns."""
+        return self.data.names
+
+    def begin(self, parents: Mapping[str, Sequence[str]], codings: Mapping[str, Coding]) -> State:
+        """The state of a network."""
+        index = {name: i for i, name in enumerate(self.names)}
+        graph = tuple(mask_of([index[p] for p in parents[name]]) for name in self.names)
+        coded = self.data.recoded(codings).columns
+        columns = tuple(Column(next(self._keys), coded[name].codes, coded[name].n_states) for name in self.names)
+        return State(graph, columns, dict(codings))
+
+    def sweep(self, state: State, rng: np.random.Generator) -> State:
+        """Every variable cut again, and the arcs moved."""
+        for name in self.data.ordered:
+            state = self._visit(state, self.names.index(name), rng)
+        return self._move_arcs(state, rng) if self.moves_arcs else state
+
+    def log_target(self, state: State) -> float:
+        """F of a network: with the prior of every parent set, and on a grid with that of the grid's positions."""
+        self._scores.show(state.columns)
+        families = (self._scores.family(v, list(bits(state.graph[v]))) for v in range(len(self.names)))
+        own = (self._coding(name, state) for name in state.codings)
+        return math.fsum([self._scores.nats(sum(families)), *own])
+
+    # --- one variable: its arcs with the cuts summed out, then its cuts
+
+    def _visit(self, state: State, v: int, rng: np.random.Generator) -> State:
+        ordered = self.data.ordered[self.names[v]]
+        if ordered.n_distinct == 1:
+            return state
+        graphs = [state.graph]
+        if self.moves_arcs and len(self.names) > 1:
+            new = propose(state.graph, rng, v)
+            changed = differences(state.graph, new)
+            one_bin = [1 if i == v else column.n_states for i, column in enumerate(state.columns)]
+            if changed and self.rules.allows(new, changed, one_bin):
+                graphs.append(new)
+        found = [self._choice(state, v, graph) for graph in graphs]
+        with uninterrupted():
+            sums = sum_over_cuts([choice for _, choice in found], [state.columns[v].n_states] * len(found))
+            chosen = 0
+            if len(graphs) == 2:
+                logs = [
+                    each.log_evidence + self._rest(state, v, graph, differences(*graphs))
+                    for each, graph in zip(sums, graphs, strict=True)
+                ]
+                chosen = int(np.log1p(-rng.random()) < logs[1] - logs[0])
+            ranks = sums[chosen].draw(rng)[0]
+        return self._recut(state._replace(graph=graphs[chosen]), v, found[chosen][0], ranks)
+
+    def _choice(self, state: State, v: int, graph: Graph) -> tuple[Request, Choice]:
+        """The ways to cut a variable given its blanket in a graph."""
+        name = self.names[v]
+        ordered = self.data.ordered[name]
+
+        def codes(members: int) -> list[NDArray[np.int32]]:
+            return [state.columns[i].codes[ordered.order] for i in bits(members)]
+
+        children = [w for w in range(len(graph)) if graph[w] >> v & 1]
+        families = [(codes(1 << w)[0], codes(graph[w] & ~(1 << v))) for w in children]
+        factors = factors_of(codes(graph[v]), families, len(ordered.values))
+        request = Request(ordered, factors, 1.0, min_width=self.min_widths.get(name, 0.0))
+        sizes = [column.n_states for column in state.columns]
+        tables = [self.rules.cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in (v, *children)]
+        return request, choice_of(request, self.grid, max(self.rules.max_cells // max(tables), 1))
+
+    def _rest(self, state: State, v: int, graph: Graph, changed: Sequence[int]) -> float:
+        """What the changed families have beyond the sum over the cuts of a variable: priors, and families without it."""
+        total = 0.0
+        for child in changed:
+            total += log_parent_prior(len(graph), graph[child].bit_count())
+            if child != v and not graph[child] >> v & 1:
+                total += family_score(state.columns[child], [state.columns[p] for p in bits(graph[child])])
+        return total
+
+    def _recut(self, state: State, v: int, request: Request, ranks: NDArray[np.intp]) -> State:
+        name, ordered = self.names[v], request.ordered
+        edges = edges_of(request, ranks)
+        if np.array_equal(edges, state.codings[name].edges):  # type: ignore[union-attr]
+            return state
+        steps = np.zeros(len(ordered.values), np.int32)
+        steps[ranks + 1] = 1
+        codes = np.empty_like(steps)
+        codes[ordered.order] = np.cumsum(steps)
+        columns = list(state.columns)
+        columns[v] = Column(next(self._keys), codes, len(ranks) + 1)
+        policy = Policy(edges, lower=float(ordered.values[0]), upper=float(ordered.values[-1]), method="draw")
+        self._own.pop(state.columns[v].key, None)
+        return State(state.graph, tuple(columns), {**state.codings, name: policy})
+
+    def _coding(self, name: str, state: State) -> float:
+        column = state.columns[self.names.index(name)]
+        if column.key not in self._own:
+            own = coding_evidence(self.data, name, state.codings[name], column.n_states)
+            if name in self.data.ordered and self.data.ordered[name].n_distinct > self.grid:
+                k = min(column.n_states, self.grid)
+                own += float(choice_cost(self.data.ordered[name].n_distinct, column.n_states))
+                own -= float(choice_cost(self.grid, k))
+            self._own[column.key] = own
+        return self._own[column.key]
+
+    # --- arcs, all cuts as they are
+
+    def _move_arcs(self, state: State, rng: np.random.Generator) -> State:
+        n = len(self.names)
+        self._scores.show(state.columns)
+        sizes = [column.n_states for column in state.columns]
+        known: dict[tuple[int, int], float] = {}
+
+        def log_score(child: int, parents: int) -> float:
+            if (child, parents) not in known:
+                known[child, parents] = self._scores.nats(self._scores.family(child, list(bits(parents))))
+            return known[child, parents]
+
+        graph = move_arcs(state.graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
+        if sum(math.comb(n - 1, k) for k in range(self.rules.max_parents + 1)) <= MOST_SETS:
+            for child in rng.permutation(n).tolist():
+                graph = draw_parents(graph, child, self.rules, sizes, log_score, rng)
+        return state._replace(graph=graph)

@@ -1,0 +1,142 @@
+"""Every move leaves exp(F) invariant, and long chains visit networks as often as enumeration says."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from jaxbn.inputs.table import as_table
+from jaxbn.posterior.arc_moves import Rules, ancestors, differences, draw_parents, mask_of, moved, slots
+from jaxbn.posterior.chain import Chain
+from jaxbn.scores.coded_table import CodedTable
+from tests.reference.posterior import everything_by_enumeration, log_target
+from tests.reference.structure import all_graphs, k2_score
+
+COLUMNS = [
+    np.array([0, 1, 0, 1, 1, 0, 1, 0, 1, 1]),
+    np.array([1.0, 2.0, 1.0, 4.0, 2.0, 1.0, 4.0, 1.0, 2.5, 4.0]),
+    np.array([0.5, 0.5, 0.7, 0.9, 0.7, 0.5, 0.9, 0.5, 0.9, 0.9]),
+]
+"""A discrete and two continuous columns, of 4 and 3 distinct values."""
+
+
+def rules(n: int = 3, max_parents: int = 2) -> Rules:
+    return Rules(n, max_parents, (0,) * n, (0,) * n, 10**7)
+
+
+def masks(graph) -> tuple[int, ...]:
+    return tuple(mask_of(sorted(parents)) for parents in graph)
+
+
+@pytest.mark.parametrize("kind", ["toggle", "reverse", "swap"])
+@pytest.mark.parametrize("column", [None, 0, 2])
+def test_each_move_is_in_detailed_balance(kind: str, column: int | None) -> None:
+    """All slots of all graphs of four columns, for random probabilities of graphs."""
+    if kind == "swap" and column is None:
+        return
+    graphs = [masks(graph) for graph in all_graphs(4)]
+    chance = dict(zip(graphs, np.random.default_rng(0).dirichlet(np.ones(len(graphs))), strict=True))
+    flow: dict = Counter()
+    for graph in graphs:
+        found = slots(graph, kind, column)
+        for slot in found:
+            new = moved(graph, kind, slot)
+            if new != graph and rules(4, 3).allows(new, differences(graph, new), [2] * 4):
+                flow[graph, new] += chance[graph] / len(found) * min(1.0, chance[new] / chance[graph])
+    assert flow
+    for (graph, new), there in flow.items():
+        assert abs(there - flow[new, graph]) < 1e-15
+
+
+def test_rules_find_cycles_and_limits() -> None:
+    every = set(itertools.product(range(8), repeat=3))
+    every = {graph for graph in every if not any(mask >> v & 1 for v, mask in enumerate(graph))}
+    legal = {masks(graph) for graph in all_graphs(3)}
+    assert {graph for graph in every if rules().allows(graph, range(3), [2, 2, 2])} == legal
+    assert {graph for graph in every if not any(ancestors(graph, v) >> v & 1 for v in range(3))} == legal
+    limited = Rules(3, 1, (0, 0b1, 0), (0b100, 0, 0), 10)
+    assert limited.allows((0, 0b1, 0b10), [1, 2], [3, 3, 3])
+    assert not limited.allows((0, 0, 0), [1], [3, 3, 3])  # a required arc is missing
+    assert not limited.allows((0b100, 0b1, 0), [0], [3, 3, 3])  # forbidden
+    assert not limited.allows((0, 0b1, 0b11), [2], [3, 3, 3])  # too many parents
+    assert not limited.allows((0, 0b1, 0b10), [2], [3, 4, 3])  # too many cells
+
+
+def test_parents_are_drawn_by_their_probabilities() -> None:
+    codes = [COLUMNS[0], (COLUMNS[1] > 1.5).astype(int), (COLUMNS[2] > 0.6).astype(int)]
+
+    def log_score(child: int, parents: int) -> float:
+        return k2_score(codes, child, [u for u in range(3) if parents >> u & 1])
+
+    graph, n, rng = (0, 0b1, 0), 4000, np.random.default_rng(0)  # 0 -> 1: no parent of 0 may be 1
+    drawn = Counter(draw_parents(graph, 2, rules(), [2, 2, 2], log_score, rng)[2] for _ in range(n))
+    logs = np.array([log_score(2, parents) for parents in range(4)])
+    expected = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    for parents in range(4):
+        error = np.sqrt(expected[parents] * (1 - expected[parents]) / n)
+        assert abs(drawn[parents] / n - expected[parents]) <= 4 * error
+    drawn = Counter(draw_parents(graph, 0, rules(), [2, 2, 2], log_score, rng)[0] for _ in range(200))
+    assert set(drawn) == {0, 0b100}
+
+
+def chain_of(columns, continuous, **options) -> Chain:
+    frame = {f"c{i}": column for i, column in enumerate(columns)}
+    table = as_table(frame, continuous=[f"c{i}" for i in continuous])
+    return Chain(CodedTable(table), rules(len(columns)), options.pop("grid", 512), **options)
+
+
+def key_of(chain: Chain, state) -> tuple:
+    return state.graph, tuple(tuple(state.codings[name].edges.tolist()) for name in chain.data.ordered)
+
+
+def test_the_target_is_f() -> None:
+    chain = chain_of(COLUMNS, [1, 2])
+    codings = {"c1": [1.5], "c2": [0.6, 0.8]}
+    from jaxbn.cuts.policy import Policy
+
+    state = chain.begin(
+        {"c0": (), "c1": ("c0",), "c2": ("c0", "c1")}, {name: Policy(np.array(e)) for name, e in codings.items()}
+    )
+    cuts = {1: np.array([1.5]), 2: np.array([0.6, 0.8])}
+    expected = log_target(COLUMNS, [1, 2], [frozenset(), frozenset({0}), frozenset({0, 1})], cuts)
+    assert abs(chain.log_target(state) - expected) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("moves_arcs", "n"), [(True, 240), (False, 240), pytest.param(True, 3000, marks=pytest.mark.slow)]
+)
+def test_long_runs_agree_with_enumeration(moves_arcs: bool, n: int) -> None:
+    """Frequencies of arcs, cuts, numbers of bins and pairs of these, within 4 standard errors of batch means."""
+    chain = chain_of(COLUMNS, [1, 2], moves_arcs=moves_arcs)
+    every = everything_by_enumeration(COLUMNS, [1, 2], 2)
+    start = {"c0": (), "c1": ("c0",), "c2": ("c1",)}
+    if not moves_arcs:
+        fixed = (frozenset(), frozenset({0}), frozenset({1}))
+        every = [each for each in every if each[0] == fixed]
+        total = sum(p for *_, p in every)
+        every = [(graph, cuts, p / total) for graph, cuts, p in every]
+    expected = {(masks(g), tuple(tuple(c.tolist()) for c in cuts.values())): p for g, cuts, p in every}
+    state = chain.begin(start, chain.data.start(2).policies)
+    rng = np.random.default_rng(1)
+    seen = []
+    for _ in range(n):
+        state = chain.sweep(state, rng)
+        seen.append(key_of(chain, state))
+    statistics = {
+        "arc": lambda s: s[0][2] >> 1 & 1,
+        "other arc": lambda s: s[0][1] >> 0 & 1,
+        "reverse": lambda s: s[0][0] >> 1 & 1,
+        "cut": lambda s: s[1][0][:1] == (1.5,),
+        "bins": lambda s: len(s[1][0]) + len(s[1][1]),
+        "both": lambda s: (s[0][2] >> 1 & 1) * (len(s[1][1]) > 0),
+        "empty": lambda s: s[0] == (0, 0, 0),
+    }
+    for name, statistic in statistics.items():
+        exact = sum(p * statistic(key) for key, p in expected.items())
+        values = np.array([float(statistic(each)) for each in seen])
+        batches = values.reshape(20, -1).mean(axis=1)
+        error = max(batches.std(ddof=1) / np.sqrt(20), 1e-9)
+        assert abs(values.mean() - exact) <= 4 * error, (name, values.mean(), exact, error)
