@@ -33,17 +33,21 @@ if TYPE_CHECKING:
     from jaxbn.learning.discretize import discretize as discretize
     from jaxbn.learning.learn import InterruptedWarning as InterruptedWarning
     from jaxbn.learning.learn import learn as learn
+    from jaxbn.model.average import AverageNet as AverageNet
     from jaxbn.model.bayesnet import BayesNet as BayesNet
     from jaxbn.model.fit import fit as fit
     from jaxbn.model.search_report import SearchReport as SearchReport
     from jaxbn.posterior.cut_posterior import CutPosterior as CutPosterior
     from jaxbn.posterior.cut_posterior import cut_posterior as cut_posterior
+    from jaxbn.posterior.results import Posterior as Posterior
+    from jaxbn.posterior.sample_posterior import sample_posterior as sample_posterior
     from jaxbn.runtime.compilation_cache import enable_compilation_cache as enable_compilation_cache
 
 __version__ = "0.2.0"
 
 _HOMES = {
     "ArcBootstrap": "jaxbn.evaluation.bootstrap_arcs",
+    "AverageNet": "jaxbn.model.average",
     "BayesNet": "jaxbn.model.bayesnet",
     "Bootstrap": "jaxbn.evaluation.bootstrap_results",
     "CrossValidation": "jaxbn.evaluation.cross_validate",
@@ -53,6 +57,7 @@ _HOMES = {
     "Grouping": "jaxbn.groups.grouping",
     "InterruptedWarning": "jaxbn.learning.learn",
     "Policy": "jaxbn.cuts.policy",
+    "Posterior": "jaxbn.posterior.results",
     "SearchReport": "jaxbn.model.search_report",
     "Refined": "jaxbn.evaluation.refine_results",
     "as_table": "jaxbn.inputs.table",
@@ -72,6 +77,7 @@ _HOMES = {
     "read_bif": "jaxbn.formats.bif",
     "refine": "jaxbn.evaluation.refine",
     "report": "jaxbn.drawing.report",
+    "sample_posterior": "jaxbn.posterior.sample_posterior",
 }
 _MODULES = ("datasets",)
 

@@ -13,15 +13,17 @@ from jaxbn.cuts.policy import Policy
 from jaxbn.formats.fields import Field
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import Level
+from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike, write_text
 
 FORMAT = "jaxbn.BayesNet"
+AVERAGE = "jaxbn.AverageNet"
 VERSION = 1
 
 
-def save(net: BayesNet, path: PathLike) -> None:
-    """Write a network as JSON; ``load`` reads back the same parents, policies, levels and tables, bit for bit.
+def save(net: BayesNet | AverageNet, path: PathLike) -> None:
+    """Write a network, or an average of networks, as JSON; ``load`` reads back the same parents, policies, levels and tables, bit for bit.
 
     Args:
         net: the network.
@@ -39,8 +41,8 @@ def save(net: BayesNet, path: PathLike) -> None:
     write_text(path, json.dumps(to_dict(net), indent=1, allow_nan=False) + "\n")
 
 
-def load(path: PathLike) -> BayesNet:
-    """Read a network that ``save`` wrote.
+def load(path: PathLike) -> Any:
+    """Read a network, or an average of networks, that ``save`` wrote.
 
     Raises:
         ValueError: the file is truncated or damaged (the message names the field), not a jaxbn network, or of a newer
@@ -59,11 +61,24 @@ def load(path: PathLike) -> BayesNet:
         raise ValueError(
             f"{os.fspath(path)!r} is truncated or not a JSON file ({error}); save the network again"
         ) from None
-    return from_dict(document, source=repr(os.fspath(path)))
+    source = repr(os.fspath(path))
+    if isinstance(document, Mapping) and document.get("format") == AVERAGE:
+        return _average(document, source)
+    return from_dict(document, source=source)
 
 
-def to_dict(net: BayesNet) -> dict[str, Any]:
+def _average(document: Mapping[str, Any], source: str) -> AverageNet:
+    members = document.get("networks")
+    if not isinstance(members, list) or not members:
+        raise ValueError(f"{source} is damaged: 'networks' must be a list of networks; save the average again")
+    found = [from_dict(member, source=f"network {i} of {source}") for i, member in enumerate(members)]
+    return AverageNet(tuple(found))
+
+
+def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
     """The network as plain lists, numbers and strings that JSON can hold; numbers JSON lacks become strings."""
+    if isinstance(net, AverageNet):
+        return {"format": AVERAGE, "version": VERSION, "networks": [to_dict(member) for member in net.networks]}
     return {
         "format": FORMAT,
         "version": VERSION,

@@ -52,6 +52,33 @@ def joint(
     Returns:
         float64 [*cardinalities of the targets], which sums to 1.
     """
+    result, _ = _weighed(net, targets, weights, max_memory)
+    total = result.sum()
+    if not total > 0:
+        raise ValueError(f"what is given on {', '.join(map(repr, weights))} has probability 0 under the network")
+    return np.asarray(result / total, np.float64)
+
+
+def log_chance(
+    net: BayesNet, weights: Mapping[str, NDArray[np.float64]], max_memory: float = MAX_MEMORY
+) -> float:
+    """Log of the sum over all states of their probability times what they weigh; -inf where that is 0.
+
+    Example:
+        >>> import jaxbn
+        >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+        >>> round(float(np.exp(log_chance(net, {"x": np.array([0.5, 1.0])}))), 6)  # of 0.6 and 0.4
+        0.7
+    """
+    result, log_scale = _weighed(net, (), weights, max_memory)
+    with np.errstate(divide="ignore"):
+        return float(np.log(result.sum()) + log_scale)
+
+
+def _weighed(
+    net: BayesNet, targets: Sequence[str], weights: Mapping[str, NDArray[np.float64]], max_memory: float
+) -> tuple[NDArray[np.float64], float]:
+    """P(targets, what is given) with all others summed out, and the log of a factor that it lacks."""
     known = {name: int(np.argmax(w)) for name, w in weights.items() if np.count_nonzero(w) == 1}
     axes: list[Family] = [(name,) for name in weights if name not in known]
     arrays = [weights[name] for (name,) in axes]
@@ -59,13 +86,12 @@ def joint(
     for family in _families(net, relevant):
         axes.append(tuple(name for name in family if name not in known))
         arrays.append(net.tables[family[-1]][tuple(known.get(name, slice(None)) for name in family)])
-    peaks = [array.max() for array in arrays]  # taken out so that the product of many small factors does not underflow
+    peaks = [float(array.max()) or 1.0 for array in arrays]  # taken out so that no product of many tables underflows
+    log_scale = float(np.log([*peaks, *(weights[name][state] for name, state in known.items())]).sum())
+    if not axes:
+        return np.ones(()), log_scale
     route = plan(axes, tuple(targets), net.cardinalities, max_memory)
-    result = contract(route, [array / (peak or 1.0) for array, peak in zip(arrays, peaks, strict=True)])
-    total = result.sum()
-    if not total > 0:
-        raise ValueError(f"what is given on {', '.join(map(repr, weights))} has probability 0 under the network")
-    return np.asarray(result / total, np.float64)
+    return np.asarray(contract(route, [array / peak for array, peak in zip(arrays, peaks, strict=True)])), log_scale
 
 
 def row_log_joint(

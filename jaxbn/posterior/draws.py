@@ -1,0 +1,154 @@
+"""Draws of networks, and the file that keeps them while chains go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbn.cuts.policy import Policy
+from jaxbn.inputs.checks import ArgumentError
+from jaxbn.learning.checkpoint import from_json, to_json
+from jaxbn.learning.learned import Learned
+from jaxbn.posterior.arc_moves import bits
+from jaxbn.posterior.chain import Chain, State
+from jaxbn.runtime.files import PathLike, remove_drafts, write_text
+from jaxbn.scores.coded_table import Coding
+
+FORMAT, VERSION = "jaxbn.posterior", 1
+
+
+class Draw(NamedTuple):
+    """A network drawn from the posterior."""
+
+    chain: int
+    sweep: int  # counted from the beginning of the chain
+    evidence: float  # F
+    parents: dict[str, tuple[str, ...]]  # without arcs from or to a variable of one state, which say nothing
+    policies: dict[str, Policy]
+
+
+def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:
+    """A state as a draw."""
+    names = chain.names
+    varied = [column.n_states > 1 for column in state.columns]
+    parents = {
+        name: tuple(
+            names[p]
+            for p in bits(state.graph[v])
+            if (varied[v] and varied[p]) or chain.rules.required[v] >> p & 1 or not chain.moves_arcs
+        )
+        for v, name in enumerate(names)
+    }
+    policies = {name: policy for name, policy in state.codings.items() if isinstance(policy, Policy)}
+    return Draw(number, sweep, chain.log_target(state), parents, policies)
+
+
+@dataclass
+class Kept:
+    """What chains have so far: where each began and is now, and the draws; written to a file if there is one."""
+
+    run: dict[str, Any]
+    path: Path | None = None
+    starts: list[Learned] = field(default_factory=list)
+    now: dict[int, tuple[int, State]] = field(default_factory=dict)  # sweeps done, and the state
+    draws: list[Draw] = field(default_factory=list)
+
+    def write(self, chain: Chain) -> None:
+        """Replace the file in one step."""
+        if self.path is None:
+            return
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "run": self.run,
+            "starts": [to_json(start) for start in self.starts],
+            "now": {str(c): [sweep, *_state_to_json(chain, state)] for c, (sweep, state) in self.now.items()},
+            "draws": [_draw_to_json(draw) for draw in self.draws],
+        }
+        write_text(self.path, json.dumps(document) + "\n")
+
+
+def open_kept(path: PathLike | None, run: Mapping[str, Any]) -> tuple[Kept, dict[int, Any]]:
+    """What a file has, or nothing yet; the states of its chains come apart, as their groups are those of the starts.
+
+    Raises:
+        ValueError: the file is something else, or belongs to other data or options; the message names the difference.
+    """
+    plain = json.loads(json.dumps(run))
+    if path is None:
+        return Kept(plain), {}
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise ArgumentError("checkpoint", f"{str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
+    if file.is_dir():
+        raise ArgumentError("checkpoint", f"{str(path)!r} is a directory; name a file in it")
+    if not file.exists():
+        return Kept(plain, file), {}
+    remove_drafts(file)
+    try:
+        document = json.loads(file.read_bytes())
+        known = document["format"] == FORMAT and document["version"] == VERSION
+        theirs, starts = document["run"], [from_json(start) for start in document["starts"]]
+        draws = [_draw_from_json(draw) for draw in document["draws"]]
+        now = {int(c): state for c, state in document["now"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ArgumentError(
+            "checkpoint", f"{str(path)!r} is not a jaxbn posterior or damaged ({error!r}); name another file"
+        ) from None
+    if not known:
+        raise ArgumentError("checkpoint", f"{str(path)!r} is of another version; name another file")
+    for key in plain | theirs:
+        if plain.get(key) != theirs.get(key):
+            raise ArgumentError(
+                "checkpoint",
+                f"{str(path)!r} belongs to another run: {key} was {theirs.get(key)!r}, now it is {plain.get(key)!r}; "
+                "use the same arguments, or another file",
+            )
+    return Kept(plain, file, starts, {}, draws), now
+
+
+def restored(chain: Chain, start: Learned, found: Sequence[Any]) -> tuple[int, State]:
+    """A chain's sweeps done and state, as the file has them."""
+    sweep, graph, edges = found
+    parents = {
+        name: tuple(chain.names[p] for p in bits(mask)) for name, mask in zip(chain.names, graph, strict=True)
+    }
+    codings: dict[str, Coding] = dict(start.policies)
+    for name, cuts in edges.items():
+        codings[name] = _policy(chain, name, cuts)
+    return int(sweep), chain.begin(parents, codings)
+
+
+def _policy(chain: Chain, name: str, edges: Sequence[float]) -> Policy:
+    values = chain.data.ordered[name].values
+    return Policy(np.array(edges), lower=float(values[0]), upper=float(values[-1]), method="draw")
+
+
+def _state_to_json(chain: Chain, state: State) -> tuple[list[int], dict[str, list[float]]]:
+    policies = {name: p for name, p in state.codings.items() if isinstance(p, Policy)}
+    return list(state.graph), {name: policy.edges.tolist() for name, policy in policies.items()}
+
+
+def _draw_to_json(draw: Draw) -> list[Any]:
+    parents = {name: list(found) for name, found in draw.parents.items()}
+    policies = {name: [p.edges.tolist(), p.lower, p.upper] for name, p in draw.policies.items()}
+    return [draw.chain, draw.sweep, draw.evidence, parents, policies]
+
+
+def _draw_from_json(found: Sequence[Any]) -> Draw:
+    chain, sweep, evidence, parents, policies = found
+    return Draw(
+        int(chain),
+        int(sweep),
+        float(evidence),
+        {name: tuple(some) for name, some in parents.items()},
+        {
+            name: Policy(np.array(edges), lower=low, upper=high, method="draw")
+            for name, (edges, low, high) in policies.items()
+        },
+    )

@@ -1,0 +1,227 @@
+"""What draws from the posterior say: how probable each arc is, where the cuts are, and the average network."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.table import Table
+from jaxbn.model.average import AverageNet
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
+from jaxbn.posterior.consensus import arc_frame, arc_shares, consensus_graph
+from jaxbn.posterior.diagnostics import effective_size, r_hat
+from jaxbn.posterior.draws import Draw
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHOWN = 12
+"""Most arcs that are printed."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior:
+    """Networks drawn from their posterior, from ``jaxbn.sample_posterior``.
+
+    Attributes:
+        table: the data.
+        draws: what was drawn, chain after chain.
+        groupings: groups of levels, the same in all draws.
+        seed: of the random numbers.
+        finished: False where Ctrl-C or the time limit ended it before all draws were made.
+        on_grid: variables whose cuts were drawn on a grid, as they have more distinct values than it has positions.
+
+    Example:
+        >>> import jaxbn
+        >>> iris = jaxbn.datasets.load("iris").frame
+        >>> found = jaxbn.sample_posterior(iris, draws=8, chains=2, burn_in=2, progress=False)
+        >>> len(found.networks), found.average
+        (8, AverageNet: 8 networks of 5 variables (4 continuous), fitted to 150 rows)
+    """
+
+    table: Table
+    draws: tuple[Draw, ...]
+    groupings: dict[str, Grouping]
+    seed: int
+    finished: bool = True
+    on_grid: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All variables, in column order."""
+        return self.table.names
+
+    @cached_property
+    def networks(self) -> tuple[BayesNet, ...]:
+        """The network of each draw, its tables fitted to the data."""
+        return tuple(fit(self.table, draw.parents, {**draw.policies, **self.groupings}) for draw in self.draws)
+
+    @cached_property
+    def average(self) -> AverageNet:
+        """The average of all draws, which answers as a network does."""
+        return AverageNet(self.networks)
+
+    @cached_property
+    def strengths(self) -> dict[tuple[str, str], float]:
+        """The probability of each arc that occurs, by (parent, child): for ``net.plot`` and ``jaxbn.report``."""
+        return arc_shares([draw.parents for draw in self.draws])
+
+    @cached_property
+    def arcs(self) -> pd.DataFrame:
+        """A row for each ordered pair of variables: ``from``, ``to``, ``probability``, ``strength`` and ``direction``.
+
+        ``probability`` is that of the arc as it points, ``strength`` that of an arc between the two in either
+        direction, ``direction`` the share of these that point this way. Arcs from or to a variable that is in one bin
+        say nothing and do not count.
+        """
+        frame = arc_frame(self.names, self.strengths)
+        frame.insert(2, "probability", frame["strength"] * frame["direction"])
+        return frame
+
+    @cached_property
+    def cuts(self) -> pd.DataFrame:
+        """How probable a cut is, wherever there was one: columns ``variable``, ``cut`` and ``probability``."""
+        rows = []
+        for name in self.table.continuous:
+            counts = Counter(float(edge) for draw in self.draws for edge in draw.policies[name].edges)
+            rows += [(name, cut, count / len(self.draws)) for cut, count in sorted(counts.items())]
+        return pd.DataFrame(rows, columns=["variable", "cut", "probability"])
+
+    @cached_property
+    def bins(self) -> pd.DataFrame:
+        """How probable each number of bins is: columns ``variable``, ``bins`` and ``probability``."""
+        rows = []
+        for name in self.table.continuous:
+            counts = Counter(draw.policies[name].n_bins for draw in self.draws)
+            rows += [(name, n_bins, count / len(self.draws)) for n_bins, count in sorted(counts.items())]
+        return pd.DataFrame(rows, columns=["variable", "bins", "probability"])
+
+    @cached_property
+    def trace(self) -> pd.DataFrame:
+        """F of each draw: columns ``chain``, ``sweep`` and ``evidence``."""
+        rows = [(draw.chain, draw.sweep, draw.evidence) for draw in self.draws]
+        return pd.DataFrame(rows, columns=["chain", "sweep", "evidence"])
+
+    @cached_property
+    def diagnostics(self) -> pd.DataFrame:
+        """Whether the chains agree: a row for F, the number of arcs, and each arc and number of bins that varies.
+
+        Columns ``mean``, ``effective_size`` (how many independent draws theirs are worth) and ``r_hat`` (near 1 where
+        chains agree; above 1.05, draw more). NaN with fewer than four draws in a chain.
+        """
+        found = {"evidence": self._by_chain([draw.evidence for draw in self.draws])}
+        found["arcs"] = self._by_chain([sum(map(len, draw.parents.values())) for draw in self.draws])
+        for parent, child in self.strengths:
+            has = [float(parent in draw.parents[child]) for draw in self.draws]
+            found[f"{parent} -> {child}"] = self._by_chain(has)
+        for name in self.table.continuous:
+            found[f"bins of {name}"] = self._by_chain([draw.policies[name].n_bins for draw in self.draws])
+        rows = {
+            name: (float(values.mean()), effective_size(values), r_hat(values))
+            for name, values in found.items()
+            if np.ptp(values) > 0
+        }
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "effective_size", "r_hat"])
+
+    def _by_chain(self, values: list[float]) -> NDArray[np.float64]:
+        """Values of the draws [chains, draws], as many of each chain as the shortest has."""
+        chains: dict[int, list[float]] = {}
+        for draw, value in zip(self.draws, values, strict=True):
+            chains.setdefault(draw.chain, []).append(value)
+        shortest = min(map(len, chains.values()))
+        return np.array([each[:shortest] for each in chains.values()], np.float64)
+
+    def consensus(self, threshold: float = 0.5) -> nx.DiGraph:
+        """The graph of the arcs that are probable, each with its ``strength`` and ``direction``.
+
+        An arc is in it if the probability of one between the two is above the threshold and more than half of it points
+        this way. Where such arcs form a cycle the weakest of it is left out. Hand it to ``jaxbn.fit`` for a network.
+
+        Args:
+            threshold: from 0 to 1.
+
+        Example:
+            >>> import jaxbn
+            >>> iris = jaxbn.datasets.load("iris").frame
+            >>> found = jaxbn.sample_posterior(iris, draws=8, chains=2, burn_in=2, progress=False)
+            >>> found.consensus(0.5).number_of_nodes()
+            5
+        """
+        return consensus_graph(self.names, self.arcs, threshold)
+
+    def plot_arcs(self, ax: Axes | None = None, *, threshold: float = 0.5) -> Axes:
+        """Draw the consensus network with the probability of each arc.
+
+        Args:
+            ax: axes to draw on; new ones by default.
+            threshold: see ``consensus``.
+
+        Example:
+            >>> found.plot_arcs()  # doctest: +SKIP
+        """
+        from jaxbn.drawing.posterior_plots import plot_arcs
+
+        return plot_arcs(self, ax, threshold)
+
+    def plot_cuts(self, name: str, ax: Axes | None = None) -> Axes:
+        """Draw how probable cuts are along a variable, over the histogram of its values and the average density.
+
+        Args:
+            name: a continuous variable.
+            ax: axes to draw on; new ones by default.
+
+        Example:
+            >>> found.plot_cuts("weight")  # doctest: +SKIP
+        """
+        from jaxbn.drawing.posterior_plots import plot_cuts
+
+        return plot_cuts(self, name, ax)
+
+    def plot_trace(self, ax: Axes | None = None) -> Axes:
+        """Draw F along each chain: lines that mix are a good sign, lines apart or trends a bad one.
+
+        Args:
+            ax: axes to draw on; new ones by default.
+
+        Example:
+            >>> found.plot_trace()  # doctest: +SKIP
+        """
+        from jaxbn.drawing.posterior_plots import plot_trace
+
+        return plot_trace(self, ax)
+
+    def __repr__(self) -> str:
+        lines = [self._headline()]
+        for (parent, child), share in list(self.strengths.items())[:SHOWN]:
+            lines.append(f"  {parent} -> {child}  {share:.2f}")
+        if len(self.strengths) > SHOWN:
+            lines.append(f"  and {len(self.strengths) - SHOWN} more, see .arcs")
+        for name in self.table.continuous:
+            own = self.bins[self.bins["variable"] == name].sort_values("probability", ascending=False, kind="stable")
+            words = [f"{b} ({p:.0%})" for b, p in zip(own["bins"], own["probability"], strict=True)]
+            grid = " on a grid" if name in self.on_grid else ""
+            lines.append(f"  {name}: bins{grid} {', '.join(words[:4])}{', ...' * (len(words) > 4)}")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        chains = len({draw.chain for draw in self.draws})
+        text = f"Posterior: {len(self.draws)} draws from {chains} chain{'s' * (chains != 1)}"
+        text += "" if self.finished else ", ended early"
+        row = self.diagnostics.loc["evidence"] if "evidence" in self.diagnostics.index else None
+        if row is not None and np.isfinite(row["r_hat"]):
+            text += f"; F {row['mean']:.1f}, effective size {row['effective_size']:.0f}, R-hat {row['r_hat']:.2f}"
+        return text
+
+    def _repr_html_(self) -> str:
+        from jaxbn.drawing.posterior_page import posterior_html
+
+        return posterior_html(self)

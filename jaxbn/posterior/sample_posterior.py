@@ -1,0 +1,263 @@
+"""Draw networks from their posterior: cuts and arcs together."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from jaxbn.groups.grouping import Grouping, columns_to_group
+from jaxbn.inputs import checks
+from jaxbn.inputs.checks import ArgumentError, Mention
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents
+from jaxbn.inputs.table import DataLike, Table, as_table
+from jaxbn.learning.checkpoint import fingerprint
+from jaxbn.learning.discretize import discretize
+from jaxbn.learning.learn import InterruptedWarning, learn
+from jaxbn.learning.learned import Learned
+from jaxbn.learning.options import MinWidth, Options, check_options
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.posterior.arc_moves import Rules, mask_of
+from jaxbn.posterior.chain import Chain, State
+from jaxbn.posterior.draws import Kept, draw_of, open_kept, restored
+from jaxbn.posterior.results import Posterior
+from jaxbn.runtime.files import PathLike
+from jaxbn.runtime.progress import Progress
+from jaxbn.scores.coded_table import CodedTable
+from jaxbn.structure.constraints import Constraints, as_constraints
+
+GRID = 512
+"""Positions of a column at which cuts are drawn, at most."""
+
+WRITE_EVERY = 10.0
+"""Seconds between two writings of the checkpoint."""
+
+OTHER_STARTS = (3, 7, 9, 4, 6, 8, 2)
+"""Plain bins with which the search begins that finds the start of each chain but the first."""
+
+
+def sample_posterior(
+    data: DataLike,
+    graph: GraphLike | None = None,
+    *,
+    draws: int = 100,
+    chains: int = 4,
+    burn_in: int = 20,
+    thin: int = 1,
+    seed: int = 0,
+    continuous: Sequence[str] | None = None,
+    discrete: Sequence[str] | None = None,
+    missing: Literal["error", "drop"] = "error",
+    max_parents: int = 3,
+    required: Iterable[tuple[str, str]] = (),
+    forbidden: Iterable[tuple[str, str]] = (),
+    max_cells: int = MAX_TABLE_CELLS,
+    group: Iterable[str] | None = None,
+    min_width: MinWidth = None,
+    grid: int = GRID,
+    start: BayesNet | None = None,
+    time_limit: float | None = None,
+    checkpoint: PathLike | None = None,
+    progress: bool = True,
+) -> Posterior:
+    """Draw networks, cuts and arcs together, from their posterior under ``method="evidence"``.
+
+    ``jaxbn.learn`` returns the network with the highest evidence that it finds; many others are nearly as probable.
+    Here chains of networks begin at what ``learn`` finds and then visit each network as often as it is probable. In
+    every sweep each continuous variable has all its cuts drawn from their exact posterior, together with a change of
+    one of its arcs, and then arcs are added, removed, turned round and exchanged. There is nothing to tune.
+
+    Args:
+        data: a DataFrame, or a dict of columns.
+        graph: arcs that stay as they are, in the ways ``jaxbn.discretize`` takes them: only cuts are drawn. None: arcs
+            are drawn too.
+        draws: how many networks, shared among the chains.
+        chains: how many chains; several tell whether they agree (``.diagnostics``).
+        burn_in: sweeps of each chain before the first draw.
+        thin: sweeps from one draw to the next.
+        seed: of the random numbers.
+        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
+            inferred (see ``jaxbn.as_table``).
+        discrete: columns that are discrete whatever they hold.
+        missing: ``"error"`` or ``"drop"``.
+        max_parents: most parents of a variable.
+        required: arcs ``(parent, child)`` that every network has.
+        forbidden: arcs that none has.
+        max_cells: networks with a larger table are not considered.
+        group: discrete columns whose levels are merged, see ``jaxbn.discretize``. Groups are not drawn: all networks
+            have those that the first chain begins with.
+        min_width: the smallest width of a bin, see ``jaxbn.discretize``.
+        grid: a column with more distinct values is cut only at so many positions, evenly spaced among the gaps
+            (``.on_grid`` names these columns); at most 2,048.
+        start: a network at which all chains begin, for example one that ``jaxbn.learn`` has found; by default the first
+            begins at what ``learn`` finds and the others at what it finds from a single other start.
+        time_limit: seconds after which the draws so far are returned.
+        checkpoint: a file that keeps the draws; the same call started again goes on from it, also with more draws.
+        progress: show a bar where someone watches.
+
+    Returns:
+        The draws: ``.arcs``, ``.cuts`` and ``.bins`` say how probable each is, ``.average`` answers as a network does,
+        ``.networks`` are the networks. Interrupted by Ctrl-C they are those so far, with a warning.
+
+    Example:
+        >>> import jaxbn
+        >>> iris = jaxbn.datasets.load("iris").frame
+        >>> found = jaxbn.sample_posterior(iris, draws=8, chains=2, burn_in=2, progress=False)
+        >>> found.average.log_likelihood(iris).shape
+        (150,)
+    """
+    deadline = math.inf if time_limit is None else time.monotonic() + checks.positive("time_limit", time_limit)
+    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
+    options = check_options(method="evidence", min_width=min_width, continuous=table.continuous)
+    limits = as_constraints(table, max_parents, required, forbidden, max_cells)
+    for argument, value in (("draws", draws), ("chains", chains), ("thin", thin)):
+        checks.at_least(argument, value, 1)
+    checks.at_least("burn_in", burn_in, 0)
+    if checks.at_least("grid", grid, 2) > 2048:
+        raise ArgumentError("grid", f"must be at most 2048, got {grid}", value=grid)
+    grouped = columns_to_group(table, group)
+    fixed = None if graph is None else as_parents(graph, table.names)
+    run = _described(table, options, limits, grouped, fixed, chains, burn_in, thin, checks.at_least("seed", seed, 0))
+    kept, saved = open_kept(checkpoint, {**run, "grid": grid})
+    if not kept.starts:
+        kept.starts = _starts(table, options, limits, grouped, fixed, start, chains, seed, time_limit, progress)
+    coded = CodedTable(table, grouped)
+    widths = {name: options.narrowest(coded, name) for name in table.continuous}
+    chain = Chain(coded, _rules(table, limits, fixed), grid, widths, moves_arcs=fixed is None)
+    for c, begin in enumerate(kept.starts):
+        found = saved.get(c)
+        kept.now[c] = (0, chain.begin(begin.parents, begin.policies)) if found is None else restored(chain, begin, found)
+    finished = _run(chain, kept, draws, burn_in, thin, seed, deadline, progress)
+    chosen = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
+    groupings = {name: g for name, g in kept.starts[0].policies.items() if isinstance(g, Grouping)}
+    on_grid = tuple(name for name in table.continuous if coded.ordered[name].n_distinct > grid)
+    return Posterior(table, tuple(chosen), groupings, seed, finished, on_grid)
+
+
+def _run(
+    chain: Chain, kept: Kept, draws: int, burn_in: int, thin: int, seed: int, deadline: float, progress: bool
+) -> bool:
+    """Sweeps of all chains in turns until there are enough draws; whether it came to that."""
+    n = len(kept.now)
+    each = [draws // n + (c < draws % n) for c in range(n)]
+    last = [burn_in + thin * count if count else 0 for count in each]
+    written = time.monotonic()
+    try:
+        with Progress(progress, n, max(last), "chains") as bar:
+            while True:
+                waiting = [c for c, (sweep, _) in kept.now.items() if sweep < last[c]]
+                if not waiting:
+                    break
+                number = min(waiting, key=lambda c: kept.now[c][0])
+                sweep, state = kept.now[number]
+                if time.monotonic() > deadline:
+                    return False
+                state = chain.sweep(state, np.random.default_rng([seed, number, sweep]))
+                _keep(chain, kept, number, sweep + 1, state, burn_in, thin)
+                bar.watch(number, min(sweep + 1, max(last)), sum(mask.bit_count() for mask in state.graph))
+                if time.monotonic() > written + WRITE_EVERY:
+                    kept.write(chain)
+                    written = time.monotonic()
+        return True
+    except KeyboardInterrupt:
+        warnings.warn(f"interrupted: there are {len(kept.draws)} draws of {draws}", InterruptedWarning, stacklevel=3)
+        return False
+    finally:
+        if not kept.draws:  # ended within the burn-in: better these than nothing
+            kept.draws += [draw_of(chain, state, c, sweep) for c, (sweep, state) in kept.now.items()]
+        else:
+            kept.write(chain)
+
+
+def _keep(chain: Chain, kept: Kept, number: int, sweep: int, state: State, burn_in: int, thin: int) -> None:
+    kept.now[number] = sweep, state
+    if sweep > burn_in and (sweep - burn_in) % thin == 0:
+        kept.draws.append(draw_of(chain, state, number, sweep))
+
+
+def _starts(
+    table: Table,
+    options: Options,
+    limits: Constraints,
+    grouped: tuple[str, ...],
+    fixed: dict[str, tuple[str, ...]] | None,
+    start: BayesNet | None,
+    chains: int,
+    seed: int,
+    time_limit: float | None,
+    progress: bool,
+) -> list[Learned]:
+    """Where the chains begin."""
+    if start is not None:
+        return [_learned(table, start.parents if fixed is None else fixed, start.codings, grouped)] * chains
+    common: dict[str, Any] = {"group": list(grouped), "min_width": options.min_width}
+    if fixed is not None:
+        return [_learned(table, fixed, discretize(table, fixed, **common).codings, grouped)] * chains
+    required = [(p, child) for child, parents in limits.required.items() for p in parents]
+    common |= {"max_parents": limits.max_parents, "max_cells": limits.max_cells, "progress": progress, "seed": seed}
+    common |= {"required": required, "forbidden": list(limits.forbidden)}
+    if time_limit is not None:
+        common["time_limit"] = time_limit / (2 * chains)
+    first = learn(table, **common)
+    found = [_learned(table, first.parents, first.codings, grouped)]
+    groups = {name: found[0].policies[name] for name in grouped}
+    for c in range(1, chains):
+        bins = OTHER_STARTS[(c - 1) % len(OTHER_STARTS)]
+        other = learn(table, **common, restarts=1, initial_bins=bins)
+        found.append(_learned(table, other.parents, {**other.codings, **groups}, grouped))
+    return found
+
+
+def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -> Learned:
+    for name in (*table.continuous, *grouped):
+        if name not in codings:
+            raise ArgumentError(
+                "start", f"has no cuts or groups of {name!r}; begin with a network learned from this table, or pass ",
+                Mention("group"),
+            )
+    own = {name: codings[name] for name in (*table.continuous, *grouped)}
+    return Learned((), {name: tuple(parents[name]) for name in table.names}, own, 0.0, 0.0)
+
+
+def _rules(table: Table, limits: Constraints, fixed: dict[str, tuple[str, ...]] | None) -> Rules:
+    index = {name: i for i, name in enumerate(table.names)}
+    required = tuple(mask_of([index[p] for p in limits.required.get(name, ())]) for name in table.names)
+    forbidden = tuple(
+        mask_of([index[p] for p, child in limits.forbidden if child == name]) for name in table.names
+    )
+    return Rules(len(table.names), limits.max_parents, required, forbidden, limits.max_cells)
+
+
+def _described(
+    table: Table,
+    options: Options,
+    limits: Constraints,
+    grouped: tuple[str, ...],
+    fixed: dict[str, tuple[str, ...]] | None,
+    chains: int,
+    burn_in: int,
+    thin: int,
+    seed: int,
+) -> dict[str, Any]:
+    """What the draws depend on, as JSON can hold it."""
+    return {
+        "columns": list(table.names),
+        "continuous": list(table.continuous),
+        "rows": table.n_rows,
+        "data": fingerprint(table),
+        "graph": None if fixed is None else {name: list(found) for name, found in fixed.items()},
+        "max_parents": limits.max_parents,
+        "required": {name: list(found) for name, found in limits.required.items()},
+        "forbidden": sorted(map(list, limits.forbidden)),
+        "max_cells": limits.max_cells,
+        "group": list(grouped),
+        "min_width": options.described()["min_width"],
+        "chains": chains,
+        "burn_in": burn_in,
+        "thin": thin,
+        "seed": seed,
+    }
