@@ -18,6 +18,7 @@ from jaxbn.model.fit import fit
 if TYPE_CHECKING:
     import pandas as pd
 
+    from jaxbn.model.average import AverageNet
     from jaxbn.model.bayesnet import BayesNet
 
 Method = Literal["bayesian", "mdl", "evidence"]
@@ -25,6 +26,7 @@ REMEDIES = {"continuous": "X.astype({name: float})"}
 """What the classifier's users do instead of passing an argument that only jaxbn's functions have."""
 
 STRUCTURES = ("naive", "tan", "target", "learn")
+CHAINS = 2  # that an average is drawn by
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
@@ -140,10 +142,14 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
         alpha: Dirichlet weight of each cell of the tables.
         max_passes: most passes over the continuous features.
+        average: with ``"evidence"``, average over so many networks drawn from their posterior, for example 20 (see
+            ``jaxbn.sample_posterior``): cuts are drawn, and with ``"tan"`` and ``"learn"`` arcs too. None: one network.
+        random_state: seed of these draws, a whole number.
 
     Attributes:
         network_: the fitted BayesNet; the class is its variable ``class_name_``, and its levels are the classes.
         class_name_: ``"class"``, with underscores appended where a feature has that name.
+        average_: the ``jaxbn.AverageNet`` that predicts, or None.
         classes_: the classes, [n_classes].
 
     Example:
@@ -163,6 +169,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         method: Method = "evidence",
         alpha: float = 1.0,
         max_passes: int = 10,
+        average: int | None = None,
+        random_state: int = 0,
     ) -> None:
         self.structure = structure
         self.max_parents = max_parents
@@ -170,6 +178,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         self.method = method
         self.alpha = alpha
         self.max_passes = max_passes
+        self.average = average
+        self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> BayesNetClassifier:
         """Learn the network. X: DataFrame or numbers [rows, features]; y: classes [rows]."""
@@ -177,6 +187,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
 
         if self.structure not in STRUCTURES:
             raise ValueError(f"structure must be one of {STRUCTURES}, got {self.structure!r}")
+        if self.average is not None and self.method != "evidence":
+            raise ValueError(f"average is for method='evidence', got method={self.method!r}; leave one of them out")
         frame, y = self._frame(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -184,24 +196,26 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         while self.class_name_ in frame.columns:
             self.class_name_ += "_"
         frame[self.class_name_] = pd.Categorical.from_codes(codes, categories=pd.Index(_labels(self.classes_)))
-        self.network_ = self._network(frame)
+        table = _table(frame)
+        self.network_ = self._network(table)
+        self.average_ = None if self.average is None else self._average(table, self.average)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """P(class | features), [rows, n_classes], columns in the order of ``classes_``."""
         check_is_fitted(self)
         frame, _ = self._frame(X)
-        return self.network_.predict_proba(frame, self.class_name_, unknown="missing").to_numpy()
+        model = self.network_ if self.average_ is None else self.average_
+        return model.predict_proba(frame, self.class_name_, unknown="missing").to_numpy()
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row, [rows]."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def _network(self, frame: pd.DataFrame) -> BayesNet:
+    def _network(self, table: Table) -> BayesNet:
         from jaxbn.groups.grouping import columns_to_group
 
-        table = _table(frame)
         options: dict[str, Any] = {"rate": self.rate, "method": self.method, "max_passes": self.max_passes}
         options["group"] = [name for name in columns_to_group(table, None) if name != self.class_name_]
         graph, codings = self._found(table, options)
@@ -218,11 +232,27 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         if self.structure == "target":
             graph, cut = network_for_target(table, self.class_name_, alpha=self.alpha, **options)
             return graph, cut.codings
-        limits: dict[str, Any] = {"max_parents": self.max_parents}
-        if self.structure == "tan":
-            limits = {"max_parents": 2, "required": [(self.class_name_, name) for name in naive]}
-        net = jaxbn.learn(table, progress=False, **limits, **options)
+        net = jaxbn.learn(table, progress=False, **self._limits(table), **options)
         return net.parents, net.codings
+
+    def _limits(self, table: Table) -> dict[str, Any]:
+        """What a structure that is searched for must keep to."""
+        if self.structure == "learn":
+            return {"max_parents": self.max_parents}
+        features = [name for name in table.names if name != self.class_name_]
+        return {"max_parents": 2, "required": [(self.class_name_, name) for name in features]}
+
+    def _average(self, table: Table, draws: int) -> AverageNet:
+        """The average of networks drawn from their posterior, which begin at the one that was found."""
+        import jaxbn
+
+        fixed = self.network_.parents if self.structure in ("naive", "target") else None
+        options: dict[str, Any] = {} if fixed is not None else self._limits(table)
+        options |= {"start": self.network_, "group": list(self.network_.groupings), "seed": self.random_state}
+        options |= {"draws": draws, "chains": min(draws, CHAINS), "progress": False}
+        found = jaxbn.sample_posterior(table, fixed, **options)
+        drawn = ((draw.parents, {**draw.policies, **found.groupings}) for draw in found.draws)
+        return jaxbn.AverageNet(tuple(fit(table, graph, codings, alpha=self.alpha) for graph, codings in drawn))
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:
         """The features as a DataFrame of their own, checked against those of ``fit``, and y in one dimension."""

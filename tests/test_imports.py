@@ -25,6 +25,9 @@ EXCEPTIONS = {
     ("cuts.policy", "drawing.notebook"),  # its display
     ("evaluation.bootstrap_cuts", "drawing.plots"),  # found.plot
     ("learning.discretize", "drawing.notebook"),  # the display of a discretization
+    ("model.average", "formats.json_file"),  # average.save
+    ("posterior.results", "drawing.posterior_plots"),  # found.plot_arcs and the like
+    ("posterior.results", "drawing.posterior_page"),  # its display
     ("model.bayesnet", "formats.labels"),  # net.state_labels
     ("model.bayesnet", "formats.json_file"),  # net.save
     ("model.bayesnet", "formats.bif"),  # net.to_bif

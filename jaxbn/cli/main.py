@@ -15,6 +15,7 @@ from jaxbn.cli.commands.evaluate import evaluate
 from jaxbn.cli.commands.export import export
 from jaxbn.cli.commands.learn import learn
 from jaxbn.cli.commands.paper import paper
+from jaxbn.cli.commands.posterior import posterior
 from jaxbn.cli.commands.query import query
 from jaxbn.cli.commands.report import report
 from jaxbn.cli.commands.sample import sample
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (learn, discretize, bootstrap, query, evaluate, sample, export, report, datasets, paper)
+COMMANDS = (learn, discretize, bootstrap, posterior, query, evaluate, sample, export, report, datasets, paper)
 for command in COMMANDS:
     app.command()(command)
 

@@ -25,7 +25,7 @@ def network_html(net: BayesNet) -> str:
     rows = [(name, ", ".join(net.parents[name]), count_states(net, name), _states(net, name)) for name in net.names]
     picture = f'<div style="overflow-x:auto">{figures.network_svg(net)}</div>'
     title = f"{len(net.names)} variables, {sum(map(len, net.parents.values()))} arcs, {net.n_rows:,} rows"
-    table = _table(("variable", "parents", "states", "cuts or levels"), rows)
+    table = html_table(("variable", "parents", "states", "cuts or levels"), rows)
     return f"<div><p><b>BayesNet</b>: {title}</p>{picture}{table}</div>"
 
 
@@ -46,7 +46,7 @@ def policy_html(policy: Policy) -> str:
 def policies_html(policies: Mapping[str, Policy | Grouping], title: str) -> str:
     """A line for each variable."""
     rows = [(n, str(p.n_bins), groups(p) if isinstance(p, Grouping) else cut_words(p)) for n, p in policies.items()]
-    return f"<div><p><b>Discretization</b>: {escape(title)}</p>{_table(('variable', 'bins', 'cuts'), rows)}</div>"
+    return f"<div><p><b>Discretization</b>: {escape(title)}</p>{html_table(('variable', 'bins', 'cuts'), rows)}</div>"
 
 
 def groups(grouping: Grouping) -> str:
@@ -63,7 +63,9 @@ def _states(net: BayesNet, name: str) -> str:
     return ", ".join(levels[:8]) + (", …" if len(levels) > 8 else "")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of texts, the first rows of it."""
+
     def line(cells: Iterable[str], tag: str) -> str:
         return "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(cell)}</{tag}>' for cell in cells) + "</tr>"
 

@@ -36,7 +36,7 @@ def plot_policy(policy: Policy, values: ArrayLike, ax: Axes | None = None) -> Ax
     shares = np.bincount(policy(numbers), minlength=policy.n_bins) / len(numbers)
     widths = np.diff(edges)
     density = np.divide(shares, widths, out=np.zeros_like(shares), where=widths > 0)
-    return _draw_variable(_axes(ax, (6, 3.4)), edges, density, numbers)
+    return _draw_variable(new_axes(ax, (6, 3.4)), edges, density, numbers)
 
 
 def plot_resampled_cuts(found: CutBootstrap, name: str, ax: Axes | None = None) -> Axes:
@@ -78,7 +78,7 @@ def plot_marginal(net: BayesNet, data: Any, name: str, ax: Axes | None = None) -
         >>> jaxbn.plot_marginal(net, data, "size")  # doctest: +SKIP
     """
     edges, density = net.density(name)
-    ax = _draw_variable(_axes(ax, (6, 3.4)), edges, density, _column(net, data, name))
+    ax = _draw_variable(new_axes(ax, (6, 3.4)), edges, density, _column(net, data, name))
     ax.set_xlabel(name)
     return ax
 
@@ -105,7 +105,7 @@ def plot_pair(net: BayesNet, data: Any, x: str, y: str, ax: Axes | None = None) 
     shares = net.query([x, y]).to_numpy().reshape(len(across) - 1, len(up) - 1)
     areas = np.outer(np.diff(across), np.diff(up))
     density = np.divide(shares, areas, out=np.zeros_like(shares), where=areas > 0)
-    ax = _axes(ax, (6, 4.6))
+    ax = new_axes(ax, (6, 4.6))
     mesh = ax.pcolormesh(across, up, density.T, cmap="Blues", vmin=0, edgecolors="white", linewidth=0.8)
     ax.figure.colorbar(mesh, ax=ax, label="density")
     ax.plot(*columns, "o", color="black", markersize=2.5, alpha=0.55, markeredgewidth=0)
@@ -121,7 +121,7 @@ def plot_network(
     from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
 
     plan = network_layout(net)
-    ax = _axes(ax, (max(plan.width / 90, 2.5), max(plan.height / 90, 1.2)))
+    ax = new_axes(ax, (max(plan.width / 90, 2.5), max(plan.height / 90, 1.2)))
     for arc, points in plan.arcs.items():
         strength = (strengths or {}).get(arc)
         shade = 0.65 if strength is None else 0.2 + 0.8 * strength
@@ -184,7 +184,8 @@ def _column(net: BayesNet, data: Any, name: str) -> NDArray[np.float64]:
     return checks.numbers(f"column {name!r}", values[~np.isnan(values)])
 
 
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """The axes, or new ones of a size in inches if there are none."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt

@@ -141,7 +141,8 @@ def bootstrap(
         found = learn_resamples(table, plan, count, checkpoint, side_by_side, progress)
         policies = {name: tuple(_policy(each.policies[name]) for each in found) for name in table.continuous}
         structures = tuple({name: each.parents[name] for name in table.names} for each in found)
-        return ArcBootstrap(policies, count, seed, structures)
+        groupings = tuple(split_codings(each.policies, grouped)[1] for each in found)
+        return ArcBootstrap(policies, count, seed, structures, table, groupings)
     _refuse({"checkpoint": checkpoint}, "is for learning the structure; leave it out, or leave out ")
     parents = as_parents(graph, table.names)
     coded = CodedTable(table, grouped)

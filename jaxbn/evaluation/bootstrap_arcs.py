@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import networkx as nx
 import pandas as pd
 
 from jaxbn.evaluation.bootstrap_results import Bootstrap
-from jaxbn.inputs import checks
-
-if TYPE_CHECKING:
-    pass
+from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.table import Table
+from jaxbn.model.average import AverageNet
+from jaxbn.model.fit import fit
+from jaxbn.posterior.consensus import arc_frame, arc_shares, consensus_graph
 
 SHOWN = 12
 """Most arcs that are printed."""
@@ -29,6 +28,8 @@ class ArcBootstrap(Bootstrap):
         resamples: how many there are.
         seed: of the resamples.
         parents: the structure of each resample, ``{child: (parent, ...)}``.
+        table: all the data, for the average.
+        groupings: groups of levels of each resample.
 
     Example:
         >>> import jaxbn
@@ -39,6 +40,8 @@ class ArcBootstrap(Bootstrap):
     """
 
     parents: tuple[dict[str, tuple[str, ...]], ...]
+    table: Table | None = None
+    groupings: tuple[dict[str, Grouping], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -48,8 +51,7 @@ class ArcBootstrap(Bootstrap):
     @cached_property
     def strengths(self) -> dict[tuple[str, str], float]:
         """The share of resamples that have an arc, by (parent, child): for ``net.plot`` and ``jaxbn.report``."""
-        counts = Counter((p, child) for found in self.parents for child, ps in found.items() for p in ps)
-        return {arc: count / self.resamples for arc, count in sorted(counts.items(), key=lambda item: (-item[1], item))}
+        return arc_shares(self.parents)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -58,13 +60,25 @@ class ArcBootstrap(Bootstrap):
         ``strength`` is the share of resamples with an arc between the two, in either direction; ``direction`` the share
         of those in which it points this way, 0 where there is none.
         """
-        rows = []
-        for parent in self.names:
-            for child in self.names:
-                if parent != child:
-                    this, other = (self.strengths.get(arc, 0.0) for arc in ((parent, child), (child, parent)))
-                    rows.append((parent, child, this + other, this / (this + other) if this + other else 0.0))
-        return pd.DataFrame(rows, columns=["from", "to", "strength", "direction"])
+        return arc_frame(self.names, self.strengths)
+
+    @cached_property
+    def average(self) -> AverageNet:
+        """The average of the networks of all resamples, their tables fitted to all rows; it answers as a network does.
+
+        Example:
+            >>> import jaxbn
+            >>> iris = jaxbn.datasets.load("iris").frame
+            >>> jaxbn.bootstrap(iris, resamples=3, max_parents=1, progress=False).average
+            AverageNet: 3 networks of 5 variables (4 continuous), fitted to 150 rows
+        """
+        if self.table is None:
+            raise ValueError("there are no rows to fit the networks to; make the bootstrap by jaxbn.bootstrap")
+        networks = [
+            fit(self.table, parents, {**{name: found[i] for name, found in self.policies.items()}, **groups})
+            for i, (parents, groups) in enumerate(zip(self.parents, self.groupings, strict=True))
+        ]
+        return AverageNet(tuple(networks))
 
     def consensus(self, threshold: float = 0.5) -> nx.DiGraph:
         """The network of the arcs that most resamples agree on.
@@ -85,15 +99,7 @@ class ArcBootstrap(Bootstrap):
             >>> list(found.consensus(0.5).edges(data="direction"))
             [('a', 'b', 0.666...)]
         """
-        if not isinstance(threshold, int | float) or isinstance(threshold, bool) or not 0 <= threshold <= 1:
-            raise checks.ArgumentError("threshold", f"must be a number from 0 to 1, got {threshold!r}", value=threshold)
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.names)
-        clear = self.frame[(self.frame["strength"] > threshold) & (self.frame["direction"] > 0.5)]
-        for row in clear.sort_values(["strength", "direction"], ascending=False, kind="stable").to_dict("records"):
-            if not nx.has_path(graph, row["to"], row["from"]):
-                graph.add_edge(row["from"], row["to"], strength=row["strength"], direction=row["direction"])
-        return graph
+        return consensus_graph(self.names, self.frame, threshold)
 
     def __repr__(self) -> str:
         lines = [f"Bootstrap: {self.resamples} resamples, structure and cuts learned in each"]

@@ -23,7 +23,7 @@ VERSION = 1
 
 
 def save(net: BayesNet | AverageNet, path: PathLike) -> None:
-    """Write a network, or an average of networks, as JSON; ``load`` reads back the same parents, policies, levels and tables, bit for bit.
+    """Write a network, or an average of networks, as JSON; ``load`` reads back the same, bit for bit.
 
     Args:
         net: the network.

@@ -14,6 +14,7 @@ from jaxbn.model import average_answers
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.observations import Unknown
+from jaxbn.model.point_predictions import Give
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,9 +80,12 @@ class AverageNet:
         return average_answers.predict_proba(self.networks, data, target, unknown, max_memory)
 
     def predict(
-        self, data: Any, target: str, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
-    ) -> pd.Series:
+        self, data: Any, target: str, *, give: Give = "state", unknown: Unknown = "error",
+        max_memory: float = MAX_MEMORY,
+    ) -> pd.Series | pd.DataFrame:  # fmt: skip
         """The most probable level of one variable for every row; of a continuous one the interval of highest density.
+
+        For a continuous variable, `give` may be ``"mean"``, ``"median"``, a quantile or a list of them.
 
         Example:
             >>> import jaxbn
@@ -90,7 +94,7 @@ class AverageNet:
             >>> jaxbn.AverageNet(nets).predict({"size": [1.5, 8.5]}, "kind").tolist()
             ['a', 'b']
         """
-        return average_answers.predict(self.networks, data, target, unknown, max_memory)
+        return average_answers.predict(self.networks, data, target, give, unknown, max_memory)
 
     def query(
         self, targets: str | Sequence[str], given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
@@ -101,7 +105,7 @@ class AverageNet:
             >>> import jaxbn
             >>> nets = [jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [cut]}) for cut in (2.0, 3.0)]
             >>> jaxbn.AverageNet(nets).query("x").round(3).tolist()  # below 2, from 2 to 3, from 3 on
-            [0.5, 0.1, 0.4]
+            [0.5, 0.2, 0.3]
         """
         return average_answers.query(self.networks, targets, given or {}, max_memory)
 

@@ -18,6 +18,7 @@ from jaxbn.inputs.table import as_frame
 from jaxbn.model import queries
 from jaxbn.model.inference import log_chance
 from jaxbn.model.observations import Unknown, observation_weights
+from jaxbn.model.point_predictions import Give, check_give, points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,14 +68,20 @@ def predict_proba(networks: Networks, data: Any, target: str, unknown: Unknown, 
     return pd.DataFrame(chances, index=index, columns=_states(networks, target))
 
 
-def predict(networks: Networks, data: Any, target: str, unknown: Unknown, max_memory: float) -> pd.Series:
-    """The most probable level, or the interval of highest density."""
+def predict(
+    networks: Networks, data: Any, target: str, give: Give, unknown: Unknown, max_memory: float
+) -> pd.Series | pd.DataFrame:
+    """The most probable level, or the interval of highest density; or means or quantiles."""
     import pandas as pd
 
+    check_give(give)
     chances = predict_proba(networks, data, target, unknown, max_memory)
+    edges = _edges(networks, target) if target in networks[0].policies else None
+    if not (isinstance(give, str) and give == "state"):
+        return points(edges, chances, target, give)
     heights = chances.to_numpy()
-    if target in networks[0].policies:
-        widths = np.diff(_edges(networks, target))
+    if edges is not None:
+        widths = np.diff(edges)
         heights = heights / np.where(widths > 0, widths, np.inf)
     return pd.Series(chances.columns.take(heights.argmax(axis=1)), index=chances.index, name=target)
 

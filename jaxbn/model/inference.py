@@ -59,9 +59,7 @@ def joint(
     return np.asarray(result / total, np.float64)
 
 
-def log_chance(
-    net: BayesNet, weights: Mapping[str, NDArray[np.float64]], max_memory: float = MAX_MEMORY
-) -> float:
+def log_chance(net: BayesNet, weights: Mapping[str, NDArray[np.float64]], max_memory: float = MAX_MEMORY) -> float:
     """Log of the sum over all states of their probability times what they weigh; -inf where that is 0.
 
     Example:

@@ -14,24 +14,23 @@ from jaxbn.inputs.checks import ArgumentError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.model.bayesnet import BayesNet
-
 Give = str | float | Sequence[float]
 """What ``predict`` gives: "state", "mean", "median", a quantile or several."""
 
 
-def points(net: BayesNet, chances: pd.DataFrame, target: str, give: Give) -> pd.Series | pd.DataFrame:
-    """Means or quantiles of a continuous target, from the chances of its bins [rows, bins].
+def points(
+    edges: NDArray[np.float64] | None, chances: pd.DataFrame, target: str, give: Give
+) -> pd.Series | pd.DataFrame:
+    """Means or quantiles of a continuous target, from its edges [bins + 1] and the chances of its bins [rows, bins].
 
     Inside a bin the density is flat, so a mean is one of the middles and a quantile lies on straight lines.
     """
     import pandas as pd
 
-    if target not in net.policies:
+    if edges is None:
         raise ArgumentError(
             "give", f"is {give!r}, but {target!r} is discrete and has no mean or quantiles; leave it out", value=give
         )
-    edges = net.edges(target)
     if isinstance(give, str) and give == "mean":
         middles = (edges[1:] + edges[:-1]) / 2
         return pd.Series(chances.to_numpy() @ middles, index=chances.index, name=target)

@@ -103,7 +103,7 @@ def predict(
     check_give(give)
     probabilities = predict_proba(net, data, target, unknown, max_memory)
     if not (isinstance(give, str) and give == "state"):
-        return points(net, probabilities, target, give)
+        return points(net.edges(target) if target in net.policies else None, probabilities, target, give)
     best = probabilities.to_numpy().argmax(axis=1)
     return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
 

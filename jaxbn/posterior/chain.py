@@ -68,7 +68,12 @@ class Chain:
         graph = tuple(mask_of([index[p] for p in parents[name]]) for name in self.names)
         coded = self.data.recoded(codings).columns
         columns = tuple(Column(next(self._keys), coded[name].codes, coded[name].n_states) for name in self.names)
-        return State(graph, columns, dict(codings))
+        own = {n: self._policy(n, c.edges) if isinstance(c, Policy) else c for n, c in codings.items()}
+        return State(graph, columns, own)
+
+    def _policy(self, name: str, edges: NDArray[np.float64]) -> Policy:
+        values = self.data.ordered[name].values
+        return Policy(edges, lower=float(values[0]), upper=float(values[-1]), method="draw")
 
     def sweep(self, state: State, rng: np.random.Generator) -> State:
         """Every variable cut again, and the arcs moved."""
@@ -126,7 +131,7 @@ class Chain:
         return request, choice_of(request, self.grid, max(self.rules.max_cells // max(tables), 1))
 
     def _rest(self, state: State, v: int, graph: Graph, changed: Sequence[int]) -> float:
-        """What the changed families have beyond the sum over the cuts of a variable: priors, and families without it."""
+        """What the changed families have beyond the sum over a variable's cuts: priors, and families without it."""
         total = 0.0
         for child in changed:
             total += log_parent_prior(len(graph), graph[child].bit_count())
@@ -145,9 +150,8 @@ class Chain:
         codes[ordered.order] = np.cumsum(steps)
         columns = list(state.columns)
         columns[v] = Column(next(self._keys), codes, len(ranks) + 1)
-        policy = Policy(edges, lower=float(ordered.values[0]), upper=float(ordered.values[-1]), method="draw")
         self._own.pop(state.columns[v].key, None)
-        return State(state.graph, tuple(columns), {**state.codings, name: policy})
+        return State(state.graph, tuple(columns), {**state.codings, name: self._policy(name, edges)})
 
     def _coding(self, name: str, state: State) -> float:
         column = state.columns[self.names.index(name)]

@@ -115,18 +115,11 @@ def open_kept(path: PathLike | None, run: Mapping[str, Any]) -> tuple[Kept, dict
 def restored(chain: Chain, start: Learned, found: Sequence[Any]) -> tuple[int, State]:
     """A chain's sweeps done and state, as the file has them."""
     sweep, graph, edges = found
-    parents = {
-        name: tuple(chain.names[p] for p in bits(mask)) for name, mask in zip(chain.names, graph, strict=True)
-    }
+    parents = {name: tuple(chain.names[p] for p in bits(mask)) for name, mask in zip(chain.names, graph, strict=True)}
     codings: dict[str, Coding] = dict(start.policies)
     for name, cuts in edges.items():
-        codings[name] = _policy(chain, name, cuts)
+        codings[name] = Policy(np.array(cuts))
     return int(sweep), chain.begin(parents, codings)
-
-
-def _policy(chain: Chain, name: str, edges: Sequence[float]) -> Policy:
-    values = chain.data.ordered[name].values
-    return Policy(np.array(edges), lower=float(values[0]), upper=float(values[-1]), method="draw")
 
 
 def _state_to_json(chain: Chain, state: State) -> tuple[list[int], dict[str, list[float]]]:

@@ -46,7 +46,7 @@ def sample_posterior(
     *,
     draws: int = 100,
     chains: int = 4,
-    burn_in: int = 20,
+    burn_in: int = 10,
     thin: int = 1,
     seed: int = 0,
     continuous: Sequence[str] | None = None,
@@ -130,7 +130,9 @@ def sample_posterior(
     chain = Chain(coded, _rules(table, limits, fixed), grid, widths, moves_arcs=fixed is None)
     for c, begin in enumerate(kept.starts):
         found = saved.get(c)
-        kept.now[c] = (0, chain.begin(begin.parents, begin.policies)) if found is None else restored(chain, begin, found)
+        kept.now[c] = (
+            (0, chain.begin(begin.parents, begin.policies)) if found is None else restored(chain, begin, found)
+        )
     finished = _run(chain, kept, draws, burn_in, thin, seed, deadline, progress)
     chosen = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
     groupings = {name: g for name, g in kept.starts[0].policies.items() if isinstance(g, Grouping)}
@@ -216,7 +218,8 @@ def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -
     for name in (*table.continuous, *grouped):
         if name not in codings:
             raise ArgumentError(
-                "start", f"has no cuts or groups of {name!r}; begin with a network learned from this table, or pass ",
+                "start",
+                f"has no cuts or groups of {name!r}; begin with a network learned from this table, or pass ",
                 Mention("group"),
             )
     own = {name: codings[name] for name in (*table.continuous, *grouped)}
@@ -226,9 +229,7 @@ def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -
 def _rules(table: Table, limits: Constraints, fixed: dict[str, tuple[str, ...]] | None) -> Rules:
     index = {name: i for i, name in enumerate(table.names)}
     required = tuple(mask_of([index[p] for p in limits.required.get(name, ())]) for name in table.names)
-    forbidden = tuple(
-        mask_of([index[p] for p, child in limits.forbidden if child == name]) for name in table.names
-    )
+    forbidden = tuple(mask_of([index[p] for p, child in limits.forbidden if child == name]) for name in table.names)
     return Rules(len(table.names), limits.max_parents, required, forbidden, limits.max_cells)
 
 

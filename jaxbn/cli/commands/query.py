@@ -9,10 +9,11 @@ import typer
 
 from jaxbn.cli import options, output, show
 from jaxbn.cli.observations import observations
-from jaxbn.cli.read_model import read_model
+from jaxbn.cli.read_model import read_any_model
 from jaxbn.cli.read_table import names_in
 
 if TYPE_CHECKING:
+    from jaxbn.model.average import AverageNet
     from jaxbn.model.bayesnet import BayesNet
 
 
@@ -27,12 +28,13 @@ def query(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Ask a network: the exact posterior of variables, given others in original units."""
-    net = read_model(model)
+    """Ask a network, or an average of networks: the exact posterior of variables, given others in original units."""
+    asked = read_any_model(model)
+    net = asked.networks[0] if hasattr(asked, "networks") else asked
     wanted = names_in(targets, "TARGETS", net.names, "variable of the network")
     known = observations(net, given, allow_outside)
-    answer = net.query(wanted, known)
-    labels = [", ".join(states) for states in product(*(_states(net, name) for name in wanted))]
+    answer = asked.query(wanted, known)
+    labels = [", ".join(states) for states in product(*(_states(asked, name) for name in wanted))]
     if as_json:
         states = [{"state": label, "probability": p} for label, p in zip(labels, answer.tolist(), strict=True)]
         output.put_json({"targets": wanted, "given": known, "posterior": states})
@@ -40,10 +42,13 @@ def query(
         show.posterior(answer, labels)
 
 
-def _states(net: BayesNet, name: str) -> list[str]:
+def _states(net: BayesNet | AverageNet, name: str) -> list[str]:
     """The states of a posterior in words; those of a grouped variable are its levels."""
+    from jaxbn.model.average import AverageNet
     from jaxbn.model.words import state_texts
 
+    if isinstance(net, AverageNet):
+        return [str(state) for state in net.query(name).index]
     if name in net.groupings:
         return [str(level) for level in net.levels[name]]
     return state_texts(net, name)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jaxbn.cli import options, output
-from jaxbn.cli.read_model import read_model
+from jaxbn.cli.read_model import read_any_model
 
 
 def sample(
@@ -20,9 +20,9 @@ def sample(
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Draw rows from a network, in original units, as CSV."""
+    """Draw rows from a network, or from an average of networks, in original units, as CSV."""
     output.check_free((out,), force)
-    rows = read_model(model).sample(n, seed)
+    rows = read_any_model(model).sample(n, seed)
     text = output.json_text(rows.to_dict("records")) if as_json else rows.to_csv(index=False)
     if out is not None:
         output.write_text(out, text)

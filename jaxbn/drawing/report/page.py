@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.model.bayesnet import BayesNet
+    from jaxbn.posterior.results import Posterior
 
 SCRIPTS = ("inference", "known", "numbers", "drawing", "cards", "explorer")
 """Files of the page's script, in the order in which they build on each other."""
@@ -36,6 +37,7 @@ def report(
     notes: str = "",
     options: Mapping[str, Any] | None = None,
     strengths: Mapping[tuple[str, str], float] | None = None,
+    posterior: Posterior | None = None,
 ) -> str:
     """A page about a network that opens offline in any browser, and answers questions there.
 
@@ -52,6 +54,8 @@ def report(
         notes: a sentence on the scores, such as a published figure.
         options: what the network was made with, such as the seed.
         strengths: share of resamples that have an arc, by (parent, child).
+        posterior: what ``jaxbn.sample_posterior`` drew from the same rows: how probable each arc and cut is. The
+            probabilities of arcs take the place of ``strengths``.
 
     Returns:
         The page as text.
@@ -66,8 +70,9 @@ def report(
     """
     table = None if data is None else _table(net, data)
     parts = [
-        sections.network(net, strengths),
+        sections.network(net, strengths, posterior),
         sections.variables(net, table),
+        sections.posterior(posterior),
         sections.groups(net),
         sections.scores(scores, notes),
         sections.tables(net),

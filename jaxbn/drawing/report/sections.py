@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbn.drawing import posterior_page
 from jaxbn.drawing import svg as figures
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs.table import Table
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.model.bayesnet import BayesNet
+    from jaxbn.posterior.results import Posterior
 
 MOST_ROWS = 200
 """Rows of a conditional table that the page shows; the model file has all."""
@@ -50,10 +52,13 @@ def summary(net: BayesNet) -> str:
     return text + "."
 
 
-def network(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None) -> str:
+def network(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None, drawn: Posterior | None = None) -> str:
     """The network drawn, with the tools to ask it."""
     note = "An arrow runs from parent to child. Shaded: discrete as given; the others were cut into bins."
-    if strengths:
+    if drawn is not None:
+        strengths = drawn.strengths
+        note += " The percentage at an arrow is its posterior probability."
+    elif strengths:
         note += " The percentage at an arrow is the share of resamples that have it."
     tools = (files("jaxbn.drawing.report") / "tools.html").read_text(encoding="utf-8")
     stage = (
@@ -86,6 +91,20 @@ def variables(net: BayesNet, table: Table | None) -> str:
     )
     legend = f'<div class="legend"><p class="note">{LEGEND}</p>{order}</div>'
     return f'<section id="variables">\n<h2>Variables</h2>\n{legend}<div class="variables">{cards}</div>\n</section>'
+
+
+def posterior(found: Posterior | None) -> str:
+    """How probable arcs and cuts are."""
+    if found is None:
+        return ""
+    arcs = _table(("arc", "probability", "in either direction"), posterior_page.arc_rows(found), numbers=(1, 2))
+    cuts = _table(("variable", "bins", "most probable cuts"), posterior_page.cut_rows(found))
+    grid = f" Cuts on a grid: {', '.join(found.on_grid)}." if found.on_grid else ""
+    note = (
+        f"From {len(found.draws)} networks drawn from the posterior of cuts and arcs. "
+        f"{posterior_page.agreement(found)}{grid}"
+    )
+    return _section("How probable", f"{_note(note)}{arcs}{cuts}")
 
 
 def groups(net: BayesNet) -> str:

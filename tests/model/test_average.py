@@ -1,0 +1,131 @@
+"""An average of networks answers as the mixture of their densities does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxbn
+
+RNG = np.random.default_rng(0)
+SIZE = RNG.normal(size=80)
+DATA = pd.DataFrame(
+    {
+        "size": SIZE,
+        "age": SIZE**2 + RNG.random(80),
+        "kind": np.where(SIZE + 0.3 * RNG.normal(size=80) > 0, "b", "a"),
+    }
+)
+NETS = (
+    jaxbn.fit(DATA, {"age": ["size"], "kind": ["size"]}, {"size": [-0.5, 0.4], "age": [1.0]}),
+    jaxbn.fit(DATA, {"size": ["kind"], "age": ["kind", "size"]}, {"size": [0.0], "age": [0.7, 1.6]}),
+    jaxbn.fit(DATA, {}, {"size": [], "age": [0.7]}),
+)
+AVERAGE = jaxbn.AverageNet(NETS)
+
+
+def density(frame: pd.DataFrame) -> np.ndarray:
+    return np.mean([np.exp(net.log_likelihood(frame)) for net in NETS], axis=0)
+
+
+def test_the_likelihood_is_the_mean_density() -> None:
+    np.testing.assert_allclose(np.exp(AVERAGE.log_likelihood(DATA)), density(DATA), rtol=1e-12)
+    holes = DATA.assign(age=np.nan)
+    np.testing.assert_allclose(np.exp(AVERAGE.log_likelihood(holes)), density(holes), rtol=1e-12)
+
+
+def test_predictions_are_conditionals_of_the_mean_density() -> None:
+    rows = DATA[:6]
+    joint = np.stack([density(rows.assign(kind=level)) for level in ("a", "b")], axis=1)
+    found = AVERAGE.predict_proba(rows, "kind")
+    np.testing.assert_allclose(found, joint / joint.sum(axis=1, keepdims=True), rtol=1e-10)
+    assert AVERAGE.predict(rows, "kind").tolist() == [["a", "b"][i] for i in joint.argmax(axis=1)]
+    absent = AVERAGE.predict_proba(rows.drop(columns="age").assign(age=np.nan), "kind")
+    np.testing.assert_allclose(absent.sum(axis=1), 1.0)
+
+
+def test_a_continuous_target_has_the_cuts_of_all() -> None:
+    rows = DATA[:4]
+    found = AVERAGE.predict_proba(rows, "size")
+    assert found.columns.right.tolist()[:-1] == [-0.5, 0.0, 0.4]
+    edges = np.array([DATA["size"].min(), -0.5, 0.0, 0.4, DATA["size"].max()])
+    middles = (edges[1:] + edges[:-1]) / 2
+    joint = np.stack([density(rows.assign(size=m)) for m in middles], axis=1) * np.diff(edges)
+    np.testing.assert_allclose(found, joint / joint.sum(axis=1, keepdims=True), rtol=1e-9)
+    means = AVERAGE.predict(rows, "size", give="mean")
+    np.testing.assert_allclose(means, found.to_numpy() @ middles)
+    highest = (found.to_numpy() / np.diff(edges)).argmax(axis=1)
+    assert AVERAGE.predict(rows, "size").tolist() == [found.columns[i] for i in highest]
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"size": 0.2}, {"size": (-0.2, 0.6)}, {"kind": "a", "age": 0.5}, {"size": [0.1, -1.0]}]
+)
+def test_queries_are_conditionals_of_the_mean_density(given: dict) -> None:
+    """By sampling points: one row for each cell of a fine grid over all three variables."""
+    cuts = {
+        name: np.unique([*AVERAGE.density(name)[0], *(np.ravel(given.get(name, [])).astype(float))])
+        for name in ("size", "age")
+    }
+    middles = {name: (c[1:] + c[:-1]) / 2 for name, c in cuts.items()}
+    grid = pd.MultiIndex.from_product([middles["size"], middles["age"], ["a", "b"]], names=DATA.columns).to_frame()
+    grid = grid.reset_index(drop=True)
+    widths = {name: dict(zip(middles[name], np.diff(cuts[name]), strict=True)) for name in cuts}
+    weight = density(grid)
+    for name in cuts:
+        own = grid[name].map(widths[name]).to_numpy()
+        if name not in given:
+            weight = weight * own
+        elif isinstance(given[name], tuple):
+            weight = weight * own * grid[name].between(*given[name])
+        else:
+            points = np.atleast_1d(given[name])
+            near = [middles[name][np.searchsorted(cuts[name], p, side="right") - 1] for p in points]
+            weight = weight * grid[name].isin(near)
+    if "kind" in given:
+        weight = weight * (grid["kind"] == given["kind"])
+    target = "kind" if "kind" not in given else "size"
+    found = AVERAGE.query(target, given)
+    labels = found.index if target == "kind" else None
+    if labels is not None:
+        expected = [weight[grid["kind"] == level].sum() for level in labels]
+    else:
+        expected = [weight[[bool(x in interval) for x in grid["size"]]].sum() for interval in found.index]
+    np.testing.assert_allclose(found, np.array(expected) / np.sum(expected), rtol=1e-9)
+
+
+def test_density_and_joint_query_agree() -> None:
+    edges, heights = AVERAGE.density("age", {"kind": "a"})
+    chances = AVERAGE.query("age", {"kind": "a"})
+    np.testing.assert_allclose(heights * np.diff(edges), chances, rtol=1e-12)
+    both = AVERAGE.query(["kind", "age"])
+    np.testing.assert_allclose(both["a"] / both["a"].sum(), chances, rtol=1e-12)
+    np.testing.assert_allclose(both.sum(), 1.0)
+
+
+def test_samples_come_from_all_networks() -> None:
+    rows = AVERAGE.sample(3000, seed=1)
+    assert list(rows.columns) == list(DATA.columns)
+    share = AVERAGE.query("kind")["a"]
+    assert abs((rows["kind"] == "a").mean() - share) < 4 * np.sqrt(share * (1 - share) / 3000)
+    assert AVERAGE.sample(5, seed=2).equals(AVERAGE.sample(5, seed=2))
+    assert len(AVERAGE.sample(0)) == 0
+
+
+def test_it_is_saved_and_loaded(tmp_path) -> None:
+    AVERAGE.save(tmp_path / "average.json")
+    found = jaxbn.load(tmp_path / "average.json")
+    assert found == AVERAGE
+    text = (tmp_path / "average.json").read_text().replace('"networks": [', '"networks": [3, ')
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises(ValueError, match=r"network 0 of .*bad\.json' is not a jaxbn network"):
+        jaxbn.load(tmp_path / "bad.json")
+
+
+def test_networks_must_go_together() -> None:
+    with pytest.raises(ValueError, match="networks is empty"):
+        jaxbn.AverageNet(())
+    other = jaxbn.fit({"size": [0.0, 1.0]}, {}, {"size": [0.5]})
+    with pytest.raises(ValueError, match="network 1 differs from the first"):
+        jaxbn.AverageNet((NETS[0], other))

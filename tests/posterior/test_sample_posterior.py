@@ -1,0 +1,187 @@
+"""Draws are reproducible, can be interrupted and resumed, and keep to what is asked of them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxbn
+from jaxbn.posterior.chain import Chain
+from jaxbn.posterior.diagnostics import effective_size, r_hat
+
+mpl.use("Agg")
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=60).round(1)
+DATA = pd.DataFrame(
+    {"x": X, "y": (X + 0.4 * RNG.normal(size=60)).round(1), "kind": np.where(X > 0, "b", "a"), "z": RNG.random(60)}
+)
+START = jaxbn.fit(DATA, {"y": ["x"]}, {"x": [0.0], "y": [0.0], "z": []})
+SMALL = {"draws": 6, "chains": 2, "burn_in": 2, "progress": False, "start": START}
+
+
+@pytest.fixture(scope="module")
+def found() -> jaxbn.Posterior:
+    return jaxbn.sample_posterior(DATA, **{**SMALL, "draws": 24})
+
+
+def same(a: jaxbn.Posterior, b: jaxbn.Posterior) -> bool:
+    return a.draws == b.draws
+
+
+def test_draws_are_reproducible_and_chains_differ(found: jaxbn.Posterior) -> None:
+    again = jaxbn.sample_posterior(DATA, **SMALL)
+    assert again.draws == tuple(d for d in found.draws if d.sweep <= 5)
+    assert found.finished
+    assert [draw.chain for draw in found.draws] == [0] * 12 + [1] * 12
+    first, second = (found.trace.query(f"chain == {c}")["evidence"].to_numpy() for c in (0, 1))
+    assert not np.array_equal(first, second)
+
+
+def test_the_evidence_of_a_draw_is_f(found: jaxbn.Posterior) -> None:
+    """F by the ledger of learning, for draws whose arcs all say something."""
+    from jaxbn.inputs.table import as_table
+    from jaxbn.scores.coded_table import CodedTable
+    from jaxbn.scores.evidence import Ledger
+
+    coded = CodedTable(as_table(DATA))
+    ledger = Ledger(coded, parent_prior=True)
+    for draw in found.draws[:6]:
+        start = coded.recoded(draw.policies)
+        value = ledger.evidence(draw.parents, start.columns, start.policies)
+        assert draw.evidence <= value + 1e-8  # arcs that say nothing are charged in the chain
+    assert any(
+        abs(d.evidence - ledger.evidence(d.parents, coded.recoded(d.policies).columns, d.policies)) < 1e-8
+        for d in found.draws
+    )
+
+
+def test_summaries_count_draws(found: jaxbn.Posterior) -> None:
+    arcs = found.arcs.set_index(["from", "to"])
+    for (parent, child), row in arcs.iterrows():
+        share = np.mean([parent in draw.parents[child] for draw in found.draws])
+        assert abs(row["probability"] - share) < 1e-12
+    total = found.bins.groupby("variable")["probability"].sum()
+    np.testing.assert_allclose(total, 1.0)
+    expected = np.mean([draw.policies["x"].n_bins - 1 for draw in found.draws])
+    assert abs(found.cuts.query("variable == 'x'")["probability"].sum() - expected) < 1e-9
+    assert len(found.networks) == 24
+    assert found.networks[3].parents == found.draws[3].parents
+    likelihood = np.mean([np.exp(net.log_likelihood(DATA)) for net in found.networks], axis=0)
+    np.testing.assert_allclose(np.exp(found.average.log_likelihood(DATA)), likelihood)
+    assert nx.is_directed_acyclic_graph(found.consensus(0.3))
+    assert {"mean", "effective_size", "r_hat"} == set(found.diagnostics.columns)
+    assert "evidence" in found.diagnostics.index
+    assert "24 draws from 2 chains" in repr(found)
+    assert "x" in found._repr_html_()
+
+
+def test_pictures_and_report(found: jaxbn.Posterior) -> None:
+    assert found.plot_trace().get_ylabel().startswith("F")
+    assert found.plot_cuts("x").get_xlabel() == "x"
+    assert len(found.plot_arcs().patches) > 0
+    with pytest.raises(ValueError, match="'kind' is not a continuous variable"):
+        found.plot_cuts("kind")
+    page = jaxbn.report(found.networks[0], DATA, posterior=found)
+    assert "<h2>How probable</h2>" in page
+    assert "posterior probability" in page
+
+
+def test_a_run_is_resumed_to_the_same_draws(tmp_path) -> None:
+    file = tmp_path / "draws.json"
+    whole = jaxbn.sample_posterior(DATA, **SMALL)
+    jaxbn.sample_posterior(DATA, **{**SMALL, "draws": 2}, checkpoint=file)
+    resumed = jaxbn.sample_posterior(DATA, **SMALL, checkpoint=file)
+    assert same(whole, resumed)
+    assert same(whole, jaxbn.sample_posterior(DATA, **SMALL, checkpoint=file))  # nothing is left to do
+    with pytest.raises(ValueError, match="belongs to another run: seed was 0, now it is 1"):
+        jaxbn.sample_posterior(DATA, **SMALL, seed=1, checkpoint=file)
+    document = json.loads(file.read_text())
+    del document["draws"]
+    file.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="not a jaxbn posterior or damaged"):
+        jaxbn.sample_posterior(DATA, **SMALL, checkpoint=file)
+
+
+def test_an_interrupt_keeps_the_draws_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep, done = Chain.sweep, []
+
+    def interrupted(self: Chain, *args):
+        done.append(1)
+        if len(done) == 8:
+            raise KeyboardInterrupt
+        return sweep(self, *args)
+
+    monkeypatch.setattr(Chain, "sweep", interrupted)
+    with pytest.warns(jaxbn.InterruptedWarning, match="there are 3 draws of 6"):
+        found = jaxbn.sample_posterior(DATA, **SMALL)
+    assert not found.finished
+    assert len(found.draws) == 3
+    assert "ended early" in repr(found)
+
+
+def test_a_time_limit_ends_it() -> None:
+    found = jaxbn.sample_posterior(DATA, **{**SMALL, "draws": 10**6}, time_limit=0.2)
+    assert not found.finished
+    assert 1 <= len(found.draws) < 10**6
+
+
+def test_constraints_are_kept() -> None:
+    options = {**SMALL, "start": None, "draws": 8, "chains": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = jaxbn.sample_posterior(
+            DATA, **options, required=[("z", "x")], forbidden=[("x", "y")], max_parents=1, min_width={"x": 0.5}
+        )
+    for draw in found.draws:
+        assert draw.parents["x"] == ("z",)
+        assert "x" not in draw.parents["y"]
+        assert max(map(len, draw.parents.values())) <= 1
+        edges = [DATA["x"].min(), *draw.policies["x"].edges, DATA["x"].max()]
+        assert np.diff(edges).min() >= 0.5 - 1e-6
+
+
+def test_a_given_graph_stays() -> None:
+    graph = {"y": ["x"], "kind": ["x"]}
+    found = jaxbn.sample_posterior(DATA, graph, **{**SMALL, "start": None})
+    assert all(draw.parents == {"x": (), "y": ("x",), "kind": ("x",), "z": ()} for draw in found.draws)
+    assert len({draw.policies["x"] for draw in found.draws}) > 1
+
+
+def test_a_grid_is_named() -> None:
+    found = jaxbn.sample_posterior(DATA, **SMALL, grid=8)
+    assert found.on_grid == ("x", "y", "z")
+    assert "on a grid" in repr(found)
+    positions = {float(edge) for draw in found.draws for edge in draw.policies["z"].edges}
+    assert len(positions) <= 7
+
+
+def test_arguments_are_checked() -> None:
+    with pytest.raises(ValueError, match="grid must be at most 2048"):
+        jaxbn.sample_posterior(DATA, grid=4096)
+    with pytest.raises(ValueError, match="draws must be at least 1"):
+        jaxbn.sample_posterior(DATA, draws=0)
+    with pytest.raises(ValueError, match="start has no cuts or groups of 'z'"):
+        jaxbn.sample_posterior(DATA, start=jaxbn.fit(DATA[["x", "y"]], {}, {"x": [], "y": []}))
+
+
+def test_diagnostics_of_known_processes() -> None:
+    """An autoregressive process of coefficient a has n (1 - a) / (1 + a) effective draws."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(4, 4000))
+    process = np.zeros_like(noise)
+    for t in range(1, 4000):
+        process[:, t] = 0.8 * process[:, t - 1] + noise[:, t]
+    expected = 16000 * 0.2 / 1.8
+    assert abs(effective_size(process) / expected - 1) < 0.2
+    assert r_hat(process) < 1.02
+    assert r_hat(process + np.array([[0], [0], [0], [5]])) > 1.3
+    assert np.isnan(r_hat(np.ones((2, 10))))
+    assert np.isnan(effective_size(np.ones((2, 10))))
+    assert r_hat(np.repeat([[0.0], [1.0]], 10, axis=1)) == np.inf
