@@ -251,7 +251,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         options |= {"start": self.network_, "group": list(self.network_.groupings), "seed": self.random_state}
         options |= {"draws": draws, "chains": min(draws, CHAINS), "progress": False}
         found = jaxbn.sample_posterior(table, fixed, **options)
-        drawn = ((draw.parents, {**draw.policies, **found.groupings}) for draw in found.draws)
+        drawn: Any = ((draw.parents, {**draw.policies, **found.groupings}) for draw in found.draws)
         return jaxbn.AverageNet(tuple(fit(table, graph, codings, alpha=self.alpha) for graph, codings in drawn))
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:

@@ -165,3 +165,20 @@ def test_nan_in_an_array_is_a_missing_entry_as_in_a_frame(caplog: pytest.LogCapt
         model = BayesNetClassifier().fit(features, y)
         assert says in caplog.text
         np.testing.assert_array_equal(model.predict_proba(X.to_numpy() if features is not holes else X), expected)
+
+
+@pytest.mark.parametrize("structure", ["naive", "learn"])
+def test_an_average_of_networks_classifies(structure: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)).round(1)
+    y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int)
+    made = BayesNetClassifier(structure=structure, average=4, random_state=1).fit(X, y)
+    assert len(made.average_.networks) == 4
+    expected = made.average_.predict_proba({"x0": X[:5, 0], "x1": X[:5, 1]}, "class").to_numpy()
+    np.testing.assert_allclose(made.predict_proba(X[:5]), expected)
+    again = BayesNetClassifier(structure=structure, average=4, random_state=1).fit(X, y)
+    assert again.average_ == made.average_
+    if structure == "naive":
+        assert all(net.parents["x0"] == ("class",) for net in made.average_.networks)
+    with pytest.raises(ValueError, match="average is for method='evidence'"):
+        BayesNetClassifier(average=4, method="mdl").fit(X, y)
