@@ -143,3 +143,14 @@ def maximum(logs: Array) -> Array:
 def shares(logs: Array, sums: Array) -> Array:
     """Each entry's share of its sum, [U, *scope]: P(variable | the rest of the scope); 0 where the sum is."""
     return np.asarray(np.exp(logs - np.where(sums > -np.inf, sums, 0.0)[..., None]), np.float64)
+
+
+def beliefs_of(plan: Plan, found: Forward) -> list[Array]:
+    """P(scope | what is observed) of every step, [U, *scope], passed back from the last step to the first."""
+    beliefs = [shares(logs, sums) for logs, sums in zip(found.logs, found.sums, strict=True)]
+    for k in reversed(range(len(plan.steps))):
+        for earlier in plan.steps[k].inflow:
+            between = plan.steps[earlier].scope[:-1]
+            beside = tuple(axis + 1 for axis, v in enumerate(plan.steps[k].scope) if v not in between)
+            beliefs[earlier] = beliefs[earlier] * beliefs[k].sum(axis=beside)[..., None]
+    return beliefs

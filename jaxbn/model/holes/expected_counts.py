@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.answers import observed_places
-from jaxbn.model.holes.elimination import Array, Forward, eliminate, log_sum, shares
+from jaxbn.model.holes.elimination import Array, beliefs_of, eliminate, log_sum
 from jaxbn.model.holes.network import Network, Structure
 from jaxbn.model.holes.work import Task, take_apart
 
@@ -73,7 +73,7 @@ class Counter:
         for part in task.chunks(self.max_memory):
             found = eliminate(task.plan, task.factors(network, part), log_sum)
             total += float(task.counts[part] @ np.broadcast_to(found.sums[-1], part.stop - part.start))
-            beliefs = _beliefs(task, found)
+            beliefs = beliefs_of(task.plan, found)
             for k, step in enumerate(task.plan.steps):
                 weighted = beliefs[k] * task.counts[part].reshape(-1, *[1] * len(step.scope))
                 for i, child in enumerate(step.families):
@@ -86,18 +86,6 @@ class Counter:
 def expected_counts(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY) -> Expected:
     """Expected counts of all families and the log-likelihood of what was observed, see ``Counter``."""
     return Counter(network.structure, codes, max_memory=max_memory).expected(network)
-
-
-def _beliefs(task: Task, found: Forward) -> list[Array]:
-    """P(scope | what is observed) of every step, [U, *scope], from the last step back."""
-    steps = task.plan.steps
-    beliefs = [shares(logs, sums) for logs, sums in zip(found.logs, found.sums, strict=True)]
-    for k in reversed(range(len(steps))):
-        for earlier in steps[k].inflow:
-            between = steps[earlier].scope[:-1]
-            beside = tuple(axis + 1 for axis, v in enumerate(steps[k].scope) if v not in between)
-            beliefs[earlier] = beliefs[earlier] * beliefs[k].sum(axis=beside)[..., None]
-    return beliefs
 
 
 def _observed_counts(structure: Structure, codes: Codes, child: int) -> NDArray[np.int64]:
