@@ -28,12 +28,12 @@ EXCEPTIONS = {
     ("model.average", "formats.json_file"),  # average.save
     ("posterior.results", "drawing.posterior_plots"),  # found.plot_arcs and the like
     ("posterior.results", "drawing.posterior_page"),  # its display
-    ("model.bayesnet", "formats.labels"),  # net.state_labels
-    ("model.bayesnet", "formats.json_file"),  # net.save
-    ("model.bayesnet", "formats.bif"),  # net.to_bif
-    ("model.bayesnet", "formats.export"),  # net.to_pgmpy, net.to_pyagrum
-    ("model.bayesnet", "drawing.plots"),  # net.plot
-    ("model.bayesnet", "drawing.notebook"),  # its display
+    ("model.written", "formats.labels"),  # net.state_labels
+    ("model.written", "formats.json_file"),  # net.save
+    ("model.written", "formats.bif"),  # net.to_bif
+    ("model.written", "formats.export"),  # net.to_pgmpy, net.to_pyagrum
+    ("model.written", "drawing.plots"),  # net.plot
+    ("model.written", "drawing.notebook"),  # its display
     ("model.fit", "learning.discretize"),  # fit without policies cuts first
 }
 """Imports inside a function that go the other way, for methods that users expect: (module, imported module)."""

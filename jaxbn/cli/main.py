@@ -13,6 +13,7 @@ from jaxbn.cli.commands.datasets import datasets
 from jaxbn.cli.commands.discretize import discretize
 from jaxbn.cli.commands.evaluate import evaluate
 from jaxbn.cli.commands.export import export
+from jaxbn.cli.commands.impute import impute
 from jaxbn.cli.commands.learn import learn
 from jaxbn.cli.commands.paper import paper
 from jaxbn.cli.commands.posterior import posterior
@@ -30,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (learn, discretize, bootstrap, posterior, query, evaluate, sample, export, report, datasets, paper)
+COMMANDS = (learn, discretize, bootstrap, posterior, query, evaluate, sample, impute, export, report, datasets, paper)
 for command in COMMANDS:
     app.command()(command)
 

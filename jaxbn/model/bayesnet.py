@@ -1,8 +1,7 @@
-"""The fitted network: what can be asked of it, and how it is saved, exported and drawn."""
+"""The fitted network and what can be asked of it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,18 +11,18 @@ from numpy.typing import NDArray
 
 from jaxbn.model import queries
 from jaxbn.model.contraction import MAX_MEMORY
-from jaxbn.model.fitted import Fitted
+from jaxbn.model.imputing.impute import How, impute
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown
 from jaxbn.model.point_predictions import Give
+from jaxbn.model.written import Written
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BayesNet(Fitted):
+class BayesNet(Written):
     """A discrete Bayesian network over binned continuous and discrete variables.
 
     Made by ``fit`` or ``learn``, or read by ``load``. Values outside the fitted range fall into the outer bins.
@@ -56,18 +55,6 @@ class BayesNet(Fitted):
           kind             2 levels
           size <- kind     2 bins
     """
-
-    def state_labels(self, name: str) -> tuple[str, ...]:
-        """Names of a variable's states in exported networks, unique, letters, digits and underscores only.
-
-        Example:
-            >>> import jaxbn
-            >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}).state_labels("x")
-            ('below_0_5', '0_5_to_2', 'from_2')
-        """
-        from jaxbn.formats.labels import state_labels
-
-        return state_labels(self, name)
 
     def log_likelihood(
         self, data: Any, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
@@ -207,6 +194,40 @@ class BayesNet(Fitted):
         """
         return queries.predict(self, data, target, give, unknown, max_memory)
 
+    def impute(
+        self,
+        data: Any,
+        how: How = "mean",
+        *,
+        seed: int | np.random.Generator = 0,
+        unknown: Unknown = "error",
+        max_memory: float = MAX_MEMORY,
+    ) -> pd.DataFrame:
+        """The data with their missing entries filled in, by the exact posterior given what each row has.
+
+        Args:
+            data: rows; a DataFrame keeps its index, its types, and its other columns as they are.
+            how: ``"mean"``: each entry by itself, the mean of a number's posterior or the most probable level, which
+                errs least. ``"regression"``: levels as before, and numbers by a linear regression on the other columns
+                beside that mean, fitted to ``data``, which tells values inside a bin apart: better where there are
+                enough rows. ``"most_probable"``: what is most probable together, numbers in the middle of their bin.
+                ``"draw"``: drawn from the joint posterior, for several imputed tables that differ as much as they are
+                unsure.
+            seed: of the draws.
+            unknown: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing; they stay.
+            max_memory: bytes that one array may take.
+
+        Example:
+            >>> import jaxbn
+            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
+            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
+            >>> net.impute({"kind": ["a", None], "size": [None, 8.0]})
+              kind  size
+            0    a   4.0
+            1    b   8.0
+        """
+        return impute(self, data, how, seed, unknown, max_memory)
+
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> pd.DataFrame:
         """Draw rows in original units: parents first, then a value inside its bin, uniformly, or a level of its group.
 
@@ -217,80 +238,5 @@ class BayesNet(Fitted):
         """
         return queries.sample(self, n, seed)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the network as JSON, which ``jaxbn.load`` reads back bit for bit.
-
-        Example:
-            >>> import tempfile
-            >>> import jaxbn
-            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     net.save(f"{folder}/net.json")
-            ...     jaxbn.load(f"{folder}/net.json").tables["x"].tolist()
-            [0.6, 0.4]
-        """
-        from jaxbn.formats.json_file import save
-
-        save(self, path)
-
-    def to_bif(self, path: str | os.PathLike[str]) -> None:
-        """Write the network in the BIF format; names and states are reduced to letters, digits and underscores.
-
-        ``jaxbn.read_bif`` restores the original ones.
-
-        Example:
-            >>> import tempfile
-            >>> import jaxbn
-            >>> net = jaxbn.fit({"the x": [0.0, 1.0, 4.0]}, {}, {"the x": [2.0]})
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     net.to_bif(f"{folder}/net.bif")
-            ...     jaxbn.read_bif(f"{folder}/net.bif").names
-            ('the x',)
-        """
-        from jaxbn.formats.bif import write_bif
-
-        write_bif(self, path)
-
-    def to_pgmpy(self) -> Any:
-        """The network as a ``pgmpy.models.DiscreteBayesianNetwork``; states are named by ``state_labels``.
-
-        Example:
-            >>> model = net.to_pgmpy()  # doctest: +SKIP
-            >>> model.get_cpds("size")  # doctest: +SKIP
-        """
-        from jaxbn.formats.export import to_pgmpy
-
-        return to_pgmpy(self)
-
-    def to_pyagrum(self) -> Any:
-        """The network as a ``pyagrum.BayesNet``; states are named by ``state_labels``.
-
-        Example:
-            >>> model = net.to_pyagrum()  # doctest: +SKIP
-            >>> model.cpt("size")  # doctest: +SKIP
-        """
-        from jaxbn.formats.export import to_pyagrum
-
-        return to_pyagrum(self)
-
-    def plot(self, ax: Axes | None = None, *, strengths: Mapping[tuple[str, str], float] | None = None) -> Axes:
-        """Draw the network with matplotlib: a box for each variable with its number of bins, discrete ones shaded.
-
-        Args:
-            ax: axes to draw on; new ones by default.
-            strengths: share of resamples that have an arc, by (parent, child), written at the arcs.
-
-        Example:
-            >>> net.plot().figure.savefig("network.svg")  # doctest: +SKIP
-        """
-        from jaxbn.drawing.plots import plot_network
-
-        return plot_network(self, ax, strengths=strengths)
-
     def __repr__(self) -> str:
         return queries.describe(self)
-
-    def _repr_html_(self) -> str:
-        from jaxbn.drawing.notebook import network_html
-
-        return network_html(self)

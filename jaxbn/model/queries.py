@@ -155,11 +155,18 @@ def _log_widths(net: BayesNet, name: str) -> NDArray[np.float64]:
 
 def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.Generator) -> Any:
     if name in net.groupings:
-        codes = _draw_levels(net, name, codes, rng)
+        codes = draw_levels(net, name, codes, rng)
     if name not in net.policies:
         levels = net.levels[name]
         of_one_kind = {type(level) for level in levels} in ({bool}, {int}, {float}, {int, float})
         return np.array(levels, None if of_one_kind else object)[codes]
+    return draw_inside_bins(net, name, codes, rng)
+
+
+def draw_inside_bins(
+    net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """A number inside each bin, uniformly."""
     edges = net.edges(name)
     left, right = edges[codes], edges[codes + 1]
     values = left + rng.random(len(codes)) * (right - left)
@@ -167,7 +174,7 @@ def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.G
     return np.where(inner, np.minimum(values, np.nextafter(right, -np.inf)), np.minimum(values, right))
 
 
-def _draw_levels(net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_levels(net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """A level of each row's group, by its share of the group."""
     group_of, drawn = net.group_codes[name], np.empty(len(groups), np.int64)
     chances = rng.random(len(groups))

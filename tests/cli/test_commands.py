@@ -26,7 +26,7 @@ def test_help_and_version_do_not_import_what_is_slow(real_command: RealCommand) 
     assert real_command("--version").stdout == f"jaxbn {jaxbn.__version__}\n"
     shown = real_command("--help")
     assert shown.returncode == 0
-    for name in ("learn", "discretize", "query", "evaluate", "sample", "export", "report", "datasets", "paper"):
+    for name in ("learn", "discretize", "query", "evaluate", "sample", "impute", "export", "report", "datasets", "paper"):
         assert name in shown.stdout
 
 
@@ -69,6 +69,23 @@ def test_sample_is_csv_that_reads_back(real_command: RealCommand, model: str) ->
     assert rows[0] == "kind,size,age"
     assert len(rows) == 6
     assert len(json.loads(real_command("sample", model, "-n", "2", "--json").stdout)) == 2
+
+
+def test_impute_fills_a_table_whole_or_not_at_all(command: Command, model: str) -> None:
+    full = pd.DataFrame(frame())
+    holed = full.mask(np.random.default_rng(0).random(full.shape) < 0.2)
+    data = command.has("holed.csv", holed.to_csv(index=False))
+    done = command("impute", model, data, "-o", "full.csv")
+    assert done.returncode == 0, done.stderr
+    assert f"{holed.isna().sum().sum()} missing entries filled in" in done.stderr
+    net = jaxbn.load(command.folder / model)
+    pd.testing.assert_frame_equal(pd.read_csv(command.folder / "full.csv"), net.impute(holed))
+    command.fails("impute", model, data, "-o", "full.csv", says="'full.csv' exists and is kept; pass --force")
+    command.fails("impute", model, data, "--how", "median", says="--how must be one of")
+    unknown = command.has("unknown.csv", "kind,size,age\nhuge,,0.2\n")
+    command.fails("impute", model, unknown, "-o", "never.csv", says="unknown level")
+    assert not (command.folder / "never.csv").exists()
+    assert command("impute", model, unknown, "--unknown", "missing").stdout.startswith("kind,size,age\nhuge,")
 
 
 def test_evaluate_scores_rows_by_a_model(command: Command, model: str) -> None:

@@ -1,0 +1,50 @@
+"""``jaxbn impute``: a table with its missing entries filled in by a network."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxbn.cli import options, output
+from jaxbn.cli.errors import tell
+from jaxbn.cli.read_model import read_model
+from jaxbn.cli.read_table import read
+from jaxbn.cli.text_table import Format, words
+
+
+def impute(
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file; by default standard output.")] = None,
+    how: Annotated[
+        str,
+        typer.Option(
+            help="mean: each entry by itself; regression: numbers by a line beside that; most_probable: together; "
+            "draw: from the posterior."
+        ),
+    ] = "mean",
+    seed: options.Seed = 0,
+    unknown: Annotated[str, typer.Option(help="Levels that the network does not know: error or missing.")] = "error",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = "utf-8",
+    decimal: options.Decimal = ".",
+    na_values: options.NaValues = [],  # noqa: B006 (typer copies it)
+    force: options.Force = False,
+) -> None:
+    """Fill in the missing entries of a table, given what each row has."""
+    output.check_free((out,), force)
+    net = read_model(model)
+    source = read(data, Format(delimiter, encoding, decimal, words(na_values)))
+    filled = net.impute(source.frame, how, seed=seed, unknown=unknown)  # type: ignore[arg-type]
+    before, after = int(source.frame.isna().sum().sum()), int(filled.isna().sum().sum())
+    left = f"; {after} are left, in columns that the network does not have" if after else ""
+    tell(f"{before - after} missing entries filled in{left}")
+    text = filled.to_csv(index=False)
+    if out is not None:
+        output.write_text(out, text)
+    else:
+        sys.stdout.write(text)
+        sys.stdout.flush()

@@ -1,0 +1,143 @@
+"""What goes into the missing entries of a table: drawn, most probable, or expected values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.checks import one_of
+from jaxbn.inputs.columns import MISSING, as_floats
+from jaxbn.inputs.table import as_frame
+from jaxbn.model.holes.completions import draw_completions, most_probable_completions
+from jaxbn.model.holes.marginals import marginals
+from jaxbn.model.holes.network import Network, network, network_of
+from jaxbn.model.imputing.frames import fill
+from jaxbn.model.imputing.regression import Regressions, fit_regressions
+from jaxbn.model.notices import tell_absent
+from jaxbn.model.observations import Unknown, encode_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+
+How = Literal["mean", "regression", "most_probable", "draw"]
+HOWS: tuple[How, ...] = get_args(How)
+
+
+class Rows(NamedTuple):
+    """Rows to be filled: their codes, and the numbers of their continuous columns."""
+
+    codes: NDArray[np.int32]  # [rows, variables], -1 where missing
+    values: dict[str, NDArray[np.float64]]  # [rows], NaN where missing
+
+
+def impute(
+    net: BayesNet,
+    data: Any,
+    how: How,
+    seed: int | np.random.Generator,
+    unknown: Unknown,
+    max_memory: float,
+    regressions: Regressions | None = None,
+) -> pd.DataFrame:
+    """The data with their missing entries filled in, see ``BayesNet.impute``.
+
+    ``regressions``, if given, are used in place of those that ``how="regression"`` fits to the data.
+    """
+    one_of("how", how, HOWS)
+    rows = read_rows(net, data, unknown)
+    if how == "draw":
+        found = _drawn(net, rows, np.random.default_rng(seed), max_memory)
+    elif how == "most_probable":
+        found = _most_probable(net, rows, max_memory)
+    else:
+        found = _means(net, rows, max_memory)
+        if how == "regression":
+            fitted = regressions or fit_regressions(net, rows.codes, rows.values, max_memory)
+            found |= fitted.predict(net, rows.codes, rows.values, max_memory)
+    return fill(net, data, found)
+
+
+def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> Rows:
+    """Rows as codes and numbers; absent columns are missing in every row."""
+    frame = as_frame(data)
+    tell_absent(net, [name for name in net.names if name not in frame.columns])
+    codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
+    nothing = np.full(len(frame), np.nan)
+    values = {name: as_floats(name, frame[name]) if name in frame.columns else nothing for name in net.policies}
+    return Rows(codes, values)
+
+
+def middles(net: BayesNet, name: str) -> NDArray[np.float64]:
+    """The middle of each bin, the mean of its flat density, [bins]."""
+    edges = net.edges(name)
+    return (edges[:-1] + edges[1:]) / 2
+
+
+def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
+    """Each entry by itself: the mean of a number's posterior, or the most probable level (its position)."""
+    found = _empty(net, rows)
+    for variable, where_rows, where, chances in marginals(network_of(net), rows.codes, max_memory=max_memory):
+        name = net.names[variable]
+        _refuse_impossible(chances, where, where_rows)
+        if name in net.policies:
+            answer = chances @ middles(net, name)
+        else:
+            if name in net.groupings:
+                chances = chances[:, net.group_codes[name]] * net.shares[name]
+            answer = chances.argmax(axis=1)
+        found[name][where_rows] = answer[where]
+    return found
+
+
+def _most_probable(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
+    """All entries of a row together; of a grouped variable, a group counts with its most probable level."""
+    best = {name: _best_levels(net, name) for name in net.groupings}
+    plain = network_of(net)
+    tables = [net.tables[n] * (net.shares[n][best[n]] if n in best else 1.0) for n in net.names]
+    weighed = Network(plain.structure, network(plain.structure.parents, tables).tables)
+    codes = most_probable_completions(weighed, rows.codes, max_memory=max_memory)
+    found: dict[str, NDArray[Any]] = {}
+    for i, name in enumerate(net.names):
+        if name in net.policies:
+            found[name] = middles(net, name)[codes[:, i]]
+        else:
+            found[name] = best[name][codes[:, i]] if name in best else codes[:, i]
+    return found
+
+
+def _drawn(net: BayesNet, rows: Rows, rng: np.random.Generator, max_memory: float) -> dict[str, NDArray[Any]]:
+    """All entries of a row together, from their joint posterior; flat inside bins, by their shares inside groups."""
+    from jaxbn.model.queries import draw_inside_bins, draw_levels
+
+    codes = draw_completions(network_of(net), rows.codes, rng, max_memory=max_memory).astype(np.int64)
+    found: dict[str, NDArray[Any]] = {}
+    for i, name in enumerate(net.names):
+        gone = rows.codes[:, i] == MISSING
+        found[name] = np.zeros(len(codes)) if name in net.policies else codes[:, i].copy()
+        if name in net.policies:
+            found[name][gone] = draw_inside_bins(net, name, codes[gone, i], rng)
+        elif name in net.groupings:
+            found[name][gone] = draw_levels(net, name, codes[gone, i], rng)
+    return found
+
+
+def _best_levels(net: BayesNet, name: str) -> NDArray[np.int64]:
+    """The most probable level of each group, [groups]."""
+    group_of, shares = net.group_codes[name], net.shares[name]
+    return np.array([np.where(group_of == g, shares, -1.0).argmax() for g in range(net.cardinalities[name])])
+
+
+def _empty(net: BayesNet, rows: Rows) -> dict[str, NDArray[Any]]:
+    n = len(rows.codes)
+    return {name: np.zeros(n, np.float64 if name in net.policies else np.int64) for name in net.names}
+
+
+def _refuse_impossible(chances: NDArray[np.float64], where: NDArray[np.intp], rows: NDArray[np.intp]) -> None:
+    impossible = ~(chances.sum(axis=1) > 0)
+    if impossible.any():
+        row = int(rows[impossible[where]].min())
+        raise ValueError(f"row {row} has probability 0 under the network, so its missing entries have no posterior")

@@ -1,0 +1,109 @@
+"""How a fitted network is saved, exported and drawn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from jaxbn.model.fitted import Fitted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jaxbn.model.bayesnet import BayesNet
+
+
+class Written(Fitted):
+    """The part of ``BayesNet`` that files and pictures are made with."""
+
+    @property
+    def _net(self) -> BayesNet:
+        return cast("BayesNet", self)
+
+    def state_labels(self, name: str) -> tuple[str, ...]:
+        """Names of a variable's states in exported networks, unique, letters, digits and underscores only.
+
+        Example:
+            >>> import jaxbn
+            >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}).state_labels("x")
+            ('below_0_5', '0_5_to_2', 'from_2')
+        """
+        from jaxbn.formats.labels import state_labels
+
+        return state_labels(self._net, name)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the network as JSON, which ``jaxbn.load`` reads back bit for bit.
+
+        Example:
+            >>> import tempfile
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     net.save(f"{folder}/net.json")
+            ...     jaxbn.load(f"{folder}/net.json").tables["x"].tolist()
+            [0.6, 0.4]
+        """
+        from jaxbn.formats.json_file import save
+
+        save(self._net, path)
+
+    def to_bif(self, path: str | os.PathLike[str]) -> None:
+        """Write the network in the BIF format; names and states are reduced to letters, digits and underscores.
+
+        ``jaxbn.read_bif`` restores the original ones.
+
+        Example:
+            >>> import tempfile
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"the x": [0.0, 1.0, 4.0]}, {}, {"the x": [2.0]})
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     net.to_bif(f"{folder}/net.bif")
+            ...     jaxbn.read_bif(f"{folder}/net.bif").names
+            ('the x',)
+        """
+        from jaxbn.formats.bif import write_bif
+
+        write_bif(self._net, path)
+
+    def to_pgmpy(self) -> Any:
+        """The network as a ``pgmpy.models.DiscreteBayesianNetwork``; states are named by ``state_labels``.
+
+        Example:
+            >>> model = net.to_pgmpy()  # doctest: +SKIP
+            >>> model.get_cpds("size")  # doctest: +SKIP
+        """
+        from jaxbn.formats.export import to_pgmpy
+
+        return to_pgmpy(self._net)
+
+    def to_pyagrum(self) -> Any:
+        """The network as a ``pyagrum.BayesNet``; states are named by ``state_labels``.
+
+        Example:
+            >>> model = net.to_pyagrum()  # doctest: +SKIP
+            >>> model.cpt("size")  # doctest: +SKIP
+        """
+        from jaxbn.formats.export import to_pyagrum
+
+        return to_pyagrum(self._net)
+
+    def plot(self, ax: Axes | None = None, *, strengths: Mapping[tuple[str, str], float] | None = None) -> Axes:
+        """Draw the network with matplotlib: a box for each variable with its number of bins, discrete ones shaded.
+
+        Args:
+            ax: axes to draw on; new ones by default.
+            strengths: share of resamples that have an arc, by (parent, child), written at the arcs.
+
+        Example:
+            >>> net.plot().figure.savefig("network.svg")  # doctest: +SKIP
+        """
+        from jaxbn.drawing.plots import plot_network
+
+        return plot_network(self._net, ax, strengths=strengths)
+
+    def _repr_html_(self) -> str:
+        from jaxbn.drawing.notebook import network_html
+
+        return network_html(self._net)
