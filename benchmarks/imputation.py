@@ -4,8 +4,8 @@
     python -m benchmarks.imputation speed [--rows 1000000]
 
 Entries are removed completely at random ("random"), or only where the next column lies above its median, or is not its
-most frequent level ("dependent"). A network is learned from what is left and fills it in, by `net.impute`; scikit-learn's
-imputers have the numbers, and the levels as columns of 0 and 1, all of mean 0 and deviation 1. The error of a
+most frequent level ("dependent"). A network is learned from what is left and fills it in, by `net.impute`; the imputers
+of scikit-learn have the numbers, and the levels as columns of 0 and 1, all of mean 0 and deviation 1. The error of a
 continuous column is the root mean square of what was filled in, over the column's standard deviation, averaged over
 columns; the accuracy is the share of levels that are right. JAXBN_DATA names the directory of the data set that is not
 in the package. `speed`: rows with 10 % of their entries missing, 7 columns. Figures are in NOTES.md.

@@ -26,7 +26,18 @@ def test_help_and_version_do_not_import_what_is_slow(real_command: RealCommand) 
     assert real_command("--version").stdout == f"jaxbn {jaxbn.__version__}\n"
     shown = real_command("--help")
     assert shown.returncode == 0
-    for name in ("learn", "discretize", "query", "evaluate", "sample", "impute", "export", "report", "datasets", "paper"):
+    for name in (
+        "learn",
+        "discretize",
+        "query",
+        "evaluate",
+        "sample",
+        "impute",
+        "export",
+        "report",
+        "datasets",
+        "paper",
+    ):
         assert name in shown.stdout
 
 
@@ -81,7 +92,7 @@ def test_impute_fills_a_table_whole_or_not_at_all(command: Command, model: str) 
     net = jaxbn.load(command.folder / model)
     pd.testing.assert_frame_equal(pd.read_csv(command.folder / "full.csv"), net.impute(holed))
     command.fails("impute", model, data, "-o", "full.csv", says="'full.csv' exists and is kept; pass --force")
-    command.fails("impute", model, data, "--how", "median", says="--how must be one of")
+    command.fails("impute", model, data, "--how", "median", says="--how must be one of", code=2)
     unknown = command.has("unknown.csv", "kind,size,age\nhuge,,0.2\n")
     command.fails("impute", model, unknown, "-o", "never.csv", says="unknown level")
     assert not (command.folder / "never.csv").exists()

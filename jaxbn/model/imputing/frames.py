@@ -70,20 +70,11 @@ def _with_levels(
 def _put(column: pd.Series, gone: NDArray[np.intp], values: Any) -> pd.Series:
     """The column with these values at these positions; its type stays, where it can hold them."""
     import pandas as pd
-    from pandas.api import types
 
-    if column.dtype.kind == "O" or not types.is_numeric_dtype(column.dtype):
-        array = column.array.copy()
-        if isinstance(array, pd.arrays.NumpyExtensionArray):
-            whole = column.to_numpy(dtype=object, copy=True)
-            whole[gone] = list(values)
-            return pd.Series(whole, index=column.index, name=column.name, dtype=column.dtype)
-        array[gone] = list(values)
-        return pd.Series(array, index=column.index, name=column.name)
     if isinstance(column.dtype, np.dtype):
-        array: Any = column.to_numpy(copy=True)
-        array[gone] = np.asarray(values, column.dtype)
-    else:
-        array = column.array.copy()
-        array[gone] = np.asarray(values)
+        plain = column.to_numpy(copy=True)
+        plain[gone] = np.asarray(values, column.dtype)
+        return pd.Series(plain, index=column.index, name=column.name, dtype=column.dtype)  # else texts become str
+    array = column.array.copy()
+    array[gone] = values
     return pd.Series(array, index=column.index, name=column.name)
