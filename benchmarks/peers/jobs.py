@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -56,6 +57,7 @@ class Job:
         request: what the worker is told; its "task" is the worker's own.
         score: quality of an answer, as further fields of the row.
         timeout: seconds.
+        processor: seconds of the processor, where the clock of a busy machine would not be fair.
     """
 
     task: str
@@ -65,6 +67,7 @@ class Job:
     request: dict[str, Any]
     score: Callable[[dict[str, Any]], Row]
     timeout: float = 120.0
+    processor: float | None = None
 
     @property
     def key(self) -> str:
@@ -97,16 +100,24 @@ def _ask(python: str, job: Job) -> dict[str, Any]:
         request.write_text(json.dumps(job.request))
         command = [python, str(HERE / "workers" / f"with_{job.peer}.py"), str(request), str(answer)]
         with errors.open("w") as stream:
-            code = _wait(command, _variables(job.peer), stream, job.timeout)
-        if code is None:
-            return {"failure": f"no answer within {job.timeout:.0f} s", "timeout": job.timeout}
+            code = _wait(command, _variables(job.peer), stream, job.timeout, job.processor)
+        if code is None or code in (-signal.SIGXCPU, -signal.SIGKILL):
+            seconds = job.processor or job.timeout
+            return {"failure": f"no answer within {seconds:.0f} s", "timeout": seconds}
         if code or not answer.exists():
             return {"failure": last_line(errors.read_text(errors="replace")) or f"ended with code {code}"}
         return json.loads(answer.read_text())
 
 
-def _wait(command: list[str], variables: dict[str, str], errors: Any, timeout: float) -> int | None:
+def _wait(
+    command: list[str], variables: dict[str, str], errors: Any, timeout: float, processor: float | None
+) -> int | None:
     """Exit code; None if the time was up, and then the worker and all that it started are ended."""
+
+    def limit() -> None:
+        if processor is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (int(processor), int(processor) + 5))
+
     process = subprocess.Popen(
         command,
         env=variables,
@@ -114,6 +125,7 @@ def _wait(command: list[str], variables: dict[str, str], errors: Any, timeout: f
         stderr=errors,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=limit,
     )
     try:
         return process.wait(timeout)
