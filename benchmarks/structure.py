@@ -196,7 +196,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--network", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
     parser.add_argument("--peer", nargs="+", choices=["jaxbn", *PEERS], help="these programs only")
-    parser.add_argument("--timeout", type=float, default=60.0, help="processor seconds a search may take, reading and repeats included")
+    parser.add_argument(
+        "--timeout", type=float, default=60.0, help="processor seconds a search may take, reading and repeats included"
+    )
     parser.add_argument("--again", action="store_true", help="ask again where an answer is known")
     parser.add_argument("--page-only", action="store_true", help="write the page from the results that are there")
     return parser.parse_args()

@@ -1,8 +1,8 @@
-"""Candidate families of every column, grown where a search looks: what is the best family inside a set of predecessors?
+"""Candidate families of one column, grown where a search leads.
 
-A family is grown by scoring it with every further parent in one go. The best known family inside a set counts as found
-once it was grown itself; until then it is grown and the question is asked again. So every answer is at least as good as
-its extensions by one parent, and everything that was scored on the way can be the answer to later questions.
+A family is grown by scoring it with every further parent in one go; those that gain by their new parent join the pool.
+A search grows the families that it uses, so each of them is at least as good as its extensions by one parent, and
+everything that was scored on the way can be used later.
 """
 
 from __future__ import annotations
@@ -16,46 +16,40 @@ from jaxbn.structure.arc_rules import ArcRules, bits
 ARC_BITS = 13
 """Values are scores times 2 to this, minus the number of parents: of equal scores the fewer arcs are better."""
 
-IMPOSSIBLE = -(1 << 90)
-"""The value of a column whose required parents do not all come before it."""
-
-WORD = 64
-"""Bits of a mask that one number of an array holds."""
-
-
-FULL = (1 << WORD) - 1
-LEAST = np.iinfo(np.int64).min
-
 
 class FamilyPool:
-    """Families of one column that no known family with a parent less beats; masks are over all columns."""
+    """Families of one column that no known family with a parent less beats; masks are over all columns.
+
+    Example:
+        >>> from jaxbn.scores.families import Column
+        >>> x = Column(0, np.array([0, 0, 1, 1, 0, 1]), 2)
+        >>> pool = FamilyPool(1, SetScores([x, x]), ArcRules.of([2, 2], max_parents=1))
+        >>> pool.grow_freely()
+        >>> pool.masks  # no parents, and column 0
+        [0, 1]
+    """
 
     def __init__(self, child: int, scores: SetScores, rules: ArcRules) -> None:
-        self.child = child
-        self.relevant = 0  # columns in any family of the pool: the answer depends on no other
-        self.scored = 1
+        self.child, self.n_columns = child, scores.n_columns
+        self.scored = 1  # families that were scored, whether they joined or not
+        self.masks: list[int] = []
+        self.values: list[int] = []
         self._scores, self._rules = scores, rules
         self._required = rules.required[child]
         self._grown: dict[int, NDArray[np.int64]] = {}  # [N] values with each further parent
-        self._answers: dict[int, tuple[int, int]] = {}
-        self._masks: list[int] = []
         self._known: set[int] = set()
-        self._values = np.empty(16, np.int64)
-        self._words = np.empty((-(-scores.n_columns // WORD), 16), np.uint64)  # the masks, a word a row
-        self._enter(self._required, self._family(self._required))
-
-    def best(self, before: int) -> tuple[int, int]:
-        """Value and mask of the best family inside a set of columns; of equal ones the one found first."""
-        key = before & self.relevant
-        answer = self._answers.get(key)
-        return self._find(key) if answer is None else answer
+        self._join(self._required, self._value(self._required))
 
     def bound(self) -> int:
         """The largest value of any family that was scored."""
-        return int(self._values[: len(self._masks)].max())
+        return max(self.values)
+
+    def is_grown(self, parents: int) -> bool:
+        """Whether a family was grown, or has as many parents as it may have."""
+        return parents in self._grown or parents.bit_count() >= self._rules.max_parents
 
     def grow(self, parents: int, value: int) -> bool:
-        """Score a family with every further parent, unless that was done; whether anything new was entered."""
+        """Score a family with every further parent, unless that was done; whether any joined the pool."""
         if parents in self._grown:
             return False
         further = self._rules.further(self.child, parents)
@@ -70,63 +64,48 @@ class FamilyPool:
             smaller = self._grown.get(parents & ~(1 << parent))
             if smaller is not None:
                 np.maximum(beaten, smaller, out=beaten)
-        before = len(self._masks)
+        before = len(self.masks)
         for i in np.flatnonzero(grown > beaten).tolist():
             if further >> i & 1:
-                self._enter(parents | 1 << i, int(grown[i]))
-        return len(self._masks) > before
+                self._join(parents | 1 << i, int(grown[i]))
+        return len(self.masks) > before
+
+    def add(self, parents: int) -> None:
+        """Know a family, if the rules permit it."""
+        if self._rules.permits(self.child, parents):
+            self._join(parents, self._value(parents))
 
     def refine(self, parents: int) -> bool:
-        """Look at the families with one parent less and at all that replace it; whether anything new was entered."""
-        before = len(self._masks)
-        self.grow(parents, self._family(parents))
+        """Look at the families with one parent less and at all that replace it; whether any joined the pool."""
+        before = len(self.masks)
         for parent in bits(parents & ~self._required):
             fewer = parents & ~(1 << parent)
-            value = self._family(fewer)
-            self._enter(fewer, value)
+            value = self._value(fewer)
+            self._join(fewer, value)
             self.grow(fewer, value)
-        return len(self._masks) > before
+        return len(self.masks) > before
 
-    def grow_single(self) -> None:
-        """Look at all pairs of parents, even if neither helps alone."""
+    def grow_freely(self) -> None:
+        """Grow the best family, whatever the order of the columns, until it is the best of its extensions."""
+        best = self.values.index(max(self.values))
+        while self.grow(self.masks[best], self.values[best]):
+            best = self.values.index(max(self.values))
+
+    def look_at_pairs(self) -> None:
+        """Grow every single parent, even if it does not help alone."""
         for parent in bits(self._rules.further(self.child, self._required)):
             family = self._required | 1 << parent
-            if family not in self._grown:
-                self.grow(family, self._family(family))
+            if not self.is_grown(family):
+                self.grow(family, self._value(family))
 
-    def _find(self, key: int) -> tuple[int, int]:
-        if self._required & ~key:
-            return IMPOSSIBLE, self._required
-        while True:
-            n = len(self._masks)
-            outside = self._words[0, :n] & (~key & FULL)
-            for w in range(1, len(self._words)):
-                outside |= self._words[w, :n] & (~(key >> WORD * w) & FULL)
-            at = int(np.where(outside, LEAST, self._values[:n]).argmax())
-            value, mask = int(self._values[at]), self._masks[at]
-            if not self.grow(mask, value):
-                break
-        self._answers[key] = value, mask
-        return value, mask
-
-    def _family(self, parents: int) -> int:
+    def _value(self, parents: int) -> int:
         return (self._scores.family(self.child, tuple(bits(parents))) << ARC_BITS) - parents.bit_count()
 
-    def _enter(self, parents: int, value: int) -> None:
-        """Add a family unless it is there."""
-        if parents in self._known:
-            return
-        n = len(self._masks)
-        if n == len(self._values):
-            self._values = np.concatenate([self._values, self._values])
-            self._words = np.concatenate([self._words, self._words], axis=1)
-        self._known.add(parents)
-        self._masks.append(parents)
-        self._values[n] = value
-        for w, row in enumerate(self._words):
-            row[n] = parents >> WORD * w & FULL
-        self.relevant |= parents
-        self._answers.clear()
+    def _join(self, parents: int, value: int) -> None:
+        if parents not in self._known:
+            self._known.add(parents)
+            self.masks.append(parents)
+            self.values.append(value)
 
 
 def pools_of(scores: SetScores, rules: ArcRules) -> list[FamilyPool]:

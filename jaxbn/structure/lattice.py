@@ -22,7 +22,7 @@ def best_inside(values: NDArray[np.int64]) -> None:
         np.maximum(halves[:, 1], halves[:, 0], out=halves[:, 1])
 
 
-def without_bit(sets: NDArray[np.int64], bit: int) -> NDArray[np.int64]:
+def without_bit(sets: NDArray[np.int64], bit: int | NDArray[np.int64]) -> NDArray[np.int64]:
     """Subsets that lack a column, numbered by the other columns alone: its bit is taken out."""
     low = (1 << bit) - 1
     return (sets & low) | ((sets >> 1) & ~low)

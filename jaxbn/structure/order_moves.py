@@ -1,122 +1,110 @@
-"""An order of the columns, and moves that raise its value: one column put elsewhere, neighbours rearranged."""
+"""What putting a column elsewhere in an order is worth, for all columns and places in one go, and climbing by it.
+
+Moving column c to another gap changes its own family and those of the columns it passes. In front of the columns that
+it passes on its way forward it can become their parent; those that it passes on its way back lose it. Both are sums
+over the columns between, so one cumulative sum gives all gaps. Moves whose ranges of places do not overlap are worth
+what they are worth alone, so all of them are made at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from jaxbn.structure.arc_rules import bits
-from jaxbn.structure.family_pool import IMPOSSIBLE, FamilyPool
+import numpy as np
+from numpy.typing import NDArray
 
-WINDOW = 5
-"""Neighbours that are rearranged at once."""
+from jaxbn.structure.family_table import FamilyTable, Standing
 
 
-class Order:
-    """Columns in order; the value is the sum of every column's best family among its predecessors."""
+def climb(table: FamilyTable, order: Sequence[int], should_stop: Callable[[], bool]) -> tuple[list[int], Standing]:
+    """Put columns at their best places until none wants to move; the order, and how the families stand in it."""
+    found = list(order)
+    while True:
+        standing = table.stand(found)
+        if should_stop():
+            return found, standing
+        gains = insertion_gains(table, standing)
+        gaps = gains.argmax(axis=0)
+        gain = gains[gaps, np.arange(len(found))]
+        if gain.max(initial=0) <= 0:
+            return found, standing
+        for here, gap in _disjoint(gain, gaps, standing):
+            if gap < here:
+                found[gap : here + 1] = [found[here], *found[gap:here]]
+            else:
+                found[here:gap] = [*found[here + 1 : gap], found[here]]
 
-    def __init__(self, pools: Sequence[FamilyPool], columns: Sequence[int]) -> None:
-        self.pools = pools
-        self.columns = list(columns)
-        self.place = [0] * len(columns)
-        self.before = [0] * len(columns)  # by column: the mask of its predecessors
-        self._number(0, len(columns))
 
-    def value(self) -> int:
-        """The value of the order."""
-        return sum(pool.best(before)[0] for pool, before in zip(self.pools, self.before, strict=True))
+def insertion_gains(table: FamilyTable, standing: Standing) -> NDArray[np.int64]:
+    """What every column wins by moving to every gap, [N + 1 gaps, N]; gap i is in front of the column at place i."""
+    n = table.n_columns
+    worth, place = table.worth, standing.place[:n]
+    now = worth[standing.best]
+    passed = np.zeros((n + 1, n), np.int64)  # what the column at a place wins or loses as a column passes it
+    families = _with_one_more(table, standing)  # of several with the same place the last one stays, the best
+    passed[standing.here[families], standing.order[standing.last[families]]] = (
+        worth[families] - now[table.child[families]]
+    )
+    for children, parents, others in _with_one_less(table, standing):
+        passed[place[children], parents] = now[children] - worth[others]
+    before = np.zeros((n + 1, n), np.int64)
+    np.cumsum(passed[:-1], axis=0, out=before[1:])
+    gains = worth[_own_families(table, standing)]
+    gains -= before
+    gains += before[place, np.arange(n)] - now
+    return gains
 
-    def parents(self) -> list[int]:
-        """The best family of every column, as masks."""
-        return [pool.best(before)[1] for pool, before in zip(self.pools, self.before, strict=True)]
 
-    def move(self, column: int, place: int) -> None:
-        """Take a column out and put it at a place among the others."""
-        old = self.place[column]
-        del self.columns[old]
-        self.columns.insert(place, column)
-        self._number(min(old, place), max(old, place) + 1)
+def rivals(table: FamilyTable, standing: Standing) -> NDArray[np.intp]:
+    """Families that are the best of their column in this order or after one move, ascending."""
+    more = _with_one_more(table, standing)
+    best_with = np.full((table.n_columns, table.n_columns), -1)
+    best_with[standing.here[more], standing.last[more]] = more
+    found = [standing.best, best_with.ravel()]
+    found += [others for _, _, others in _with_one_less(table, standing)]
+    families = np.unique(np.concatenate(found))
+    return families[families >= 0]
 
-    def insert_best(self, column: int) -> bool:
-        """Put a column at its best place; whether it moved.
 
-        Its own family changes only where a relevant column passes it, and between two of those an earlier place is
-        better for all others. So the first place and those just after its relevant columns are all to be looked at.
-        """
-        here = self.place[column]
-        gains = self._gains(column)
-        best_value, best_place, current = IMPOSSIBLE, here, IMPOSSIBLE
-        lost, k = 0, 0
-        for start, own in self._own_values(column):
-            while k < len(gains) and gains[k][0] < start:
-                lost += gains[k][1]
-                k += 1
-            if own - lost > best_value:
-                best_value, best_place = own - lost, start
-            if start <= here:
-                current = own - lost - sum(gain for place, gain in gains[k:] if place < here)
-        if best_value <= current:
-            return False
-        self.move(column, best_place)
-        return True
+def _with_one_more(table: FamilyTable, standing: Standing) -> NDArray[np.intp]:
+    """Families better than the ones in use that lack one column which comes later."""
+    ahead = (standing.second < standing.here) & (standing.last > standing.here)
+    ahead &= table.numbers > standing.best[table.child]
+    return np.flatnonzero(ahead)
 
-    def _gains(self, column: int) -> list[tuple[int, int]]:
-        """Places among the others, ascending, and what the columns there win by having this one before them."""
-        bit, here, found = 1 << column, self.place[column], []
-        for other, pool in enumerate(self.pools):
-            if pool.relevant & bit:
-                value, mask = pool.best(self.before[other] | bit)
-                if mask & bit:
-                    place = self.place[other]
-                    without = pool.best(self.before[other] & ~bit)[0]
-                    found.append((place - (place > here), value - without))
-        return sorted(found)
 
-    def _own_values(self, column: int) -> list[tuple[int, int]]:
-        """Places among the others, ascending, from which on a column has a better family, and its value there."""
-        pool, here = self.pools[column], self.place[column]
-        ordered = sorted((self.place[i], 1 << i) for i in bits(pool.relevant))
-        seen, found = pool.relevant, []
-        value, mask = pool.best(seen)
-        for place, bit in reversed(ordered):
-            seen &= ~bit
-            if mask & bit:
-                found.append((place + (place < here), value))
-                value, mask = pool.best(seen)
-        found.append((0, value))
-        return found[::-1]
+def _with_one_less(
+    table: FamilyTable, standing: Standing
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
+    """Children, a parent of each, and the best family that fits without it; -1 where there is none."""
+    for parents in table.members[:, standing.best]:
+        children = np.flatnonzero(parents < table.n_columns)
+        if not len(children):
+            return
+        lost = parents[table.child]
+        with_it = table.members[0] == lost
+        for members in table.members[1:]:
+            with_it |= members == lost
+        others = np.maximum.reduceat(np.where(with_it, -1, standing.fits), table.starts)
+        yield children, parents[children], others[children]
 
-    def rearrange(self, first: int, width: int = WINDOW) -> bool:
-        """Put the columns of a window into their best order; whether it changed."""
-        window = self.columns[first : first + width]
-        outside = self.before[window[0]]
-        sets = [outside]
-        for column in window:
-            sets += [some | 1 << column for some in sets]
-        totals, sinks = [0], [-1]
-        for number in range(1, len(sets)):
-            best, sink = None, -1
-            for k, column in enumerate(window):
-                if number >> k & 1:
-                    rest = number ^ (1 << k)
-                    value = totals[rest] + self.pools[column].best(sets[rest])[0]
-                    if best is None or value > best:
-                        best, sink = value, k
-            totals.append(best or 0)
-            sinks.append(sink)
-        if totals[-1] <= sum(self.pools[c].best(self.before[c])[0] for c in window):
-            return False
-        rest = len(sets) - 1
-        for place in range(first + len(window) - 1, first - 1, -1):
-            self.columns[place] = window[sinks[rest]]
-            rest ^= 1 << sinks[rest]
-        self._number(first, first + len(window))
-        return True
 
-    def _number(self, first: int, last: int) -> None:
-        """Places and predecessors of the columns from one place to before another."""
-        mask = self.before[self.columns[first - 1]] | 1 << self.columns[first - 1] if first else 0
-        for i in range(first, last):
-            column = self.columns[i]
-            self.place[column] = i
-            self.before[column] = mask
-            mask |= 1 << column
+def _own_families(table: FamilyTable, standing: Standing) -> NDArray[np.intp]:
+    """The best family of every column at every gap, [N + 1, N]; -1 where none fits."""
+    own = np.full((table.n_columns + 1, table.n_columns), -1)
+    own[standing.last + 1, table.child] = table.numbers  # of several the last one stays, which is the best
+    np.maximum.accumulate(own, axis=0, out=own)
+    return own
+
+
+def _disjoint(gain: NDArray[np.int64], gaps: NDArray[np.intp], standing: Standing) -> Iterator[tuple[int, int]]:
+    """Moves (place, gap) that gain, the best first, without those whose places overlap with a better one's."""
+    taken = np.zeros(len(gain), bool)
+    for column in np.argsort(-gain, kind="stable").tolist():
+        if gain[column] <= 0:
+            return
+        here, gap = int(standing.place[column]), int(gaps[column])
+        between = slice(gap, here + 1) if gap < here else slice(here, gap)
+        if not taken[between].any():
+            taken[between] = True
+            yield here, gap

@@ -1,8 +1,10 @@
-"""A good structure for any number of columns: orders improved by moving columns, perturbed and improved again.
+"""A good structure for any number of columns: orders improved by moving columns and by rearranging blocks of them.
 
-The value of an order is the sum of every column's best family among its predecessors. A first order is taken apart from
-its end, where columns are missed least; then columns are put at their best places and neighbours rearranged until
-nothing helps. Further orders come from moving a few columns of the best one at random, and from random orders.
+The value of an order is the sum of every column's best family among its predecessors. Orders climb with the families
+that are known: columns move to their best places (`order_moves`), and connected columns are put into their best
+arrangement (`blocks`). Then the families in use are grown, which may lead further. So are a few random orders improved;
+for the best of them the families are looked at that would be used after one move, or that differ by one parent, and it
+is improved with these, until nothing is gained.
 
 Families are scored where the orders lead (see `jaxbn.structure.family_pool`), so the best structure over all families
 may be missed, and the bound holds for the families that were scored.
@@ -14,19 +16,22 @@ import random
 from collections.abc import Callable, Sequence
 
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.arc_rules import ArcRules, bits
-from jaxbn.structure.family_pool import ARC_BITS, FamilyPool, pools_of
-from jaxbn.structure.order_moves import Order
+from jaxbn.structure.arc_rules import ArcRules, bits, mask_of
+from jaxbn.structure.blocks import Blocks
+from jaxbn.structure.cycle_bound import STEPS, cycle_bound
+from jaxbn.structure.family_pool import ARC_BITS, pools_of
+from jaxbn.structure.family_table import FamilyTable
+from jaxbn.structure.order_moves import climb, rivals
 from jaxbn.structure.result import Structure
 
 STARTS = 3
-"""Orders that are improved on their own; the first is the one taken apart from its end."""
+"""Random orders that are improved on their own."""
 
-PATIENCE = 30
-"""Perturbations in a row that may fail before a start is given up."""
+PATIENCE = 60
+"""Blocks in a row that may be in their best arrangement already before an order is left as it is."""
 
-PAIRS_WORK = 2 * 10**9
-"""Additions for which all pairs of parents are looked at."""
+PAIRS_WORK = 10**8
+"""Additions for which all pairs of parents are looked at, though neither may help alone."""
 
 
 def order_structure(
@@ -36,9 +41,10 @@ def order_structure(
     seed: int = 0,
     starts: int = STARTS,
     patience: int = PATIENCE,
-    first: Sequence[int] | None = None,
+    first: Sequence[Sequence[int]] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     watch: Callable[[Structure], None] = lambda best: None,
+    bound_steps: int = STEPS,
 ) -> Structure:
     """The best structure found; the same for the same seed unless it was stopped.
 
@@ -46,16 +52,23 @@ def order_structure(
         scores: of the columns at hand.
         rules: what the structure must keep to.
         seed: of the random orders and perturbations.
-        starts: orders that are improved on their own.
-        patience: perturbations in a row that may fail before a start is given up.
-        first: an order to begin with, required parents first; by default one is made.
-        should_stop: asked every few milliseconds; true ends the search with the best so far.
+        starts: orders that are improved on their own; further families are looked at for the best of them.
+        patience: blocks of columns in a row that may be in their best arrangement already; 0 leaves them out, and no
+            further families are looked at.
+        first: parents of every column: a structure to begin with, instead of a random order. What is found is at
+            least as good, families apart that the rules do not permit.
+        should_stop: asked every millisecond or so; true ends the search with the best so far.
         watch: told every new best structure.
+        bound_steps: taken to lower the bound, which takes about as long as the search; 0 leaves cycles in it.
 
     Returns:
-        The structure. Its bound is the sum of every column's best family, cycles allowed, over the families scored.
+        The structure. Its bound holds for all structures of the families that were scored (`cycle_bound`).
     """
-    return _Search(scores, rules, random.Random(seed), should_stop, watch).run(starts, patience, first)
+    search = _Search(scores, rules, random.Random(seed), should_stop, watch)
+    search.run(starts, patience, first)
+    if search.stopped or search.best_value is None:
+        return search.structure()
+    return search.structure(cycle_bound(search.table, search.best_value, bound_steps))
 
 
 class _Search:
@@ -70,136 +83,123 @@ class _Search:
         watch: Callable[[Structure], None],
     ) -> None:
         self.scores, self.rules, self.rng = scores, rules, rng
-        self.should_stop, self.watch = should_stop, watch
-        self.pools = pools_of(scores, rules)
+        self._should_stop, self.watch = should_stop, watch
         self.stopped = False
-        self.best = Order(self.pools, rules.some_order())
+        self.pools = pools_of(scores, rules)
+        for pool in self.pools:
+            if not self.is_over():
+                pool.grow_freely()
+        self.table = FamilyTable(self.pools)
+        self.best = rules.some_order()
         self.best_value: int | None = None
 
-    def run(self, starts: int, patience: int, first: Sequence[int] | None) -> Structure:
-        """Search from a good order and from random ones."""
-        for start in range(starts):
-            if start:
-                columns: Sequence[int] = self._random_order()
-            else:
-                columns = last_columns_first(self.pools, self.rules) if first is None else first
-            order = Order(self.pools, columns)
-            if start == 0 and patience:
-                self._improve(order)
-                self._look_at_pairs()
-            self._one_start(order, patience)
-            if self.stopped:
-                break
-        return self._structure()
+    def is_over(self) -> bool:
+        """Whether the search was told to stop."""
+        self.stopped = self.stopped or self._should_stop()
+        return self.stopped
+
+    def run(self, starts: int, patience: int, first: Sequence[Sequence[int]] | None) -> None:
+        """Improve some orders, then look for further families around the best."""
+        if patience:
+            self._look_at_pairs()
+        begin = self._random_order() if first is None else self._order_of(first)
+        for start in range(max(starts, 1)):
+            if start == 0 or not self.stopped:
+                self._improve(self._random_order() if start else begin, patience)
+        value = None
+        while patience and value != self.best_value and not self.stopped:
+            value = self.best_value
+            if self._look_around():
+                self._improve(self.best, patience)
 
     def _look_at_pairs(self) -> None:
-        """Score all pairs of parents if that is a matter of a second; a pair may help where neither parent does."""
+        """Score all pairs of parents if that is little work; a pair may help where neither parent does."""
         n_columns = self.scores.n_columns
         work = n_columns**2 * sum(self.scores.n_states) * self.scores.n_rows
         for pool in self.pools:
-            self.stopped = self.stopped or self.should_stop()
-            if work <= PAIRS_WORK and not self.stopped:
-                pool.grow_single()
+            if work <= PAIRS_WORK and not self.is_over():
+                pool.look_at_pairs()
+        self.table.update()
 
-    def _one_start(self, order: Order, patience: int) -> None:
-        """Improve an order, then perturb and improve it until too many perturbations in a row have failed."""
-        value, failures = self._improve(order), 0
+    def _look_around(self) -> bool:
+        """Score families close to those of the best order; whether any is of use."""
+        swapped = self.table.refine(self.table.stand(self.best).best)
+        return self.table.grow(rivals(self.table, self.table.stand(self.best))) or swapped
+
+    def _improve(self, order: Sequence[int], patience: int) -> None:
+        """Raise an order until too many blocks in a row are as good as they can be; keep it if it is the best."""
+        found, value = self._settle(order)
+        blocks, failures = Blocks(self.table, found), 0
         while failures < patience and not self.stopped:
-            other = Order(self.pools, order.columns)
-            self._perturb(other)
-            found = self._improve(other)
-            failures = 0 if found > value else failures + 1
-            if found >= value:
-                order, value = other, found
+            better = blocks.rearranged(self.rng)
+            failures += 1
+            if better is not None:
+                found, value = self._settle(better)
+                blocks, failures = Blocks(self.table, found), 0
+            self.is_over()
+        self._keep(found, value)
 
-    def _improve(self, order: Order) -> int:
-        """Raise an order until nothing helps, and remember it if it is the best; its value."""
+    def _settle(self, order: Sequence[int]) -> tuple[list[int], int]:
+        """Let columns move and families grow until nothing helps; the order and its value."""
         while True:
-            self._climb(order)
-            if self.stopped or order.value() <= (self.best_value or order.value() - 1):
-                break
-            if not self._refine(order):
-                break
-        value = order.value()
+            found, standing = climb(self.table, order, self.is_over)
+            if self.stopped or not self.table.grow(standing.best):
+                return found, self.table.value(standing)
+            order = found
+
+    def _keep(self, order: list[int], value: int) -> None:
+        """Remember an order if it is better than the best."""
         if self.best_value is None or value > self.best_value:
             self.best, self.best_value = order, value
-            self.watch(self._structure())
-        return value
+            self.watch(self.structure())
 
-    def _climb(self, order: Order) -> None:
-        """Put columns at their best places, and rearrange neighbours where no column wants to move."""
-        while not self.stopped:
-            columns = list(order.columns)
-            self.rng.shuffle(columns)
-            if not sum(self._step(order.insert_best, column) for column in columns):
-                windows = range(max(len(columns) - 1, 0))
-                if not sum(self._step(order.rearrange, first) for first in windows):
-                    return
-
-    def _step(self, move: Callable[[int], bool], argument: int) -> bool:
-        self.stopped = self.stopped or self.should_stop()
-        return not self.stopped and move(argument)
-
-    def _refine(self, order: Order) -> bool:
-        """Look at the neighbours of the order's families; whether the order is worth more for it."""
-        before = order.value()
-        for pool, parents in zip(self.pools, order.parents(), strict=True):
-            pool.refine(parents)
-        return order.value() > before
-
-    def _perturb(self, order: Order) -> None:
-        """Move a few columns to places where required parents still come first."""
-        n_columns = len(order.columns)
-        for _ in range(self.rng.randint(2, max(3, n_columns // 8))):
-            column = self.rng.randrange(n_columns)
-            first, last = _room(order, self.rules, column)
-            order.move(column, self.rng.randint(first, last))
+    def _order_of(self, parents: Sequence[Sequence[int]]) -> list[int]:
+        """An order of a structure, whose families are known from now on."""
+        masks = [mask_of(some) for some in parents]
+        for pool, mask in zip(self.pools, masks, strict=True):
+            pool.add(mask)
+        self.table.update()
+        order: list[int] = []
+        left = (1 << len(masks)) - 1
+        while left:
+            ready = [column for column in bits(left) if not masks[column] & left]
+            if not ready:
+                raise ValueError("first: its arcs form a cycle")
+            order += ready
+            left &= ~mask_of(ready)
+        return self._legal(order)
 
     def _random_order(self) -> list[int]:
-        """Columns one by one at random, required parents first."""
-        order: list[int] = []
-        placed, left = 0, list(range(self.scores.n_columns))
-        while left:
-            ready = [i for i in left if not self.rules.required[i] & ~placed]
-            order.append(self.rng.choice(ready))
-            left.remove(order[-1])
-            placed |= 1 << order[-1]
-        return order
+        """Columns at random, required parents first."""
+        order = list(range(self.scores.n_columns))
+        self.rng.shuffle(order)
+        return self._legal(order)
 
-    def _structure(self) -> Structure:
-        masks = self.best.parents()
+    def _legal(self, order: list[int]) -> list[int]:
+        """The same order, with columns put off until the parents that they must have are there."""
+        if not any(self.rules.required):
+            return order
+        found: list[int] = []
+        placed = 0
+        while order:
+            column = next(i for i in order if not self.rules.required[i] & ~placed)
+            order.remove(column)
+            found.append(column)
+            placed |= 1 << column
+        return found
+
+    def structure(self, bound: int | None = None) -> Structure:
+        """The best one so far; without another bound, that of all columns having their best families."""
+        standing = self.table.stand(self.best)
+        masks = [self.table.mask(family) for family in standing.best.tolist()]
         units = [self.scores.family(child, tuple(bits(mask))) for child, mask in enumerate(masks)]
+        if bound is None:
+            bound = sum(pool.bound() for pool in self.pools)
         return Structure(
             tuple(tuple(bits(mask)) for mask in masks),
             self.scores.nats(sum(units)),
-            bound=self.scores.nats(sum(-(-pool.bound() >> ARC_BITS) for pool in self.pools)),
+            bound=self.scores.nats(-(-bound >> ARC_BITS)),
             proved=False,
             families=sum(pool.scored for pool in self.pools),
             finished=not self.stopped,
         )
-
-
-def _room(order: Order, rules: ArcRules, column: int) -> tuple[int, int]:
-    """The first and last place among the others at which required parents come before their children."""
-    here, bit = order.place[column], 1 << column
-    after = [order.place[i] - (order.place[i] > here) + 1 for i in bits(rules.required[column])]
-    until = [order.place[i] - (order.place[i] > here) for i, must in enumerate(rules.required) if must & bit]
-    return max(after, default=0), min(until, default=len(order.columns) - 1)
-
-
-def last_columns_first(pools: Sequence[FamilyPool], rules: ArcRules) -> list[int]:
-    """An order built from its end: again and again the column that the remaining ones miss least as a parent."""
-    remaining, order = (1 << len(pools)) - 1, []
-    while remaining:
-        current = {child: pools[child].best(remaining & ~(1 << child)) for child in bits(remaining)}
-        needed = 0
-        for child in bits(remaining):
-            needed |= rules.required[child]
-        losses = []
-        for column in bits(remaining & ~needed):
-            rest = remaining & ~(1 << column)
-            users = [(pools[c], value, rest & ~(1 << c)) for c, (value, mask) in current.items() if mask >> column & 1]
-            losses.append((sum(value - pool.best(others)[0] for pool, value, others in users), -column))
-        order.append(-min(losses)[1])
-        remaining &= ~(1 << order[-1])
-    return order[::-1]

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from jaxbn.inputs.graph import Parents, topological_order
+from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import Columns
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import ArcRules
 from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.cycle_bound import STEPS
 from jaxbn.structure.exact import exact_structure, is_feasible
 from jaxbn.structure.orders import PATIENCE, STARTS, order_structure
 
@@ -18,8 +19,8 @@ Search = Literal["auto", "exact", "orders", "k2"]
 SEARCHES = ("auto", "exact", "orders", "k2")
 
 
-QUICK_PATIENCE = 3
-"""Perturbations that may fail in a search over orders, from one start, while the cuts still move."""
+QUICK_PATIENCE = 10
+"""Blocks that may fail in a search over orders, from one start, while the cuts still move."""
 
 
 class Arcs(NamedTuple):
@@ -63,11 +64,13 @@ class ArcSearch:
         if self.search == "exact" or (self.search == "auto" and is_feasible(rules)):
             found, search = exact_structure(self.scores, rules), "exact"
         else:
-            starts, patience = (STARTS, PATIENCE) if thorough else (1, QUICK_PATIENCE)
+            starts, patience, steps = (STARTS, PATIENCE, STEPS) if thorough else (1, QUICK_PATIENCE, 0)
             first = None
             if now is not None and any(now.values()):
-                first = [self.names.index(name) for name in topological_order(now)]
-            found = order_structure(self.scores, rules, seed=self.seed, starts=starts, patience=patience, first=first)
+                first = [[self.names.index(parent) for parent in now[name]] for name in self.names]
+            found = order_structure(
+                self.scores, rules, seed=self.seed, starts=starts, patience=patience, first=first, bound_steps=steps
+            )
             search = "orders"
         parents = {name: tuple(self.names[p] for p in found.parents[i]) for i, name in enumerate(self.names)}
         return Arcs(parents, found.score, found.bound, found.proved, search)

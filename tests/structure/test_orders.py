@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
 import numpy as np
 import pytest
 
 from jaxbn.scores.extension_sums import DeviceCounter
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import ArcRules, bits
+from jaxbn.structure.blocks import Blocks, arranged
+from jaxbn.structure.cycle_bound import cycle_bound
 from jaxbn.structure.exact import exact_structure
-from jaxbn.structure.family_pool import FamilyPool, pools_of
-from jaxbn.structure.order_moves import Order
+from jaxbn.structure.family_pool import ARC_BITS, FamilyPool, pools_of
+from jaxbn.structure.family_table import FamilyTable
+from jaxbn.structure.order_moves import climb, insertion_gains
 from jaxbn.structure.orders import order_structure
 from jaxbn.structure.result import Structure
 from tests.helpers.coded_columns import coded, random_columns
@@ -88,43 +96,118 @@ def test_it_can_be_stopped_and_tells_every_best() -> None:
     assert told[-1].score == found.score
 
 
-def test_it_begins_with_a_given_order() -> None:
-    columns = random_columns(np.random.default_rng(7), 10, 200)
-    scores = SetScores(columns)
+def test_it_begins_with_a_given_structure() -> None:
+    scores = SetScores(random_columns(np.random.default_rng(7), 10, 200))
     rules = ArcRules.of(scores.n_states, max_parents=3)
     best = exact_structure(scores, rules)
-    placed: list[int] = []
-    while len(placed) < 10:
-        placed += [i for i in range(10) if i not in placed and set(best.parents[i]) <= set(placed)][:1]
-    found = order_structure(scores, rules, starts=1, patience=0, first=placed)
+    found = order_structure(scores, rules, starts=1, patience=0, first=best.parents)
     assert found.score == pytest.approx(best.score, abs=1e-9)
+    with pytest.raises(ValueError, match="cycle"):
+        order_structure(scores, rules, first=[[1], [0], *[[]] * 8])
+
+
+def _table(seed: int, n_columns: int, **rules: Any) -> FamilyTable:
+    """Families of random columns, some of them grown."""
+    scores = SetScores(random_columns(np.random.default_rng(seed), n_columns, 200))
+    pools = pools_of(scores, ArcRules.of(scores.n_states, max_parents=3, **rules))
+    for pool in pools:
+        pool.grow_freely()
+        pool.look_at_pairs()
+    return FamilyTable(pools)
+
+
+def _value(table: FamilyTable, order: Sequence[int]) -> int:
+    """The value of an order by definition."""
+    total = 0
+    for place, column in enumerate(order):
+        before, pool = sum(1 << i for i in order[:place]), table.pools[column]
+        total += max(value for mask, value in zip(pool.masks, pool.values, strict=True) if not mask & ~before)
+    return total
+
+
+def test_the_value_of_an_order() -> None:
+    table, rng = _table(8, 9), np.random.default_rng(1)
+    for _ in range(10):
+        order = rng.permutation(9).tolist()
+        assert table.value(table.stand(order)) == _value(table, order)
 
 
 def test_a_move_is_worth_what_it_says() -> None:
-    rng = np.random.default_rng(8)
-    scores = SetScores(random_columns(rng, 9, 200))
-    pools = pools_of(scores, ArcRules.of(scores.n_states, max_parents=2))
-    for _ in range(30):
-        start = [int(i) for i in rng.permutation(9)]
-        column = int(rng.integers(9))
-        values = []
-        for place in range(9):
-            order = Order(pools, start)
-            order.move(column, place)
-            assert order.columns == [*(others := [i for i in start if i != column])[:place], column, *others[place:]]
-            values.append(order.value())
-        order = Order(pools, start)
-        moved = order.insert_best(column)
-        assert order.value() == max(values)
-        assert moved == (max(values) > Order(pools, start).value())
-        before = order.value()
-        assert order.rearrange(2) == (order.value() > before)
+    table, rng = _table(8, 9), np.random.default_rng(2)
+    for _ in range(5):
+        order = rng.permutation(9).tolist()
+        standing = table.stand(order)
+        gains, worth = insertion_gains(table, standing), table.worth[standing.best].sum()
+        for column in range(9):
+            others = [i for i in order if i != column]
+            for gap in range(10):
+                place = gap - (gap > order.index(column))
+                moved = [*others[:place], column, *others[place:]]
+                assert gains[gap, column] == table.worth[table.stand(moved).best].sum() - worth
 
 
-def test_the_best_family_of_a_pool_is_the_best_of_all_small_ones() -> None:
+def test_climbing_ends_where_no_column_wants_to_move() -> None:
+    table, rng = _table(10, 9), np.random.default_rng(3)
+    order = rng.permutation(9).tolist()
+    found, standing = climb(table, order, lambda: False)
+    assert sorted(found) == list(range(9))
+    assert table.value(standing) == _value(table, found) >= _value(table, order)
+    for column in range(9):
+        others = [i for i in found if i != column]
+        assert all(_value(table, [*others[:k], column, *others[k:]]) <= _value(table, found) for k in range(9))
+
+
+def test_a_block_is_put_into_its_best_arrangement() -> None:
+    table, rng = _table(11, 8), np.random.default_rng(4)
+    for _ in range(10):
+        order = rng.permutation(8).tolist()
+        first = int(rng.integers(5))
+        orders = [[*order[:first], *some, *order[first + 4 :]] for some in permutations(order[first : first + 4])]
+        best = max(_value(table, some) for some in orders)
+        found = arranged(table, order, first, 4)
+        assert _value(table, found or order) == best
+        assert (found is None) == (_value(table, order) == best)
+
+
+def test_blocks_are_connected_and_keep_the_structure() -> None:
+    table, rng = _table(12, 12), random.Random(5)
+    order, standing = climb(table, range(12), lambda: False)
+    blocks = Blocks(table, order)
+    for column in range(12):
+        block = blocks.block(column, 5, rng)
+        assert block >> column & 1
+        assert block.bit_count() <= 5
+        found, first = blocks.around(block)
+        assert set(found[first : first + block.bit_count()]) == set(bits(block))
+        assert table.value(table.stand(found)) >= table.value(standing)
+
+
+def test_no_structure_of_the_known_families_exceeds_the_bound() -> None:
+    for seed in range(4):
+        table = _table(20 + seed, 6)
+        best = max(_value(table, order) for order in permutations(range(6)))
+        bounds = [cycle_bound(table, best, steps) for steps in (0, 5, 100)]
+        assert bounds[0] == sum(pool.bound() for pool in table.pools)
+        assert bounds[0] >= bounds[1] >= bounds[2] >= best
+        low = cycle_bound(table, best - (best >> 8 if best > 0 else -best >> 8), 100)  # a poor structure is known
+        assert low >= best
+
+
+def test_two_columns_that_want_each_other_pay_once() -> None:
+    x = np.random.default_rng(0).integers(0, 2, 100)
+    scores = SetScores([coded(x), coded(x)])
+    found = order_structure(scores, ArcRules.of([2, 2], max_parents=1))
+    assert found.n_arcs == 1
+    assert found.gap == 0
+    assert order_structure(scores, ArcRules.of([2, 2], max_parents=1), bound_steps=0).gap > 10
+
+
+def test_a_grown_pool_knows_the_best_family_of_one_parent() -> None:
     scores = SetScores(random_columns(np.random.default_rng(9), 8, 150))
     pool = FamilyPool(0, scores, ArcRules.of(scores.n_states, max_parents=1))
+    pool.grow_freely()
     for before in range(0, 256, 2):
         families = [(), *((i,) for i in bits(before) if scores.n_states[i] > 1 and scores.n_states[0] > 1)]
         best = max(scores.family(0, parents) for parents in families)
-        assert scores.family(0, tuple(bits(pool.best(before)[1]))) == best
+        fitting = [value for mask, value in zip(pool.masks, pool.values, strict=True) if not mask & ~before]
+        assert -(-max(fitting) >> ARC_BITS) == best

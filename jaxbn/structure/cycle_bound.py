@@ -1,0 +1,113 @@
+"""No structure of the known families is worth more than this: every column's best family, less what cycles must cost.
+
+The best families of all columns together would be a bound, but they form cycles: with A the best parent of B and B that
+of A, one of the two must do without the other. For a set C of columns, some member of C comes first in any order and
+has no parent in C. So for any prices λ ≥ 0,
+
+    value of a structure ≤ Σ_v max_f [value(f) + Σ_{C with v} λ_C · 1(f has no parent in C)] - Σ_C λ_C,
+
+because every structure earns each price once at least. Prices are lowered where the maxima on the right earn them more
+than once and raised where they do not earn them at all, by subgradient steps; sets are the cycles that the maxima form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.structure.arc_rules import bits, mask_of
+from jaxbn.structure.cycle_prices import first_prices, shortest_cycle
+from jaxbn.structure.family_table import FamilyTable
+
+STEPS = 100
+"""Steps of the prices."""
+
+LENGTH = 0.1
+"""Of the first steps, as a part of the step that would close the gap if prices did not meet."""
+
+STALLS = 8
+"""Steps without a better bound after which steps become shorter."""
+
+
+def cycle_bound(table: FamilyTable, reached: int, steps: int = STEPS) -> int:
+    """An upper bound on the value of every structure of the table's families.
+
+    Args:
+        table: the families.
+        reached: the value of the best structure known; it sets the length of the steps.
+        steps: how many; none gives the sum of all columns' best families.
+    """
+    prices = _Prices(table, first_prices(table, 4 * steps))
+    best, at_best, length, stalls = prices.bound(), prices.price, LENGTH, 0
+    for _ in range(steps):
+        if best <= reached:
+            break
+        prices.step(length, reached)
+        bound = prices.bound()
+        stalls = 0 if bound < best else stalls + 1
+        if bound < best:
+            best, at_best = bound, prices.price
+        if stalls >= STALLS:
+            length, stalls = length / 2, 0
+            prices.price = np.pad(at_best, (0, len(prices.price) - len(at_best)))
+            prices.bound()
+    return max(best, reached)
+
+
+class _Prices:
+    """Prices of sets of columns, and the maxima that they lead to."""
+
+    def __init__(self, table: FamilyTable, first: Mapping[int, int]) -> None:
+        self.table = table
+        self.price: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.sets: dict[int, int] = {}  # a set as a mask, and its number
+        self.set_of: NDArray[np.intp] = np.zeros(0, np.intp)  # [E] of every family that earns a set's price: the set
+        self.earner: NDArray[np.intp] = np.zeros(0, np.intp)  # [E] and the family
+        self.chosen = table.numbers  # [N] the best families with prices
+        self._add(list(first))
+        self.price = np.array(list(first.values()), np.int64)
+
+    def bound(self) -> int:
+        """The right side of the inequality; the families of its maxima are chosen."""
+        table = self.table
+        worth = table.values.copy()
+        np.add.at(worth, self.earner, self.price[self.set_of])
+        best = np.maximum.reduceat(worth, table.starts)
+        tied = np.where(worth == best[table.child], table.numbers, -1)
+        self.chosen = np.maximum.reduceat(tied, table.starts)
+        return sum(best.tolist()) - sum(self.price.tolist())
+
+    def step(self, length: float, reached: int) -> None:
+        """Change the prices towards a lower bound; new cycles get a price."""
+        distance = self.bound() - reached
+        self._add(self._cycles())
+        is_chosen = np.zeros(len(self.table.child), bool)
+        is_chosen[self.chosen] = True
+        earned = np.bincount(self.set_of[is_chosen[self.earner]], minlength=len(self.price))
+        slope = np.where((self.price > 0) | (earned == 0), 1 - earned, 0)
+        size = int((slope**2).sum())
+        if size:
+            change = np.rint(slope * (length * distance / size)).astype(np.int64)
+            self.price = np.maximum(self.price + change, 0)
+
+    def _add(self, sets: Sequence[int]) -> None:
+        """Give sets a price of zero, unless they have one."""
+        parts = [(self.set_of, self.earner)]
+        for some in sets:
+            if some not in self.sets:
+                number = self.sets[some] = len(self.sets)
+                earners = np.concatenate([self.table.without_parents_in(some, column) for column in bits(some)])
+                parts.append((np.full(len(earners), number), earners))
+        self.set_of, self.earner = (np.concatenate(part) for part in zip(*parts, strict=True))
+        self.price = np.pad(self.price, (0, len(self.sets) - len(self.price)))
+
+    def _cycles(self) -> list[int]:
+        """Short cycles of the chosen families, as masks: one through every column that is on any."""
+        parents = [self.table.mask(family) for family in self.chosen.tolist()]
+        left = (1 << len(parents)) - 1
+        while free := mask_of(column for column in bits(left) if not parents[column] & left):
+            left &= ~free
+        found = (shortest_cycle(column, [mask & left for mask in parents]) for column in bits(left))
+        return list(dict.fromkeys(some for some in found if some))
