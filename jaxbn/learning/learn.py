@@ -217,7 +217,8 @@ def _report(
     if runs.arcs is None:
         return report
     columns = data.recoded(learned.policies).columns
-    best, own = runs.arcs.best(columns, learned.parents), runs.arcs.score(columns, learned.parents)
+    best = runs.arcs.best(columns, learned.parents, thorough=finished)  # an interrupted run is not kept waiting
+    own = runs.arcs.score(columns, learned.parents)
     gap = max(best.bound - own, 0.0)
     proved = best.proved and gap <= 1e-9 * (1 + abs(own))
     return replace(report, search=best.search, proved=proved, gap=gap)

@@ -30,8 +30,8 @@ STARTS = 3
 PATIENCE = 60
 """Blocks in a row that may be in their best arrangement already before an order is left as it is."""
 
-PAIRS_WORK = 10**8
-"""Additions for which all pairs of parents are looked at, though neither may help alone."""
+WIDE = 20
+"""Most columns with which families are scored far from where orders lead."""
 
 
 def order_structure(
@@ -101,7 +101,7 @@ class _Search:
     def run(self, starts: int, patience: int, first: Sequence[Sequence[int]] | None) -> None:
         """Improve some orders, then look for further families around the best."""
         if patience:
-            self._look_at_pairs()
+            self._look_wide()
         begin = self._random_order() if first is None else self._order_of(first)
         for start in range(max(starts, 1)):
             if start == 0 or not self.stopped:
@@ -112,14 +112,18 @@ class _Search:
             if self._look_around():
                 self._improve(self.best, patience)
 
-    def _look_at_pairs(self) -> None:
-        """Score all pairs of parents if that is little work; a pair may help where neither parent does."""
-        n_columns = self.scores.n_columns
-        work = n_columns**2 * sum(self.scores.n_states) * self.scores.n_rows
-        for pool in self.pools:
-            if work <= PAIRS_WORK and not self.is_over():
-                pool.look_at_pairs()
-        self.table.update()
+    def _look_wide(self) -> None:
+        """With few columns: score all pairs of parents, and then all that are known with a further parent.
+
+        Parents may help together where none helps alone.
+        """
+        if self.scores.n_columns <= WIDE:
+            for pool in self.pools:
+                if not self.is_over():
+                    pool.look_at_pairs()
+            self.table.update()
+            if not self.is_over():
+                self.table.grow(self.table.numbers)
 
     def _look_around(self) -> bool:
         """Score families close to those of the best order; whether any is of use."""
