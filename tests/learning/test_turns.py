@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -190,3 +191,16 @@ def test_discrete_tables_need_no_cuts() -> None:
     assert len(net.parents["a"]) + len(net.parents["b"]) == 1
     assert net.parents["c"] == ()
     assert net.search.proved
+
+
+def test_a_search_over_orders_says_what_it_may_have_missed(cars: pd.DataFrame) -> None:
+    exact = jaxbn.learn(cars, restarts=1, **QUIET)
+    net = jaxbn.learn(cars, restarts=1, search="orders", **QUIET)
+    assert exact.search is not None
+    assert net.search is not None
+    assert net.search.search == "orders"
+    assert not net.search.proved
+    assert net.search.gap is not None
+    assert 0 <= net.search.gap < 1000
+    assert all(a <= b + 1e-6 for a, b in pairwise(net.trace))
+    assert net.search.criterion >= exact.search.criterion - 20
