@@ -1,0 +1,1 @@
+"""The estimators that ``jaxbn.sklearn`` offers, beside its classifier."""

@@ -1,0 +1,110 @@
+"""A supervised discretizer for scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, column_or_1d, validate_data
+
+Method = Literal["bayesian", "mdl", "evidence"]
+ENCODINGS = ("onehot", "onehot-dense", "ordinal")
+
+
+class BayesianDiscretizer(TransformerMixin, BaseEstimator):
+    """Cut each feature into intervals given the class, where ``KBinsDiscretizer`` would cut without looking at it.
+
+    Args:
+        encode: ``"onehot"`` (sparse), ``"onehot-dense"`` or ``"ordinal"``, as in ``KBinsDiscretizer``.
+        rate: with ``"bayesian"``, prior rate L of the cuts; ``"classes"`` takes the number of classes. A larger one
+            favours more cuts.
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
+        dtype: dtype of the output, float32 or float64; None keeps that of the input.
+
+    Attributes:
+        bin_edges_: edges of each feature, outer ones included, object array [n_features] of float64 [n_bins + 1].
+        n_bins_: number of intervals of each feature, [n_features].
+        policies_: the Policy of each feature.
+        classes_: the classes seen in ``fit``.
+
+    Example:
+        >>> from jaxbn.sklearn import BayesianDiscretizer
+        >>> X = [[0.1, 5.0], [0.2, 3.0], [0.9, 4.0], [1.1, 2.0]] * 10
+        >>> y = [0, 0, 1, 1] * 10
+        >>> discretizer = BayesianDiscretizer(encode="ordinal", method="bayesian").fit(X, y)
+        >>> discretizer.bin_edges_[0].round(2).tolist()
+        [0.1, 0.55, 1.1]
+    """
+
+    def __init__(
+        self, *, encode: str = "onehot", rate: float | str = "classes", method: Method = "evidence", dtype: Any = None
+    ) -> None:
+        self.encode = encode
+        self.rate = rate
+        self.method = method
+        self.dtype = dtype
+
+    def fit(self, X: Any, y: ArrayLike) -> BayesianDiscretizer:
+        """Find the cuts of each feature. X: numbers [rows, features]; y: classes [rows]."""
+        import jaxbn
+
+        if self.encode not in ENCODINGS:
+            raise ValueError(f"encode must be one of {ENCODINGS}, got {self.encode!r}")
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
+        rate: Any = float(len(self.classes_)) if self.rate == "classes" else self.rate
+        if self.method != "bayesian":
+            rate = None
+        columns = np.asarray(X, np.float64).T
+        self.policies_ = [
+            jaxbn.discretize_variable(column, parents=(codes,), rate=rate, method=self.method) for column in columns
+        ]
+        self.n_bins_ = np.array([policy.n_bins for policy in self.policies_])
+        self.bin_edges_ = np.empty(len(columns), object)
+        for i, (column, policy) in enumerate(zip(columns, self.policies_, strict=True)):
+            self.bin_edges_[i] = np.array([column.min(), *policy.edges, column.max()])
+        if self.encode != "ordinal":
+            self._encoder = OneHotEncoder(
+                categories=[np.arange(n) for n in self.n_bins_],
+                sparse_output=self.encode == "onehot",
+                dtype=self._dtype(X),
+            ).fit(np.zeros((1, len(columns))))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Bins of new values, as ``encode`` says: [rows, features] or [rows, bins of all features]."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        codes = np.empty(X.shape, self._dtype(X))
+        for i, policy in enumerate(self.policies_):
+            codes[:, i] = policy(X[:, i])
+        return codes if self.encode == "ordinal" else self._encoder.transform(codes)
+
+    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+        """The middle of each bin, [rows, features]."""
+        check_is_fitted(self)
+        codes = np.asarray(X if self.encode == "ordinal" else self._encoder.inverse_transform(X)).astype(np.int64)
+        middles = [(edges[1:] + edges[:-1]) / 2 for edges in self.bin_edges_]
+        return np.stack([middle[codes[:, i]] for i, middle in enumerate(middles)], axis=1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the output's columns: those of the input, with ``_<bin>`` appended for one-hot encodings."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return names if self.encode == "ordinal" else self._encoder.get_feature_names_out(names)
+
+    def _dtype(self, X: NDArray[Any]) -> Any:
+        if self.dtype not in (None, np.float32, np.float64):
+            raise ValueError(f"dtype must be None, numpy.float32 or numpy.float64, got {self.dtype!r}")
+        return X.dtype if self.dtype is None else self.dtype
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
