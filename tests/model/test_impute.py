@@ -13,7 +13,8 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.marginals import marginals
 from jaxbn.model.holes.network import network_of
-from jaxbn.model.imputing.regression import fit_line
+from jaxbn.model.imputing.impute import read_rows
+from jaxbn.model.imputing.regression import _told, fit_line
 from tests.helpers.random_networks import random_network
 from tests.reference import holes
 
@@ -209,6 +210,18 @@ def test_regression_tells_values_inside_a_bin_apart() -> None:
     by_line, by_mean = found.impute(frame, "regression"), found.impute(frame)
     assert np.abs(by_line - data).max().max() < 0.3
     assert np.abs(by_mean - data).max().max() > 2
+
+
+def test_means_for_the_lines_leave_each_row_out() -> None:
+    data = toy(30).astype({"kind": "category"})
+    graph, cuts = {"size": ["kind"], "count": ["size", "kind"]}, {"size": [0.5, 2.0], "count": [4.5, 7.5]}
+    found = jaxbn.fit(data, graph, cuts, alpha=0.7)
+    rows = read_rows(found, data, "error")
+    means = _told(found, rows.codes, rows.values, 2e9, own_rows=True).means
+    for row in range(0, 30, 4):
+        others = jaxbn.fit(data.drop(index=row), graph, cuts, alpha=0.7, bounds=found.bounds)
+        for name in cuts:
+            assert means[name][row] == pytest.approx(others.predict(data[row : row + 1], name, give="mean").iloc[0])
 
 
 def test_a_line_is_that_of_least_squares_where_data_abound() -> None:

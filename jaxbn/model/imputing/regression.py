@@ -3,7 +3,9 @@
 Inside a bin all values are alike to a network. Where two columns are almost a line (area and perimeter), a straight
 line tells more. So each continuous column is regressed on the posterior mean that the network gives it, on the other
 continuous columns, and on the chances of the discrete ones; what is missing among these is filled in by the network
-first and by the regressions in later rounds. The weights' prior is chosen by the evidence (MacKay 1992).
+first and by the regressions in later rounds. The weights' prior is chosen by the evidence (MacKay 1992). Where the
+network was fitted to the rows themselves, its posterior means leave each row's own counts out of the tables: it would
+seem to know more of these rows than of those whose entries are missing.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.model.contraction import MAX_MEMORY
-from jaxbn.model.holes.answers import log_posterior
+from jaxbn.model.holes.answers import log_posterior, observed_places
+from jaxbn.model.holes.expected_counts import expected_counts
 from jaxbn.model.holes.network import network_of
 
 if TYPE_CHECKING:
@@ -83,7 +86,7 @@ def fit_regressions(
         values: the continuous columns, [rows], NaN where missing.
         max_memory: bytes that one array may take.
     """
-    told = _told(net, codes, values, max_memory)
+    told = _told(net, codes, values, max_memory, own_rows=net.n_rows == len(codes))
     filled, lines = dict(told.start), {}
     for _ in range(ROUNDS):
         for name in values:
@@ -135,10 +138,15 @@ class _Told(NamedTuple):
     gone: dict[str, NDArray[np.bool_]]
 
 
-def _told(net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float) -> _Told:
+def _told(
+    net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float, *, own_rows: bool = False
+) -> _Told:
     plain, means, chances = network_of(net), {}, []
+    counts = expected_counts(plain, codes, max_memory=max_memory).counts if own_rows else []
     for i, name in enumerate(net.names):
         logs = log_posterior(plain, codes, i, max_memory=max_memory)
+        if own_rows:
+            _leave_own_row_out(net, codes, counts, i, logs)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         if name in net.policies:
@@ -151,6 +159,30 @@ def _told(net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], 
     gone = {name: np.isnan(column) for name, column in values.items()}
     start = {name: np.where(gone[name], means[name], column) for name, column in values.items()}
     return _Told(means, start, np.hstack([np.zeros((len(codes), 0)), *chances]), gone)
+
+
+def _leave_own_row_out(
+    net: BayesNet, codes: NDArray[np.int32], counts: list[Array], variable: int, logs: Array
+) -> None:
+    """Take each row's own count out of the tables that its posterior of a variable was made with, in place.
+
+    Of the states of the variable only the row's own is touched: in the variable's family one cell loses a count (its
+    context does too, which is the same for all states), in a child's family one cell and one context.
+    """
+    structure = network_of(net).structure
+    for child, family in enumerate(structure.families):
+        if variable not in family:
+            continue
+        rows, places = observed_places(structure, codes, child)
+        rows = np.arange(len(codes)) if rows is None else rows
+        name, n_states = net.names[child], structure.sizes[child]
+        alpha = net.alphas.get(name, net.alpha)
+        cell = counts[child].ravel()[places] + alpha
+        change = np.log(np.maximum(cell - 1, 1e-9) / cell)
+        if child != variable:
+            context = counts[child].sum(axis=-1).ravel()[places // n_states] + n_states * alpha
+            change -= np.log(np.maximum(context - 1, 1e-9) / context)
+        logs[rows, codes[rows, variable]] += change
 
 
 def _features(told: _Told, filled: Mapping[str, Array], name: str) -> Array:
