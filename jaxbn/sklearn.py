@@ -11,8 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from jaxbn.estimators.discretizer import BayesianDiscretizer, Method
-from jaxbn.inputs.checks import CheckError, Mention
-from jaxbn.inputs.table import Table, as_table
+from jaxbn.inputs.checks import CheckError
+from jaxbn.inputs.table import Missing, Table, as_table
 from jaxbn.model.fit import fit
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
 
     Columns of a DataFrame are continuous or discrete as everywhere in jaxbn: floats are continuous, strings, booleans,
     categories and integers of up to 20 distinct values discrete. Levels not seen in ``fit`` count as missing, and so do
-    missing entries (NaN) of what is given to ``predict``; ``fit`` leaves rows that have one out, and says so.
+    missing entries (NaN) of what is given to ``predict``.
 
     Args:
         structure: ``"naive"``: the class is the one parent of every feature. ``"tan"``: every feature may have one
@@ -50,6 +50,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         average: with ``"evidence"``, average over so many networks drawn from their posterior, for example 20 (see
             ``jaxbn.sample_posterior``): cuts are drawn, and with ``"tan"`` and ``"learn"`` arcs too. None: one network.
         random_state: seed of these draws, a whole number.
+        missing: ``"infer"``, ``"error"``, ``"drop"`` or ``"state"``: what ``fit`` does, see ``jaxbn.as_table``.
 
     Attributes:
         network_: the fitted BayesNet; the class is its variable ``class_name_``, and its levels are the classes.
@@ -76,8 +77,10 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         max_passes: int = 10,
         average: int | None = None,
         random_state: int = 0,
+        missing: Missing = "infer",
     ) -> None:
         self.structure = structure
+        self.missing = missing
         self.max_parents = max_parents
         self.rate = rate
         self.method = method
@@ -101,7 +104,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         while self.class_name_ in frame.columns:
             self.class_name_ += "_"
         frame[self.class_name_] = pd.Categorical.from_codes(codes, categories=pd.Index(_labels(self.classes_)))
-        table = _table(frame)
+        table = _table(frame, self.missing)
         self.network_ = self._network(table)
         self.average_ = None if self.average is None else self._average(table, self.average)
         return self
@@ -110,8 +113,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         """P(class | features), [rows, n_classes], columns in the order of ``classes_``."""
         check_is_fitted(self)
         frame, _ = self._frame(X)
-        model = self.network_ if self.average_ is None else self.average_
-        return model.predict_proba(frame, self.class_name_, unknown="missing").to_numpy()
+        return (self.average_ or self.network_).predict_proba(frame, self.class_name_, unknown="missing").to_numpy()
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row, [rows]."""
@@ -130,12 +132,13 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         """Structure and codings of the table."""
         import jaxbn
         from jaxbn.learning.for_target import network_for_target
+        from jaxbn.learning.holes.first import first_completed
 
         naive = {name: [self.class_name_] for name in table.names if name != self.class_name_}
         if self.structure == "naive":
             return naive, jaxbn.discretize(table, naive, **options).codings
         if self.structure == "target":
-            graph, cut = network_for_target(table, self.class_name_, alpha=self.alpha, **options)
+            graph, cut = network_for_target(first_completed(table), self.class_name_, alpha=self.alpha, **options)
             return graph, cut.codings
         net = jaxbn.learn(table, progress=False, **self._limits(table), **options)
         return net.parents, net.codings
@@ -150,12 +153,13 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
     def _average(self, table: Table, draws: int) -> AverageNet:
         """The average of networks drawn from their posterior, which begin at the one that was found."""
         import jaxbn
+        from jaxbn.learning.holes.completion import completed_by
 
         fixed = self.network_.parents if self.structure in ("naive", "target") else None
-        options: dict[str, Any] = {} if fixed is not None else self._limits(table)
-        options |= {"start": self.network_, "group": list(self.network_.groupings), "seed": self.random_state}
-        options |= {"draws": draws, "chains": min(draws, CHAINS), "progress": False}
-        found = jaxbn.sample_posterior(table, fixed, **options)
+        options: dict[str, Any] = {"start": self.network_, "group": list(self.network_.groupings), "progress": False}
+        options |= {"draws": draws, "chains": min(draws, CHAINS), "seed": self.random_state}
+        options |= {} if fixed is not None else self._limits(table)
+        found = jaxbn.sample_posterior(completed_by(self.network_, table), fixed, **options)
         drawn: Any = ((draw.parents, {**draw.policies, **found.groupings}) for draw in found.draws)
         return jaxbn.AverageNet(tuple(fit(table, graph, codings, alpha=self.alpha) for graph, codings in drawn))
 
@@ -174,9 +178,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
                     raise ValueError(f"X has {len(X)} rows and y {len(y)}; every row needs its class")
             return as_frame(X), y
         finite = {"ensure_all_finite": "allow-nan"}  # as in a DataFrame, NaN is a missing entry
-        checked = (
-            validate_data(self, X, y, reset=True, **finite) if reset else validate_data(self, X, reset=False, **finite)
-        )
+        checked = validate_data(self, X, *([y] if reset else []), reset=reset, **finite)
         array, y = checked if reset else (checked, None)
         return as_frame(array, names=[f"x{i}" for i in range(array.shape[1])]), y
 
@@ -192,14 +194,10 @@ def _labels(classes: NDArray[Any]) -> list[Any]:
     return labels if all(isinstance(label, bool | int | float | str) for label in labels) else list(map(str, labels))
 
 
-def _table(frame: pd.DataFrame) -> Table:
+def _table(frame: pd.DataFrame, missing: Missing) -> Table:
     """The checked table; remedies are those that a scikit-learn estimator has."""
-
-    def spell(mention: Mention) -> str:
-        return REMEDIES.get(mention.argument, str(mention))
-
     try:
-        return as_table(frame, missing="drop")  # which says how many rows that are
+        return as_table(frame, missing=missing)
     except CheckError as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(error.spelled(spell)) from None
+        said = error.spelled(lambda mention: REMEDIES.get(mention.argument, str(mention)))
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(said) from None

@@ -162,9 +162,23 @@ def test_nan_in_an_array_is_a_missing_entry_as_in_a_frame(caplog: pytest.LogCapt
     says = f"{(~whole).sum()} of 150 rows were dropped for missing entries"
     for features in (holes, holes.to_numpy()):
         caplog.clear()
-        model = BayesNetClassifier().fit(features, y)
+        model = BayesNetClassifier(missing="drop").fit(features, y)
         assert says in caplog.text
         np.testing.assert_array_equal(model.predict_proba(X.to_numpy() if features is not holes else X), expected)
+    caplog.clear()
+    inferred = BayesNetClassifier().fit(holes, y)
+    assert "they are inferred" in caplog.text
+    assert inferred.network_.n_rows == 150
+    assert inferred.score(X, y) > (expected.argmax(axis=1) == y).mean()
+
+
+@pytest.mark.parametrize("options", [{"structure": "target"}, {"structure": "naive", "average": 2}])
+def test_missing_entries_with_every_structure(options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3)).round(1)
+    y = (X[:, 0] > 0).astype(int)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    assert BayesNetClassifier(**options).fit(X, y).score(X, y) > 0.7
 
 
 @pytest.mark.parametrize("structure", ["naive", "learn"])

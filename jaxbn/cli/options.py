@@ -28,7 +28,10 @@ Discrete = Annotated[
     list[str], _option("Columns that are discrete, a,b,c; those not named are inferred.", "--discrete", panel=TABLE)
 ]
 Drop = Annotated[list[str], _option("Columns to leave out, a,b,c.", "--drop", panel=TABLE)]
-Missing = Annotated[str, _option("Rows with missing entries: error or drop.", panel=TABLE)]
+Missing = Annotated[
+    str,
+    _option("Missing entries: infer, error, drop (their rows) or state (being missing is a state).", panel=TABLE),
+]
 Delimiter = Annotated[
     str | None,
     _option("What is between cells; by default a comma, and a tab in .tsv files.", "--delimiter", "-d", panel=TABLE),

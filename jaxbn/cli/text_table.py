@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 INDEX_NAMES = ("", "Unnamed: 0")
 """Names of the first column in a file with the index of pandas, written once or read and written again."""
 
+MARK = "?"
+
 FEW_WORDS = 2
 """Words are pointed out in a column of numbers that has at most so many different ones."""
 
@@ -69,8 +71,32 @@ def read_text(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFra
         tell("left out: the first column, which has no name (an index that pandas wrote)")
         frame = frame.iloc[:, 1:]
     _point_out_numbers(list(frame.columns), name)
+    frame = _without_question_marks(frame)
     _point_out_words(frame)
     return frame
+
+
+def _without_question_marks(frame: pd.DataFrame) -> pd.DataFrame:
+    """A question mark alone in a cell is a missing entry, as in many published tables."""
+    marks = {
+        label: count
+        for label in frame.columns
+        if frame[label].dtype.kind not in "fiub" and (count := int((frame[label] == MARK).sum()))
+    }
+    if not marks:
+        return frame
+    from jaxbn.inputs.missing import listed
+
+    tell(f"read as missing: ? in columns {listed(marks)}")
+    return frame.assign(**{label: _numbers(frame[label].mask(frame[label] == MARK)) for label in marks})
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    """The column as numbers where it holds nothing else."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce")
+    return numbers if numbers.notna().sum() == column.notna().sum() > 0 else column
 
 
 def _point_out_numbers(header: list[str], name: str) -> None:

@@ -45,6 +45,21 @@ def compact(codes: Codes) -> tuple[NDArray[np.int32], int]:
     return (np.cumsum(seen, dtype=np.int32) - 1)[codes], int(seen.sum())
 
 
+def compact_known(codes: Codes) -> tuple[NDArray[np.int32], int]:
+    """The same where negative codes are missing entries, which become -1.
+
+    Example:
+        >>> compact_known(np.array([7, -1, 2]))
+        (array([ 1, -1,  0], dtype=int32), 2)
+    """
+    if not len(codes) or codes.min() >= 0:
+        return compact(codes)
+    known = codes >= 0
+    found = np.full(len(codes), -1, np.int32)
+    found[known], n_levels = compact(codes[known])
+    return found, n_levels
+
+
 def joint(columns: Sequence[tuple[NDArray[np.int32], int]], n_rows: int) -> tuple[NDArray[np.int32], int]:
     """One compact code for the configuration of several compact columns; a single 0 for none."""
     code, n_levels = np.zeros(n_rows, np.int32), 1
@@ -103,13 +118,8 @@ _Column = tuple[NDArray[np.int32], int, bool]
 
 
 def _column(codes: Codes) -> _Column:
-    codes = np.asarray(codes)
-    if not len(codes) or codes.min() >= 0:
-        return *compact(codes), False
-    present = codes >= 0
-    found = np.full(len(codes), -1, np.int32)
-    found[present], n_levels = compact(codes[present])
-    return found, n_levels, True
+    found, n_levels = compact_known(np.asarray(codes))
+    return found, n_levels, bool((found < 0).any())
 
 
 def _joint(columns: Sequence[_Column], n_rows: int) -> tuple[NDArray[np.int32], int, bool]:

@@ -27,9 +27,12 @@ class Ordered(NamedTuple):
 
 
 def sort_values(values: NDArray[np.float64]) -> Ordered:
-    """Sort the values of a variable, stably."""
-    order = np.argsort(values, kind="stable")
+    """Sort the values of a variable, stably; missing ones, NaN, are left out."""
+    order = np.argsort(values, kind="stable")  # with NaN at the end
     ascending = values[order]
+    if len(values) and np.isnan(ascending[-1]):
+        n = int(np.searchsorted(ascending, np.nan))
+        order, ascending = order[:n], ascending[:n]
     return Ordered(order, ascending, np.append(ascending[1:] > ascending[:-1], False))
 
 

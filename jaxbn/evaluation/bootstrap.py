@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,15 @@ from jaxbn.cuts.resampled import drawn_rows, resampled_policies, stream
 from jaxbn.cuts.resampled_arrays import Variable
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
-from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, learn_resamples
+from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, learn_resamples, network_for_draws
 from jaxbn.evaluation.bootstrap_results import Bootstrap, check_share
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents, check_table_sizes, markov_blanket
-from jaxbn.inputs.table import DataLike, as_table
+from jaxbn.inputs.table import DataLike, Missing, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
+from jaxbn.learning.holes.completion import HOLES, completed
 from jaxbn.learning.options import GRID, Initial, MinWidth, Rate, check_options, check_structure_options
 from jaxbn.learning.passes import cut_question
 from jaxbn.learning.plan import Plan
@@ -48,7 +49,7 @@ def bootstrap(
     initial_bins: int | None = None,
     initial: Initial | None = None,
     max_passes: int | None = 10,
-    missing: Literal["error", "drop"] = "error",
+    missing: Missing = "infer",
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
     level: float | None = None,
@@ -86,7 +87,8 @@ def bootstrap(
         initial: whether the start is of equal ``"width"`` or ``"frequency"``, see ``jaxbn.discretize``; without a graph
             for ``search="k2"`` only.
         max_passes: most passes of a discretization.
-        missing: ``"error"`` or ``"drop"``.
+        missing: what to do about missing entries, see ``jaxbn.as_table``. With ``"infer"``, resamples are completed by
+            draws: with a graph all by one, without a graph each by its own, from a network that is learned first.
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
         level: with a graph, of the intervals of the cuts; 0.9 by default.
@@ -138,7 +140,9 @@ def bootstrap(
         structure = {name: value for name, value in learning.items() if name not in ("warm_start", "select", "grid")}
         structure.setdefault("restarts", 1)
         plan = Plan.checked(table, options, grouped=grouped, seed=seed, initial_bins=initial_bins, **structure)
-        found = learn_resamples(table, plan, count, checkpoint, side_by_side, progress)
+        holed = {"method": method, "rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
+        guess = network_for_draws(table, plan, {**holed, "initial_bins": initial_bins, **learning})
+        found = learn_resamples(table, plan, count, checkpoint, side_by_side, progress, guess)
         policies = {name: tuple(_policy(each.policies[name]) for each in found) for name in table.continuous}
         structures = tuple({name: each.parents[name] for name in table.names} for each in found)
         groupings = tuple(split_codings(each.policies, grouped)[1] for each in found)
@@ -149,6 +153,10 @@ def bootstrap(
     start = coded.start(starting_bins(table, initial_bins, grouped), options.start_kind)
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
     settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
+    if table.holes:
+        filled = completed(coded, parents, settled.policies, np.random.default_rng([seed, HOLES]))
+        coded = CodedTable(filled, grouped)
+        settled = settled._replace(columns=coded.recoded(settled.policies).columns)
     call = f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
     policies, gaps = {}, {}
     with team(call) as mates:

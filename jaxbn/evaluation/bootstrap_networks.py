@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from jaxbn.cuts.resampled import drawn_rows, stream
 from jaxbn.inputs.table import Table
 from jaxbn.learning.checkpoint import open_checkpoint
+from jaxbn.learning.holes.completion import completed
+from jaxbn.learning.learn import learn
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.many_runs import ManyRuns
 from jaxbn.learning.plan import Plan, all_runs
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
@@ -21,10 +26,32 @@ SIDE_BY_SIDE = 16
 """Resamples that run together: what they ask for at the same time is computed as one batch."""
 
 
+def network_for_draws(table: Table, plan: Plan, options: Mapping[str, Any]) -> BayesNet | None:
+    """The network that missing entries of the resamples are drawn from; none if there are no such entries.
+
+    Args:
+        table: all rows.
+        plan: the search in each resample.
+        options: those of ``learn`` that were given.
+    """
+    if not table.holes:
+        return None
+    return learn(table, **{**options, "group": plan.grouped, "seed": plan.seed, "progress": False, "restarts": 1})
+
+
 def learn_resamples(
-    table: Table, plan: Plan, count: int, checkpoint: PathLike | None, side_by_side: int, progress: bool
+    table: Table,
+    plan: Plan,
+    count: int,
+    checkpoint: PathLike | None,
+    side_by_side: int,
+    progress: bool,
+    guess: BayesNet | None = None,
 ) -> list[Learned]:
-    """The network of every resample. Several processes share them; process 0 keeps the checkpoint."""
+    """The network of every resample. Several processes share them; process 0 keeps the checkpoint.
+
+    Where entries are missing, every resample is completed by draws from the structure and cuts of `guess`.
+    """
     order = None if plan.order is None else list(plan.order)
     about = {"kind": "bootstrap", **plan.described(table), "seed": plan.seed, "restarts": plan.restarts, "order": order}
 
@@ -32,6 +59,8 @@ def learn_resamples(
         """One resample: its rows written out, and the best network of its runs."""
         rng = stream(plan.seed, number)
         data = CodedTable(table.take(drawn_rows(rng, table.n_rows)), plan.grouped)
+        if guess is not None:
+            data = CodedTable(completed(data, guess.parents, guess.codings, rng), plan.grouped)
         return Workshop.of(data, plan.options), all_runs(plan.runs(data, rng), watch)
 
     with team(f"{count} resamples of {json.dumps(about)}, {side_by_side} side by side") as mates:

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from jaxbn.cuts.baselines import WITH_BINS, check_installed
 from jaxbn.evaluation.cross_validate import cross_validate
 from jaxbn.evaluation.folds import fold_numbers
-from jaxbn.evaluation.training import Missing, known_method
+from jaxbn.evaluation.training import known_method
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import GraphLike
-from jaxbn.inputs.table import DataLike, as_table
+from jaxbn.inputs.table import DataLike, Missing, as_table
 from jaxbn.learning.options import USED_BY, refuse_unused
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def compare(
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
     bins: int | None = None,
-    missing: Missing = "error",
+    missing: Missing = "infer",
     **options: Any,
 ) -> pd.DataFrame:
     """Compare discretization methods by cross-validated log-likelihood on the same folds.
@@ -49,7 +49,7 @@ def compare(
         discrete: columns that are discrete whatever they hold.
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default the best number for the training rows,
             see ``jaxbn.cross_validate``.
-        missing: ``"error"`` or ``"drop"``.
+        missing: what to do about missing entries, as in ``cross_validate``.
         **options: further arguments of ``cross_validate``; each method is handed those that it uses.
 
     Returns:

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbn.cuts.baselines import MARGINAL_METHODS
 from jaxbn.cuts.discretize_variable import METHODS
 from jaxbn.evaluation.folds import fold_numbers
-from jaxbn.evaluation.training import Missing, Plan, checked, known_method, structures
+from jaxbn.evaluation.training import Plan, checked, known_method, structures
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents
-from jaxbn.inputs.table import DataLike, Table, as_table
+from jaxbn.inputs.table import DataLike, Missing, Table, as_table
 from jaxbn.learning.options import Initial, MinWidth, Rate, check_options, check_structure_options, refuse_unused
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
@@ -92,7 +92,7 @@ def cross_validate(
     max_passes: int | None = 10,
     alpha: float = 1.0,
     given: str | Sequence[str] = (),
-    missing: Missing = "error",
+    missing: Missing = "infer",
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
     **learning: Any,
@@ -125,7 +125,9 @@ def cross_validate(
         alpha: Dirichlet weight of each cell of the tables.
         given: variables to condition on: scored is ln p(row) - ln p(its values of these), exactly. For one without
             parents this leaves out its own term, as the paper does with the class of Iris.
-        missing: ``"error"`` refuses missing entries, ``"drop"`` drops rows that have one before the folds are made.
+        missing: ``"infer"`` learns from what each row has, and scores what each held-out row has; ``"error"`` refuses
+            missing entries, ``"drop"`` drops rows that have one before the folds are made, ``"state"`` makes being
+            missing a state of its own, which is scored too.
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``; a method that looks at each variable
             alone merges none.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
@@ -163,7 +165,7 @@ def cross_validate(
     conditions = _conditions(given, table)
     fold_of_row = fold_numbers(folds, seed, table, data)
     numbers = range(int(fold_of_row.max()) + 1)
-    bounds = {name: (float(values.min()), float(values.max())) for name, values in table.values.items()}
+    bounds = {name: (float(np.nanmin(values)), float(np.nanmax(values))) for name, values in table.values.items()}
 
     scores = np.empty(table.n_rows)
     n_bins: dict[str, list[int]] = {name: [] for name in table.continuous}
@@ -185,8 +187,8 @@ def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.
     """Log density of each row, of the other variables given the conditions if there are any."""
     columns: dict[str, Any] = dict(rows.values)
     for name, codes in rows.codes.items():
-        levels = np.empty(len(rows.levels[name]), object)
-        levels[:] = rows.levels[name]
+        levels = np.empty(len(rows.levels[name]) + 1, object)
+        levels[:-1] = rows.levels[name]  # a missing entry, of code -1, picks the last, None
         columns[name] = levels[codes]
     total = net.log_likelihood(columns)
     if not conditions:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import Parents
-from jaxbn.inputs.table import Table, as_frame
+from jaxbn.inputs.table import Table, as_frame, as_table
 from jaxbn.learning.discretize import settle_steps, starting_bins
 from jaxbn.learning.options import Options
 from jaxbn.learning.passes import Settled
@@ -48,9 +48,10 @@ def fold_numbers(folds: int | ArrayLike, seed: int, table: Table, data: Any) -> 
 def _complete(numbers: NDArray[Any], table: Table, data: Any) -> NDArray[Any]:
     """The fold numbers of rows that were kept, where there is one for each row of the original data."""
     if numbers.ndim == 1 and len(numbers) != table.n_rows and not isinstance(data, Table):
-        kept = ~as_frame(data).isna().any(axis=1).to_numpy()
-        if len(numbers) == len(kept):
-            return numbers[kept]
+        absent = as_frame(data).isna()
+        for lost in (absent.any(axis=1), absent.all(axis=1)):  # rows with a missing entry, or without any value
+            if len(numbers) == len(lost) and int((~lost).sum()) == table.n_rows:
+                return numbers[~lost.to_numpy()]
     return numbers
 
 
@@ -67,6 +68,7 @@ def settle_together(
     """
 
     def make(table: Table) -> tuple[Workshop, Learner[Settled]]:
+        table = as_table(table, missing="infer")  # which sees that every column has a value
         data = CodedTable(table, grouped)
         start = data.start(starting_bins(table, initial_bins, grouped), options.start_kind)
         return Workshop.of(data, options), settle_steps(data, parents, start, options)

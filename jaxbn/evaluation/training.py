@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from jaxbn.cuts.baselines import MARGINAL_METHODS, WITH_BINS, check_installed, marginal_policy
 from jaxbn.cuts.discretize_variable import METHODS
@@ -20,9 +22,6 @@ from jaxbn.learning.options import Options
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import density
 from jaxbn.scores.families import family_score
-
-Missing = Literal["error", "drop"]
-
 
 NUMBERS_OF_BINS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
 """From which a method that looks at each variable alone gets the one with the highest evidence on the training rows."""
@@ -103,7 +102,10 @@ def _marginal(table: Table, plan: Plan) -> dict[str, Policy]:
     """Every variable cut without regard to the others, by default into the number of bins that serves best."""
 
     def cut(n_bins: int) -> dict[str, Policy]:
-        return {name: marginal_policy(values, plan.method, n_bins) for name, values in table.values.items()}
+        return {
+            name: marginal_policy(values[~np.isnan(values)], plan.method, n_bins)
+            for name, values in table.values.items()
+        }
 
     if plan.bins is not None or plan.method not in WITH_BINS:
         return cut(plan.bins or 1)

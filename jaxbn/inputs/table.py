@@ -15,7 +15,7 @@ from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.kinds import exceptions, kinds_of
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle, share_words
-from jaxbn.inputs.refusals import DROP
+from jaxbn.inputs.refusals import DROP, wrong
 from jaxbn.inputs.states import as_states
 
 __all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]
@@ -177,6 +177,9 @@ def as_table(
 
 def _of_table(table: Table, missing: Missing) -> Table:
     """A table that was made before; where it has holes, they are treated as it is asked for."""
+    for name, count in table.holes.items():
+        if count == table.n_rows:
+            raise wrong(name, f"has no value in any of the {table.n_rows} rows; ", DROP)
     if not table.holes or missing == "infer":
         return table
     if missing == "state":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from jaxbn.cuts.words import cut_words
 from jaxbn.groups.grouping import Grouping, columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import GraphLike, Parents, as_parents, check_table_sizes
-from jaxbn.inputs.table import DataLike, as_frame, as_table
+from jaxbn.inputs.table import DataLike, Missing, as_frame, as_table
 from jaxbn.learning.ascent import ascend
 from jaxbn.learning.options import Initial, MinWidth, Options, Rate, check_options
 from jaxbn.learning.passes import Settled, discretize_steps
@@ -64,7 +65,8 @@ class Discretization:
     def transform(self, data: DataLike) -> pd.DataFrame:
         """The data with every continuous or grouped column replaced by the codes of bins or groups, int32.
 
-        Other columns stay. Values beyond the range of the original data fall into the outer bins.
+        Other columns stay. Values beyond the range of the original data fall into the outer bins, and missing ones have
+        the code -1.
 
         Args:
             data: rows with every continuous variable as a column.
@@ -114,7 +116,7 @@ def discretize(
     initial_bins: int | None = None,
     initial: Initial | None = None,
     max_passes: int | None = 10,
-    missing: Literal["error", "drop"] = "error",
+    missing: Missing = "infer",
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
 ) -> Discretization:
@@ -137,7 +139,8 @@ def discretize(
         initial: whether they are of equal ``"width"`` (the default, as in the paper) or ``"frequency"``, which suits
             skewed columns and those with outliers.
         max_passes: most passes made; None for no limit, which only ``"evidence"`` is sure not to need.
-        missing: ``"error"`` or ``"drop"``.
+        missing: what to do about missing entries, see ``jaxbn.as_table``. With ``"infer"`` each factor of a variable's
+            cost uses the rows that have all of it, and the optimum is exact, see ``jaxbn.discretize_variable``.
         group: discrete columns whose levels are merged by evidence (see ``jaxbn.group_levels``), again in each pass;
             by default those with more than 50 levels, and ``()`` for none.
         min_width: with ``"evidence"``, the smallest width of a bin: a number, ``{column: number}``, or ``"gap"`` for
@@ -187,7 +190,8 @@ def split_codings(codings: Mapping[str, Coding], names: Sequence[str]) -> tuple[
 def _codes(name: str, policy: Coding, column: pd.Series) -> NDArray[np.int32]:
     if isinstance(policy, Grouping):
         return policy(column, name=name)
-    return policy(checks.numbers(f"column {name!r}", column))
+    values = checks.numbers(f"column {name!r}", column.to_numpy(np.float64, na_value=np.nan), holes=True)
+    return np.where(np.isnan(values), MISSING, policy(values)).astype(np.int32)
 
 
 def starting_bins(table: Any, given: int | None, grouped: Sequence[str] = ()) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,6 +65,10 @@ class K2Runs:
             select=self.options.select,
             watch=watch,
         )
+
+    def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]:
+        """A run with the order of a network that was learned on another completion of the same table."""
+        return replace(self, orders=[learned.order]).learner(0, {}, watch)
 
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
         """The best run as it is."""

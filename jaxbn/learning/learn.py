@@ -8,18 +8,22 @@ import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
+
+import numpy as np
 
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import MAX_TABLE_CELLS
-from jaxbn.inputs.table import DataLike, Table, as_table
+from jaxbn.inputs.table import DataLike, Missing, Table, as_table
 from jaxbn.learning.checkpoint import open_checkpoint
+from jaxbn.learning.holes.completion import HOLES
+from jaxbn.learning.holes.first import first_completion
+from jaxbn.learning.holes.rounds import Round, settle
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.many_runs import ManyRuns, TimeIsUpError
 from jaxbn.learning.options import GRID, Initial, MinWidth, Rate, Select, check_options
-from jaxbn.learning.plan import Plan, Runs
+from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
@@ -71,7 +75,7 @@ def learn(
     forbidden: Iterable[tuple[str, str]] = (),
     initial_bins: int | None = None,
     initial: Initial | None = None,
-    missing: Literal["error", "drop"] = "error",
+    missing: Missing = "infer",
     checkpoint: PathLike | None = None,
     side_by_side: int = SIDE_BY_SIDE,
     max_cells: int = MAX_TABLE_CELLS,
@@ -116,7 +120,10 @@ def learn(
             discrete variables.
         initial: with ``"k2"``, whether the bins of the start are of equal ``"width"`` (the default, as in the paper) or
             ``"frequency"``, which suits skewed columns and those with outliers.
-        missing: ``"error"`` or ``"drop"``.
+        missing: what to do about missing entries, see "Missing entries" in the documentation. ``"infer"``: rows are
+            completed by draws from the network so far, learned again and drawn again; the tables are those of what each
+            row has. ``"error"`` refuses them, ``"drop"`` drops rows that have one, ``"state"`` makes being missing a
+            state of its own.
         checkpoint: a file that keeps every finished run; the same call started again goes on from it, also with more
             restarts.
         side_by_side: runs that go on together; the result does not depend on it.
@@ -166,7 +173,10 @@ def learn(
         max_cells=max_cells,
     )
     coded = CodedTable(table, plan.grouped)
-    runs = plan.runs(coded)
+    rng = np.random.default_rng([plan.seed, HOLES])
+    complete = CodedTable(first_completion(coded, rng), plan.grouped) if table.holes else coded
+    now = Round.of(complete, plan)
+    runs = now.runs
     checks.at_least("side_by_side", side_by_side, 1)
     deadline = math.inf if time_limit is None else began + checks.positive("time_limit", time_limit)
     described = {"kind": "learn", **plan.described(table)}
@@ -178,13 +188,16 @@ def learn(
             saved = open_checkpoint(checkpoint, described, runs.orders)
         with Progress(progress and mates.rank == 0, runs.n_runs, runs.n_steps) as bar:
             many = ManyRuns(mates, bar, saved, side_by_side, deadline)
-            learned, finished = _search(many, runs, Workshop.of(coded, options))
+            learned, now, finished = _search(many, now, plan, coded, rng)
     seconds = time.monotonic() - began
-    return as_network(coded, learned, _report(plan, runs, coded, learned, len(many.found), seconds, finished))
+    return as_network(coded, learned, _report(plan, now, learned, len(many.found), seconds, finished))
 
 
-def _search(many: ManyRuns, runs: Runs, workshop: Workshop) -> tuple[Learned, bool]:
-    """The best network of all runs, and whether they came to their end."""
+def _search(
+    many: ManyRuns, first: Round, plan: Plan, table: CodedTable, rng: np.random.Generator
+) -> tuple[Learned, Round, bool]:
+    """The best network of all runs, what it was found on, and whether the search came to its end."""
+    runs, workshop, rounds = first.runs, first.workshop, [first]
 
     def run(number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
         return workshop, runs.learner(number, dict(many.found), watch)
@@ -193,14 +206,16 @@ def _search(many: ManyRuns, runs: Runs, workshop: Workshop) -> tuple[Learned, bo
         many.resume(range(runs.n_runs))
         for numbers in runs.rounds():
             many.do(numbers, run)
-        return many.finish(workshop, runs.finish), True
+        if table.table.holes:
+            return settle(many, first, plan, table, rng, rounds.append), rounds[-1], True
+        return many.finish(workshop, runs.finish), first, True
     except TimeIsUpError:
-        return many.best_so_far(workshop.data), False
+        return many.best_so_far(rounds[-1].data), rounds[-1], False
     except KeyboardInterrupt:
         if many.mates.size > 1 or many.empty:
             raise
         warnings.warn(_interrupted(many, runs.n_runs), InterruptedWarning, stacklevel=3)
-        return many.best_so_far(workshop.data), False
+        return many.best_so_far(rounds[-1].data), rounds[-1], False
 
 
 def _interrupted(many: ManyRuns, n_runs: int) -> str:
@@ -209,14 +224,13 @@ def _interrupted(many: ManyRuns, n_runs: int) -> str:
     return f"interrupted: this is the best of {len(many.found)} finished runs out of {n_runs}"
 
 
-def _report(
-    plan: Plan, runs: Runs, data: CodedTable, learned: Learned, n_runs: int, seconds: float, finished: bool
-) -> SearchReport:
+def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, finished: bool) -> SearchReport:
     """How the network was found; what its arcs are worth for its cuts is looked up once more."""
     report = SearchReport(plan.options.method, "k2", max(n_runs, 1), seconds, learned.criterion, finished=finished)
+    runs = last.runs
     if runs.arcs is None:
         return report
-    columns = data.recoded(learned.policies).columns
+    columns = last.data.recoded(learned.policies).columns
     best = runs.arcs.best(columns, learned.parents, thorough=finished)  # an interrupted run is not kept waiting
     own = runs.arcs.score(columns, learned.parents)
     gap = max(best.bound - own, 0.0)
@@ -229,4 +243,6 @@ def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> Baye
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
     net = fit(table, parents, learned.policies)
+    if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
+        return replace(net, search=report)
     return replace(net, score=learned.score, trace=learned.trace, search=report)

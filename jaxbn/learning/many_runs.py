@@ -72,9 +72,14 @@ class ManyRuns:
             if i not in self.found:
                 self._keep(i, learned)
 
-    def finish(self, workshop: Workshop, last_steps: Callable[[Learned, Watcher], Learner[Learned]]) -> Learned:
-        """The best run, brought to its end by every process for itself."""
-        steps = last_steps(self.best, partial(self._watch, FINISH))
+    def finish(
+        self,
+        workshop: Workshop,
+        last_steps: Callable[[Learned, Watcher], Learner[Learned]],
+        learned: Learned | None = None,
+    ) -> Learned:
+        """The best run, or what became of it, brought to its end by every process for itself."""
+        steps = last_steps(self.best if learned is None else learned, partial(self._watch, FINISH))
         return next(run_each([lambda: (workshop, steps)], 1, self.check_time))[1]
 
     def check_time(self) -> None:

@@ -44,6 +44,8 @@ class Runs(Protocol):
 
     def learner(self, number: int, found: Mapping[int, Learned], watch: Watcher) -> Learner[Learned]: ...  # noqa: D102
 
+    def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]: ...  # noqa: D102
+
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]: ...  # noqa: D102
 
 

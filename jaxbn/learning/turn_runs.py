@@ -93,6 +93,13 @@ class TurnRuns:
             return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, alone=alone)
         return alternate(self.data, start, self.arcs, self.options, watch)
 
+    def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]:
+        """A run from where a network stands that was learned on another completion of the same table."""
+        start = self.data.recoded(learned.policies)
+        if self.options.method != "evidence":
+            return alternate(self.data, start, self.arcs, self.options, watch)
+        return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, parents=learned.parents)
+
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
         """The best network with exact cuts and thorough arcs."""
         return finish_exactly(self.data, best, self.arcs, self.options, self.ledger, watch)
@@ -107,7 +114,7 @@ class TurnRuns:
             size = int(rng.integers(FEWEST, MOST + 1))
             if name in self.data.grouped:
                 table = self.data.table
-                start.policies[name] = frequency_grouping(table.levels[name], table.codes[name], size)
+                start.policies[name] = frequency_grouping(table.levels[name], self.data.known_codes(name), size)
                 start.columns[name] = self.data.coded(name, start.policies[name])
             else:
                 start.columns[name], start.policies[name] = self.data.plain_bins(name, size, "frequency")

@@ -36,15 +36,17 @@ def evidence_turns(
     watch: Watcher,
     *,
     alone: bool = False,
+    parents: Structure | None = None,
 ) -> Learner[Learned]:
-    """Turns that raise F from a start, with cuts on the grid.
+    """Turns that raise F from a start, with cuts on the grid; without `parents`, from the required arcs alone.
 
     A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, which no arc
     could ever touch. From the start `alone`, where every variable is first cut without any arc, F ends no lower than
     that of the network without arcs.
     """
     start = at_midpoints(data, start, options)
-    parents: Structure = {name: arcs.constraints.required.get(name, ()) for name in data.names}
+    if parents is None:
+        parents = {name: arcs.constraints.required.get(name, ()) for name in data.names}
     learned = _state(parents, start, (ledger.evidence(parents, start.columns, start.policies),))
     if alone:
         settled = yield from ascend(data, parents, data.names, start, options, ledger, grid=options.grid)

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxbn.cuts.blanket import factors_of
+import numpy as np
+
+from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request, best_policies
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
@@ -67,22 +69,23 @@ class Workshop:
 
     def group(self, cut: Cut) -> Grouping:
         """The groups of a discrete variable's levels; the rate plays no part."""
-        codes = self.data.table.codes[cut.name]
-        children = [(child.codes, [s.codes for s in spouses]) for child, spouses in cut.children]
-        factors = factors_of([parent.codes for parent in cut.parents], children, len(codes))
-        return best_grouping(self.data.table.levels[cut.name], codes, factors)
+        codes = self.data.known_codes(cut.name)
+        rows = np.flatnonzero(~self.data.table.absent(cut.name)) if cut.name in self.data.table.holes else slice(None)
+        return best_grouping(self.data.table.levels[cut.name], codes, self._factors(cut, rows, len(codes)))
+
+    def _factors(self, cut: Cut, rows: Any, n_rows: int) -> list[Factor]:
+        """The blanket of a variable in some rows, those that have it."""
+        return factors_of(
+            [parent.codes[rows] for parent in cut.parents],
+            [(child.codes[rows], [s.codes[rows] for s in spouses]) for child, spouses in cut.children],
+            n_rows,
+            [child.n_states for child, _ in cut.children] if self.data.table.holes else None,
+        )
 
     def request(self, cut: Cut) -> Request:
         """The question as rows in ascending order of the variable's values."""
         ordered = self.data.ordered[cut.name]
-        factors = factors_of(
-            [parent.codes[ordered.order] for parent in cut.parents],
-            [
-                (child.codes[ordered.order], [s.codes[ordered.order] for s in spouses])
-                for child, spouses in cut.children
-            ],
-            len(ordered.values),
-        )
+        factors = self._factors(cut, ordered.order, len(ordered.values))
         return Request(ordered, factors, cut.rate, min_width=self.min_widths.get(cut.name, 0.0))
 
 

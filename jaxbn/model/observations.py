@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.words import rounded
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
+from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.notices import tell_far
 
@@ -36,7 +37,7 @@ def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterabl
     Returns:
         int32 codes [rows, variables], variables in the order of ``net.names``.
     """
-    frame = as_frame(data)
+    frame = with_signs(as_frame(data), net.names)
     absent = [name for name in net.names if name not in frame.columns and name not in set(optional)]
     if absent:
         raise ValueError(

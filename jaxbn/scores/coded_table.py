@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.baselines import equal_frequency_policy, equal_width_codes, equal_width_policy
-from jaxbn.cuts.blanket import compact
+from jaxbn.cuts.blanket import compact_known
 from jaxbn.cuts.policy import NOT_CUT, Policy
 from jaxbn.cuts.sorted_values import Ordered, sort_values
 from jaxbn.groups.grouping import Grouping, frequency_grouping
+from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.table import Table
 from jaxbn.scores.families import Column
 
@@ -58,18 +59,27 @@ class CodedTable:
         """The column with these codes; `identity` says what made them."""
         known = self._keys.get((name, identity))
         if known is None:
-            dense, n_states = compact(codes)
+            dense, n_states = compact_known(codes)
             known = self._keys[name, identity] = Column(_key(name, identity), dense, n_states)
         return known
 
     def coded(self, name: str, policy: Coding) -> Column:
         """A continuous variable coded by a policy, or a discrete one by a grouping."""
         if isinstance(policy, Grouping):
-            codes = policy(self.table.levels[name], name=name)[self.table.codes[name]]
-            return self.column(name, codes, repr(policy.groups).encode())
+            of_level = np.append(policy(self.table.levels[name], name=name), MISSING)
+            return self.column(name, of_level[self.table.codes[name]], repr(policy.groups).encode())
         identity = policy.edges.tobytes()
         known = self._keys.get((name, identity))
-        return known or self.column(name, policy(self.table.values[name]), identity)
+        return known or self.column(name, self._unless_missing(name, policy(self.table.values[name])), identity)
+
+    def _unless_missing(self, name: str, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The codes of a continuous variable, -1 where it has no value."""
+        return codes if name not in self.table.holes else np.where(self.table.absent(name), MISSING, codes)
+
+    def known_codes(self, name: str) -> NDArray[np.int32]:
+        """The codes of a discrete variable in the rows that have it."""
+        codes = self.table.codes[name]
+        return codes if name not in self.table.holes else codes[codes != MISSING]
 
     def start(self, n_bins: int, kind: str = "width") -> Start:
         """Discrete variables as they are, continuous ones in bins of equal width or frequency.
@@ -79,7 +89,7 @@ class CodedTable:
         columns = {name: self._levels(name) for name in self.table.codes}
         policies: dict[str, Coding] = {}
         for name in self.grouped:
-            policies[name] = frequency_grouping(self.table.levels[name], self.table.codes[name], STARTING_GROUPS)
+            policies[name] = frequency_grouping(self.table.levels[name], self.known_codes(name), STARTING_GROUPS)
             columns[name] = self.coded(name, policies[name])
         for name in self.table.values:
             columns[name], policies[name] = self.plain_bins(name, n_bins, kind)
@@ -101,12 +111,14 @@ class CodedTable:
 
     def plain_bins(self, name: str, n_bins: int, kind: str) -> tuple[Column, Policy]:
         """A continuous variable in bins of equal `"width"` or `"frequency"`."""
-        values = self.table.values[name]
         if kind == "frequency":
             policy = replace(equal_frequency_policy(self.ordered[name], n_bins), method=NOT_CUT)
             return self.coded(name, policy), policy
-        policy = replace(equal_width_policy(values, n_bins), method=NOT_CUT)
-        return self.column(name, equal_width_codes(values, n_bins), b"equal width %d" % n_bins), policy
+        known = self.ordered[name]
+        codes = np.full(self.table.n_rows, MISSING, np.int32)
+        codes[known.order] = equal_width_codes(known.values, n_bins)
+        policy = replace(equal_width_policy(known.values, n_bins), method=NOT_CUT)
+        return self.column(name, codes, b"equal width %d" % n_bins), policy
 
 
 def same_coding(a: Coding, b: Coding) -> bool:
@@ -125,7 +137,7 @@ def initial_bins(table: Table, grouped: Sequence[str] = ()) -> int:
 
     Of variables that are to be grouped no more levels count than there are groups at the start.
     """
-    sizes = {name: len(np.unique(codes)) for name, codes in table.codes.items()}
+    sizes = {name: len(np.unique(codes[codes != MISSING])) for name, codes in table.codes.items()}
     if sizes:
         return max(min(n, STARTING_GROUPS) if name in grouped else n for name, n in sizes.items())
     return round(math.log(len(table.names)) + 1)

@@ -24,7 +24,7 @@ def density(data: CodedTable, policies: Mapping[str, Coding]) -> float:
 def column_density(data: CodedTable, name: str, policy: Coding) -> float:
     """The part of one variable in it."""
     if isinstance(policy, Grouping):
-        return log_inside(policy, data.table.levels[name], data.table.codes[name])
+        return log_inside(policy, data.table.levels[name], data.known_codes(name))
     values = data.ordered[name].values
     if values[-1] == values[0]:
         return 0.0

@@ -57,7 +57,7 @@ def coding_evidence(data: CodedTable, name: str, coding: Coding, n_states: int) 
 
 def _price(data: CodedTable, name: str, coding: Coding, n_states: int) -> float:
     if isinstance(coding, Grouping):
-        m = len(np.unique(data.table.codes[name]))
+        m = len(np.unique(data.known_codes(name)))
         return math.log(m) + float(log_partitions(m, n_states)[-1])
     return float(choice_cost(data.ordered[name].n_distinct, n_states))
 

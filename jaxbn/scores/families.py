@@ -31,7 +31,7 @@ class Column(NamedTuple):
     """One variable as codes without gaps. Two columns are equal if and only if their keys are."""
 
     key: int
-    codes: NDArray[np.int32]  # [n]
+    codes: NDArray[np.int32]  # [n], -1 where an entry is missing
     n_states: int  # distinct codes observed
 
 
@@ -131,6 +131,17 @@ def tolerance(score: float) -> float:
 
 
 def family_score(child: Column, parents: Sequence[Column]) -> float:
-    """The score of a family, always the same to the last bit; rounding in a batch depends on the batch's size."""
+    """The score of a family, always the same to the last bit; rounding in a batch depends on the batch's size.
+
+    It is that of the rows that have the child; those that lack a parent are one more configuration.
+    """
     shape = [column.n_states for column in (*parents, child)]
-    return k2_score(family_counts(child.codes, [parent.codes for parent in parents], shape))
+    codes = [column.codes for column in (*parents, child)]
+    if min((int(column.min(initial=0)) for column in codes), default=0) >= 0:
+        return k2_score(family_counts(codes[-1], codes[:-1], shape))
+    known = codes[-1] >= 0
+    lacks = known & np.logical_or.reduce([column < 0 for column in codes[:-1]], initial=False)
+    has = known & ~lacks
+    counts = family_counts(codes[-1][has], [column[has] for column in codes[:-1]], shape)
+    apart = np.bincount(codes[-1][lacks], minlength=shape[-1])
+    return k2_score(np.concatenate([counts.reshape(-1, shape[-1]), apart[None]]))

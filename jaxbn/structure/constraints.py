@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents
+from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.table import Table
 from jaxbn.scores.coded_table import Columns
 
@@ -47,7 +48,7 @@ def as_constraints(
     checks.at_least("max_parents", max_parents, 0)
     arcs = _arcs("required", required, table.names)
     needed = {name: found for name, found in as_parents(arcs, table.names, "required").items() if found}
-    banned = frozenset(_arcs("forbidden", forbidden, table.names))
+    banned = frozenset(_arcs("forbidden", forbidden, table.names)) | _of_signs(table)
     for child, found in needed.items():
         if len(found) > max_parents:
             raise ArgumentError(
@@ -65,6 +66,12 @@ def as_constraints(
                     "; remove one",
                 )
     return Constraints(int(max_parents), needed, banned, checks.at_least("max_cells", max_cells, 1))
+
+
+def _of_signs(table: Table) -> frozenset[tuple[str, str]]:
+    """Arcs between a column and the one that says where it is missing: of what is missing no value is ever seen."""
+    pairs = [(name, of) for name in table.names if (of := signed_name(name)) is not None and of in table.values]
+    return frozenset(arc for name, of in pairs for arc in ((name, of), (of, name)))
 
 
 def _arcs(argument: str, arcs: Iterable[Any], names: Sequence[str]) -> list[tuple[str, str]]:

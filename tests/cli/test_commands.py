@@ -143,7 +143,6 @@ BAD_FILES = {
     "latin-1": ("a,b\n1,x\n2,\u00fc\n".encode("latin-1"), "byte 0xfc in line 3"),
     "duplicate header": ("a,b,a\n1,2,3\n", "'a' more than once (columns 1, 3)"),
     "unnamed column": ("a,,b\n1,2,3\n", "column 2 has no name"),
-    "missing values": ("a,b\n1.5,2\n,3\n", "or drop the rows with --missing drop"),
     "an identifier": ("a,b\n" + "".join(f"k{i},{i % 2}\n" for i in range(30)), "leave it out with --drop"),
     "no parquet": (b"PAR1 and more", "arquet"),
 }
@@ -153,6 +152,11 @@ BAD_FILES = {
 def test_bad_files_are_refused_in_one_line(command: Command, case: str) -> None:
     content, says = BAD_FILES[case]
     command.fails("learn", command.has("bad.csv", content), says=says)
+
+
+def test_missing_values_are_refused_where_that_is_asked_for(command: Command) -> None:
+    says = "infer them with --missing infer, fill them in, leave these columns out with --drop, or drop the rows"
+    command.fails("learn", command.has("bad.csv", "a,b\n1.5,2\n,3\n"), "--missing", "error", says=says)
 
 
 def test_no_such_file_and_a_directory(command: Command) -> None:

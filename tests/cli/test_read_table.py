@@ -97,7 +97,7 @@ def test_a_header_that_looks_like_data_is_pointed_out(tmp_path: Path, capsys: py
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("word", ["?", "-", "none given"])
+@pytest.mark.parametrize("word", ["-", "none given"])
 def test_words_in_a_column_of_numbers_are_pointed_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str
 ) -> None:
@@ -109,6 +109,15 @@ def test_words_in_a_column_of_numbers_are_pointed_out(
     found = read(str(path), Format(na_values=(word,))).frame["horsepower"]
     np.testing.assert_array_equal(found, [70, np.nan, 80.5, 90])
     assert capsys.readouterr().err == ""
+
+
+def test_question_marks_and_empty_cells_are_missing_entries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cars.csv"
+    path.write_text("horsepower,kind\n70,a\n?,?\n80.5,\n,b\n")
+    found = read(str(path), Format()).frame
+    np.testing.assert_array_equal(found["horsepower"], [70, np.nan, 80.5, np.nan])
+    assert found["kind"].isna().tolist() == [False, True, True, False]
+    assert capsys.readouterr().err == "read as missing: ? in columns 'horsepower' (1), 'kind' (1)\n"
 
 
 def test_columns_of_words_are_not_pointed_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

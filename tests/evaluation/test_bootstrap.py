@@ -403,7 +403,7 @@ def test_the_command(tmp_path: Path, monkeypatch):
 def test_missing_entries_are_refused_or_dropped():
     data = {"a": [0.5, 1.5, None, 4.0], "b": ["x", "y", "x", "y"]}
     with pytest.raises(ValueError, match="missing values in 1 of 4 rows"):
-        jaxbn.bootstrap(data, {"a": ["b"]}, resamples=2, method="bayesian")
+        jaxbn.bootstrap(data, {"a": ["b"]}, resamples=2, method="bayesian", missing="error")
     assert jaxbn.bootstrap(data, {"a": ["b"]}, resamples=2, missing="drop", method="bayesian").values["a"].tolist() == [
         0.5,
         1.5,

@@ -279,7 +279,7 @@ def test_missing_rows() -> None:
     frame = trees()
     frame.loc[[3, 50], "height"] = np.nan
     with pytest.raises(ValueError, match=r"missing values in 2 of 90 rows, in columns 'height' \(2\)"):
-        jaxbn.cross_validate(frame, GRAPH, method="bayesian")
+        jaxbn.cross_validate(frame, GRAPH, method="bayesian", missing="error")
     folds = np.arange(90) % 3
     result = jaxbn.cross_validate(frame, GRAPH, folds=folds, missing="drop", method="bayesian")
     assert result.n_rows == 88

@@ -21,7 +21,7 @@ def discretize(
     continuous: options.Continuous = [],  # noqa: B006
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
-    missing: options.Missing = "error",
+    missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",
@@ -60,8 +60,8 @@ def discretize(
     )
     found = discretize_network(table, found_graph, method=method, max_passes=max_passes, **chosen)
     if out is not None:
-        complete = source.frame.dropna(ignore_index=True) if missing == "drop" else source.frame
-        output.write_text(out, found.transform(complete).to_csv(index=False))
+        kept = source.frame.dropna(ignore_index=True) if missing == "drop" else source.frame
+        output.write_text(out, found.transform(kept).to_csv(index=False))
     if as_json:
         edges = {name: policy.edges for name, policy in found.policies.items()}
         groups = {name: grouping.groups for name, grouping in found.groupings.items()}

@@ -31,7 +31,7 @@ def evaluate(
     continuous: options.Continuous = [],  # noqa: B006
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
-    missing: options.Missing = "error",
+    missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = ".",

@@ -49,7 +49,7 @@ def report(
 
         _check_columns(net, source.frame)
         frame = source.frame[list(net.names)]
-        table = as_table(frame, continuous=list(net.policies), discrete=list(net.levels), missing="drop")
+        table = as_table(frame, continuous=list(net.policies), discrete=list(net.levels), missing="infer")
         if compare:
             start_compiler(no_cache, table.n_rows)
             scores, notes = held_out(net, table, folds, seed, True, {"method": "evidence"}), published(source)

@@ -97,10 +97,10 @@ def report(
 
 
 def _as_fitted(net: BayesNet, data: Any) -> Table:
-    """The complete rows, with the kinds that the columns have in the network."""
+    """The rows, with the kinds that the columns have in the network."""
     frame = as_frame(data)
     discrete = [name for name in frame.columns if name in net.levels]
-    return as_table(frame, continuous=list(net.policies), discrete=discrete, missing="drop")
+    return as_table(frame, continuous=list(net.policies), discrete=discrete, missing="infer")
 
 
 def _table(net: BayesNet, data: Any) -> Table:

@@ -1,0 +1,160 @@
+"""Learning from tables with missing entries: held-out likelihood and arcs, against what people do instead.
+
+    python benchmarks/missing.py learning [--folds 10] [--shares 0.05,0.1,0.2,0.4] [--kinds random,dependent]
+    python benchmarks/missing.py arcs [--rows 5000]
+
+`learning`: entries of the training rows are removed, completely at random ("random") or depending on another column
+("dependent": only where that column lies above its median, or is not its most frequent level). A network is learned
+from what is left, with `missing="infer"`, from the complete rows alone ("drop"), after filling in median and mode
+("simple") or by scikit-learn's IterativeImputer ("iterative"), and from the table before entries were removed ("full").
+The held-out rows are complete; the outer edges of densities are those of all the data. JAXBN_DATA names the directory
+of the data set that is not in the package. Figures are in NOTES.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+import jaxbn
+from jaxbn.inputs.table import as_table
+
+DATA = (
+    "iris", "seeds", "wine", "glass", "liver_disorders", "auto_mpg", "heart", "ilpd", "housing", "banknote",
+)  # fmt: skip
+METHODS = ("full", "infer", "drop", "simple", "iterative")
+
+
+def prepared(name: str) -> tuple[pd.DataFrame, list[str]]:
+    """A data set with discrete columns as categories, which know all levels, and its continuous columns."""
+    found = jaxbn.datasets.load(name)
+    continuous = list(found.continuous)
+    frame = found.frame.dropna(ignore_index=True).copy()
+    for column in frame.columns:
+        frame[column] = frame[column].astype(float if column in continuous else "category")
+    return frame, continuous
+
+
+def removed(frame: pd.DataFrame, share: float, kind: str, rng: np.random.Generator) -> pd.DataFrame:
+    """The frame without a share of its entries."""
+    chances = np.full(frame.shape, share)
+    if kind == "dependent":
+        for i in range(frame.shape[1]):
+            other = frame[frame.columns[(i + 1) % frame.shape[1]]]
+            above = other > other.median() if other.dtype.kind == "f" else other != other.mode()[0]
+            chances[:, i] = np.where(above, share / max(float(above.mean()), share), 0.0)
+        gone = rng.random(frame.shape) < chances
+        gone &= rng.permuted(np.tile(np.arange(frame.shape[1]), (len(frame), 1)), axis=1) < (frame.shape[1] + 1) // 2
+    else:
+        gone = rng.random(frame.shape) < chances
+    return frame.mask(gone)
+
+
+def simple(frame: pd.DataFrame, continuous: Sequence[str]) -> pd.DataFrame:
+    """Median and mode."""
+    return frame.fillna({n: frame[n].median() if n in continuous else frame[n].mode()[0] for n in frame.columns})
+
+
+def iterative(frame: pd.DataFrame, continuous: Sequence[str]) -> pd.DataFrame:
+    """IterativeImputer with its defaults; codes of discrete columns are rounded to the nearest."""
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    numbers = frame.copy()
+    for name in frame.columns:
+        if name not in continuous:
+            numbers[name] = frame[name].cat.codes.where(frame[name].notna(), np.nan).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        filled = IterativeImputer(random_state=0).fit_transform(numbers.to_numpy(float))
+    result = frame.copy()
+    for i, name in enumerate(frame.columns):
+        if name in continuous:
+            result[name] = filled[:, i]
+        else:
+            codes = np.clip(filled[:, i].round(), 0, len(frame[name].cat.categories) - 1).astype(int)
+            result[name] = pd.Categorical.from_codes(codes, dtype=frame[name].dtype)
+    return result
+
+
+WAYS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Sequence[str]], pd.DataFrame]] = {
+    "full": lambda full, holed, continuous: full,
+    "infer": lambda full, holed, continuous: holed,
+    "drop": lambda full, holed, continuous: holed.dropna(ignore_index=True),
+    "simple": lambda full, holed, continuous: simple(holed, continuous),
+    "iterative": lambda full, holed, continuous: iterative(holed, continuous),
+}
+
+
+def score(rows: pd.DataFrame, held_out: pd.DataFrame, continuous: Sequence[str], bounds: dict) -> float:
+    """Mean log-likelihood of held-out rows under the network of some rows."""
+    if len(rows) < 2 or any(rows[name].nunique() < 1 for name in rows.columns):
+        return -np.inf
+    table = as_table(rows, continuous=continuous, missing="infer")
+    net = jaxbn.learn(table, progress=False)
+    net = jaxbn.fit(table, net.parents, net.codings, bounds=bounds)
+    return float(net.log_likelihood(held_out).mean())
+
+
+def folds_of(n: int, folds: int, seed: int = 0) -> Iterator[np.ndarray]:
+    """Masks of held-out rows."""
+    number = np.random.default_rng(seed).permutation(n) % folds
+    for fold in range(folds):
+        yield number == fold
+
+
+def learning(
+    names: Sequence[str], shares: Sequence[float], kinds: Sequence[str], folds: int, ways: Sequence[str]
+) -> None:
+    """One line for each data set, kind and share."""
+    print("data kind share | " + " ".join(f"{way:>9}" for way in ways) + " | seconds full, infer", flush=True)
+    for name in names:
+        frame, continuous = prepared(name)
+        bounds = {n: (float(frame[n].min()), float(frame[n].max())) for n in continuous}
+        full: list[float] = []
+        for kind in kinds:
+            for share in shares if kind == "random" else [s for s in shares if s == 0.2]:
+                found: dict[str, list[float]] = {way: [] for way in ways}
+                seconds = dict.fromkeys(ways, 0.0)
+                for fold, held_out in enumerate(folds_of(len(frame), folds)):
+                    training = frame[~held_out].reset_index(drop=True)
+                    rng = np.random.default_rng([fold, int(1000 * share), len(kind)])
+                    holed = removed(training, share, kind, rng).dropna(how="all", ignore_index=True)
+                    for way in ways:
+                        if way == "full" and len(full) > fold:
+                            found[way].append(full[fold])
+                            continue
+                        began = time.perf_counter()
+                        rows = WAYS[way](training, holed, continuous)
+                        found[way].append(score(rows, frame[held_out], continuous, bounds))
+                        seconds[way] += time.perf_counter() - began
+                full = found.get("full", full)
+                means = " ".join(f"{np.mean(found[way]):9.3f}" for way in ways)
+                times = f"{seconds.get('full', 0):.1f} {seconds.get('infer', 0):.1f}"
+                print(f"{name} {kind} {share} | {means} | {times}", flush=True)
+
+
+def main() -> None:
+    """Read the arguments and run a part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["learning"])
+    parser.add_argument("--data", default=",".join(DATA))
+    parser.add_argument("--shares", default="0.05,0.1,0.2,0.4")
+    parser.add_argument("--kinds", default="random,dependent")
+    parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--ways", default=",".join(METHODS))
+    given = parser.parse_args()
+    shares = [float(share) for share in given.shares.split(",")]
+    learning(given.data.split(","), shares, given.kinds.split(","), given.folds, given.ways.split(","))
+
+
+if __name__ == "__main__":
+    import logging
+
+    logging.getLogger("jaxbn").setLevel(logging.ERROR)
+    main()

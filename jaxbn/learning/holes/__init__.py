@@ -1,0 +1,1 @@
+"""Learning from tables with missing entries: completed by draws, learned, drawn again."""

@@ -1,0 +1,150 @@
+"""A table with its missing entries filled in: states drawn from a network, then a value or level of each state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.graph import Parents
+from jaxbn.inputs.table import Table
+from jaxbn.learning.holes.matching import SWEEPS, matched_donors, neighbours
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.holes.completions import draw_completions
+from jaxbn.model.holes.network import network, positions
+from jaxbn.scores.coded_table import CodedTable, Coding
+from jaxbn.scores.tables import family_counts, posterior_means
+
+HOLES = 18
+"""Besides the seed, what the draws for missing entries begin with."""
+
+MOST_STATES = 10
+"""States of a discrete column that a regression tells apart."""
+
+
+def completed(
+    data: CodedTable,
+    parents: Parents,
+    codings: Mapping[str, Coding],
+    rng: np.random.Generator,
+    basis: CodedTable | None = None,
+) -> Table:
+    """The table of `data` completed by one draw from the exact posterior of each row, given what it has.
+
+    Args:
+        data: the table with holes.
+        parents: the structure of the network that is drawn from.
+        codings: cuts and groups.
+        rng: of the draws.
+        basis: the complete table whose counts are the network's tables; without one, they are counted for each family
+            in the rows that have all of it.
+    """
+    names = data.names
+    columns = data.recoded(codings).columns
+    sizes = {name: columns[name].n_states for name in names}
+    counted = columns if basis is None else basis.recoded(codings).columns
+    tables = []
+    for name in names:
+        family = [counted[member].codes for member in (*parents[name], name)]
+        has = np.logical_and.reduce([codes >= 0 for codes in family])
+        known = [codes[has] for codes in family]
+        counts = family_counts(known[-1], known[:-1], [sizes[v] for v in (*parents[name], name)])
+        tables.append(posterior_means(counts, 1.0))
+    net = network(positions({name: parents[name] for name in names}), tables)
+    codes = np.stack([columns[name].codes for name in names], axis=1)
+    holed = data.table.holed_rows
+    drawn = codes.copy()
+    drawn[holed] = draw_completions(net, codes[holed], rng)
+    states = {name: (codes[:, i], drawn[:, i]) for i, name in enumerate(names)}
+    return _matched(data, parents, states, _filled(data, codings, states, rng), rng)
+
+
+def completed_by(net: BayesNet, table: Table, seed: int = 0) -> Table:
+    """A table completed by a draw from a network's structure and cuts; the table itself if nothing is missing."""
+    rng = np.random.default_rng([seed, HOLES])
+    return completed(CodedTable(table), net.parents, net.codings, rng) if table.holes else table
+
+
+def _matched(
+    data: CodedTable,
+    parents: Parents,
+    states: Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]],
+    filled: Table,
+    rng: np.random.Generator,
+) -> Table:
+    """The filled table with values of rows that look alike in the place of any values of the drawn bins."""
+    values = dict(filled.values)
+    holed = [name for name in data.table.holes if name in values]
+    for _ in range(SWEEPS):
+        for name in holed:
+            others = neighbours(parents, name)
+            predictors = [p for other in others for p in _numbers(other, values, states)]
+            if predictors:
+                donors = matched_donors(data.table.values[name], predictors, *states[name], rng)
+                values[name] = values[name].copy()
+                values[name][data.table.absent(name)] = values[name][donors]
+    return replace(filled, values=values)
+
+
+def _numbers(
+    name: str,
+    values: Mapping[str, NDArray[np.float64]],
+    states: Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]],
+) -> list[NDArray[np.float64]]:
+    """A continuous column itself, or whether a discrete one has each of its states but one."""
+    if name in values:
+        return [values[name]]
+    drawn = states[name][1]
+    return [(drawn == state).astype(np.float64) for state in range(1, min(int(drawn.max()) + 1, MOST_STATES))]
+
+
+def _filled(
+    data: CodedTable,
+    codings: Mapping[str, Coding],
+    columns: Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]],
+    rng: np.random.Generator,
+) -> Table:
+    """Values and levels for the drawn states: those of rows that are known to be in the same one."""
+    table = data.table
+    values, codes = dict(table.values), dict(table.codes)
+    for name in table.holes:
+        known, drawn = columns[name]
+        absent = table.absent(name)
+        if name in values:
+            values[name] = values[name].copy()
+            donors = _donors(known, drawn[absent], rng)
+            values[name][absent] = values[name][donors]
+        elif isinstance(codings.get(name), Grouping):
+            donors = _donors(known, drawn[absent], rng)
+            codes[name] = codes[name].copy()
+            codes[name][absent] = codes[name][donors]
+        else:
+            codes[name] = _levels(codes[name], known, drawn)
+    return replace(table, values=values, codes=codes)
+
+
+def _donors(known: NDArray[np.int32], drawn: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.intp]:
+    """For each drawn state a row that is known to be in it; all such rows in turn, in random order.
+
+    In turn, because a value that is taken much more often than its neighbours would look like a peak of the density.
+    """
+    shuffled = rng.permutation(np.flatnonzero(known != MISSING))
+    by_state = shuffled[np.argsort(known[shuffled], kind="stable")]
+    counts = np.bincount(known[shuffled], minlength=int(drawn.max(initial=0)) + 1)
+    first = np.cumsum(counts) - counts
+    order = np.argsort(drawn, kind="stable")
+    sizes = np.bincount(drawn, minlength=len(counts))
+    rank = np.empty(len(drawn), np.intp)
+    rank[order] = np.arange(len(drawn)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(by_state[first[drawn] + rank % np.maximum(counts[drawn], 1)], np.intp)
+
+
+def _levels(codes: NDArray[np.int32], known: NDArray[np.int32], drawn: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The levels of a column whose states are its observed levels, without gaps."""
+    level_of = np.zeros(int(known.max()) + 1, np.int32)
+    level_of[known[known != MISSING]] = codes[known != MISSING]
+    return np.where(codes == MISSING, level_of[drawn], codes).astype(np.int32)

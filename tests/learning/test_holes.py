@@ -1,0 +1,218 @@
+"""Learning from tables with missing entries: completed by draws, the same for the same seed, with every option."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxbn
+from jaxbn.inputs.table import as_table
+from jaxbn.learning.holes.completion import completed
+from jaxbn.learning.holes.first import best_tree, first_completion
+from jaxbn.learning.holes.matching import matched_donors
+from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.evidence import Ledger
+from tests.reference import holed_cuts
+
+
+def chain(n: int = 240, share: float = 0.15, seed: int = 0) -> pd.DataFrame:
+    """A word, a number that follows it, a number that follows that one, and one that follows nothing."""
+    rng = np.random.default_rng(seed)
+    word = rng.integers(0, 3, n)
+    x = rng.normal(size=n) + 3 * word
+    y = 0.5 * x + 0.3 * rng.normal(size=n)
+    frame = pd.DataFrame({"word": np.array(list("abc"))[word], "x": x, "y": y, "noise": rng.integers(0, 2, n)})
+    return frame.mask(rng.random(frame.shape) < share)
+
+
+def coded(share: float = 0.15, n: int = 240) -> CodedTable:
+    return CodedTable(as_table(chain(n, share), missing="infer"))
+
+
+# --- completions
+
+
+def test_a_completion_keeps_what_is_known_and_fills_the_rest() -> None:
+    data = coded()
+    table = data.table
+    filled = first_completion(data, np.random.default_rng(0))
+    assert filled.holes == {}
+    for name in table.names:
+        column, before = (t.values.get(name, t.codes.get(name)) for t in (filled, table))
+        known = ~table.absent(name)
+        np.testing.assert_array_equal(column[known], before[known])
+        assert set(column[~known].tolist()) <= set(before[known].tolist())
+
+
+def test_drawn_values_lie_in_the_drawn_bins_and_follow_the_network() -> None:
+    """Where the word of a row is known, and words and bins go together, the number comes from the bin of the word."""
+    word = np.repeat([0, 1], 100)
+    x = np.where(np.arange(200) % 4 == 0, np.nan, 10.0 * word + np.arange(200) / 200)
+    data = CodedTable(as_table({"word": word, "x": x}, missing="infer"))
+    filled = completed(data, {"word": (), "x": ("word",)}, {"x": jaxbn.Policy([5.0])}, np.random.default_rng(1))
+    right = (filled.values["x"] > 5) == (word == 1)
+    assert right.mean() > 0.97  # each table cell has a prior weight of one
+
+
+def test_matching_keeps_the_dependence_within_bins() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    y = x + 0.05 * rng.normal(size=2000)
+    known = np.where(rng.random(2000) < 0.3, -1, 0).astype(np.int32)
+    donors = matched_donors(np.where(known < 0, np.nan, y), [x], known, np.zeros(2000, np.int32), rng)
+    assert (known[donors] == 0).all()
+    assert np.corrcoef(y[donors], x[known < 0])[0, 1] > 0.99
+
+
+def test_the_tree_has_the_dependences_that_are_there() -> None:
+    start = coded(0.3).start(5, "frequency")
+    arcs = {frozenset((child, p)) for child, found in best_tree(start.columns).items() for p in found}
+    assert arcs == {frozenset(("word", "x")), frozenset(("x", "y"))}
+
+
+# --- cuts with holes raise the evidence of what each factor has
+
+
+def test_the_ledger_is_the_evidence_by_definition() -> None:
+    """F with holes, and the cost of a variable's cuts, differ by the same number whatever the cuts."""
+    data = CodedTable(as_table(chain(60, 0.2), missing="infer"))
+    parents = {"word": (), "x": ("word",), "y": ("x", "noise"), "noise": ()}
+    table = data.table
+    differences = []
+    for cuts in ([1.5], [0.0, 3.0], [-0.5, 1.5, 4.0]):
+        policies = {"x": jaxbn.Policy(np.array(cuts)), "y": jaxbn.Policy(np.array([1.0]))}
+        start = data.recoded(policies)
+        value = Ledger(data).evidence(parents, start.columns, policies)
+        cost = holed_cuts.cost(
+            table.values["x"],
+            [start.columns["word"].codes],
+            [(start.columns["y"].codes, [start.columns["noise"].codes])],
+            np.array(cuts),
+            "evidence",
+        )
+        differences.append(value + cost)
+    assert np.ptp(differences) < 1e-9
+
+
+@pytest.mark.parametrize("method", ["evidence", "bayesian", "mdl"])
+def test_discretize_with_holes(method: str) -> None:
+    found = jaxbn.discretize(chain(), {"x": ["word"], "y": ["x"]}, method=method)
+    assert found.converged
+    assert found.policies["x"].n_bins > 1
+    if method == "evidence":
+        assert list(found.trace) == sorted(found.trace)
+    codes = found.transform(chain())["x"]
+    assert (codes == -1).sum() == chain()["x"].isna().sum()
+
+
+# --- learn
+
+
+def same(a: Any, b: Any) -> bool:
+    return bool(a == b)
+
+
+def test_without_holes_all_choices_are_the_same_to_the_last_digit() -> None:
+    frame = chain(share=0.0)
+    nets = [jaxbn.learn(frame, progress=False, missing=m) for m in ("infer", "error", "drop", "state")]
+    assert all(net == nets[0] and net.trace == nets[0].trace for net in nets)
+    assert nets[0].em_trace == ()
+
+
+def test_same_seed_same_network_and_the_arcs_are_found() -> None:
+    frame = chain()
+    net = jaxbn.learn(frame, progress=False)
+    assert net == jaxbn.learn(frame, progress=False)
+    arcs = {frozenset((child, p)) for child, found in net.parents.items() for p in found}
+    assert arcs == {frozenset(("word", "x")), frozenset(("x", "y"))}
+    assert list(net.em_trace) == sorted(net.em_trace)
+    assert np.isfinite(net.log_likelihood(frame)).all()
+    assert net.n_rows == len(frame)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"search": "orders"},
+        {"search": "k2"},
+        {"order": ["word", "x", "y", "noise"]},
+        {"method": "bayesian"},
+        {"method": "bayesian", "search": "k2"},
+        {"method": "mdl", "max_parents": 1},
+        {"group": ["word"]},
+        {"required": [("noise", "x")], "forbidden": [("word", "x"), ("x", "word")]},
+    ],
+    ids=str,
+)
+def test_every_search_method_and_constraint(options: dict[str, Any]) -> None:
+    net = jaxbn.learn(chain(), progress=False, restarts=1, **options)
+    assert net.em_trace
+    if "required" in options:
+        assert "noise" in net.parents["x"]
+        assert "word" not in net.parents["x"]
+    else:
+        assert any("x" in found for found in net.parents.values()) or net.parents["x"]
+
+
+def test_a_checkpoint_is_gone_on_from(tmp_path: Path) -> None:
+    file = tmp_path / "runs.json"
+    first = jaxbn.learn(chain(), progress=False, restarts=2, checkpoint=file)
+    assert jaxbn.learn(chain(), progress=False, restarts=2, checkpoint=file) == first
+    assert jaxbn.learn(chain(), progress=False, restarts=2) == first
+    with pytest.raises(ValueError, match="belongs to another run"):
+        jaxbn.learn(chain(share=0.1), progress=False, restarts=2, checkpoint=file)
+
+
+def test_a_time_limit_gives_the_best_so_far() -> None:
+    net = jaxbn.learn(chain(), progress=False, time_limit=1e-9)
+    assert not net.search.finished
+    assert net.em_trace
+
+
+def test_a_column_missing_in_all_rows_of_one_level() -> None:
+    frame = chain(share=0.0)
+    frame.loc[frame["word"] == "a", "y"] = np.nan
+    net = jaxbn.learn(frame, progress=False)
+    assert np.isfinite(net.log_likelihood(frame)).all()
+
+
+def test_missing_as_a_state() -> None:
+    """Whether y is missing depends on the word: the network says so, and rows with holes have that probability."""
+    frame = chain(share=0.0)
+    rng = np.random.default_rng(3)
+    frame.loc[(frame["word"] == "a") & (rng.random(len(frame)) < 0.7), "y"] = np.nan
+    frame.loc[rng.random(len(frame)) < 0.2, "noise"] = np.nan
+    net = jaxbn.learn(frame, progress=False, missing="state")
+    assert net.levels["noise"] == (0, 1, "(missing)")
+    assert "y" not in (*net.parents["y (missing)"], *net.parents["noise"])
+    neighbours = net.markov_blanket("y (missing)")
+    assert "word" in neighbours or "x" in neighbours
+    assert net.query("y (missing)", {"word": "a"})[True] > 0.5
+    lone = pd.DataFrame({"word": ["b"], "x": [np.nan], "y": [np.nan], "noise": [None]})
+    expected = net.query(["word", "y (missing)", "noise"])[("b", True, "(missing)")]
+    assert net.log_likelihood(lone)[0] == pytest.approx(np.log(expected))
+
+
+# --- functions that learn
+
+
+@pytest.mark.parametrize("graph", [None, {"x": ["word"], "y": ["x"]}])
+def test_cross_validation_scores_what_each_row_has(graph: Any) -> None:
+    frame = chain()
+    found = jaxbn.cross_validate(frame, graph, folds=2, **({} if graph else {"restarts": 1}))
+    assert found.n_rows == len(frame)
+    assert np.isfinite(found.log_likelihood).all()
+    assert jaxbn.cross_validate(frame, {"x": ["word"]}, folds=2, method="equal_width", bins=3).n_rows == len(frame)
+
+
+def test_bootstrap_with_holes() -> None:
+    frame = chain(120)
+    cuts = jaxbn.bootstrap(frame, {"x": ["word"], "y": ["x"]}, resamples=3)
+    assert len(cuts.policies["x"]) == 3
+    arcs = jaxbn.bootstrap(frame, resamples=2, progress=False, max_parents=1)
+    again = jaxbn.bootstrap(frame, resamples=2, progress=False, max_parents=1)
+    assert arcs.frame.equals(again.frame)
