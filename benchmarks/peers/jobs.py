@@ -113,11 +113,6 @@ def _wait(
     command: list[str], variables: dict[str, str], errors: Any, timeout: float, processor: float | None
 ) -> int | None:
     """Exit code; None if the time was up, and then the worker and all that it started are ended."""
-
-    def limit() -> None:
-        if processor is not None:
-            resource.setrlimit(resource.RLIMIT_CPU, (int(processor), int(processor) + 5))
-
     process = subprocess.Popen(
         command,
         env=variables,
@@ -125,8 +120,9 @@ def _wait(
         stderr=errors,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=limit,
     )
+    if processor is not None and hasattr(resource, "prlimit"):  # on Linux; elsewhere the clock alone limits
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (int(processor), int(processor) + 5))
     try:
         return process.wait(timeout)
     except subprocess.TimeoutExpired:

@@ -24,6 +24,7 @@ class Blocks:
 
     def __init__(self, table: FamilyTable, order: Sequence[int]) -> None:
         self.table = table
+        self._tried: set[int] = set()
         self.order = list(order)
         best = table.stand(order).best.tolist()
         n_columns = table.n_columns
@@ -42,6 +43,9 @@ class Blocks:
         """An order with a random block in its best arrangement; nothing if it is in it already."""
         column = rng.randrange(len(self.order))
         block = self.block(column, width, rng)
+        if block in self._tried:
+            return None
+        self._tried.add(block)
         order, first = self.around(block)
         return arranged(self.table, order, first, block.bit_count())
 

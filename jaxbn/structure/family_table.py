@@ -55,7 +55,7 @@ class FamilyTable:
 
     def part(self, column: int) -> slice:
         """The families of a column."""
-        return slice(int(self.starts[column]), int(self.starts[column]) + len(self._parts[column].values))
+        return self._slices[column]
 
     def stand(self, order: Sequence[int]) -> Standing:
         """How the families stand in an order in which required parents come first."""
@@ -109,6 +109,7 @@ class FamilyTable:
         """Put the parts together."""
         sizes = [len(part.values) for part in self._parts]
         self.starts = np.cumsum([0, *sizes[:-1]])
+        self._slices = [slice(first, first + size) for first, size in zip(self.starts.tolist(), sizes, strict=True)]
         self.child = np.repeat(np.arange(self.n_columns), sizes)
         self.numbers = np.arange(len(self.child))
         self.values = np.concatenate([part.values for part in self._parts])
