@@ -17,7 +17,7 @@ import pandas as pd
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-import jaxbn  # noqa: E402
+import jaxbn
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 KINDS: tuple[Draw, ...] = (

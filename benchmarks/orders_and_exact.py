@@ -1,7 +1,7 @@
 """Whether the order search reaches the proved optimum: random tables of 14 to 18 columns, both searches.
 
-From the project's root: ``python benchmarks/orders_and_exact.py --seeds 5``. Every seed is 20 tables of 300 or 3,000 rows
-whose columns are sums of up to three others modulo their states, with noise, so that some parents help only together.
+From the project's root: ``python benchmarks/orders_and_exact.py --seeds 5``. Every seed is 20 tables of 300 or 3,000
+rows whose columns are sums of up to three others modulo their states, with noise: some parents help only together.
 """
 
 from __future__ import annotations
