@@ -1,7 +1,7 @@
 """Learning from tables with missing entries: held-out likelihood and arcs, against what people do instead.
 
     python benchmarks/missing.py learning [--folds 10] [--shares 0.05,0.1,0.2,0.4] [--kinds random,dependent]
-    python benchmarks/missing.py arcs [--rows 5000]
+    python benchmarks/missing.py arcs [--rows 5000] [--columns 12] [--seeds 5]
 
 `learning`: entries of the training rows are removed, completely at random ("random") or depending on another column
 ("dependent": only where that column lies above its median, or is not its most frequent level). A network is learned
@@ -139,16 +139,44 @@ def learning(
                 print(f"{name} {kind} {share} | {means} | {times}", flush=True)
 
 
+def arcs(n_rows: int, seeds: int, n_columns: int) -> None:
+    """Arcs of simulated networks, whatever their direction: with the full table, and with a fifth of it missing."""
+    from simulated import mixed_network
+
+    kept, total = 0, 0
+    for seed in range(seeds):
+        data, truth = mixed_network(n_columns, n_rows, seed)
+        real = {frozenset((child, p)) for child, of_child in truth.items() for p in of_child}
+        found = []
+        for rows in (data, removed(data, 0.2, "random", np.random.default_rng(seed))):
+            net = jaxbn.learn(rows, progress=False)
+            found.append({frozenset((child, p)) for child, of_child in net.parents.items() for p in of_child})
+        full, holed = found
+        kept, total = kept + len(full & holed & real), total + len(full & real)
+        print(
+            f"seed {seed}: {len(real)} true arcs; full table {len(full & real)} of them and {len(full - real)} others; "
+            f"with holes {len(holed & real)} and {len(holed - real)}; of those of the full table {len(full & holed)}",
+            flush=True,
+        )
+    print(f"true arcs of the full table that are found with holes: {kept} of {total}, {kept / total:.1%}")
+
+
 def main() -> None:
     """Read the arguments and run a part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["learning"])
+    parser.add_argument("part", choices=["learning", "arcs"])
+    parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--columns", type=int, default=12)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--data", default=",".join(DATA))
     parser.add_argument("--shares", default="0.05,0.1,0.2,0.4")
     parser.add_argument("--kinds", default="random,dependent")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--ways", default=",".join(METHODS))
     given = parser.parse_args()
+    if given.part == "arcs":
+        arcs(given.rows, given.seeds, given.columns)
+        return
     shares = [float(share) for share in given.shares.split(",")]
     learning(given.data.split(","), shares, given.kinds.split(","), given.folds, given.ways.split(","))
 

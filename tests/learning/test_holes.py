@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
+from jaxbn.drawing.missing import dependences
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.holes.completion import completed
 from jaxbn.learning.holes.first import best_tree, first_completion
@@ -195,6 +196,22 @@ def test_missing_as_a_state() -> None:
     lone = pd.DataFrame({"word": ["b"], "x": [np.nan], "y": [np.nan], "noise": [None]})
     expected = net.query(["word", "y (missing)", "noise"])[("b", True, "(missing)")]
     assert net.log_likelihood(lone)[0] == pytest.approx(np.log(expected))
+
+
+def test_the_report_shows_shares_and_what_being_missing_depends_on() -> None:
+    frame = chain(share=0.0)
+    frame.loc[frame["word"] == "a", "y"] = np.nan
+    net = jaxbn.fit(frame, {"y (missing)": ["word"]}, {"x": [1.5], "y": [1.0]}, missing="state")
+    page = jaxbn.report(net, as_table(frame, missing="state"))
+    assert "Missing entries" in page
+    (found,) = dependences(net)
+    assert (found.column, found.neighbour) == ("y", "word")
+    assert found.least < 0.05 < 0.95 < found.most
+    plain = jaxbn.learn(frame, progress=False, max_parents=1)
+    assert dependences(plain) == []
+    page = jaxbn.report(plain, frame)
+    assert "Missing entries" not in page
+    assert "% missing" in page
 
 
 # --- functions that learn

@@ -142,8 +142,12 @@ def _write(
 
 
 def _print(net: BayesNet, source: Source, scored: pd.DataFrame | None, folds: int) -> None:
+    from jaxbn.drawing.missing import dependences
+
     show.network(net)
     show.say(f"\n{net.search}")
+    for each in dependences(net):
+        show.say(each.words)
     if scored is not None:
         show.say(f"\nheld out, {folds} folds, structure fixed (higher is better):")
         show.scores(scored)

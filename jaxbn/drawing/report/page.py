@@ -76,6 +76,7 @@ def report(
         sections.groups(net),
         sections.scores(scores, notes),
         sections.tables(net),
+        sections.missing(net),
         sections.columns(net, table),
         sections.making(net, options or {}),
     ]

@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxbn.drawing import posterior_page
 from jaxbn.drawing import svg as figures
+from jaxbn.drawing.missing import dependences
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs.table import Table
 from jaxbn.model.inference import ancestors
@@ -138,6 +139,17 @@ def scores(found: pd.DataFrame | None, notes: str) -> str:
 def tables(net: BayesNet) -> str:
     """The conditional tables, folded away."""
     return _section("Conditional tables", "".join(_conditional(net, name) for name in net.names))
+
+
+def missing(net: BayesNet) -> str:
+    """What being missing depends on, where it is a state."""
+    rows = [
+        (each.column, f"{each.share:.1%}", each.neighbour or "nothing", f"{each.least:.1%}", f"{each.most:.1%}")
+        for each in dependences(net)
+    ]
+    head = ("column", "missing", "depends on", "at least", "at most")
+    note = "How often a column is missing in all rows, and by the states of each neighbour in the network."
+    return _section("Missing entries", _table(head, rows, numbers=(1, 3, 4)) + _note(note)) if rows else ""
 
 
 def columns(net: BayesNet, table: Table | None) -> str:

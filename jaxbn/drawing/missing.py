@@ -1,0 +1,72 @@
+"""What being missing depends on, by a network in which it is a state."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from jaxbn.inputs.graph import children_of
+from jaxbn.inputs.missing import MISSING_LEVEL, share_words
+from jaxbn.inputs.states import signed_name
+
+if TYPE_CHECKING:
+    from jaxbn.model.bayesnet import BayesNet
+
+
+class Dependence(NamedTuple):
+    """How often a column is missing, by the states of a neighbour in the network."""
+
+    column: str
+    share: float  # of rows that lack it
+    neighbour: str | None  # None if being missing depends on nothing
+    least: float
+    most: float
+
+    @property
+    def words(self) -> str:
+        """In words.
+
+        Example:
+            >>> Dependence("age", 0.2, "sex", 0.1, 0.3).words
+            "'age' is missing in 20 % of the rows, by 'sex' in 10 % to 30 %"
+        """
+        often = f"{self.column!r} is missing in {share_words(self.share)} of the rows"
+        if self.neighbour is None:
+            return f"{often}, whatever the other columns are"
+        return f"{often}, by {self.neighbour!r} in {share_words(self.least)} to {share_words(self.most)}"
+
+
+def dependences(net: BayesNet) -> list[Dependence]:
+    """For every column whose being missing is a state, what it depends on; empty for other networks.
+
+    Example:
+        >>> import jaxbn
+        >>> data = {"sex": ["f", "m"] * 20, "age": [30.5, None] * 20}
+        >>> net = jaxbn.fit(data, {"age (missing)": ["sex"]}, {"age": []}, missing="state")
+        >>> [(found.column, found.neighbour, found.most > 0.9) for found in dependences(net)]
+        [('age', 'sex', True)]
+    """
+    found = []
+    children = children_of(net.parents)
+    for name in net.names:
+        of = signed_name(name)
+        signed = of in net.policies
+        if not signed and MISSING_LEVEL not in net.levels.get(name, ()):
+            continue
+        place = net.levels[name].index(True if signed else MISSING_LEVEL)
+        column = str(of) if signed else name
+        with contextlib.suppress(MemoryError):
+            share = float(net.query(name).iloc[place])
+            others = [*net.parents[name], *children[name]]
+            found += [_by(net, name, column, place, share, other) for other in others]
+            found += [] if others else [Dependence(column, share, None, share, share)]
+    return found
+
+
+def _by(net: BayesNet, name: str, column: str, place: int, share: float, other: str) -> Dependence:
+    joint = net.query([name, other]).to_numpy().reshape(len(net.levels[name]), -1)
+    with np.errstate(invalid="ignore"):
+        shares = joint[place] / joint.sum(axis=0)
+    return Dependence(column, share, other, float(np.nanmin(shares)), float(np.nanmax(shares)))
