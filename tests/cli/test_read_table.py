@@ -51,6 +51,7 @@ def test_compressed_files_are_read(tmp_path: Path, ending: str, pack: Callable[[
         (zipped(TEXT, TEXT), "holds 2 files; a zip archive must hold one table"),
         (zipped(), "cannot be expanded|is a binary file"),
     ],
+    ids=["cut off", "two files", "no file"],  # an archive has the time in it: as a name it would differ by process
 )
 def test_archives_that_cannot_be_read(tmp_path: Path, content: bytes, says: str) -> None:
     path = tmp_path / "cars.csv.gz"
