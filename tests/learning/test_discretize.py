@@ -221,8 +221,9 @@ def test_transform_codes_every_continuous_column() -> None:
     assert found.transform({name: frame[name] for name in continuous}).shape == (len(frame), len(continuous))
     with pytest.raises(ValueError, match="no column 'A'"):
         found.transform(frame.drop(columns="A"))
+    assert found.transform(frame[:3].assign(C=[1.0, np.nan, 2.0]))["C"].tolist()[1] == -1
     with pytest.raises(ValueError, match=r"column 'C'.*row 1"):
-        found.transform(frame[:3].assign(C=[1.0, np.nan, 2.0]))
+        found.transform(frame[:3].assign(C=[1.0, np.inf, 2.0]))
 
 
 def test_rows_with_missing_entries_are_dropped_where_asked() -> None:
