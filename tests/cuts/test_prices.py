@@ -22,8 +22,10 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import in_matrices
 from jaxbn.cuts.problem import ENTROPY, Rows, Solution, Task, dirichlet_terms, entropy_terms, ratios_fit
 from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
-from jaxbn.kernels.pruned.bounds import least_rises, measured
+from jaxbn.kernels.pruned.bounds import least_rises
+from jaxbn.kernels.pruned.pruning import measured
 from jaxbn.kernels.pruned.state import Chunks, Problem
+from jaxbn.kernels.pruned.tiles import Chunk
 from tests.helpers.programs import close, gauss, priced_by_definition, request_of, rows_of
 from tests.helpers.random_variables import random_variable
 from tests.reference import evidence as reference
@@ -140,14 +142,19 @@ def bounded_and_actual(task: Task, starts: np.ndarray, when: int, block: int) ->
         end = np.zeros(task.n_rows + 1) if task.spread is None else task.spread.positions
         mass = np.append(0, np.cumsum(weights_of(task))).astype(np.int32)
         row = when * BLOCK
-        common = measured(
-            problem,
-            jax.numpy.asarray((counts[row] - counts[starts]).T),
-            jax.numpy.asarray(mass[row] - mass[starts]),
-            jax.numpy.asarray(end[row] - end[starts]),
-            np.ones(len(starts), bool),
-            switches,
+        nothing = jax.numpy.zeros(len(starts))
+        of_starts = Chunk(
+            row=jax.numpy.asarray(starts, np.int32),
+            cost=nothing[None],
+            inside=nothing,
+            mass=jax.numpy.asarray(mass[starts]),
+            begin=jax.numpy.asarray(end[starts]),
+            doom=nothing[None],
+            before=jax.numpy.asarray(counts[starts].T),
+            first=jax.numpy.int32(0),
         )
+        weights, widths = mass[row] - of_starts.mass, end[row] - of_starts.begin
+        common = measured(problem, of_starts, jax.numpy.asarray(counts[row]), weights, widths, switches)
         at_block = {"counts": counts[row], "mass": mass[row], "end": end[row], **common}
         no_matter = {"size": np.int32(len(starts)), "bound": np.zeros(1), "fresh": np.array(False)}
         chunk = Chunks(**{name: jax.numpy.asarray(value)[..., None] for name, value in (at_block | no_matter).items()})

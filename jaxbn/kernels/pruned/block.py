@@ -54,7 +54,8 @@ def block_rows(problem: Problem, block: Array, prefix: Array) -> Block:
     cells, weights = rows(problem.cells, axis=1), rows(problem.weights)
     earlier = jnp.triu(jnp.ones((BLOCK, BLOCK), jnp.int32), 1) * weights[:, None]
     rank = jnp.where(cells[:, :, None] == cells[:, None, :], earlier, 0).sum(axis=1, dtype=jnp.int32)
-    local = jnp.zeros((prefix.shape[0], BLOCK), jnp.int32).at[cells, jnp.arange(BLOCK)].add(weights, mode="drop")
+    since = jnp.triu(jnp.ones((BLOCK, BLOCK), jnp.int32)) * weights[:, None]  # [s, t]: row s counts from row t = s on
+    before = jnp.broadcast_to(prefix[:, None], (len(prefix), BLOCK))
     mass_before, end_before = just_before(problem, block)
     return Block(
         first=first,
@@ -65,7 +66,7 @@ def block_rows(problem: Problem, block: Array, prefix: Array) -> Block:
         cut_cost=rows(problem.cut_cost) + problem.prices[:, None],
         prefix=prefix,
         seen=prefix[cells] + rank,
-        counts=prefix[:, None] + running_sum(local.T.astype(jnp.float64)).T.astype(jnp.int32),
+        counts=before.at[cells].add(jnp.broadcast_to(since, (len(cells), BLOCK, BLOCK)), mode="drop"),
         mass_before=mass_before,
         end_before=end_before,
         end_after=end_of_first_row(problem, block + 1),
@@ -134,7 +135,7 @@ def increments_of(
         )
 
     if switches.ratios and not floor:
-        product = partial(product_of, shape=shape, at_once=factors_at_once(problem))
+        product = partial(product_of, shape=shape)
         outcomes = product(problem.n_outcomes, outcome)
         total = log(product(problem.n_contexts, context) / outcomes) if switches.contexts else -log(outcomes)
     else:
@@ -142,21 +143,9 @@ def increments_of(
     return total if outside is None else jnp.where(outside, 0, total)
 
 
-def product_of(n: Array, factor: Callable[[Array], Array], shape: tuple[int, int], at_once: int) -> Array:
-    """The product of the first `n` factors; several at a time, as a turn of a loop takes longer than a factor."""
-
-    def several(turn: Array, product: Array) -> Array:
-        for i in range(at_once):
-            number = turn * at_once + i
-            product *= jnp.where(number < n, factor(jnp.minimum(number, n - 1)), 1.0)
-        return product
-
-    return lax.fori_loop(0, (n + at_once - 1) // at_once, several, jnp.ones(shape))
-
-
-def factors_at_once(problem: Problem) -> int:
-    """How many factors of a product are worked out in one turn."""
-    return 1 if len(problem.term_sign) == 2 else 4
+def product_of(n: Array, factor: Callable[[Array], Array], shape: tuple[int, int]) -> Array:
+    """The product of the first `n` factors."""
+    return lax.fori_loop(0, n, lambda i, product: product * factor(i), jnp.ones(shape))
 
 
 def spread_of(problem: Problem, rows: Block, begin: Array, mass: Array) -> Array:

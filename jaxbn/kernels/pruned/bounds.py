@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbn.kernels.arithmetic import log, running_sum
-from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, factors_at_once, product_of, rows_of
+from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, product_of, rows_of
 from jaxbn.kernels.pruned.state import TINY, Chunks, Problem
 
 CHUNK_GROUP = 32
@@ -33,42 +33,6 @@ def _largest_ratio(ratio: Array, outcomes: Array, contexts: Array, least: Array,
         return (ratio * b + outcomes) / jnp.maximum(b + contexts, TINY)
 
     return jnp.maximum(at(least), at(most))
-
-
-def measured(
-    problem: Problem, counts: Array, weights: Array, widths: Array, live: Array, switches: Switches
-) -> dict[str, Array]:
-    """The fields of `Chunks` that say what the intervals of W starts have in common.
-
-    Args:
-        problem: the problem.
-        counts: [C, W] int32, rows of the intervals in every cell.
-        weights: [W] int32, of all their rows.
-        widths: [W] float64.
-        live: [W] bool, which of the starts are alive; no interval is longer than that of the first.
-        switches: without a width that counts some fields are of no use, and left out.
-    """
-    of_context = jnp.where(problem.cell_given[:, None] < 0, weights, counts[problem.cell_given])
-    contexts = of_context + problem.cell_states[:, None]
-    ratios = (counts + 1) / contexts
-    shortest = len(live) - 1 - jnp.argmax(live[::-1])
-    always = {
-        "ratio": jnp.where(live, ratios, 0.0).max(axis=1),
-        "least": contexts[:, shortest],
-        "most": contexts[:, 0],
-    }
-    if not switches.spread:
-        unused = jnp.float64(0)
-        return {**always, "low": always["least"], "thin": unused, "thick": unused, "narrow": unused, "wide": unused}
-    densities = weights / widths
-    return {
-        **always,
-        "low": jnp.where(live, ratios, jnp.inf).min(axis=1),
-        "thin": jnp.where(live, densities, jnp.inf).min(),
-        "thick": jnp.where(live, densities, 0.0).max(),
-        "narrow": widths[shortest],
-        "wide": widths[0],
-    }
 
 
 def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
@@ -136,7 +100,7 @@ def least_rises(
         some = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=at_once, axis=-1)
         few = jax.tree.map(some, chunks)
         ratio = partial(_largest_ratios, problem, rows, chunks, first, at_once)
-        ratios = product_of(problem.n_outcomes, ratio, (BLOCK, at_once), factors_at_once(problem))
+        ratios = product_of(problem.n_outcomes, ratio, (BLOCK, at_once))
         rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(ratios, TINY)))
         if switches.spread:
             rise += _least_spread(problem, rows, few)

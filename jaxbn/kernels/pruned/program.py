@@ -159,7 +159,7 @@ def advance(problem: Problem, state: State, *, switches: Switches) -> State:
         return rows_left(carry[1]) & (settled.n_slots <= capacity) & (4 * n_live(settled) >= 3 * settled.n_slots)
 
     def from_compaction(state: State) -> State:
-        return lax.while_loop(well_filled, legs_and_a_check, (jnp.int32(0), compacted(state)))[1]
+        return lax.while_loop(well_filled, legs_and_a_check, (jnp.int32(0), compacted(state, switches.width)))[1]
 
     def can_go_on(state: State) -> Array:
         return rows_left(state) & (n_live(state.settled) + n_live(state.recent) <= capacity)

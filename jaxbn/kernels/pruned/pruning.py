@@ -12,9 +12,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, just_before
-from jaxbn.kernels.pruned.bounds import measured
 from jaxbn.kernels.pruned.state import TINY, Check, Chunks, Problem, Starts, State, alive, log_width
-from jaxbn.kernels.pruned.tiles import cell_sums, chunk_of, chunks_in_use, slack
+from jaxbn.kernels.pruned.tiles import CELL_GROUP, Chunk, cell_sums, chunk_of, chunks_in_use, slack
 
 
 def dominated_inside(problem: Problem, rows: Block, best: Array, floor: Array) -> Array:
@@ -67,25 +66,72 @@ def measured_chunks(problem: Problem, state: State, first: Array, switches: Swit
 
     def chunk(number: Array, carry: tuple[Array, Chunks]) -> tuple[Array, Chunks]:
         starts = chunk_of(settled, number, width)
-        live = alive(starts.cost)
         inside = cell_sums(problem, prefix, problem.cell_table, starts)
         weights, widths = mass - starts.mass, jnp.maximum(end - starts.begin, TINY)
         total = starts.cost + inside + (log_width(weights, widths) if switches.spread else 0.0)
-        counts = prefix[:, None] - lax.dynamic_slice_in_dim(starts.before, starts.first, width, axis=1)
         after = Chunks(
-            size=live.sum(dtype=jnp.int32),
+            size=alive(starts.cost).sum(dtype=jnp.int32),
             bound=total.min(axis=1),
             fresh=jnp.array(True),
             counts=prefix,
             mass=mass,
             end=end,
-            **measured(problem, counts, weights, widths, live, switches),
+            **measured(problem, starts, prefix, weights, widths, switches),
         )
         chunks = jax.tree.map(lambda array, value: array.at[..., number].set(value), carry[1], after)
         return lax.dynamic_update_slice_in_dim(carry[0], inside, number * width, 0), chunks
 
     inside, chunks = lax.fori_loop(first, chunks_in_use(settled, width), chunk, (settled.inside, state.chunks))
     return state._replace(settled=settled._replace(inside=inside), chunks=chunks)
+
+
+def measured(
+    problem: Problem, starts: Chunk, prefix: Array, weights: Array, widths: Array, switches: Switches
+) -> dict[str, Array]:
+    """The fields of `Chunks` that say what the intervals of W starts have in common.
+
+    Args:
+        problem: the problem.
+        starts: the W starts; no interval is longer than that of the first.
+        prefix: [C] int32, counts of all rows up to where the intervals end.
+        weights: [W] int32, of the intervals.
+        widths: [W] float64.
+        switches: without a width that counts some fields are of no use, and left out.
+    """
+    live = alive(starts.cost)
+    shortest = len(live) - 1 - jnp.argmax(live[::-1])
+
+    def counts(cells: Array) -> Array:
+        return prefix[cells][:, None] - starts.before_in(cells)
+
+    def some_cells(group: Array, found: dict[str, Array]) -> dict[str, Array]:
+        first = group * CELL_GROUP
+        cells = first + jnp.arange(CELL_GROUP, dtype=jnp.int32)
+        given = problem.cell_given[cells]
+        of_context = jnp.where(given[:, None] < 0, weights, counts(jnp.maximum(given, 0)))
+        contexts = of_context + problem.cell_states[cells][:, None]
+        ratios = (counts(cells) + 1) / contexts
+        values = {"ratio": jnp.where(live, ratios, 0.0).max(axis=1), "least": contexts[:, shortest]}
+        values |= {"most": contexts[:, 0]}
+        if switches.spread:
+            values["low"] = jnp.where(live, ratios, jnp.inf).min(axis=1)
+        return {name: lax.dynamic_update_slice_in_dim(found[name], value, first, 0) for name, value in values.items()}
+
+    nothing = jnp.zeros(len(problem.cell_given))
+    names = ("ratio", "least", "most", "low") if switches.spread else ("ratio", "least", "most")
+    n_groups = (problem.n_cells + CELL_GROUP - 1) // CELL_GROUP
+    of_cells = lax.fori_loop(0, n_groups, some_cells, dict.fromkeys(names, nothing))
+    if not switches.spread:
+        unused = jnp.float64(0)
+        return {**of_cells, "low": nothing, "thin": unused, "thick": unused, "narrow": unused, "wide": unused}
+    densities = weights / widths
+    return {
+        **of_cells,
+        "thin": jnp.where(live, densities, jnp.inf).min(),
+        "thick": jnp.where(live, densities, 0.0).max(),
+        "narrow": widths[shortest],
+        "wide": widths[0],
+    }
 
 
 def with_own_starts(starts: Starts, rows: Block, cost: Array, inside: Array, keep: Array) -> Starts:

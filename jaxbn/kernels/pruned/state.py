@@ -189,20 +189,29 @@ def initial_state(problem: Problem, settled: int, recent: int, width: int) -> St
     )
 
 
-def compacted(state: State) -> State:
-    """Settle the recent starts and close the gaps that dropped ones left; the caller knows that there is room."""
-    old, new = state.settled, state.recent
-    capacity = old.row.shape[0]
-    join = partial(jnp.concatenate, axis=-1)
-    (order,) = jnp.nonzero(alive(join([old.cost, new.cost])), size=capacity, fill_value=0)
-    kept = n_live(old) + n_live(new)
-    fields = {name: join([getattr(old, name), getattr(new, name)])[..., order] for name in _MOVED}
+def compacted(state: State, width: int) -> State:
+    """Close the gaps that dropped starts left among the settled ones.
+
+    A chunk is written where it belongs and read from there or further on, so all is done in place: the work follows the
+    slots in use, not the room for them.
+    """
+    old = state.settled
+    capacity = len(old.row)
+    (order,) = jnp.nonzero(alive(old.cost), size=capacity, fill_value=0)
+    kept = n_live(old)
+
+    def moved(chunk: Array, fields: dict[str, Array]) -> dict[str, Array]:
+        first = chunk * width
+        slots = lax.dynamic_slice_in_dim(order, first, width)
+        found = {name: array[..., slots] for name, array in fields.items()}
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=-1)
+        return {name: put(array, found[name]) for name, array in fields.items()}
+
+    fields = {name: getattr(old, name) for name in _MOVED}
+    fields = lax.fori_loop(0, (kept + width - 1) // width, moved, fields)
     fields["cost"] = jnp.where(jnp.arange(capacity) < kept, fields["cost"], jnp.inf)
-    return state._replace(
-        settled=Starts(**fields, n_slots=kept),
-        chunks=no_chunks(len(state.chunks.ratio), *state.chunks.bound.shape),
-        recent=new._replace(cost=jnp.full_like(new.cost, jnp.inf), n_slots=jnp.int32(0)),
-    )
+    chunks = no_chunks(len(state.chunks.ratio), *state.chunks.bound.shape)
+    return state._replace(settled=Starts(**fields, n_slots=kept), chunks=chunks)
 
 
 def appended(state: State, width: int) -> tuple[State, Array]:
