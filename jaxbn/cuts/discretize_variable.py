@@ -173,7 +173,9 @@ class Answer(NamedTuple):
     exact: bool  # False if not all positions were looked at
 
 
-def answer_requests(requests: Sequence[Request], method: str, grid: int | None = None) -> list[Answer]:
+def answer_requests(
+    requests: Sequence[Request], method: str, grid: int | None = None, refinements: int = 1
+) -> list[Answer]:
     """The best policy for each request, many at once.
 
     Args:
@@ -181,25 +183,28 @@ def answer_requests(requests: Sequence[Request], method: str, grid: int | None =
         method: as in ``discretize_variable``.
         grid: cut only at so many quantiles of the gaps between distinct values, then at as many around these cuts; the
             policy's cost is that of its cuts. With fewer gaps, or None, the optimum is exact.
+        refinements: how often the positions are chosen closer around the cuts, at most.
     """
     requests = [_without_repeats(request) for request in requests]
     if method == "bayesian":
-        solutions = solve([_bayesian_task(request) for request in requests], grid=grid)
+        solutions = solve([_bayesian_task(request) for request in requests], grid=grid, refinements=refinements)
     elif method == "mdl":
         charged = [description_length_problem(r.ordered, r.factors, r.weights) for r in requests]
-        solutions = solve_charged(charged, grid)
+        solutions = solve_charged(charged, grid, refinements)
     else:
         charged = [evidence_problem(r.ordered, r.factors, r.weights, r.min_width) for r in requests]
-        solutions = solve_charged(charged, grid)
+        solutions = solve_charged(charged, grid, refinements)
     return [
         Answer(_policy(r.ordered, found, method), grid is None or r.ordered.n_distinct <= grid)
         for r, found in zip(requests, solutions, strict=True)
     ]
 
 
-def best_policies(requests: Sequence[Request], method: str, grid: int | None = None) -> list[Policy]:
+def best_policies(
+    requests: Sequence[Request], method: str, grid: int | None = None, refinements: int = 1
+) -> list[Policy]:
     """The policies alone, see ``answer_requests``."""
-    return [answer.policy for answer in answer_requests(requests, method, grid)]
+    return [answer.policy for answer in answer_requests(requests, method, grid, refinements)]
 
 
 def _bayesian_task(request: Request) -> Task:

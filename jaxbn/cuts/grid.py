@@ -1,7 +1,7 @@
 """Cuts on a grid: few positions, spread evenly at first, then close around the cuts that were found there.
 
-While arcs still move, cuts need not be placed to the last row. The result is the best partition over the second
-positions, which include the first cuts; with no more positions than the grid has it is the optimum.
+While arcs still move, cuts need not be placed to the last row. The result is the best partition over the last
+positions, which include the cuts before; with no more positions than the grid has it is the optimum.
 """
 
 from __future__ import annotations
@@ -16,9 +16,15 @@ from jaxbn.cuts.problem import Rows, Solution
 
 Positions = NDArray[np.intp]
 
+FINE = 6
+"""Refinements after which every neighbour of a cut is a position: each looks at some fifty places between two."""
+
 
 def solve_on_grid(
-    solve: Callable[[Sequence[int], Sequence[GroupedRows]], list[Solution]], rows: Sequence[Rows], grid: int | None
+    solve: Callable[[Sequence[int], Sequence[GroupedRows]], list[Solution]],
+    rows: Sequence[Rows],
+    grid: int | None,
+    refinements: int = 1,
 ) -> list[Solution]:
     """Solve problems over at most `grid` groups of rows each, all positions where it is None.
 
@@ -26,18 +32,25 @@ def solve_on_grid(
         solve: the optima of some of the problems, given by their numbers, over the positions of their groups.
         rows: those of every problem.
         grid: most groups.
+        refinements: how often positions are chosen closer around the cuts, at most.
     """
-    coarse = [GroupedRows(some, some.positions(grid)) for some in rows]
-    numbers = range(len(rows))
-    found = solve(numbers, coarse)
-    again = [i for i in numbers if grid is not None and int(rows[i].can_cut.sum()) + 1 > grid and found[i].cuts]
-    if not again or grid is None:
+    grouped = [GroupedRows(some, some.positions(grid)) for some in rows]
+    found = solve(range(len(rows)), grouped)
+    if grid is None:
         return found
-    cuts = {i: np.array(found[i].cuts) + 1 for i in again}
-    finer = [GroupedRows(rows[i], closer(rows[i].positions(), coarse[i].positions, cuts[i], grid)) for i in again]
-    for i, solution in zip(again, solve(again, finer), strict=True):
-        found[i] = min(found[i], solution, key=lambda s: s.cost)
+    again = [i for i, some in enumerate(rows) if int(some.can_cut.sum()) + 1 > grid]
+    for _ in range(refinements):
+        finer = {i: _finer(grouped[i], found[i], grid) for i in again if found[i].cuts}
+        again = [i for i, groups in finer.items() if not np.array_equal(groups.positions, grouped[i].positions)]
+        for i, solution in zip(again, solve(again, [finer[i] for i in again]) if again else (), strict=True):
+            grouped[i], found[i] = finer[i], min(found[i], solution, key=lambda s: s.cost)
     return found
+
+
+def _finer(groups: GroupedRows, solution: Solution, grid: int) -> GroupedRows:
+    """The same rows with positions closer around the cuts."""
+    positions = closer(groups.rows.positions(), groups.positions, np.array(solution.cuts) + 1, grid)
+    return GroupedRows(groups.rows, positions)
 
 
 def closer(positions: Positions, some: Positions, cuts: Positions, size: int) -> Positions:

@@ -27,11 +27,11 @@ from jaxbn.cuts.problem import (
 from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
-from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, PrunedShape, pruned_shape
+from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, FITTED_ROWS, PrunedShape, pruned_shape
 
 
-def solve(tasks: Sequence[Task], *, grid: int | None = None) -> list[Solution]:
-    """Solve every task exactly, or on a grid of so many groups of rows.
+def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 1) -> list[Solution]:
+    """Solve every task exactly, or on a grid of so many groups of rows, refined around its cuts.
 
     Few positions go to the program over all intervals, and the others to the pruned one. Many tasks of few rows are
     quicker in batches of the dense program.
@@ -45,7 +45,7 @@ def solve(tasks: Sequence[Task], *, grid: int | None = None) -> list[Solution]:
     def at_positions(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
         return _solve([tasks[others[i]] for i in numbers], grouped)
 
-    found = solve_on_grid(at_positions, [tasks[i].rows for i in others], grid)
+    found = solve_on_grid(at_positions, [tasks[i].rows for i in others], grid, refinements)
     solutions.update(zip(others, found, strict=True))
     return [solutions[i] for i in range(len(tasks))]
 
@@ -84,7 +84,7 @@ def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> Stat
     switches = Switches(
         width=shape.width,
         ratios=ratios_fit(task),
-        contexts=task.spread is None or any(term.sign > 0 for term in task.terms),
+        contexts=task.n_rows <= FITTED_ROWS or task.spread is None or any(term.sign > 0 for term in task.terms),
         spread=task.spread is not None,
         prune=prune,
     )

@@ -40,10 +40,11 @@ def ascend(
     *,
     isolated: bool = True,
     grid: int | None = None,
+    refinements: int = 1,
 ) -> Learner[Settled]:
     """Passes over the variables, `isolated` ones too, until F rises no more; a start is first moved to midpoints.
 
-    With a `grid` cuts are searched among so many quantile positions only.
+    With a `grid` cuts are searched among so many quantile positions only, refined around what was found there.
     """
     start = at_midpoints(data, start, options)
     columns, codings = dict(start.columns), dict(start.policies)
@@ -53,7 +54,7 @@ def ascend(
     while changed and done < options.limit:
         done, changed = done + 1, False
         for name in visits:
-            coding = yield cut_question(name, parents, columns, NO_RATE, data.grid(name, grid))
+            coding = yield cut_question(name, parents, columns, NO_RATE, data.grid(name, grid), refinements)
             column = data.coded(name, coding)
             if same_coding(coding, codings[name]):
                 codings[name] = coding  # this one knows its cost

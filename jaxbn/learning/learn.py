@@ -132,8 +132,8 @@ def learn(
         group: discrete columns whose levels are merged by evidence, again in each pass; by default those with more than
             50 levels, and ``()`` for none.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
-        grid: with ``"evidence"``, positions of a column at which cuts are searched while arcs move; the network is
-            finished with exact cuts. None searches all positions from the beginning.
+        grid: positions of a column at which cuts are searched while arcs move; the network is finished with exact
+            cuts. None searches all positions from the beginning. The search ``"k2"`` has no grid.
 
     Returns:
         The fitted network. Interrupted by Ctrl-C it is the best so far, with a warning.

@@ -31,11 +31,18 @@ class Settled(NamedTuple):
 
 
 def discretize_steps(
-    data: CodedTable, parents: Parents, priority: Sequence[str], start: Start, rate: Rate, max_passes: float
+    data: CodedTable,
+    parents: Parents,
+    priority: Sequence[str],
+    start: Start,
+    rate: Rate,
+    max_passes: float,
+    grid: int | None = None,
 ) -> Learner[Settled]:
     """Passes from a start until one changes nothing.
 
-    The variables are visited in the reverse of a topological order, ties broken by `priority`.
+    The variables are visited in the reverse of a topological order, ties broken by `priority`. With a `grid` cuts are
+    searched among so many quantile positions only.
     """
     columns, policies = dict(start.columns), dict(start.policies)
     visits = visiting_order(parents, priority, policies)
@@ -43,7 +50,8 @@ def discretize_steps(
     while changed and done < max_passes:
         done, changed = done + 1, False
         for name in visits:
-            policy = yield cut_question(name, parents, columns, NO_RATE if name in data.grouped else rate)
+            own_rate = NO_RATE if name in data.grouped else rate
+            policy = yield cut_question(name, parents, columns, own_rate, data.grid(name, grid))
             changed |= not same_coding(policy, policies[name])
             policies[name], columns[name] = policy, data.coded(name, policy)
     return Settled(columns, policies, done, not changed)
@@ -58,7 +66,9 @@ def visiting_order(
     return [name for name in reversed(order) if name in coded and (isolated or name in near)]
 
 
-def cut_question(name: str, parents: Parents, columns: Columns, rate: Rate, grid: int | None = None) -> Cut:
+def cut_question(
+    name: str, parents: Parents, columns: Columns, rate: Rate, grid: int | None = None, refinements: int = 1
+) -> Cut:
     """The question for one variable, given the current columns of the others."""
 
     def sort(names: Sequence[str]) -> tuple[Column, ...]:
@@ -75,4 +85,4 @@ def cut_question(name: str, parents: Parents, columns: Columns, rate: Rate, grid
         number = largest_cardinality(columns, markov_blanket(parents, name))
     else:
         number = rate  # type: ignore[assignment]
-    return Cut(name, sort(parents[name]), tuple(children), float(number), grid)
+    return Cut(name, sort(parents[name]), tuple(children), float(number), grid, refinements)

@@ -20,12 +20,13 @@ class Cut(NamedTuple):
     children: tuple[tuple[Column, tuple[Column, ...]], ...]
     rate: float
     grid: int | None = None  # candidate positions at most; None for all
+    refinements: int = 1  # of the grid around its cuts
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on."""
         children = tuple((child.key, tuple(s.key for s in spouses)) for child, spouses in self.children)
-        return self.name, tuple(p.key for p in self.parents), children, self.rate, self.grid
+        return self.name, tuple(p.key for p in self.parents), children, self.rate, self.grid, self.refinements
 
 
 Question = Cut | list[Family]

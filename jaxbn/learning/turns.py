@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from jaxbn.cuts.grid import FINE
 from jaxbn.inputs.graph import Parents, topological_order
 from jaxbn.learning.ascent import ascend, at_midpoints
 from jaxbn.learning.learned import Learned, Watcher
@@ -59,10 +60,28 @@ def evidence_turns(
 def finish_exactly(
     data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger, watch: Watcher
 ) -> Learner[Learned]:
-    """The same network with exact cuts, in turns with its arcs until neither half can improve."""
+    """The same network with exact cuts, in turns with its arcs until neither half can improve.
+
+    Cuts are first placed to the last row around where they are, so that the exact ones, which take longer, are asked
+    for few times. Without a common objective the arcs stay as they are.
+    """
+    on_grid = any(data.grid(name, options.grid) for name in data.ordered)
     if options.method != "evidence":
-        return learned
+        return (yield from _exact_passes(data, learned, options)) if on_grid else learned
+    if on_grid:
+        start = data.recoded(learned.policies)
+        settled = yield from ascend(
+            data, learned.parents, data.names, start, options, ledger, grid=options.grid, refinements=FINE
+        )
+        learned = _state(dict(learned.parents), settled.start, (*learned.trace, *settled.trace[1:]))
     return (yield from _settle(data, learned, arcs, options, ledger, watch, stage=2, grid=None))
+
+
+def _exact_passes(data: CodedTable, learned: Learned, options: Options) -> Learner[Learned]:
+    """Exact cuts for the arcs of a network that was found on the grid."""
+    start, parents = data.recoded(learned.policies), dict(learned.parents)
+    settled = yield from discretize_steps(data, parents, data.names, start, options.rate, options.limit)
+    return _judged(data, parents, settled, options)
 
 
 def _settle(
@@ -111,18 +130,26 @@ def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Options,
     now, best, seen = start, None, set()
     while True:
         found = arcs.best(now.columns)
-        settled = yield from discretize_steps(data, found.parents, data.names, now, options.rate, options.limit)
+        settled = yield from discretize_steps(
+            data, found.parents, data.names, now, options.rate, options.limit, options.grid
+        )
         parents = _without_idle_arcs(found.parents, settled.columns, arcs)
-        score = _k2(parents, settled.columns)
-        criterion = score + (density(data, settled.policies) if options.select == "density" else 0.0)
-        if best is None or criterion > best.criterion:
-            best = Learned(topological_order(parents), parents, settled.policies, score, criterion)
+        judged = _judged(data, parents, settled, options)
+        if best is None or judged.criterion > best.criterion:
+            best = judged
         watch(0, parents, settled)
         state = (str(parents), *(column.key for column in settled.columns.values()))
         if state in seen:
             return best
         seen.add(state)
         now = settled.start
+
+
+def _judged(data: CodedTable, parents: Structure, settled: Settled, options: Options) -> Learned:
+    """A network with the options' criterion."""
+    score = _k2(parents, settled.columns)
+    criterion = score + (density(data, settled.policies) if options.select == "density" else 0.0)
+    return Learned(topological_order(parents), parents, settled.policies, score, criterion)
 
 
 def _state(parents: Structure, now: Start, trace: tuple[float, ...]) -> Learned:

@@ -55,9 +55,10 @@ class Workshop:
         for key in [key for key, (shop, cut) in cuts.items() if cut.name in shop.data.grouped]:
             shop, cut = cuts.pop(key)
             shop.policies[cut.key] = shop.group(cut)
-        for method, grid in {(shop.method, cut.grid) for shop, cut in cuts.values()}:
-            alike = [(shop, cut) for shop, cut in cuts.values() if (shop.method, cut.grid) == (method, grid)]
-            found = best_policies([shop.request(cut) for shop, cut in alike], method, grid)
+        how = {key: (shop.method, cut.grid, cut.refinements) for key, (shop, cut) in cuts.items()}
+        for each in set(how.values()):
+            alike = [cuts[key] for key in cuts if how[key] == each]
+            found = best_policies([shop.request(cut) for shop, cut in alike], *each)
             for (shop, cut), policy in zip(alike, found, strict=True):
                 shop.policies[cut.key] = policy
         families = {

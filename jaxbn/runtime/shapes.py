@@ -106,6 +106,13 @@ class MatrixShape(NamedTuple):
         )
 
 
+FITTED_ROWS = 2**17
+"""Up to so many rows all small blankets share one pruned program: compiling another takes longer than it would save."""
+
+FEW_CELLS = 16
+"""Groups of cells of that program."""
+
+
 def bucket(size: int, least: int, ratio: int = 2) -> int:
     """The smallest `least * ratio**k` that holds `size`."""
     while least < size:
@@ -131,8 +138,10 @@ def dense_shape(n_values: int, n_terms: int, n_cells: int, total_weight: int, *,
 def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> PrunedShape:
     """The bucket of a larger problem."""
     rows = bucket(n_rows, 2 * DENSE_ROWS)
-    terms = 2 if n_terms <= 2 else bucket(n_terms, 16)
-    cells = bucket(n_cells, CELL_GROUP, 4) if n_cells <= 64 * CELL_GROUP else bucket(n_cells, 128 * CELL_GROUP)
+    wide = n_rows <= FITTED_ROWS
+    terms = 2 if n_terms <= 2 and not wide else bucket(n_terms, 16)
+    least = (FEW_CELLS if wide else 1) * CELL_GROUP
+    cells = bucket(n_cells, least, 4) if n_cells <= 64 * CELL_GROUP else bucket(n_cells, 128 * CELL_GROUP)
     return PrunedShape(
         rows=rows,
         terms=terms,

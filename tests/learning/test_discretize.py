@@ -122,9 +122,9 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     """Every discretization of a variable that is really made."""
     made: list[Request] = []
 
-    def counted(batch: list[Request], method: str, grid: int | None = None) -> list[jaxbn.Policy]:
+    def counted(batch: list[Request], method: str, grid: int | None = None, refinements: int = 1) -> list[jaxbn.Policy]:
         made.extend(batch)
-        return best_policies(batch, method, grid)
+        return best_policies(batch, method, grid, refinements)
 
     monkeypatch.setattr("jaxbn.learning.workshop.best_policies", counted)
     return made

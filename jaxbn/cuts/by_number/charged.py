@@ -47,13 +47,13 @@ class Charged(NamedTuple):
         return Solution(found.cost + self.constant, found.cuts, found.live)
 
 
-def solve_charged(problems: Sequence[Charged], grid: int | None = None) -> list[Solution]:
-    """The exact minimum of `charge[k - 1] + B(k)` of each, or the best on a grid of so many groups of rows."""
+def solve_charged(problems: Sequence[Charged], grid: int | None = None, refinements: int = 1) -> list[Solution]:
+    """The exact minimum of `charge[k - 1] + B(k)` of each, or the best on a grid of groups of rows (see `grid`)."""
 
     def solve(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
         return _solve([problems[i] for i in numbers], grouped)
 
-    found = solve_on_grid(solve, [problem.rows for problem in problems], grid)
+    found = solve_on_grid(solve, [problem.rows for problem in problems], grid, refinements)
     return [problem.solved(solution) for problem, solution in zip(problems, found, strict=True)]
 
 

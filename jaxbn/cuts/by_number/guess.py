@@ -50,8 +50,17 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
         coarse = _coarse_hull(GroupedRows(rows, some), hull, _numbers_to_ask(coarse.best_number, end, limit))
     best, end = coarse.best_number, _end(coarse, roomy)
     many = [] if roomy else [hull.slope(limit / 2), hull.slope(best ** (1 / 3) * limit ** (2 / 3))]
-    prices = [*many, *prices_that_cover(coarse, end), *map(hull.slope, coarse.numbers_found)]
-    return list(dict.fromkeys(prices))[:most]
+    prices = list(dict.fromkeys([*many, *prices_that_cover(coarse, end), hull.slope(best)]))
+    return _with_gaps_filled(prices[:most], most)
+
+
+def _with_gaps_filled(prices: list[float], most: int) -> list[float]:
+    """So many prices: more between neighbours that lie far apart, as what the copy rules out may still be in doubt."""
+    found = sorted(prices)
+    while 1 < len(found) < most and found[0] > 0:
+        wide = max(range(1, len(found)), key=lambda i: found[i] / found[i - 1])
+        found.insert(wide, (found[wide - 1] * found[wide]) ** 0.5)
+    return found
 
 
 def _end(coarse: Hull, roomy: bool) -> int:

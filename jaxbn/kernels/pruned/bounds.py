@@ -22,7 +22,7 @@ from jaxbn.kernels.pruned.state import TINY, Chunks, Problem
 CHUNK_GROUP = 32
 """Chunks bounded together."""
 
-FEW_OUTCOMES = 32
+FEW_OUTCOMES = 128
 """Up to so many cells the mixture of the outcomes is bounded as a whole."""
 
 
