@@ -27,7 +27,7 @@ REMEDIES = {"continuous": "X.astype({name: float})"}
 """What the classifier's users do instead of passing an argument that only jaxbn's functions have."""
 
 STRUCTURES = ("naive", "tan", "target", "learn")
-CHAINS = 2  # that an average is drawn by
+CHAINS = 2  # whose draws make an average
 
 
 class BayesNetClassifier(ClassifierMixin, BaseEstimator):
@@ -40,14 +40,14 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
     Args:
         structure: ``"naive"``: the class is the one parent of every feature. ``"tan"``: every feature may have one
             other feature as a second parent. ``"target"``: features are chosen, and given a second parent, by how well
-            each row's class is told by the other rows; those that do not help are left out. ``"learn"``: as
+            the other rows predict each row's class; those that do not help are left out. ``"learn"``: as
             ``jaxbn.learn`` finds it, which describes all columns alike and may spend few arcs on the class.
         max_parents: most parents of a variable with ``structure="learn"``.
         rate: with ``"bayesian"``, prior rate of the cuts, see ``jaxbn.discretize``; by default ``"network"``.
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
         alpha: Dirichlet weight of each cell of the tables.
         max_passes: most passes over the continuous features.
-        average: with ``"evidence"``, average over so many networks drawn from their posterior, for example 20 (see
+        average: with ``"evidence"``, average over this many networks drawn from their posterior, for example 20 (see
             ``jaxbn.sample_posterior``): cuts are drawn, and with ``"tan"`` and ``"learn"`` arcs too. None: one network.
         random_state: seed of these draws, a whole number.
         missing: ``"infer"``, ``"error"``, ``"drop"`` or ``"state"``: what ``fit`` does, see ``jaxbn.as_table``.
@@ -144,14 +144,14 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         return net.parents, net.codings
 
     def _limits(self, table: Table) -> dict[str, Any]:
-        """What a structure that is searched for must keep to."""
+        """Constraints on a structure that is searched for."""
         if self.structure == "learn":
             return {"max_parents": self.max_parents}
         features = [name for name in table.names if name != self.class_name_]
         return {"max_parents": 2, "required": [(self.class_name_, name) for name in features]}
 
     def _average(self, table: Table, draws: int) -> AverageNet:
-        """The average of networks drawn from their posterior, which begin at the one that was found."""
+        """The average of networks drawn from their posterior by chains that begin at the network found."""
         import jaxbn
         from jaxbn.learning.holes.completion import completed_by
 

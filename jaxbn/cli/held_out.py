@@ -17,7 +17,7 @@ NOT_COMPARABLE = ("heart", "iris")
 """Data sets for which the paper leaves out the class or its term."""
 
 MANY_ENTRIES = 50_000
-"""Up to so many entries of a table all methods are compared unasked."""
+"""Tables of up to this many entries are compared by all methods without being asked."""
 
 ALL = ("evidence", "bayesian", "mdl", "equal_width", "equal_frequency")
 

@@ -19,7 +19,7 @@ INDEX_NAMES = ("", "Unnamed: 0")
 MARK = "?"
 
 FEW_WORDS = 2
-"""Words are pointed out in a column of numbers that has at most so many different ones."""
+"""Words in a column of numbers are pointed out if there are at most this many different ones."""
 
 
 @dataclass(frozen=True)

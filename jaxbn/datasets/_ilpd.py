@@ -1,6 +1,6 @@
 """The Indian Liver Patient data set, which is not in the package: found in a directory or downloaded from UCI.
 
-UCI serves one table in several dresses (with or without a header, either line end), so the checksum is taken of the
+UCI serves one table in several forms (with or without a header, either line end), so the checksum is that of the
 values, not of the bytes.
 """
 
@@ -60,7 +60,7 @@ def _download() -> str:
             failures.append(f"{url}: {error}")
     tried = _directory_file()
     raise OSError(
-        "the data set 'ilpd' is not in the package and could not be had. Either put UCI's file as "
+        "the data set 'ilpd' is not in the package and could not be fetched. Either put UCI's file as "
         f"{FILE_NAME} into a directory and name that directory in the environment variable {DIRECTORY_VARIABLE} "
         f"({f'{tried} does not exist' if tried else 'now unset'}), or connect to the network so that it can be "
         f"downloaded ({'; '.join(failures)})"

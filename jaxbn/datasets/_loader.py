@@ -75,7 +75,7 @@ def load(name: str) -> Dataset:
 
     Raises:
         ValueError: if there is no data set of that name, or the file found for ``"ilpd"`` has other values than UCI's.
-        OSError: if ``"ilpd"`` is neither at hand nor to be downloaded.
+        OSError: if ``"ilpd"`` is neither at hand nor can be downloaded.
 
     Example:
         >>> load("iris")

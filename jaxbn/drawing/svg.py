@@ -60,7 +60,7 @@ def variable_svg(
         edges: all edges, the outer ones included [bins + 1].
         density: inside each bin [bins], if known.
         values: the data, if at hand.
-        name: of the variable, for readers that do not see.
+        name: of the variable, for screen readers.
     """
     width, height, left, right, foot = 340.0, 170.0, 8.0, 8.0, 24.0
     low, high = float(edges[0]), float(edges[-1])

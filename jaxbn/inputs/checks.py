@@ -15,7 +15,7 @@ MAX_TOTAL_WEIGHT = 2**27
 
 
 class Mention(NamedTuple):
-    """An argument that a message speaks of, so that each interface can spell it in its own way.
+    """An argument that a message mentions, so that each interface can spell it in its own way.
 
     Example:
         >>> str(Mention("missing", "drop")), str(Mention("continuous"))
@@ -154,7 +154,7 @@ def integers(argument: str, values: ArrayLike, n_rows: int, remedy: str = "code 
     bad = np.flatnonzero(array < 0)
     if len(bad):
         raise ArgumentError(argument, f"must not be negative, got {array[bad[0]]} in row {bad[0]}; {remedy}")
-    bad = np.flatnonzero(array >= 2.0**53)  # beyond, a float is no longer one whole number
+    bad = np.flatnonzero(array >= 2.0**53)  # beyond this a float no longer stands for one whole number
     if len(bad):
         raise ArgumentError(argument, f"must be below 2^53, got {array[bad[0]]} in row {bad[0]}; {remedy}")
     return array.astype(np.int64)

@@ -22,7 +22,7 @@ _NUMBERS_FROM = {
     "period objects": "the year, {0}.map(lambda period: period.year)",
     "times of day": "seconds since midnight, pandas.to_timedelta({0}.astype(str)).dt.total_seconds()",
 }
-"""For each kind of date and time, numbers that can be had of a column {0}."""
+"""For each kind of date and time, numbers that a column {0} can be turned into."""
 
 
 def wrong(name: str, *message: str | Mention) -> ArgumentError:

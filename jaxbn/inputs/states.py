@@ -67,7 +67,7 @@ def as_states(table: Table) -> Table:
 
 
 def with_signs(columns: Any, wanted: Any) -> Any:
-    """A frame with the columns of signs that are wanted and can be had from it."""
+    """A frame with those of the wanted columns of signs that can be made from it."""
     made = {
         name: columns[of].isna()
         for name in wanted

@@ -176,7 +176,7 @@ def as_table(
 
 
 def _of_table(table: Table, missing: Missing) -> Table:
-    """A table that was made before; where it has holes, they are treated as it is asked for."""
+    """A table that was made before, its holes treated as `missing` says."""
     for name, count in table.holes.items():
         if count == table.n_rows:
             raise wrong(name, f"has no value in any of the {table.n_rows} rows; ", DROP)

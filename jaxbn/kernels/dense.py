@@ -27,7 +27,7 @@ GROUP = 4
 """Entries that are looked up together; E is a multiple of it."""
 
 N_WIDTHS = 2
-"""The array of starts grows to its full width M in so many steps; each is compiled on its own."""
+"""The array of starts grows to its full width M in this many steps; each is compiled on its own."""
 
 NEVER = -(2**24)
 """Stands in `seen` for no entry: what is looked up there is zero."""
@@ -41,8 +41,8 @@ class DenseProblem(NamedTuple):
     weights: Array  # [B, E, S] int32, of its row; [B, 0, 0] if all are one
     tables: Array  # [B, E] int32, where its table begins
     before: Array  # [B, C, M] int32, weight of the rows before each distinct value in each cell
-    cut_cost: Array  # [B, S] float64, of a cut behind a step, +inf where there can be none, 0 behind the last
-    opens: Array  # [B, S] int32, the distinct value that begins behind a step, M if none
+    cut_cost: Array  # [B, S] float64, of a cut after a step, +inf where there can be none, 0 after the last
+    opens: Array  # [B, S] int32, the distinct value that begins after a step, M if none
     first_cost: Array  # [B] float64
 
 
@@ -57,7 +57,7 @@ def _increments(problem: DenseProblem, tables: Array, block: Array, n_groups: Ar
     """What each step of a block adds to the intervals from the first distinct values on, [B, STEPS, width]."""
     unit = not problem.weights.size
 
-    def look_up(begin: Array, count: Array) -> Array:  # below zero if the interval begins behind the row
+    def look_up(begin: Array, count: Array) -> Array:  # below zero if the interval begins after the row
         return tables.at[begin + jnp.maximum(count, 0)].get(mode="promise_in_bounds")
 
     def of_one(before: Array, entries: tuple[Array, ...], total: Array) -> Array:

@@ -26,7 +26,7 @@ def family_scores(cell: Array, n_states: Array, log_gamma: Array, *, n_cells: in
 
 
 def cell_counts(cell: Array, n_cells: int) -> Array:
-    """N_jk of every family, int32 [F, n_cells]: one scatter for all of them, with a place for padding behind each."""
+    """N_jk of every family, int32 [F, n_cells]: one scatter for all of them, with a place for padding after each."""
     n_families = cell.shape[0]
     place = cell + (n_cells + 1) * jnp.arange(n_families, dtype=jnp.int32)[:, None]
     counts = jnp.zeros(n_families * (n_cells + 1), jnp.int32).at[place.ravel()].add(1, mode="promise_in_bounds")

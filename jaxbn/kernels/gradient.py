@@ -14,10 +14,10 @@ from jax import Array
 from jaxbn.kernels.held_out_density import Folds, held_out
 
 ALPHA_RANGE = (0.01, 100.0)
-"""Where Dirichlet weights are looked for: tables of zeros and ones, and flat ones, would send theirs on and on."""
+"""Bounds of the Dirichlet weights: those of flat tables, and of tables of zeros and ones, would never stop moving."""
 
 RATE_RANGE = (0.01, 1000.0)
-"""Where the rate is looked for: without any cut the best one is zero."""
+"""Bounds of the rate: without any cut the best rate is zero."""
 
 
 class Point(NamedTuple):
@@ -33,7 +33,7 @@ class Limits(NamedTuple):
     free: Any  # [E] bool, edges that may move
     margin: Any  # [E] float64, the smallest share on either side
     families: Any  # [F] bool, families whose weight may change
-    together: Any  # bool, whether these have one weight
+    together: Any  # bool, whether these share one weight
 
 
 class Found(NamedTuple):
@@ -96,7 +96,7 @@ class _State(NamedTuple):
 
 
 def _start(original: Point, limits: Limits) -> Point:
-    """The original, moved inside the limits; weights that are to be one start at their mean."""
+    """The original, moved inside the limits; a shared weight starts at the mean."""
     inner = (original.shares - limits.margin) / jnp.where(limits.free, 1.0 - 2.0 * limits.margin, 1.0)
     shares = jnp.where(limits.free, jax.scipy.special.logit(jnp.clip(inner, 0.001, 0.999)), 0.0)
     mean = (original.log_alpha * limits.families).sum() / jnp.maximum(limits.families.sum(), 1)

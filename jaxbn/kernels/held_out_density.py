@@ -18,7 +18,7 @@ SOFTNESS = 0.1
 
 
 class Cells(NamedTuple):
-    """Cells of conditional tables that held-out rows look up, T stands for T or U; NumPy arrays outside jit."""
+    """Cells of conditional tables that held-out rows look up; T stands for T or U. NumPy arrays outside jit."""
 
     cell: Any  # [K, T] float64, N_jk: rows of the other folds in the cell
     total: Any  # [K, T] float64, N_j: those in all cells of the same configuration of the parents
@@ -32,7 +32,7 @@ class Folds(NamedTuple):
 
     low: Any  # [K, E] float64, where an edge lies at share 0: the nearest value below it in the other folds
     high: Any  # [K, E] float64, where it lies at share 1; equal to `low` for an edge that stays
-    rows: Any  # [K, E] float64, held-out rows that are in the bin behind an edge wherever its ends lie
+    rows: Any  # [K, E] float64, held-out rows that are in the bin after an edge wherever its ends lie
     value: Any  # [K, S] float64, held-out values inside a gap
     edge: Any  # [K, S] int32, the edge that lies in the gap
     weight: Any  # [K, S] float64, 1, or 0 for padding
@@ -67,7 +67,7 @@ def _fold(shares: Array, log_alpha: Array, fold: Folds, smooth: bool) -> Array:
 
 
 def _log_widths(positions: Array) -> Array:
-    """Log width of the bin behind each edge [E]; 0 for an atom, and for what lies between two variables."""
+    """Log width of the bin after each edge [E]; 0 for an atom, and for what lies between two variables."""
     widths = jnp.append(jnp.diff(positions), 0.0)
     positive = widths > 0
     return jnp.where(positive, jnp.log(jnp.where(positive, widths, 1.0)), 0.0)

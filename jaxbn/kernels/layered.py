@@ -1,8 +1,8 @@
 """The best partitions, given the costs of all intervals between few positions.
 
-Where intervals have a price, or each cut its own, the plain dynamic program will do. A charge by the number of
-intervals that is no price (the minimum description length, the evidence) asks for layers: layer k holds the best cost
-of every prefix in exactly k intervals. The optima at all prices are the lower convex hull of the layers.
+Where intervals have a price, or each cut its own, the plain dynamic program will do. A charge for the number of
+intervals that is not a price for each (the minimum description length, the evidence) needs layers: layer k holds the
+best cost of every prefix in exactly k intervals. The optima at all prices are the lower convex hull of the layers.
 
 Shapes: A problems, G groups of rows (padded), R prices, K layers.
 """
@@ -106,7 +106,7 @@ def further_layers(costs: Array, before: Array, n_groups: Array) -> Layers:
 
     Args:
         costs: as above.
-        before: [A, G + 1] float64, that of the layers so far; none: 0 before the first group, +inf else.
+        before: [A, G + 1] float64, that of the layers so far; at first 0 before the first group, +inf elsewhere.
         n_groups: [A] int32.
     """
 

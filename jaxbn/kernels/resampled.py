@@ -35,7 +35,7 @@ class ResampledProblem(NamedTuple):
     mass_table: Array  # [B] int32, where in `masses` its table begins
     weights: Array  # [B, N] int32
     value: Array  # [B, N] int32, number of the distinct value of row i
-    cut_cost: Array  # [B, N] float64, of a cut behind row i, +inf where there can be none, 0 behind the last row
+    cut_cost: Array  # [B, N] float64, of a cut after row i, +inf where there can be none, 0 after the last row
     first_cost: Array  # [B] float64
 
 
@@ -71,7 +71,7 @@ def solve_resamples(problem: ResampledProblem, tables: Tables, row_ends: Array) 
         inside = carry.inside
         for j in range(n_terms):
             place = (last.cells[j, i] * n_values + first) * n_problems + lane
-            count = last.seen[j, i] - look_up(counts_before, place)  # below 0 if the interval begins behind the row
+            count = last.seen[j, i] - look_up(counts_before, place)  # below 0 if the interval begins after the row
             inside += look_up(tables.steps, last.term_table[j] + last.weights[i] * tables.stride + middle + count)
         mass = last.mass[i] - last.mass_before[:width]
         total = carry.before + inside + look_up(tables.masses, last.mass_table + middle + mass)

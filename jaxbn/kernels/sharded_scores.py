@@ -16,7 +16,7 @@ ROWS = "rows"
 
 @lru_cache(maxsize=64)
 def sharded_family_scores(mesh: Mesh, n_cells: int) -> jax.stages.Wrapped:
-    """The program that computes what `scores.family_scores` does, of rows split over the mesh.
+    """The program that computes what `family_scores` does, for rows split over the mesh.
 
     Counts are whole numbers, so the scores are the same to the last bit. Each device needs memory for its rows and for
     the counts of one batch of families.

@@ -1,6 +1,6 @@
 """What the programs that step through the rows of many problems at once have in common.
 
-Shapes: B problems, S steps, W starts of the last interval that are opened so far.
+Shapes: B problems, S steps, W starts of the last interval known so far.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from jax import Array
 
 
 class Optima(NamedTuple):
-    """Optimum up to each step; of use where a cut can be behind it."""
+    """Optimum up to each step; meaningful where a cut can follow it."""
 
-    best: Array  # [B, S] float64, with a cut behind it
+    best: Array  # [B, S] float64, with a cut after it
     start: Array  # [B, S] int32, the distinct value at which its last interval begins
 
 

@@ -44,7 +44,7 @@ def ascend(
 ) -> Learner[Settled]:
     """Passes over the variables, `isolated` ones too, until F rises no more; a start is first moved to midpoints.
 
-    With a `grid` cuts are searched among so many quantile positions only, refined around what was found there.
+    With a `grid` cuts are searched among that many quantile positions only, refined around what was found there.
     """
     start = at_midpoints(data, start, options)
     columns, codings = dict(start.columns), dict(start.policies)
@@ -57,7 +57,7 @@ def ascend(
             coding = yield cut_question(name, parents, columns, NO_RATE, data.grid(name, grid), refinements)
             column = data.coded(name, coding)
             if same_coding(coding, codings[name]):
-                codings[name] = coding  # this one knows its cost
+                codings[name] = coding  # equal to the old one, but it knows its cost
                 continue
             value = ledger.evidence(parents, {**columns, name: column}, {**codings, name: coding})
             if value > trace[-1] + tolerance(value):

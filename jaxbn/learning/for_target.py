@@ -1,4 +1,4 @@
-"""A network made to tell one column: arcs by how well it is told, cuts by their evidence, in turns."""
+"""A network made to predict one column: arcs by how well it is predicted, cuts by their evidence, in turns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOST_TURNS = 4
 def network_for_target(
     table: Table, target: str, *, alpha: float = 1.0, **options: Any
 ) -> tuple[dict[str, list[str]], Discretization]:
-    """Structure and cuts for telling a discrete column from the others.
+    """Structure and cuts for predicting a discrete column from the others.
 
-    Cuts are those of naive Bayes at first; then arcs and cuts take turns as long as the target is told better.
+    Cuts are those of naive Bayes at first; then arcs and cuts take turns as long as the target is predicted better.
 
     Args:
         table: the checked table.

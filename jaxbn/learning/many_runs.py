@@ -78,7 +78,7 @@ class ManyRuns:
         last_steps: Callable[[Learned, Watcher], Learner[Learned]],
         learned: Learned | None = None,
     ) -> Learned:
-        """The best run, or what became of it, brought to its end by every process for itself."""
+        """The best run, or what became of it, finished by every process for itself."""
         steps = last_steps(self.best if learned is None else learned, partial(self._watch, FINISH))
         return next(run_each([lambda: (workshop, steps)], 1, self.check_time))[1]
 

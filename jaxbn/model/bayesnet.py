@@ -1,4 +1,4 @@
-"""The fitted network and what can be asked of it."""
+"""The fitted network and the questions that it answers."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Batch(NamedTuple, Generic[Fields]):
     """Problems of one shape."""
 
     fields: Fields  # a named tuple of arrays with a leading batch axis [B, ...]
-    shared: tuple[Any, ...]  # what the program needs besides
+    shared: tuple[Any, ...]  # further arguments of the program
 
 
 class Answers(NamedTuple, Generic[Fields, Found]):
@@ -39,14 +39,14 @@ def in_batches(
     *,
     one_size: bool = False,
 ) -> Iterator[Answers[Fields, Found]]:
-    """The one way to a batched program: any number of problems of one shape, in batches that fit in memory.
+    """Run a batched program on any number of problems of one shape, in batches that fit in memory.
 
     The batches are spread over the devices; while one is computed the arrays of the next are made.
 
     Args:
         count: number of problems.
         bytes_each: memory of each at work.
-        make: the problems from a number up to, not including, another.
+        make: makes the problems from one number up to, not including, another.
         program: what solves a batch, compiled.
         one_size: whether all batches have one size, so that the program is compiled once.
     """

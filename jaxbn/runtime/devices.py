@@ -71,7 +71,7 @@ def batch_plan(
     Args:
         count: number of problems.
         bytes_each: memory of each.
-        n_devices: that a batch is spread over; by default all of this process.
+        n_devices: devices that a batch is spread over; by default all of this process.
         one_size: whether one compiled program is worth more than a little padding.
 
     Example:

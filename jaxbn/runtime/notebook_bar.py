@@ -31,7 +31,7 @@ class NotebookBar:
         self._handle = display(self._bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
     def update(self, completed: int, words: str) -> None:
-        """So much is done, and it is told in these words; pictures follow each other no faster than the eye."""
+        """Set what is done and the words beside it; the picture changes at most every `EVERY` seconds."""
         self._completed, self._words = completed, words
         if time.monotonic() - self._last >= EVERY:
             self._draw()

@@ -134,7 +134,7 @@ def team(call: str) -> Iterator[Team]:
         for rank, other in enumerate(calls):
             if other != call.encode():
                 raise ValueError(
-                    f"process {rank} makes another call than process {mates.rank}: {other.decode()} instead of {call}; "
+                    f"process {rank} makes a different call from process {mates.rank}: {other.decode()}, not {call}; "
                     "give every process the same data and arguments"
                 )
         yield mates

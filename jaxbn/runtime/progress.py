@@ -39,7 +39,7 @@ class Progress(AbstractContextManager["Progress"]):
             self._bar.stop()
 
     def watch(self, restart: int, variables: int, arcs: int) -> None:
-        """One restart has settled so many variables and accepted so many arcs."""
+        """Note how many variables a restart has settled and how many arcs it has accepted."""
         self._variables[restart], self._arcs[restart] = variables, arcs
         self._show()
 
@@ -59,7 +59,7 @@ class Progress(AbstractContextManager["Progress"]):
 
 
 def _in_a_notebook() -> bool:
-    """Whether the program runs in a kernel; that a package of kernels is loaded does not say so."""
+    """Whether the program runs in a notebook's kernel; IPython may be loaded without one."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 

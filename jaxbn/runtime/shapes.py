@@ -15,10 +15,10 @@ from jaxbn.kernels.pruned.tiles import CELL_GROUP
 from jaxbn.kernels.resampled import WIDTH
 
 DENSE_ROWS = 512
-"""Up to here every interval is costed: there is nothing to win by pruning."""
+"""Up to this many rows every interval is costed: there is nothing to win by pruning."""
 
 DENSE_TASKS = 8
-"""From so many problems on it is worth while to cost the intervals of all of them in one batch."""
+"""From this many problems on it pays to cost the intervals of all of them in one batch."""
 
 VALUES = 256
 """Distinct values are padded to a multiple of this."""
@@ -66,14 +66,13 @@ class PrunedShape(NamedTuple):
 
 
 PRICES = 8
-"""Prices that the programs by prices are compiled for."""
+"""Prices that a program is compiled for."""
 
 FEW_POSITIONS = 2048
-"""Up to so many groups of rows the costs of all intervals are one matrix."""
-
+"""Up to this many groups of rows the costs of all intervals are one matrix."""
 
 FEW_PRICES = 4
-"""Those of the pruned program where the width does not count: fewer numbers of intervals are nearly as good."""
+"""Prices of the pruned program where widths do not count: there fewer numbers of intervals are nearly best."""
 
 MATRICES_AT_ONCE = 8
 """Problems whose matrices are worked out together on devices other than CPUs."""
@@ -95,7 +94,7 @@ class MatrixShape(NamedTuple):
 
     @classmethod
     def of(cls, n_groups: int, total_weight: int, most_states: int) -> MatrixShape:
-        """The bucket of problems of at most so many groups and states."""
+        """The bucket of problems with at most this many groups and states."""
         groups = bucket(n_groups, 256)
         return cls(
             groups=groups,
@@ -123,7 +122,7 @@ def bucket(size: int, least: int, ratio: int = 2) -> int:
 def dense_shape(n_values: int, n_terms: int, n_cells: int, total_weight: int, *, unit: bool) -> DenseShape:
     """The bucket of a problem of at most `DENSE_ROWS` rows."""
     values = -(-n_values // VALUES) * VALUES
-    rows_at_once = max(DENSE_ROWS // values, 1)  # the fewer values, the more rows has each
+    rows_at_once = max(DENSE_ROWS // values, 1)  # the fewer the values, the more rows each has
     return DenseShape(
         rows_at_once=rows_at_once,
         steps=DENSE_ROWS if rows_at_once == 1 else values + DENSE_ROWS // rows_at_once,

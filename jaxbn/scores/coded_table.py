@@ -84,7 +84,7 @@ class CodedTable:
     def start(self, n_bins: int, kind: str = "width") -> Start:
         """Discrete variables as they are, continuous ones in bins of equal width or frequency.
 
-        Of a variable to be grouped, the most frequent levels are alone and all others together.
+        For a variable to be grouped, the most frequent levels stand alone and all others together.
         """
         columns = {name: self._levels(name) for name in self.table.codes}
         policies: dict[str, Coding] = {}
@@ -96,7 +96,7 @@ class CodedTable:
         return Start({name: columns[name] for name in self.names}, policies)
 
     def grid(self, name: str, most: int | None) -> int | None:
-        """Most positions at which a variable is cut; None if it has no more than these."""
+        """The grid of a variable: `most` positions, or None if it has no more than these."""
         return most if most is not None and name in self.ordered and self.ordered[name].n_distinct > most else None
 
     def recoded(self, policies: Mapping[str, Coding]) -> Start:
@@ -135,7 +135,7 @@ def _key(name: str, identity: bytes) -> int:
 def initial_bins(table: Table, grouped: Sequence[str] = ()) -> int:
     """The largest cardinality among the discrete variables; with none of them round(ln(variables) + 1).
 
-    Of variables that are to be grouped no more levels count than there are groups at the start.
+    A variable that is to be grouped counts with at most the number of groups at the start.
     """
     sizes = {name: len(np.unique(codes[codes != MISSING])) for name, codes in table.codes.items()}
     if sizes:

@@ -41,7 +41,7 @@ class Base(NamedTuple):
 
 
 class Counter(Protocol):
-    """Something that counts."""
+    """What counts the tables of bases with further columns."""
 
     def sums(
         self, members: Sequence[tuple[int, ...]], tables: NDArray[np.int64], columns: NDArray[np.intp]
@@ -55,7 +55,7 @@ class Counter(Protocol):
 
 
 def best_counter(codes: NDArray[np.integer], n_states: Sequence[int]) -> Counter:
-    """The faster one for the device in use."""
+    """The faster counter for the device in use."""
     return (HostCounter if jax.default_backend() == "cpu" else DeviceCounter)(codes, n_states)
 
 

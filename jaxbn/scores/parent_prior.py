@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 RATIO = 2.0
-"""A further parent is so many times less probable beforehand."""
+"""Each further parent is this many times less probable a priori."""
 
 
 def log_parent_prior(n_columns: int, n_parents: int) -> float:

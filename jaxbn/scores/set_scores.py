@@ -117,7 +117,7 @@ class SetScores:
         return round(math.ldexp(nats, unit_bits(self.n_rows)))
 
     def prior(self, n_parents: int) -> int:
-        """Ln of the prior of a set of so many parents, in units; nothing unless it was asked for."""
+        """Ln of the prior of a set of this many parents, in units; 0 unless a prior was asked for."""
         if not self.parent_prior:
             return 0
         return self.units(log_parent_prior(self.n_columns, n_parents))

@@ -142,4 +142,4 @@ def test_processes_that_make_different_calls_are_told(tmp_path: Path):
     processes = [shared_runs.start("other arguments", tmp_path / "out", rank, port) for rank in (0, 1)]
     codes, errors = zip(*[_finish(process) for process in processes], strict=True)
     assert all(code != 0 for code in codes)
-    assert any("makes another call than process" in each for each in errors)
+    assert any("makes a different call from process" in each for each in errors)
