@@ -1,4 +1,4 @@
-"""``jaxbn posterior`` in a subprocess, and the file of its average in other commands."""
+"""``jaxbn posterior``, and the file of its average in other commands."""
 
 from __future__ import annotations
 
