@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbn.cli import memory
 from jaxbn.cli.compressed import ENDINGS, expand
 from jaxbn.cli.errors import CommandError, UsageError, tell
 from jaxbn.cli.text_table import Format, read_text
@@ -123,18 +122,23 @@ def _without(source: Source, drop: list[str]) -> Source:
 
 
 def _from_file(path: Path, form: Format) -> pd.DataFrame:
-    from jaxbn.inputs.table_files import TABS, is_parquet, read_file
+    from jaxbn.inputs.table_files import REMEDY, TABS, TEXT_BYTES, is_parquet, read_file
+    from jaxbn.runtime.memory import check_room
 
     if is_parquet(path):
         return read_file(path)
     name = repr(str(path))
-    memory.check_room(path.stat().st_size, name)
+    check_room(TEXT_BYTES * path.stat().st_size, f"reading {name}", REMEDY)
     inner = Path(path.stem) if path.suffix.lower() in ENDINGS else path
     return _from_bytes(path.read_bytes(), name, form, "\t" if inner.suffix.lower() in TABS else ",")
 
 
 def _from_bytes(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFrame:
-    return read_text(expand(raw, name, memory.most_bytes()), name, form, delimiter)
+    from jaxbn.inputs.table_files import TEXT_BYTES
+    from jaxbn.runtime.memory import available
+
+    free = available()
+    return read_text(expand(raw, name, None if free is None else free // TEXT_BYTES), name, form, delimiter)
 
 
 def _short_name(path: Path) -> str:

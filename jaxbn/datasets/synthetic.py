@@ -22,14 +22,11 @@ _TABLE6_HIGH = np.array([[6.0, 3.0], [5.0, 7.5]])
 def table6(n: int, seed: int = 0) -> pd.DataFrame:
     """X uniform on [2, 6], [1, 3], [4, 5], [4.5, 7.5] for (P1, P2) = (1, 1), (1, 2), (2, 1), (2, 2).
 
-    The best cuts of X are 2, 3, 4, 4.5, 5 and 6.
+    The best cuts of X are 2, 3, 4, 4.5, 5 and 6. Columns: P1 and P2 (int64), X (float64).
 
     Args:
         n: number of rows.
         seed: of the random numbers.
-
-    Returns:
-        Columns P1, P2 (int64) and X (float64).
 
     Example:
         >>> table6(800).shape
@@ -41,14 +38,7 @@ def table6(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 def gauss(n: int, seed: int = 0) -> pd.DataFrame:
-    """X normal with mean 2·P1 + P2 and standard deviation 1: classes without a sharp border.
-
-    Args:
-        n: number of rows.
-        seed: of the random numbers.
-
-    Returns:
-        Columns P1, P2 (int64) and X (float64).
+    """X normal with mean 2·P1 + P2 and standard deviation 1: classes without a sharp border; columns as in ``table6``.
 
     Example:
         >>> gauss(50_000).groupby(["P1", "P2"])["X"].mean().round(1).tolist()
@@ -60,14 +50,7 @@ def gauss(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 def indep(n: int, seed: int = 0) -> pd.DataFrame:
-    """X standard normal, independent of P1 and P2: there is nothing to find.
-
-    Args:
-        n: number of rows.
-        seed: of the random numbers.
-
-    Returns:
-        Columns P1, P2 (int64) and X (float64).
+    """X standard normal, independent of P1 and P2: there is nothing to find; columns as in ``table6``.
 
     Example:
         >>> list(indep(10))
@@ -79,13 +62,6 @@ def indep(n: int, seed: int = 0) -> pd.DataFrame:
 
 def appendix_a(n: int, seed: int = 0) -> pd.DataFrame:
     """B uniform on [0, 1] where A is 1 and on [1, 2] where A is 2: uniform on the whole, so only A shows the cut at 1.
-
-    Args:
-        n: number of rows.
-        seed: of the random numbers.
-
-    Returns:
-        Columns A (int64) and B (float64).
 
     Example:
         >>> data = appendix_a(100)

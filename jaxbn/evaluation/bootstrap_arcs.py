@@ -24,9 +24,7 @@ class ArcBootstrap(Bootstrap):
     """How sure the arcs are, with the structure learned again in each resample.
 
     Attributes:
-        policies: of each continuous variable, one for each resample.
-        resamples: how many there are.
-        seed: of the resamples.
+        policies, resamples, seed: as in ``Bootstrap``.
         parents: the structure of each resample, ``{child: (parent, ...)}``.
         table: all the data, for the average.
         groupings: groups of levels of each resample.

@@ -27,9 +27,7 @@ class CutBootstrap(Bootstrap):
     """How sure the cuts of a network with a given structure are.
 
     Attributes:
-        policies: of each continuous variable, one for each resample.
-        resamples: how many there are.
-        seed: of the resamples.
+        policies, resamples, seed: as in ``Bootstrap``.
         gaps: of each variable, for each resample, the two values of it that each cut lies between [cuts, 2].
         original: the policies of all the data.
         values: the data of each continuous variable, ascending.

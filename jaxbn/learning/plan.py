@@ -22,8 +22,6 @@ from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.constraints import Constraints, as_constraints
 from jaxbn.structure.search import SEARCHES, ArcSearch, Search
 
-CONSTRAINTS = ("max_parents", "required", "forbidden", "max_cells")
-
 
 class Runs(Protocol):
     """Numbered runs on one table, in rounds; the best is finished at the end."""

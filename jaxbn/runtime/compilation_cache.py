@@ -7,9 +7,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-OFF = "JAXBN_NO_CACHE"
-"""Environment variable that turns the command line's cache off."""
-
 LEAST_SECONDS = 0.05
 """A kernel that compiled in less is not kept: reading it back would save nothing."""
 
