@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import statistics
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import jaxbn
 
 PACKAGE = Path(jaxbn.__file__).parent
 TESTS = Path(__file__).parent
+DOCS = TESTS.parent / "docs"
 LINES = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")}
 
 
@@ -26,6 +28,15 @@ def test_no_module_is_longer_than_300_lines():
 
 def test_half_of_the_modules_are_shorter_than_150_lines():
     assert statistics.median(n for path, n in LINES.items() if path.name != "__init__.py") < 150
+
+
+def test_every_room_is_in_the_table_and_in_the_picture_of_the_architecture():
+    rooms = {path.parent.name for path in LINES if path.parent.parent == PACKAGE}
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    table = "\n".join(line for line in page.split("## The rule of imports")[0].splitlines() if line.startswith("|"))
+    assert {room for room in rooms if f"`{room}`" not in table} == set()
+    names = re.findall(r'class="n"[^>]*>([^<]+)<', (DOCS / "pictures" / "rooms.svg").read_text(encoding="utf-8"))
+    assert rooms - set(", ".join(names).split(", ")) == set()
 
 
 def test_no_test_imports_another():
