@@ -1,6 +1,7 @@
 """What the discrete search leaves open, by gradient: where in its gap a cut lies, the Dirichlet weights, the rate.
 
-Everything is judged on inner folds of the data, by the log-likelihood of rows that are held out.
+Everything is judged on inner folds of the data, by the log-likelihood of rows that are held out (docs/maths.md,
+"Evaluation").
 
 - Cuts. What is learned is the share of its gap at which each cut lies; how a fold judges a share is explained in
   ``inner_folds``. A held-out value inside a gap is on one side of the cut or the other: for the gradient it belongs to

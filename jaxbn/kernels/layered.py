@@ -2,7 +2,8 @@
 
 Where intervals have a price, or each cut its own, the plain dynamic program will do. A charge for the number of
 intervals that is not a price for each (the minimum description length, the evidence) needs layers: layer k holds the
-best cost of every prefix in exactly k intervals. The optima at all prices are the lower convex hull of the layers.
+best cost of every prefix in exactly k intervals. The optima at all prices are the lower convex hull of the layers
+(docs/maths.md, "Cuts under a charge for their number").
 
 Shapes: A problems, G groups of rows (padded), R prices, K layers.
 """

@@ -61,5 +61,5 @@ def earliest_best(total: Array, starts: Array, never: int) -> tuple[Array, Array
 
 
 def rounding(cost: Array) -> Array:
-    """Costs closer than this are equal."""
+    """Costs closer than this are equal (docs/maths.md, "Ties and rounding")."""
     return jnp.where(jnp.isfinite(cost), 1e-11 * (1 + jnp.abs(cost)), 0)

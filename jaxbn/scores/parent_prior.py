@@ -1,4 +1,7 @@
-"""The prior over sets of parents: to arcs what the charge for the number of bins is to cuts."""
+"""The prior over sets of parents: to arcs what the charge for the number of bins is to cuts.
+
+See docs/maths.md, "The best structure".
+"""
 
 from __future__ import annotations
 
