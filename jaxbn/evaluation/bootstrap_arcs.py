@@ -23,8 +23,9 @@ SHOWN = 12
 class ArcBootstrap(Bootstrap):
     """How sure the arcs are, with the structure learned again in each resample.
 
+    It has the attributes of ``Bootstrap``, and these.
+
     Attributes:
-        policies, resamples, seed: as in ``Bootstrap``.
         parents: the structure of each resample, ``{child: (parent, ...)}``.
         table: all the data, for the average.
         groupings: groups of levels of each resample.

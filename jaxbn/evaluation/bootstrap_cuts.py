@@ -26,8 +26,9 @@ WIDEST = 0.05
 class CutBootstrap(Bootstrap):
     """How sure the cuts of a network with a given structure are.
 
+    It has the attributes of ``Bootstrap``, and these.
+
     Attributes:
-        policies, resamples, seed: as in ``Bootstrap``.
         gaps: of each variable, for each resample, the two values of it that each cut lies between [cuts, 2].
         original: the policies of all the data.
         values: the data of each continuous variable, ascending.
