@@ -1,15 +1,19 @@
-"""K2 scores of many families at once (docs/maths.md, "K2").
+"""K2 scores of many families at once, on one device or with the rows split over several.
 
-Shapes: F families, n rows (padded), Z entries of a table.
+The score is in docs/maths.md, "Family scores by sets". Shapes: F families, n rows (padded), Z entries of a table.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.sharding import Mesh, PartitionSpec
+
+ROWS = "rows"
+"""Axis of the mesh that the rows are split over."""
 
 
 @partial(jax.jit, static_argnames=("n_cells",))
@@ -23,6 +27,23 @@ def family_scores(cell: Array, n_states: Array, log_gamma: Array, *, n_cells: in
         n_cells: at least the largest number of (configuration, state) pairs.
     """
     return scores_of_counts(cell_counts(cell, n_cells), n_states, log_gamma)
+
+
+@lru_cache(maxsize=64)
+def sharded_family_scores(mesh: Mesh, n_cells: int) -> jax.stages.Wrapped:
+    """The program that computes what `family_scores` does, for rows split over the mesh.
+
+    Each device counts its own rows, and the counts are added up. They are whole numbers, so the scores are the same
+    to the last bit. Each device needs memory for its rows and for the counts of one batch of families.
+    """
+
+    def of_own_rows(cell: Array, n_states: Array, log_gamma: Array) -> Array:
+        counts = jax.lax.psum(cell_counts(cell, n_cells), ROWS)  # type: ignore[no-untyped-call]
+        return scores_of_counts(counts, n_states, log_gamma)
+
+    split, whole = PartitionSpec(None, ROWS), PartitionSpec()  # type: ignore[no-untyped-call]
+    program = jax.shard_map(of_own_rows, mesh=mesh, in_specs=(split, whole, whole), out_specs=whole, check_vma=False)
+    return jax.jit(program)
 
 
 def cell_counts(cell: Array, n_cells: int) -> Array:

@@ -14,8 +14,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from jaxbn.kernels.family_scores import family_scores
-from jaxbn.kernels.sharded_scores import ROWS, sharded_family_scores
+from jaxbn.kernels.family_scores import ROWS, family_scores, sharded_family_scores
 from jaxbn.runtime.devices import batch_bytes, batch_plan
 from jaxbn.runtime.shapes import bucket
 from jaxbn.scores.tables import family_counts, k2_score
