@@ -55,7 +55,7 @@ def cell_counts(cell: Array, n_cells: int) -> Array:
 
 
 def scores_of_counts(counts: Array, n_states: Array, log_gamma: Array) -> Array:
-    """G = Σ_j [ ln Γ(r) - ln Γ(r + N_j) + Σ_k ln Γ(1 + N_jk) ] of every family [F]."""
+    """Σ_j [ ln Γ(r) - ln Γ(r + N_j) + Σ_k ln Γ(1 + N_jk) ] of every family [F]; in NumPy: scores/tables.k2_score."""
 
     def score(n_jk: Array, r: Array) -> Array:
         configuration = jnp.arange(len(n_jk), dtype=jnp.int32) // r

@@ -125,7 +125,7 @@ def first_best(scores: Sequence[float]) -> int:
 
 
 def tolerance(score: float) -> float:
-    """What an arc must gain more than: above rounding."""
+    """The least that an arc must gain: more than rounding."""
     return 1e-11 * (1 + abs(score))
 
 

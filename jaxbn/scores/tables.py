@@ -43,8 +43,8 @@ def posterior_means(counts: NDArray[Any], alpha: float) -> NDArray[np.float64]:
 def k2_score(counts: NDArray[Any]) -> float:
     """Log P(child | parents) of one family with the parameters integrated out, Dirichlet(1, ..., 1).
 
-    sum_j [ ln Gamma(r) - ln Gamma(r + N_j) + sum_k ln Gamma(1 + N_jk) ], where r is the number of states of the child
-    that were observed; configurations of the parents that were not observed contribute nothing.
+    Σ_j [ ln Γ(r) - ln Γ(r + N_j) + Σ_k ln Γ(1 + N_jk) ], where r is the number of states of the child that were
+    observed; configurations of the parents that were not observed contribute nothing. In JAX: kernels/family_scores.
 
     Example:
         >>> round(k2_score(np.array([[1, 1], [0, 1]])), 6)  # ln(1/6) + ln(1/2)
