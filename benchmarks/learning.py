@@ -100,9 +100,7 @@ def parquet() -> dict[str, Any]:
         for part in range(10):
             drawn = draw(1_000_000, 8, 4)
             drawn.frame.to_parquet(Path(folder) / f"{part}.parquet")
-        program = (
-            "import jaxbn, sys; net = jaxbn.learn(sys.argv[1], max_parents=2, progress=False); print(net.search)"
-        )
+        program = "import jaxbn, sys; net = jaxbn.learn(sys.argv[1], max_parents=2, progress=False); print(net.search)"
         begin = time.perf_counter()
         subprocess.run([sys.executable, "-c", program, folder], check=True)
         return {"first": time.perf_counter() - begin, "peak_gb": _peak_of_children()}

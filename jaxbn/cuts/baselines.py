@@ -13,7 +13,7 @@ from jaxbn.inputs.checks import ArgumentError
 
 MARGINAL_METHODS = ("equal_width", "equal_frequency", "bayesian_blocks")
 WITH_BINS = ("equal_width", "equal_frequency")
-"""Those that are told how many bins to make."""
+"""Methods that are told how many bins to make."""
 
 
 def marginal_policy(values: NDArray[np.float64], method: str, n_bins: int) -> Policy:
@@ -75,7 +75,7 @@ def _bayesian_blocks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def equal_width_codes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
-    """Code min(floor((x - min) / ((max - min) / k)), k - 1), in just this arithmetic: rounded edges code otherwise."""
+    """Code min(floor((x - min) / ((max - min) / k)), k - 1), in exactly this arithmetic: rounded edges differ."""
     low, high = values.min(), values.max()
     with np.errstate(over="ignore"):
         width = (high - low) / k

@@ -167,7 +167,7 @@ def _checked_child(
 
 
 class Answer(NamedTuple):
-    """What a request is answered with."""
+    """The answer to a request."""
 
     policy: Policy
     exact: bool  # False if not all positions were looked at
@@ -181,8 +181,8 @@ def answer_requests(
     Args:
         requests: the variables.
         method: as in ``discretize_variable``.
-        grid: cut only at so many quantiles of the gaps between distinct values, then at as many around these cuts; the
-            policy's cost is that of its cuts. With fewer gaps, or None, the optimum is exact.
+        grid: cut only at this many quantiles of the gaps between distinct values, then at as many around these cuts;
+            the policy's cost is that of its cuts. With fewer gaps, or None, the optimum is exact.
         refinements: how often the positions are chosen closer around the cuts, at most.
     """
     requests = [_without_repeats(request) for request in requests]

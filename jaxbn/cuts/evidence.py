@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 
 
 def choice_cost(n_distinct: int, n_bins: ArrayLike) -> NDArray[np.float64]:
-    """The charge for choosing k - 1 of m - 1 gaps: minus the log of their prior probability.
+    """The charge for choosing k - 1 of m - 1 gaps: minus the log of their prior (docs/maths.md, "The prior over cuts").
 
     Each gap is a cut with probability π, of density proportional to (1 - π)^(b - 1) up to 1/2, b = √m in whole numbers.
     With the limit of 1/2 the charge rises with every cut, up to k = m; without, it would fall again beyond k = m / 2.

@@ -1,7 +1,8 @@
 """Cuts on a grid: few positions, spread evenly at first, then close around the cuts that were found there.
 
 While arcs still move, cuts need not be placed to the last row. The result is the best partition over the last
-positions, which include the cuts before; with no more positions than the grid has it is the optimum.
+positions, which include the cuts before; with no more positions than the grid has it is the optimum
+(docs/maths.md, "The grid").
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def solve_on_grid(
     Args:
         solve: the optima of some of the problems, given by their numbers, over the positions of their groups.
         rows: those of every problem.
-        grid: most groups.
+        grid: the largest number of groups.
         refinements: how often positions are chosen closer around the cuts, at most.
     """
     grouped = [GroupedRows(some, some.positions(grid)) for some in rows]
@@ -54,7 +55,7 @@ def _finer(groups: GroupedRows, solution: Solution, grid: int) -> GroupedRows:
 
 
 def closer(positions: Positions, some: Positions, cuts: Positions, size: int) -> Positions:
-    """At most so many positions around the cuts, up to their neighbours among those used so far; else the same."""
+    """At most `size` positions around the cuts, up to their neighbours in `some`; `some` itself if too few."""
     each = (size - 1) // max(len(cuts), 1) - 1
     if each < 3 or not len(cuts):
         return some

@@ -1,6 +1,6 @@
 """Rows cut at few positions: the costs of all intervals between them on the device, and the best partitions.
 
-A price for each interval, or for each cut, asks for the plain dynamic program; a charge for the number of intervals for
+A price for each interval, or for each cut, needs the plain dynamic program; a charge for the number of intervals,
 the layered one, which knows the best cost of every prefix in exactly k intervals.
 """
 
@@ -25,7 +25,7 @@ from jaxbn.kernels.layered import further_layers, priced_intervals
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, matrices_at_once
 
 _spare: dict[tuple[int, int], list[Array]] = defaultdict(list)
-"""Matrices out of use, by batch and groups: room for the next ones, so that no memory is asked for and cleared."""
+"""Matrices out of use, by batch and groups: room for the next ones, so that no memory has to be cleared."""
 
 
 class CostMatrices:
@@ -97,7 +97,7 @@ class CostMatrices:
         return solution
 
     def layers(self, b: int, n_layers: int) -> NDArray[np.float64]:
-        """Cost of all rows of a problem in 1, 2, … intervals, at least so many."""
+        """Cost of all rows of a problem in 1, 2, … intervals, up to at least `n_layers`."""
         with jax.enable_x64(True):
             while sum(len(whole[b]) for whole, _ in self._layers) < n_layers:
                 found = further_layers(self._costs, self._before, self._n_groups)
@@ -106,7 +106,7 @@ class CostMatrices:
         return np.concatenate([whole[b] for whole, _ in self._layers])
 
     def layer_cuts(self, b: int, n_intervals: int) -> list[int]:
-        """The cuts of the best partition of a problem into so many intervals, a number of layers worked out before."""
+        """The cuts of the best partition of a problem into that many intervals; its layers must be known."""
         last = np.concatenate([last[b] for _, last in self._layers])
         return self._cuts(b, last[:n_intervals])
 

@@ -33,7 +33,7 @@ class Term:
     sign: float
     tables: tuple[int, ...]  # the names of the tables it is the sum of
     floor: tuple[int, ...]  # those of what it costs at least, whatever other rows join the interval
-    given: int = ALL  # of outcomes: which term holds their contexts, or all rows are one
+    given: int = ALL  # for outcomes, the term of their contexts; ALL where all rows are one context
     states: float = 0.0  # K: an outcome added costs at least ln((context + K) / (outcome + 1))
     lacking: bool = False  # whether the last cell is of rows that lack a member: there K is 1, so that they add nothing
 
@@ -64,7 +64,7 @@ class Task:
     """One variable to cut: rows in ascending order of its values."""
 
     terms: Sequence[Term]
-    cut_cost: NDArray[np.float64]  # [n], +inf where no cut can be, 0 behind the last row
+    cut_cost: NDArray[np.float64]  # [n], +inf where no cut can be, 0 after the last row
     first_cost: float
     weights: NDArray[np.int32] | None = None  # [n], None: all one
     spread: Spread | None = None
@@ -86,7 +86,7 @@ class Solution:
     """The optimum of a task."""
 
     cost: float
-    cuts: list[int]  # ranks that a cut falls behind, ascending
+    cuts: list[int]  # ranks that a cut falls after, ascending
     live: float  # average number of live starts
 
 

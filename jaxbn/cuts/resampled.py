@@ -1,6 +1,6 @@
 """Cuts of one variable in many resamples: its rows are sorted once, and a resample is a vector of weights.
 
-Rows of weight zero are not there: cardinalities, range and midpoints are those of the rows that are. So a resample's
+Rows of weight zero do not count: cardinalities, range and midpoints are those of the other rows. So a resample's
 policy is that of ``discretize_variable`` on the rows written out as often as they were drawn.
 
 Shapes: B resamples, n rows of the data, N rows of a problem (padded), M distinct values (padded), J terms, C cells.
@@ -23,7 +23,7 @@ from jaxbn.kernels.sweep import Optima
 from jaxbn.runtime.batches import in_batches
 
 BATCHED_ROWS = 1024
-"""Up to so many different rows a batch is quicker than pruning, one resample at a time (measured: up to 1,500)."""
+"""Up to this many different rows a batch is quicker than pruning, one resample at a time (measured: up to 1,500)."""
 
 
 def stream(seed: int, number: int) -> np.random.Generator:

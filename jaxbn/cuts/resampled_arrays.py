@@ -188,7 +188,7 @@ def _before(
 
 
 def _costs(plan: Plan, rows: _Rows, values: _Values) -> dict[str, Any]:
-    """What a cut behind each row costs, and the empty prefix."""
+    """What a cut after each row costs, and the empty prefix."""
     found = plan.variable.ordered.values[rows.place]  # [B, N]
     last = np.take_along_axis(found, rows.total[:, None] - 1, axis=1)  # [B, 1]
     found = np.where(rows.drawn, found, last)

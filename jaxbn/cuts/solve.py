@@ -31,7 +31,7 @@ from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, FITTED_
 
 
 def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 1) -> list[Solution]:
-    """Solve every task exactly, or on a grid of so many groups of rows, refined around its cuts.
+    """Solve every task exactly, or on a grid of that many groups of rows, refined around its cuts.
 
     Few positions go to the program over all intervals, and the others to the pruned one. Many tasks of few rows are
     quicker in batches of the dense program.
@@ -63,13 +63,13 @@ def _solve(tasks: Sequence[Task], grouped: Sequence[GroupedRows]) -> list[Soluti
 
 
 def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:
-    """Least cost of the rows up to each one and of a cut behind it at every price, by the pruned program [P, n]."""
+    """Least cost of the rows up to each one and of a cut after it at every price, by the pruned program [P, n]."""
     with jax.enable_x64(True):
         return np.asarray(_run_pruned(task, prices).best)[:, : task.n_rows]
 
 
 def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) -> list[Solution]:
-    """The optimum at each price, where every interval costs so much more: one pass of the pruned program for all."""
+    """The optimum at each price, where every interval costs that much more: one pass of the pruned program for all."""
     with jax.enable_x64(True):
         state = _run_pruned(task, prices, prune)
         best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)

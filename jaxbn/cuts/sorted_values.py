@@ -22,7 +22,7 @@ class Ordered(NamedTuple):
         return int(self.can_cut.sum()) + 1
 
     def edge(self, row: int) -> float:
-        """The cut behind a rank: the midpoint to the next value."""
+        """The cut after a rank: the midpoint to the next value."""
         return midpoint(self.values[row], self.values[row + 1])
 
 
@@ -55,7 +55,7 @@ def midpoints(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[
 
 
 def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
-    """The prior's charge for a cut, w_t = -ln(exp(L g_t) - 1): +inf where there is no gap, 0 behind the last [n].
+    """The prior's charge for a cut, w_t = -ln(exp(L g_t) - 1): +inf where there is no gap, 0 after the last [n].
 
     g_t is the gap's share of the range. A huge L g_t does not overflow; one too small for a float has a logarithm.
     """
@@ -72,7 +72,7 @@ def gap_costs(steps: NDArray[np.float64], span: NDArray[np.float64] | np.float64
 
 
 def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], np.float64]:
-    """The differences of ascending values and their sum, all a quarter where the range is too large for a float."""
+    """The differences of ascending values and their sum; a quarter of each where the range is too large for a float."""
     with np.errstate(over="ignore"):
         span = values[-1] - values[0]
     if not np.isfinite(span):

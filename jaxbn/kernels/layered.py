@@ -131,9 +131,7 @@ def further_layers(costs: Array, before: Array, n_groups: Array) -> Layers:
     return over_batch(of_one, costs, before, n_groups)
 
 
-def _best_starts(
-    costs: Array, before: Array, first_end: Array, n_ends: int, last_start: Array
-) -> tuple[Array, Array]:
+def _best_starts(costs: Array, before: Array, first_end: Array, n_ends: int, last_start: Array) -> tuple[Array, Array]:
     """Least cost of the groups up to each of some ends, and the start of the last interval, at every price [ends, R].
 
     `before` [G + 1, R] is the cost of everything before each group; starts after `last_start` are not looked at.

@@ -42,7 +42,7 @@ def discretize_steps(
     """Passes from a start until one changes nothing.
 
     The variables are visited in the reverse of a topological order, ties broken by `priority`. With a `grid` cuts are
-    searched among so many quantile positions only.
+    searched among that many quantile positions only.
     """
     columns, policies = dict(start.columns), dict(start.policies)
     visits = visiting_order(parents, priority, policies)

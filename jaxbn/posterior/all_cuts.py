@@ -23,13 +23,13 @@ from jaxbn.kernels.posterior.sums import LOG_NEGLIGIBLE, Walk, boundary_chances,
 from jaxbn.runtime.shapes import bucket
 
 ROOM = 64
-"""Bins that there is room for at first; four times as many where that is not enough."""
+"""Room for bins at first; four times as many where that is not enough."""
 
 TOO_RARE = -200.0
 """Log of the chance of a number of bins at the price, below which another price is taken."""
 
 BINS_EXPECTED = 4
-"""Where no number of bins is known beforehand, the price is that of so many."""
+"""The number of bins whose price is taken where no number is known to be probable."""
 
 
 class Choice(NamedTuple):
@@ -46,7 +46,7 @@ class Choice(NamedTuple):
 
 
 def choice_of(request: Request, grid: int | None, most_bins: int | None = None) -> Choice:
-    """All cuts of a variable by their evidence; with more gaps than the grid, those at so many positions.
+    """All cuts of a variable by their evidence; with more gaps than the grid, those at that many positions.
 
     On a grid the prior is over its positions: each stands for its neighbours that are left out.
     """

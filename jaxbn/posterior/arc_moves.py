@@ -131,7 +131,7 @@ def move_arcs(
     rng: np.random.Generator,
     n_proposals: int,
 ) -> Graph:
-    """Metropolis: so many proposals, each taken with the ratio of the probabilities of the families it changes."""
+    """Metropolis: some proposals, each taken with the ratio of the probabilities of the families it changes."""
     if len(graph) < 2:
         return graph
     for log_chance in np.log1p(-rng.random(n_proposals)):

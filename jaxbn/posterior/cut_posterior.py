@@ -90,7 +90,7 @@ def cut_posterior(
         children: for each child its codes [n] and the codes of its other parents, ``(codes, (spouse, ...))``.
         weights: how often each row counts, non-negative integers [n]; all one if not given.
         min_width: the smallest width of a bin; no limit if not given.
-        grid: with more distinct values than this, only so many positions are looked at, evenly spaced among the gaps,
+        grid: with more distinct values than this, only this many positions are looked at, evenly spaced among the gaps,
             and the prior is over these. At most 2,048.
 
     Example:

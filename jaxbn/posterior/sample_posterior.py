@@ -91,7 +91,7 @@ def sample_posterior(
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``. Groups are not drawn: all networks
             have those that the first chain begins with.
         min_width: the smallest width of a bin, see ``jaxbn.discretize``.
-        grid: a column with more distinct values is cut only at so many positions, evenly spaced among the gaps
+        grid: a column with more distinct values is cut only at this many positions, evenly spaced among the gaps
             (``.on_grid`` names these columns); at most 2,048.
         start: a network at which all chains begin, for example one that ``jaxbn.learn`` has found; by default the first
             begins at what ``learn`` finds and the others at what it finds from a single other start.

@@ -106,7 +106,7 @@ class MatrixShape(NamedTuple):
 
 
 FITTED_ROWS = 2**17
-"""Up to so many rows all small blankets share one pruned program: compiling another takes longer than it would save."""
+"""Up to this many rows all small blankets share one pruned program: compiling another takes longer than it saves."""
 
 FEW_CELLS = 16
 """Groups of cells of that program."""

@@ -38,7 +38,7 @@ class ArcRules:
     ) -> ArcRules:
         """Rules from parents required of a column and forbidden arcs (parent, child).
 
-        A column of one state has no other arcs than required ones: it tells nothing.
+        A column of one state has no arcs but required ones: it says nothing.
         """
         needed = {child: mask_of(parents) for child, parents in (required or {}).items()}
         live = mask_of(i for i, states in enumerate(n_states) if states > 1)
@@ -101,7 +101,7 @@ class ArcRules:
         return self.n_states[child] * math.prod(self.n_states[i] for i in bits(parents))
 
     def _narrow(self, most: int) -> int:
-        """Columns of at most so many states."""
+        """Columns of at most `most` states."""
         return mask_of(i for i, states in enumerate(self.n_states) if states <= most)
 
 

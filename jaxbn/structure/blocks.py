@@ -40,7 +40,7 @@ class Blocks:
                 self.below[parent] |= self.below[column] | 1 << column
 
     def rearranged(self, rng: random.Random, width: int = WIDTH) -> list[int] | None:
-        """An order with a random block in its best arrangement; nothing if it is in it already."""
+        """An order with a random block in its best arrangement; None if it has it already."""
         column = rng.randrange(len(self.order))
         block = self.block(column, width, rng)
         if block in self._tried:
@@ -83,7 +83,7 @@ class Blocks:
 
 
 def arranged(table: FamilyTable, order: list[int], first: int, width: int) -> list[int] | None:
-    """The order with some neighbours in their best arrangement; nothing if they are in it."""
+    """The order with some neighbours in their best arrangement; None if they have it."""
     if width < 2:
         return None
     window = order[first : first + width]

@@ -1,4 +1,4 @@
-"""What a structure must keep to: arcs that it must or may not have, the number of parents, the size of tables."""
+"""Constraints on a structure: arcs that it must have or must not have, the number of parents, the size of tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jaxbn.scores.coded_table import Columns
 
 
 class Constraints(NamedTuple):
-    """What a structure must keep to."""
+    """Constraints on a structure."""
 
     max_parents: int
     required: Mapping[str, tuple[str, ...]]  # parents that a variable must have
@@ -26,7 +26,7 @@ class Constraints(NamedTuple):
 def candidate_parents(
     name: str, predecessors: Sequence[str], chosen: Sequence[str], columns: Columns, constraints: Constraints
 ) -> list[str]:
-    """Predecessors that may still become a parent, those excepted whose table would be too large."""
+    """Predecessors that may still become a parent, except those with which the table would be too large."""
     cells = columns[name].n_states * math.prod(columns[p].n_states for p in chosen)
     return [
         other
@@ -44,7 +44,7 @@ def as_constraints(
     forbidden: Iterable[tuple[str, str]] = (),
     max_cells: int = MAX_TABLE_CELLS,
 ) -> Constraints:
-    """What a structure must keep to, checked."""
+    """The constraints on a structure, checked."""
     checks.at_least("max_parents", max_parents, 0)
     arcs = _arcs("required", required, table.names)
     needed = {name: found for name, found in as_parents(arcs, table.names, "required").items() if found}
@@ -69,7 +69,7 @@ def as_constraints(
 
 
 def _of_signs(table: Table) -> frozenset[tuple[str, str]]:
-    """Arcs between a column and the one that says where it is missing: of what is missing no value is ever seen."""
+    """Arcs between a column and the one that says where it is missing: no value is ever seen where one is missing."""
     pairs = [(name, of) for name in table.names if (of := signed_name(name)) is not None and of in table.values]
     return frozenset(arc for name, of in pairs for arc in ((name, of), (of, name)))
 

@@ -7,7 +7,8 @@ has no parent in C. So for any prices λ ≥ 0,
     value of a structure ≤ Σ_v max_f [value(f) + Σ_{C with v} λ_C · 1(f has no parent in C)] - Σ_C λ_C,
 
 because every structure earns each price once at least. Prices are lowered where the maxima on the right earn them more
-than once and raised where they do not earn them at all, by subgradient steps; sets are the cycles that the maxima form.
+than once and raised where they do not earn them at all, by subgradient steps; sets are the cycles that the maxima form
+(docs/maths.md, "The best structure").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""First prices for sets of columns of which one member must do without parents in the set (see `cycle_bound`).
+"""First prices for sets of columns in which one member must do without parents from the set (see `cycle_bound`).
 
 If every member's best families all have parents in the set, its price can rise by the smallest loss of a member that
 gives them up, and the bound falls by as much. Cycles of few columns come first.
@@ -18,7 +18,7 @@ from jaxbn.structure.family_table import FamilyTable
 
 
 def first_prices(table: FamilyTable, most: int) -> dict[int, int]:
-    """Prices of sets, given as masks, found by raising one at a time, up to so many times."""
+    """Prices of sets, given as masks, found by raising one at a time, at most `most` times."""
     return _Ascent(table).run(most)
 
 
@@ -35,7 +35,7 @@ class _Ascent:
             self._note(column)
 
     def run(self, most: int) -> dict[int, int]:
-        """Raise prices of cycles until there are none, or often enough."""
+        """Raise prices of cycles until there are none, or `most` were raised."""
         waiting = list(range(self.table.n_columns))
         while most and waiting:
             cycle = shortest_cycle(waiting[-1], self.core)

@@ -1,7 +1,7 @@
 """The known families of all columns in flat arrays, and how they stand in an order of the columns.
 
 F families, K members at most, N columns. Families of a column stand together, the worse before the better, so that the
-best of some is the one of the highest number.
+best of some is the one with the highest number.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class FamilyTable:
         return any(found)
 
     def _gather(self) -> None:
-        """Put the parts together."""
+        """Join the parts into flat arrays."""
         sizes = [len(part.values) for part in self._parts]
         self.starts = np.cumsum([0, *sizes[:-1]])
         self._slices = [slice(first, first + size) for first, size in zip(self.starts.tolist(), sizes, strict=True)]

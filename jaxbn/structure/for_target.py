@@ -1,4 +1,4 @@
-"""Arcs that tell one column from the others: chosen by how well every row's target is told by the other rows.
+"""Arcs that predict one column from the others: chosen by how well the other rows predict every row's target.
 
 Each feature is left out, a child of the target, or a child of the target and of one other feature. With the row itself
 taken out of its counts, the probability of its target has a closed form in the counts of all rows, so the score, the
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from jaxbn.scores.families import Column
 
 MOST_ROWS = 2_000
-"""Rows whose target is told; counts are those of all rows."""
+"""Rows whose target is predicted; counts are those of all rows."""
 
 MOST_PARTNERS = 12
 """Other features that may become a feature's second parent: those that add most to its own score."""
@@ -29,7 +29,7 @@ MOST_CELLS = 100_000
 
 
 NONE = -1
-"""In the place of a feature's second parent."""
+"""Stands for no second parent of a feature."""
 
 
 class _Change(NamedTuple):
@@ -55,7 +55,7 @@ class TargetArcs:
     target: Column
     features: Sequence[Column]
     alpha: float = 1.0
-    rows: NDArray[np.intp] = field(init=False)  # whose target is told
+    rows: NDArray[np.intp] = field(init=False)  # whose target is predicted
     logs: NDArray[np.float64] = field(init=False)  # [rows, classes], ln P(target, chosen features) without the row
     chosen: dict[int, int] = field(init=False, default_factory=dict)  # feature: its other parent, or NONE
 
@@ -82,7 +82,7 @@ class TargetArcs:
         return self
 
     def _best(self, waiting: list[_Change]) -> _Change | None:
-        """The change that raises the score most beyond its charge; the gains seen take the place of the old ones."""
+        """The change that raises the score most beyond its charge; the gains seen replace the old ones."""
         heapq.heapify(waiting)
         now, seen = self.score, [_Change(0.0, -1, -1)]  # none: a change has to be better than nothing
         while waiting and waiting[0] < seen[0]:
@@ -139,7 +139,7 @@ class TargetArcs:
         return float(np.sum(own - np.logaddexp.reduce(logs, axis=1)))
 
     def _partners(self, i: int) -> list[int]:
-        """Features that tell most of this one beside the target, left-out rows again."""
+        """Features that, beside the target, predict this one best, again leaving each row out."""
         feature = self.features[i]
         if feature.n_states < 2:
             return []

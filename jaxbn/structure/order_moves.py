@@ -17,7 +17,7 @@ from jaxbn.structure.family_table import FamilyTable, Standing
 
 
 def climb(table: FamilyTable, order: Sequence[int], should_stop: Callable[[], bool]) -> tuple[list[int], Standing]:
-    """Put columns at their best places until none wants to move; the order, and how the families stand in it."""
+    """Put columns at their best places until no move gains anything; the order, and how the families stand in it."""
     found = list(order)
     while True:
         standing = table.stand(found)

@@ -2,12 +2,12 @@
 
 The value of an order is the sum of every column's best family among its predecessors. Orders climb with the families
 that are known: columns move to their best places (`order_moves`), and connected columns are put into their best
-arrangement (`blocks`). Then the families in use are grown, which may lead further. So are a few random orders improved;
-for the best of them the families are looked at that would be used after one move, or that differ by one parent, and it
-is improved with these, until nothing is gained.
+arrangement (`blocks`). Then the families in use are grown, which may lead further. A few random orders are improved so.
+For the best of them the search then looks at the families that would be used after one move, or that differ by one
+parent, and improves it with these, until nothing is gained.
 
 Families are scored where the orders lead (see `jaxbn.structure.family_pool`), so the best structure over all families
-may be missed, and the bound holds for the families that were scored.
+may be missed, and the bound holds for the families that were scored (docs/maths.md, "The best structure").
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PATIENCE = 60
 """Blocks in a row that may be in their best arrangement already before an order is left as it is."""
 
 WIDE = 20
-"""Most columns with which families are scored far from where orders lead."""
+"""With at most this many columns, families are also scored far from where orders lead."""
 
 
 def order_structure(
@@ -56,7 +56,7 @@ def order_structure(
         patience: blocks of columns in a row that may be in their best arrangement already; 0 leaves them out, and no
             further families are looked at.
         first: parents of every column: a structure to begin with, instead of a random order. What is found is at
-            least as good, families apart that the rules do not permit.
+            least as good, except for families that the rules do not permit.
         should_stop: asked every millisecond or so; true ends the search with the best so far.
         watch: told every new best structure.
         bound_steps: taken to lower the bound, which takes about as long as the search; 0 leaves cycles in it.

@@ -3,7 +3,7 @@
 B(k) is the least cost of a partition into exactly k intervals. It is bounded from below by its convex hull, whose
 vertices are the optima at a price for each interval (see ``hull``): prices are asked for until no other number of
 intervals can be cheaper than the best vertex. Where a doubt is left, or few layers will do, the layered program knows
-B(k) itself.
+B(k) itself (docs/maths.md, "Cuts under a charge for their number").
 
 Up to ``FEW_POSITIONS`` positions both programs have the costs of all intervals in a matrix. Beyond, one pass of the
 pruned program over the rows answers several prices; a coarse copy of the problem tells which, mostly so well that a
@@ -29,7 +29,7 @@ from jaxbn.cuts.solve import prefix_costs, solve_at_prices
 from jaxbn.runtime.shapes import FEW_POSITIONS, FEW_PRICES, PRICES
 
 LAYERED_SPREAD = 128
-"""Up to here layers are quicker than prices where the width counts: there many intervals are hard to rule out."""
+"""Up to this many groups layers are quicker than prices if widths count: many numbers of intervals are then close."""
 
 Search = Generator[Any, Any, Solution]
 """Yields prices and is sent the optima, or a number of layers and is sent their costs and how to find the cuts."""

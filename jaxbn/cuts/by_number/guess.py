@@ -17,25 +17,25 @@ from jaxbn.cuts.interval_costs import in_matrices
 from jaxbn.runtime.shapes import PRICES
 
 POSITIONS = 1024
-"""Of the coarse copy, at most; a sixteenth of all if that is less, but not below `FEWEST_POSITIONS`."""
+"""Most positions of the coarse copy; a sixteenth of all if that is less, but not below `FEWEST_POSITIONS`."""
 
 FEWEST_POSITIONS = 256
 
 FEW_CELLS = 64
-"""Up to here; with more cells there are fewer positions, as every interval costs a look-up for each cell."""
+"""With more cells than this there are fewer positions, as every interval costs a look-up for each cell."""
 
 NUMBERS = 24
-"""Of intervals, whose prices are asked for in it at a time."""
+"""Numbers of intervals whose prices are asked for in one pass over the coarse copy."""
 
 REFINEMENTS = 2
-"""Positions are chosen evenly at first, then so many times around the cuts that were found."""
+"""Positions are chosen evenly at first, then this many times around the cuts that were found."""
 
 FAR = 12
-"""So many times as many intervals as look best are ruled out by the coarse copy; it has too few positions for more."""
+"""The coarse copy rules out up to this multiple of the best number of intervals; it has too few positions for more."""
 
 
 def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
-    """At most so many prices that are likely to settle the number of intervals between the positions."""
+    """At most `most` prices that are likely to settle the number of intervals between the positions."""
     rows, positions = groups.rows, groups.positions
     n_cells = sum(term.n_cells for term in rows.terms)
     most_positions = int(POSITIONS * min(1.0, (FEW_CELLS / n_cells) ** 0.5))
@@ -55,7 +55,7 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
 
 
 def _with_gaps_filled(prices: list[float], most: int) -> list[float]:
-    """So many prices: more between neighbours that lie far apart, as what the copy rules out may still be in doubt."""
+    """Up to `most` prices: more between those far apart, as what the copy rules out may still be in doubt."""
     found = sorted(prices)
     while 1 < len(found) < most and found[0] > 0:
         wide = max(range(1, len(found)), key=lambda i: found[i] / found[i - 1])
@@ -76,7 +76,7 @@ def _numbers_to_ask(best: int, end: int, limit: int) -> NDArray[np.float64]:
 
 
 def _coarse_hull(groups: GroupedRows, hull: Hull, numbers: NDArray[np.float64]) -> Hull:
-    """What the prices show at which these numbers of intervals could be best."""
+    """The hull shown by the prices at which these numbers of intervals could be best."""
     coarse = Hull(hull.charge, hull.costs[1])
     prices = sorted({hull.slope(number) for number in numbers})
     for _, matrices in in_matrices([groups]):

@@ -103,9 +103,9 @@ class Hull:
         worst = min(doubtful, key=lambda n: charge[n - 1] + self.bound[n - 1])
         vertices = self.costs | self._beyond
         before = max(n for n in vertices if n < worst)
-        behind = min((n for n in vertices if n > worst), default=None)
-        if behind is not None:
-            yield (vertices[before] - vertices[behind]) / (behind - before)
+        after = min((n for n in vertices if n > worst), default=None)
+        if after is not None:
+            yield (vertices[before] - vertices[after]) / (after - before)
 
 
 def prices_that_cover(hull: Hull, end: int) -> list[float]:

@@ -148,7 +148,7 @@ def _layers(steps: Array, log_weights: Array, ahead: Array, n_groups: Array) -> 
 
 
 def _reached(steps: Array, room: int, n_groups: Array) -> Array:
-    """Chance that the walk from the last position is at each position after so many steps [K + 1, G + 1]."""
+    """Chance that the walk from the last position is at each position after 0, 1, … steps [K + 1, G + 1]."""
     n = len(steps)
 
     def step(i: Array, reached: Array) -> Array:

@@ -44,7 +44,7 @@ class Block(NamedTuple):
     counts: Array  # [C, B] int32, rows up to and including row t in every cell
     mass_before: Array  # [] int32, of all rows before the block
     end_before: Array  # [] float64
-    end_after: Array  # [] float64, end of the first row behind the block
+    end_after: Array  # [] float64, end of the first row after the block
 
 
 def block_rows(problem: Problem, block: Array, prefix: Array) -> Block:
@@ -86,7 +86,7 @@ def just_before(problem: Problem, block: Array) -> tuple[Array, Array]:
 
 
 def lookup(table: Array, index: Array) -> Array:
-    """Entries of a table, of which the caller knows that they are there."""
+    """`table[index]`; the index must be in bounds."""
     return table.at[index].get(mode="promise_in_bounds")
 
 
@@ -155,7 +155,7 @@ def spread_of(problem: Problem, rows: Block, begin: Array, mass: Array) -> Array
 
 
 def triangle_of(problem: Problem, rows: Block, switches: Switches, *, floor: bool = False) -> tuple[Array, Array]:
-    """Cost, or floor, up to row t of the interval that starts behind row s of the block: [t, s], +inf for t <= s.
+    """Cost, or floor, up to row t of the interval that starts after row s of the block: [t, s], +inf for t <= s.
 
     The second array leaves the width out.
     """

@@ -1,5 +1,7 @@
 """Lower bounds for chunks of neighbouring starts, so that most of them need not be looked at.
 
+Proofs are in docs/maths.md, "Bounds of chunks".
+
 A row adds -ln((outcome + 1) / (context + K)) for each factor, and that ratio hardly differs between neighbouring
 starts. What the ratios were is measured for a chunk at some block; since then all its intervals have grown by the same
 rows.
@@ -23,7 +25,7 @@ CHUNK_GROUP = 32
 """Chunks bounded together."""
 
 FEW_OUTCOMES = 128
-"""Up to so many cells the mixture of the outcomes is bounded as a whole."""
+"""Up to this many cells the mixture of the outcomes is bounded as a whole."""
 
 
 def _largest_ratio(ratio: Array, outcomes: Array, contexts: Array, least: Array, most: Array) -> Array:
@@ -145,7 +147,7 @@ def chunks_below(bound: Array, rises: Array, limit: Array, n_chunks: Array) -> A
 
 
 def leading_chunk(first_rows: Array, used: Array, leader: Array) -> Array:
-    """The chunk in use that holds the row `leader`, or ended before it; the first in use if all begin behind it.
+    """The chunk in use that holds the row `leader`, or ended before it; the first in use if all begin after it.
 
     Chunks in between may be out of use: all their starts were dropped since the last compaction.
     """

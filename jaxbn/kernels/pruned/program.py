@@ -47,7 +47,7 @@ LEGS = 8
 
 
 def settle_block(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Array, Array]:
-    """Optimum of every row of the block [P, B], and the row that its last interval starts behind, -1 before the block.
+    """Optimum of every row of the block [P, B], and the row that its last interval starts after, -1 before the block.
 
     Each turn of the loop allows one cut more inside the block; few are of use.
     """
@@ -61,8 +61,8 @@ def settle_block(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Ar
     best, _ = lax.while_loop(lambda carry: carry[1], with_one_more, (first, jnp.array(True)))
     inside = best[:, None, :] + triangle  # [P, t, s]
     inner = inside.min(axis=2)
-    behind = jnp.where(inside <= inner[:, :, None], jnp.arange(BLOCK, dtype=jnp.int32), BLOCK).min(axis=2)
-    return best, jnp.where(inner < tile_best - rounding(tile_best), behind, -1)
+    after = jnp.where(inside <= inner[:, :, None], jnp.arange(BLOCK, dtype=jnp.int32), BLOCK).min(axis=2)
+    return best, jnp.where(inner < tile_best - rounding(tile_best), after, -1)
 
 
 def _step(problem: Problem, state: State, switches: Switches) -> State:
@@ -76,12 +76,12 @@ def _step(problem: Problem, state: State, switches: Switches) -> State:
     floor = triangle_of(problem, rows, switches, floor=True)[0]
 
     def settled(tile_best: Array, cut_cost: Array) -> tuple[Array, Array, Array]:
-        best, behind = settle_block(tile_best, triangle, cut_cost)
+        best, after = settle_block(tile_best, triangle, cut_cost)
         keep = jnp.isfinite(best)
-        return best, behind, keep & ~dominated_inside(problem, rows, best, floor) if switches.prune else keep
+        return best, after, keep & ~dominated_inside(problem, rows, best, floor) if switches.prune else keep
 
-    best, behind, keep = few_prices_at_once(settled, found.best, rows.cut_cost)
-    last = jnp.where(behind >= 0, rows.first + behind + 1, found.row)
+    best, after, keep = few_prices_at_once(settled, found.best, rows.cut_cost)
+    last = jnp.where(after >= 0, rows.first + after + 1, found.row)
     visited += n_live(recent)
     check = check_row(rows, best)
     if switches.prune:
@@ -128,7 +128,7 @@ def advance(problem: Problem, state: State, *, switches: Switches) -> State:
     """Run blocks until the rows end or the slots do: then rows are left, and the host gives more slots."""
     n_blocks = number_of_blocks(problem.n_rows)
     room = state.recent.row.shape[0] - BLOCK
-    # what is appended takes whole chunks, and at most so many as the recent starts
+    # what is appended takes whole chunks, and at most as many as there are recent starts
     capacity = state.settled.row.shape[0] - state.recent.row.shape[0] - switches.width
 
     def rows_left(state: State) -> Array:

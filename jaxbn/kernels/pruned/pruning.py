@@ -1,4 +1,4 @@
-"""Which starts are of no use any more (docs/maths.md, "Pruning"), and where the others are kept.
+"""Which starts are no longer of use (docs/maths.md, "Pruning"), and where the others are kept.
 
 Shapes: those of `state`, and B rows of a block.
 """
@@ -17,8 +17,8 @@ from jaxbn.kernels.pruned.tiles import CELL_GROUP, Chunk, cell_sums, chunk_of, c
 
 
 def dominated_inside(problem: Problem, rows: Block, best: Array, floor: Array) -> Array:
-    """Whether the start behind row s of the block is dropped at a later row t of it, [P, B]."""
-    reached = rows.end_after - rows.end >= problem.min_width  # by every later end, from a start behind row t
+    """Whether the start after row s of the block is dropped at a later row t of it, [P, B]."""
+    reached = rows.end_after - rows.end >= problem.min_width  # by every later end, from a start after row t
     worse = (best[:, None, :] + floor >= (best + slack(best))[:, :, None]) & jnp.isfinite(floor)
     return jnp.any(worse & reached[:, None], axis=1)
 
@@ -135,7 +135,7 @@ def measured(
 
 
 def with_own_starts(starts: Starts, rows: Block, cost: Array, inside: Array, keep: Array) -> Starts:
-    """Give the starts behind the block's rows a slot each: those that are kept come first, the rest is overwritten."""
+    """Give the starts after the block's rows a slot each: those that are kept come first, the rest is overwritten."""
     order = jnp.argsort(~keep.any(axis=0), stable=True).astype(jnp.int32)
     place = partial(lax.dynamic_update_slice_in_dim, start_index=starts.n_slots)
     return Starts(

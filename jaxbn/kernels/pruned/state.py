@@ -20,7 +20,7 @@ NO_START = -1
 """`last` of a row that no interval may end at."""
 
 TINY = 1e-300
-"""In the place of a width or a ratio of zero."""
+"""Replaces a width or a ratio of zero."""
 
 
 class Problem(NamedTuple):
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
     end: Array  # [N] float64, where an interval that ends at row i ends, in units of the range
     begin: Array  # [] float64, where an interval that begins at row 0 begins
     min_width: Array  # [] float64, narrower intervals are not allowed
-    cut_cost: Array  # [N] float64, cost of a cut behind row i: +inf where there can be none, 0 behind the last row
+    cut_cost: Array  # [N] float64, cost of a cut after row i: +inf where there can be none, 0 after the last row
     first_cost: Array  # [] float64, cost of the empty prefix
     prices: Array  # [P] float64, what every interval costs more: one optimum for each
     tables: Array  # [Q * Z] float64, cumulative tables, one after the other
@@ -59,7 +59,7 @@ class Starts(NamedTuple):
     """Live starts of the last interval, one in a slot, in ascending order of rows."""
 
     row: Array  # [M] int32, first row of the interval
-    cost: Array  # [P, M] float64, best cost of everything before it, +inf where it is of no use (any more)
+    cost: Array  # [P, M] float64, best cost of everything before it, +inf where it is of no use
     inside: Array  # [M] float64, cost of the interval from it to the current block, without its width
     before: Array  # [C, M] int32, counts of all rows before it
     mass: Array  # [M] int32, weight of all rows before it
@@ -71,7 +71,7 @@ class Starts(NamedTuple):
 class Chunks(NamedTuple):
     """What is known of W neighbouring settled starts together, so that most of them need not be looked at.
 
-    They were measured together at the begin of some block. What came since is the same for all their intervals.
+    They were measured together at the beginning of some block. What came since is the same for all their intervals.
     """
 
     size: Array  # [G] int32, how many they are
@@ -113,7 +113,7 @@ class State(NamedTuple):
     settled: Starts
     chunks: Chunks
     recent: Starts
-    best: Array  # [P, N] float64, best cost up to row i with a cut behind it
+    best: Array  # [P, N] float64, best cost up to row i with a cut after it
     last: Array  # [P, N] int32, first row of the last interval of that optimum
     visited: Array  # [] float64, sum over rows of the starts looked at
 
@@ -215,9 +215,9 @@ def compacted(state: State, width: int) -> State:
 
 
 def appended(state: State, width: int) -> tuple[State, Array]:
-    """Settle the recent starts in new chunks behind the others, and the first of these chunks.
+    """Settle the recent starts in new chunks after the others; also the number of the first new chunk.
 
-    Quicker than a compaction: what is settled stays where it is. The caller knows that there is room.
+    Quicker than a compaction: what is settled stays where it is. There must be room.
     """
     old, new = state.settled, state.recent
     (order,) = jnp.nonzero(alive(new.cost), size=len(new.row), fill_value=0)

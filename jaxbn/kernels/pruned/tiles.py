@@ -1,6 +1,6 @@
 """Tiles `[rows of a block, starts]`: which earlier start is best for each row of a block.
 
-The counts of an interval that starts before the block are the counts at the block's begin plus the rank inside it, so a
+The counts of an interval that starts before the block are those at the block's beginning plus the rank inside it, so a
 tile does not depend on the block's own optima (docs/maths.md, "Increments"). Chunks of settled starts are passed over
 where a lower bound of all their totals lies above the best total found ("Bounds of chunks").
 
@@ -27,7 +27,7 @@ CELL_GROUP = 8
 """Cells looked up together when starts are checked; the number of cells is padded to a multiple of it."""
 
 FEW_CELLS = 128
-"""Up to here the counts of a chunk are copied before they are looked up: side by side they stay in the cache."""
+"""Up to this many cells the counts of a chunk are copied before look-ups: side by side they stay in the cache."""
 
 NEVER = 2**31 - 1
 """A row index after all rows."""
@@ -105,7 +105,7 @@ def _best_starts(whole: Array, row: Array, cost: Array) -> Found:
 
 
 def few_prices_at_once(function: Callable[..., Any], *arrays: Array) -> Any:
-    """The function of some prices, of all: in a loop, so that what they share is worked out before and only once."""
+    """A function of some prices applied to all: in a loop, so that what they share is worked out once, before it."""
     n = len(arrays[0])
     if n == 1:
         return function(*arrays)

@@ -20,7 +20,7 @@ from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means
 
 HOLES = 18
-"""Besides the seed, what the draws for missing entries begin with."""
+"""Added to the seed of the draws for missing entries."""
 
 MOST_STATES = 10
 """States of a discrete column that a regression tells apart."""
@@ -76,7 +76,7 @@ def _matched(
     filled: Table,
     rng: np.random.Generator,
 ) -> Table:
-    """The filled table with values of rows that look alike in the place of any values of the drawn bins."""
+    """The filled table, with values of rows that look alike instead of any values of the drawn bins."""
     values = dict(filled.values)
     holed = [name for name in data.table.holes if name in values]
     for _ in range(SWEEPS):

@@ -1,5 +1,7 @@
 """The hidden variables of rows, split into those that hang together given what is observed.
 
+Why this is exact is in docs/maths.md, "Missing entries".
+
 Shapes: B rows, P patterns of missing entries, V variables, E pairs of a pattern and one of its components.
 """
 

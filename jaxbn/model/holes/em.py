@@ -5,7 +5,7 @@ of counts. A posterior mean under Dirichlet(alpha) is the mode under Dirichlet(a
 
     the log-likelihood of what was observed  +  sum over all cells of all tables of alpha ln P(cell),
 
-or leaves it as it is: this objective never falls.
+or leaves it as it is: this objective never falls (docs/maths.md, "Missing entries").
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def fit_by_em(
         alpha: Dirichlet weight of each cell, or one for each variable's table.
         start: tables to start from; by default those of the rows that have all of a family.
         tolerance: ends when a round gains less than this for each row, in nats.
-        max_rounds: ends after so many rounds.
+        max_rounds: ends after this many rounds.
         max_memory: bytes that one array may take.
 
     Example:

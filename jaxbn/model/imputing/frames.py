@@ -23,7 +23,7 @@ def fill(net: BayesNet, data: Any, found: Mapping[str, NDArray[Any]]) -> pd.Data
     Args:
         net: the fitted network.
         data: the rows; a DataFrame keeps its index and its other columns.
-        found: of every variable a value for each row, of which those at missing entries are taken: numbers of
+        found: a value of every variable for each row; only those at missing entries are taken: numbers of
             continuous variables, positions among the levels of discrete ones, [rows].
     """
     import pandas as pd
