@@ -51,15 +51,6 @@ def _choice_costs(m: int) -> NDArray[np.float64]:
     return costs
 
 
-def uniform_choice_cost(n_distinct: int, n_bins: ArrayLike) -> NDArray[np.float64]:
-    """The charge ln k + ln C(m - 1, k - 1) of earlier versions, for comparison.
-
-    All numbers of bins are equally probable, and all partitions into one number; so it falls again beyond k = m / 2.
-    """
-    k = np.asarray(n_bins, np.float64)
-    return np.log(k) + gammaln(n_distinct) - gammaln(k) - gammaln(n_distinct - k + 1)
-
-
 def charge(configurations: NDArray[np.int64], n_distinct: int) -> NDArray[np.float64]:
     """A(k), what depends on the number of bins alone: of its own family and of the choice, for k = 1..m [m].
 

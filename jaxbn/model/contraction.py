@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.runtime.memory import in_words
+
 MAX_MEMORY = 2e9  # bytes
 BYTES = 8  # of a float64
 THOROUGH_REPEATS = 16
@@ -48,8 +50,8 @@ def plan(factors: Sequence[Axes], keep: Axes, sizes: Mapping[Any, int], max_memo
         if largest * BYTES <= max_memory:
             return Plan(equation, path, largest)
     raise MemoryError(
-        f"this query needs an array of {largest:,} numbers, {readable(largest * BYTES)}, more than max_memory = "
-        f"{readable(max_memory)}; ask for fewer targets at a time, give more that is known, or raise max_memory"
+        f"this query needs an array of {largest:,} numbers, {in_words(largest * BYTES)}, more than max_memory = "
+        f"{in_words(max_memory)}; ask for fewer targets at a time, give more that is known, or raise max_memory"
     )
 
 
@@ -83,12 +85,3 @@ def _path(
     finally:
         random.setstate(state)
     return equation, path, int(info.largest_intermediate)
-
-
-def readable(size: float) -> str:
-    """A number of bytes in words."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if size < 1000 or unit == "TB":
-            return f"{size:,.3g} {unit}" if size < 1e6 else f"{size:.3g} {unit}"
-        size /= 1000
-    raise AssertionError

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.contraction import BYTES, contract, plan, readable
+from jaxbn.model.contraction import BYTES, contract, plan
 from jaxbn.model.inference import ancestors
 from jaxbn.model.observations import level_weights, observation_weights
+from jaxbn.runtime.memory import in_words
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -99,8 +100,8 @@ def _maximize(
         cells = math.prod(sizes[axis] for axis in axes)
         if cells * BYTES > max_memory:
             raise MemoryError(
-                f"the most probable states need an array of {cells:,} numbers, {readable(cells * BYTES)}, more than "
-                f"max_memory = {readable(max_memory)}; give more that is known, or raise max_memory"
+                f"the most probable states need an array of {cells:,} numbers, {in_words(cells * BYTES)}, more than "
+                f"max_memory = {in_words(max_memory)}; give more that is known, or raise max_memory"
             )
         logs = np.zeros([sizes[axis] for axis in axes])
         for factor in open_factors:

@@ -7,12 +7,14 @@ with the ratio of the two graphs' probabilities (docs/maths.md, "Draws of cuts a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+
+from jaxbn.structure.arc_rules import bits, mask_of
 
 Graph = tuple[int, ...]
 """The parents of each column as a bit mask."""
@@ -45,24 +47,6 @@ class Rules(NamedTuple):
         for column in bits(members):
             product *= n_states[column]
         return product
-
-
-def bits(mask: int) -> Iterator[int]:
-    """The columns of a mask, ascending.
-
-    Example:
-        >>> list(bits(0b1010))
-        [1, 3]
-    """
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
-
-
-def mask_of(columns: Sequence[int]) -> int:
-    """The mask of some columns."""
-    return sum(1 << column for column in columns)
 
 
 def ancestors(graph: Graph, column: int) -> int:

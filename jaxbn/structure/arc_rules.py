@@ -114,7 +114,12 @@ def mask_of(columns: Iterable[int]) -> int:
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The columns of a mask, ascending."""
+    """The columns of a mask, ascending.
+
+    Example:
+        >>> list(bits(0b1010))
+        [1, 3]
+    """
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1

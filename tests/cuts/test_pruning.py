@@ -277,7 +277,7 @@ def test_doubts_that_prices_leave_are_settled(kind):
             request = request_of(problem)
             terms = entropy_terms(request.factors)
             rows = Rows(request.ordered.can_cut, terms, request.weights)
-            found = charged.best_number_of_intervals(rows, charge)
+            found = charged.solve_charged([charged.Charged(rows, charge)])[0]
             assert found.cost == close((charge + least).min())
             assert found.cost == close(charge[len(found.cuts)] + entropy_of(problem, found.cuts))
     assert len(doubts) > 5
@@ -300,6 +300,6 @@ def test_prices_that_creep_by_rounding_end():
         for _ in range(20):
             charge = rng.normal(0, 5, 40)
             rows = Rows(request.ordered.can_cut, entropy_terms(request.factors), None)
-            found = charged.best_number_of_intervals(rows, charge)
+            found = charged.solve_charged([charged.Charged(rows, charge)])[0]
             least = least_entropy_by_number_of_intervals({"values": values, "parents": [parent]})
             assert found.cost == close((charge + least).min())

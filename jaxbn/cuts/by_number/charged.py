@@ -75,11 +75,6 @@ def _solve(problems: Sequence[Charged], grouped: Sequence[GroupedRows]) -> list[
     return [solutions[i] for i in range(len(problems))]
 
 
-def best_number_of_intervals(rows: Rows, charge: NDArray[np.float64]) -> Solution:
-    """The exact minimum for a single problem."""
-    return solve_charged([Charged(rows, charge)])[0]
-
-
 def _by_charge_alone(positions: NDArray[np.intp], charge: NDArray[np.float64]) -> Solution:
     """Any partition into the cheapest number of intervals: the first cuts."""
     k = int(charge[: len(positions) - 1].argmin()) + 1

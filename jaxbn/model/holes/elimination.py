@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.contraction import BYTES, readable
+from jaxbn.model.contraction import BYTES
 from jaxbn.model.holes.components import Component
 from jaxbn.model.holes.network import Structure
+from jaxbn.runtime.memory import in_words
 
 Array = NDArray[np.float64]
 Reduction = Callable[[Array], Array]  # [U, *scope] to [U, *scope without its last]
@@ -66,7 +67,7 @@ def plan(structure: Structure, component: Component, max_memory: float, last: in
     if largest * BYTES > max_memory:
         raise MemoryError(
             f"rows with {len(hidden)} missing entries that hang together need an array of {largest:,} numbers, "
-            f"{readable(largest * BYTES)}, more than max_memory = {readable(max_memory)}; raise max_memory, or leave "
+            f"{in_words(largest * BYTES)}, more than max_memory = {in_words(max_memory)}; raise max_memory, or leave "
             "out the rows with most missing entries"
         )
     return _steps(structure, component, order, scopes)
