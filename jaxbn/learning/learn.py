@@ -225,7 +225,7 @@ def _interrupted(many: ManyRuns, n_runs: int) -> str:
 
 
 def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, finished: bool) -> SearchReport:
-    """How the network was found; what its arcs are worth for its final cuts is looked up again."""
+    """How the network was found; what its arcs are worth for its cuts is looked up once more."""
     report = SearchReport(plan.options.method, "k2", max(n_runs, 1), seconds, learned.criterion, finished=finished)
     runs = last.runs
     if runs.arcs is None:

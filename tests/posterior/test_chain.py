@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from jaxbn.inputs.table import as_table
-from jaxbn.posterior.arc_moves import Rules, ancestors, differences, draw_parents, moved, slots
+from jaxbn.posterior.arc_moves import Rules, ancestors, differences, draw_parents, mask_of, moved, slots
 from jaxbn.posterior.chain import Chain
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.structure.arc_rules import mask_of
 from tests.reference.posterior import everything_by_enumeration, log_target
 from tests.reference.structure import all_graphs, k2_score
 

@@ -76,7 +76,7 @@ def _matched(
     filled: Table,
     rng: np.random.Generator,
 ) -> Table:
-    """The filled table, with values of rows that look alike instead of any values of the drawn bins."""
+    """The filled table with values of rows that look alike in the place of any values of the drawn bins."""
     values = dict(filled.values)
     holed = [name for name in data.table.holes if name in values]
     for _ in range(SWEEPS):
