@@ -160,7 +160,12 @@ def main() -> None:
                     rows[job.key] = slow if slow else run(job, environments)
                     _write(rows)
                     print(structure_page.line(rows[job.key]), flush=True)
-    PAGE.write_text(structure_page.page(list(rows.values())))
+    PAGE.write_text(structure_page.page(sorted(rows.values(), key=_place)))
+
+
+def _place(row: Row) -> tuple[int, int]:
+    """Where a row stands on the page, whenever it was found."""
+    return NETWORKS.index(row["network"]), [search.label for search in SEARCHES].index(row["label"])
 
 
 def _wanted(options: argparse.Namespace, environments: dict[str, Environment], folder: Path) -> Iterator[Job]:

@@ -25,8 +25,8 @@ with an empty cell score "not a number" and count as free.
 
 `jaxbn orders` is the default search, `first` one start without blocks. The gap, in nats, is what another structure of
 the families that were scored might have more; `exact` has proved that there is none. Finding the gap is not part of the
-time. Every search has 60 processor seconds, its imports and repeats included; one that needs more is not asked about
-tables with at least as many rows and columns.
+time. Every search has a limit of processor seconds, its imports and repeats included (60 for jaxbn and pyAgrum, 20 for
+the others, by `--timeout`); one that needs more is not asked about tables with at least as many rows and columns.
 """
 
 

@@ -105,7 +105,7 @@ def learn(
         max_passes: most passes over the variables of a discretization.
         restarts: how many runs; the best network is kept. With ``"k2"`` each has a random order, and one is the
             default. Otherwise the first four begin with plain bins of equal frequency or width and the others with
-            perturbations of the best; by default eight for a small table and fewer for a large one.
+            perturbations of the best; by default 24 for a small table and fewer for a large one.
         seed: of the random numbers.
         time_limit: seconds after which the best network so far is returned.
         rate: with ``"bayesian"``, L of the prior: ``"network"`` (the default), ``"blanket"`` or a number, see
@@ -197,17 +197,23 @@ def _search(
     many: ManyRuns, first: Round, plan: Plan, table: CodedTable, rng: np.random.Generator
 ) -> tuple[Learned, Round, bool]:
     """The best network of all runs, what it was found on, and whether the search came to its end."""
-    runs, workshop, rounds = first.runs, first.workshop, [first]
+    runs, workshop, rounds = first.runs, first.workshop, list[Round]()
+
+    def begin(each: Round) -> None:
+        rounds.append(each)
+        if each.runs.arcs is not None:
+            each.runs.arcs.should_stop = many.time_is_up
 
     def run(number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
         return workshop, runs.learner(number, dict(many.found), watch)
 
+    begin(first)
     try:
         many.resume(range(runs.n_runs))
         for numbers in runs.rounds():
             many.do(numbers, run)
         if table.table.holes:
-            return settle(many, first, plan, table, rng, rounds.append), rounds[-1], True
+            return settle(many, first, plan, table, rng, begin), rounds[-1], True
         return many.finish(workshop, runs.finish), first, True
     except TimeIsUpError:
         return many.best_so_far(rounds[-1].data), rounds[-1], False
@@ -226,7 +232,7 @@ def _interrupted(many: ManyRuns, n_runs: int) -> str:
 
 def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, finished: bool) -> SearchReport:
     """How the network was found; what its arcs are worth for its cuts is looked up once more."""
-    report = SearchReport(plan.options.method, "k2", max(n_runs, 1), seconds, learned.criterion, finished=finished)
+    report = SearchReport(plan.options.method, "k2", n_runs, seconds, learned.criterion, finished=finished)
     runs = last.runs
     if runs.arcs is None:
         return report

@@ -84,8 +84,12 @@ class ManyRuns:
 
     def check_time(self) -> None:
         """Raise if the time limit has been reached and there is something to return."""
-        if time.monotonic() > self.deadline and not self.empty:
+        if self.time_is_up():
             raise TimeIsUpError
+
+    def time_is_up(self) -> bool:
+        """Whether the time limit has been reached and there is something to return."""
+        return time.monotonic() > self.deadline and not self.empty
 
     @property
     def empty(self) -> bool:
@@ -104,8 +108,11 @@ class ManyRuns:
 
     def _watch(self, number: int, done: int, parents: Parents, settled: Settled) -> None:
         self.unfinished[number] = ({name: tuple(found) for name, found in parents.items()}, settled)
-        if number != FINISH:
-            self.bar.watch(number, done, sum(map(len, parents.values())))
+        arcs = sum(map(len, parents.values()))
+        if number == FINISH:
+            self.bar.last_steps(arcs, settled.trace[-1] if settled.trace else -math.inf)
+        else:
+            self.bar.watch(number, done, arcs)
 
     def _keep(self, number: int, learned: Learned) -> None:
         self.found[number] = learned

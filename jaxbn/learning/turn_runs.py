@@ -1,6 +1,7 @@
 """The runs of a search in turns: from several plain starts, then from perturbations of the best, then to the end.
 
-Cuts are searched on a grid while arcs move; the best network is then finished with exact cuts.
+Cuts are searched on a grid while arcs move; the best network is then led further by changes of single arcs with new
+cuts, and finished with exact cuts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from jaxbn.groups.grouping import frequency_grouping
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Learner
-from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish_exactly
+from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish_exactly, joint_moves
 from jaxbn.scores.coded_table import CodedTable, Start
 from jaxbn.scores.evidence import Ledger
 from jaxbn.structure.search import ArcSearch
@@ -31,7 +32,7 @@ PERTURBED = 0.3
 FEWEST, MOST = 2, 9
 """Bins, or groups, of a variable that is put back."""
 
-MANY = ((4 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
+MANY = ((6 * 10**4, 24), (4 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
 """Runs by default where rows times pairs of columns are no more than this."""
 
 
@@ -40,7 +41,7 @@ def runs_for(n_rows: int, n_columns: int) -> int:
 
     Example:
         >>> runs_for(392, 8), runs_for(20_000, 12), runs_for(10**6, 7)
-        (8, 4, 1)
+        (24, 4, 1)
     """
     return next((runs for most, runs in MANY if n_rows * n_columns**2 <= most), 1)
 
@@ -101,8 +102,10 @@ class TurnRuns:
         return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, parents=learned.parents)
 
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
-        """The best network with exact cuts and thorough arcs."""
-        return finish_exactly(self.data, best, self.arcs, self.options, self.ledger, watch)
+        """The best network, first led further by joint moves if it is that of several runs, with exact cuts."""
+        if self.n_runs > 1:
+            best = yield from joint_moves(self.data, best, self.arcs, self.options, self.ledger, watch)
+        return (yield from finish_exactly(self.data, best, self.arcs, self.options, self.ledger, watch))
 
     def _perturbed(self, learned: Learned, number: int) -> Start:
         """The codings of a network, some of them put back into plain bins or groups."""

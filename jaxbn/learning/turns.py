@@ -20,10 +20,14 @@ from jaxbn.scores.coded_table import CodedTable, Columns, Start
 from jaxbn.scores.density import density
 from jaxbn.scores.evidence import Ledger
 from jaxbn.scores.families import family_score, tolerance
+from jaxbn.structure.neighbours import neighbours
 from jaxbn.structure.search import ArcSearch
 
 STAGES = 2
 """Of a run: variables with neighbours, then all variables. Exact cuts are for the best run alone."""
+
+TRIES, MOST_TRIES = 3, 60
+"""Changes of an arc for each variable, and in all, that are tried with new cuts."""
 
 Structure = dict[str, tuple[str, ...]]
 
@@ -82,6 +86,55 @@ def _exact_passes(data: CodedTable, learned: Learned, options: Options) -> Learn
     start, parents = data.recoded(learned.policies), dict(learned.parents)
     settled = yield from discretize_steps(data, parents, data.names, start, options.rate, options.limit)
     return _judged(data, parents, settled, options)
+
+
+def joint_moves(
+    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger, watch: Watcher
+) -> Learner[Learned]:
+    """Change an arc and cut again, as long as that raises F: neither half of a turn can do so alone."""
+    if options.method != "evidence" or not learned.policies:
+        return learned
+    while better := (yield from _better_neighbour(data, learned, arcs, options, ledger)):
+        learned = yield from _settle(data, better, arcs, options, ledger, watch, stage=1, grid=options.grid)
+    return learned
+
+
+def _better_neighbour(
+    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger
+) -> Learner[Learned | None]:
+    """A structure with another arc that has the higher F once its variables are cut again; None if none has."""
+    now, parents, before = data.recoded(learned.policies), learned.parents, learned.criterion
+    once = options._replace(max_passes=1)  # a change that pays has always shown it after one pass
+    for change in _promising(parents, now.columns, arcs, ledger):
+        changed = {**parents, **change}
+        settled = yield from ascend(data, changed, data.names, now, once, ledger, grid=options.grid)
+        if settled.trace[-1] > before + tolerance(before):
+            changed = _without_idle_arcs(changed, settled.columns, arcs)
+            return _state(changed, settled.start, (*learned.trace, settled.trace[-1]))
+    return None
+
+
+def _promising(parents: Structure, columns: Columns, arcs: ArcSearch, ledger: Ledger) -> list[Structure]:
+    """Changes of an arc that cost least with the cuts at hand, the best first."""
+
+    def value(change: Structure) -> float:
+        return math.fsum(
+            ledger.family(columns[name], [columns[p] for p in found])
+            - ledger.family(columns[name], [columns[p] for p in parents[name]])
+            for name, found in change.items()
+        )
+
+    def fits(change: Structure) -> bool:
+        sizes = [math.prod(columns[n].n_states for n in (name, *found)) for name, found in change.items()]
+        return max(sizes) <= arcs.constraints.max_cells
+
+    busy = {name: column.n_states > 1 for name, column in columns.items()}
+    usable = [
+        change
+        for change in neighbours(parents, arcs.constraints)
+        if fits(change) and all(busy[n] for name, found in change.items() for n in (name, *found))
+    ]
+    return sorted(usable, key=value, reverse=True)[: min(TRIES * len(parents), MOST_TRIES)]
 
 
 def _settle(

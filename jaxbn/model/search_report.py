@@ -13,7 +13,7 @@ class SearchReport:
     Attributes:
         method: what chose the cuts.
         search: ``"exact"``, ``"orders"`` or ``"k2"``.
-        runs: runs that were finished, from different starts or orders.
+        runs: runs that were finished, from different starts or orders; 0 where the first ones were ended early.
         seconds: how long the search took.
         criterion: what the runs were compared by; with ``method="evidence"`` it is F, the log evidence of the table.
         proved: whether no structure within the constraints has a higher score for these cuts.
@@ -36,7 +36,7 @@ class SearchReport:
     finished: bool = True
 
     def __str__(self) -> str:
-        runs = f"best of {self.runs} runs" if self.runs != 1 else "one run"
+        runs = {0: "an unfinished run", 1: "one run"}.get(self.runs, f"best of {self.runs} runs")
         text = f"{runs} in {self.seconds:.2g} s" if self.seconds < 10 else f"{runs} in {self.seconds:.0f} s"
         text += "" if self.finished else ", ended early"
         if self.proved:

@@ -10,9 +10,10 @@ from jaxbn.runtime.notebook_bar import NotebookBar
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """A bar on standard error over the settled variables of all restarts, with restarts, arcs and the best score.
+    """A bar on standard error over the settled variables of all restarts, with restarts done, and the best one's arcs.
 
-    Shown only where someone watches: a terminal or a notebook.
+    Before one is done, the arcs are those of the restart that has the most. Shown only where someone watches: a
+    terminal or a notebook.
     """
 
     def __init__(self, shown: bool, n_restarts: int, n_variables: int, noun: str = "restarts") -> None:
@@ -22,6 +23,8 @@ class Progress(AbstractContextManager["Progress"]):
         self._n_variables = n_variables
         self._done = 0
         self._best = float("-inf")
+        self._best_restart: int | None = None
+        self._last = ""
         self._bar: NotebookBar | _RichBar | None = None
         self._shown = shown and (sys.stderr.isatty() or _in_a_notebook())
 
@@ -47,15 +50,23 @@ class Progress(AbstractContextManager["Progress"]):
         """One restart has ended."""
         self._variables[restart] = self._n_variables
         self._done += 1
+        if criterion > self._best:
+            self._best, self._best_restart = criterion, restart
+        self._show()
+
+    def last_steps(self, arcs: int, criterion: float) -> None:
+        """All restarts have ended; what became of the best one by now."""
         self._best = max(self._best, criterion)
+        self._last = f"finishing the best of {self._done} {self._noun}, {arcs} arcs, {self._best:.2f}"
         self._show()
 
     def _show(self) -> None:
         if self._bar is not None:
-            text = f"{self._done}/{len(self._variables)} {self._noun}, {sum(self._arcs)} arcs"
+            arcs = max(self._arcs) if self._best_restart is None else self._arcs[self._best_restart]
+            text = f"{self._done}/{len(self._variables)} {self._noun}, {arcs} arcs"
             if self._best > float("-inf"):
                 text += f", best {self._best:.2f}"
-            self._bar.update(sum(self._variables), text)
+            self._bar.update(sum(self._variables), self._last or text)
 
 
 def _in_a_notebook() -> bool:

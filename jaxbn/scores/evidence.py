@@ -33,10 +33,11 @@ class Ledger:
 
     def evidence(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
         """F of a network with its cuts and groups."""
-        families = [self._family(columns[name], [columns[p] for p in parents[name]]) for name in columns]
+        families = [self.family(columns[name], [columns[p] for p in parents[name]]) for name in columns]
         return math.fsum([*families, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
 
-    def _family(self, child: Column, parents: Sequence[Column]) -> float:
+    def family(self, child: Column, parents: Sequence[Column]) -> float:
+        """The part of F that a family has, with the prior of its parents."""
         key = Family(child, tuple(parents)).key
         score = _remembered(self._families, key, lambda: family_score(child, parents))
         return score + self._prior(sum(parent.n_states > 1 for parent in parents) if child.n_states > 1 else 0)

@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import ArcRules, bits
 from jaxbn.structure.lattice import NOTHING, best_inside, best_sinks, without_bit
@@ -50,11 +51,15 @@ def exact_structure(scores: SetScores, rules: ArcRules, *, most_columns: int = M
         ValueError: if there are too many columns.
     """
     live = _live(rules)
-    if len(live) > min(most_columns, COLUMNS_AT_ALL):
-        raise ValueError(
-            f"the exact search weighs all subsets of the columns, which is meant for up to {MOST_COLUMNS} and possible "
-            f"for up to {COLUMNS_AT_ALL}, and {len(live)} have more than one state; use the order search "
-            f"(search='orders') or leave out columns"
+    most = min(most_columns, COLUMNS_AT_ALL)
+    if len(live) > most:
+        raise ArgumentError(
+            "search",
+            f"weighs all subsets of the columns and takes up to {most} of them, and {len(live)} have more than one "
+            "state; use ",
+            Mention("search", "orders"),
+            " or leave out columns",
+            subject="the exact search",
         )
     families = _all_families(scores, rules, live)
     best = np.full((len(live), 1 << max(len(live) - 1, 0)), NOTHING, np.int64)
@@ -100,9 +105,14 @@ def _all_families(
     most = max(min(rules.max_parents, len(live) - 1), 0)
     n_sets = _n_sets(rules, len(live))
     if n_sets > MOST_SETS:
-        raise ValueError(
-            f"with max_parents {rules.max_parents} and {len(live)} columns the exact search counts {n_sets:,} sets, "
-            f"more than {MOST_SETS:,}; lower max_parents, or use the order search (search='orders')"
+        raise ArgumentError(
+            "search",
+            f"counts {n_sets:,} sets with max_parents {rules.max_parents} and {len(live)} columns, more than "
+            f"{MOST_SETS:,}; lower ",
+            Mention("max_parents"),
+            " or use ",
+            Mention("search", "orders"),
+            subject="the exact search",
         )
     smaller = [base for k in range(most) for base in combinations(range(len(live)), k)]
     scores.count([tuple(live[i] for i in base) for base in smaller])

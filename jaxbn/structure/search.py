@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -42,6 +42,7 @@ class ArcSearch:
     search: Search = "auto"
     parent_prior: bool = True
     seed: int = 0
+    should_stop: Callable[[], bool] = lambda: False  # asked by a search over orders, to end with the best so far
     scores: SetScores = field(init=False)
     _known: dict[tuple[Any, ...], Arcs] = field(init=False, default_factory=dict)
 
@@ -54,11 +55,14 @@ class ArcSearch:
         A search over orders begins at the structure they have now, if it has arcs.
         """
         key = (thorough, *(columns[name].key for name in self.names))
-        if key not in self._known:
-            self._known[key] = self._search(columns, now, thorough)
-        return self._known[key]
+        known = self._known.get(key)
+        if known is None:
+            known, finished = self._search(columns, now, thorough)
+            if finished:
+                self._known[key] = known
+        return known
 
-    def _search(self, columns: Columns, now: Parents | None, thorough: bool) -> Arcs:
+    def _search(self, columns: Columns, now: Parents | None, thorough: bool) -> tuple[Arcs, bool]:
         self.scores.show([columns[name] for name in self.names])
         rules = self._rules(columns)
         if self.search == "exact" or (self.search == "auto" and is_feasible(rules)):
@@ -69,11 +73,18 @@ class ArcSearch:
             if now is not None and any(now.values()):
                 first = [[self.names.index(parent) for parent in now[name]] for name in self.names]
             found = order_structure(
-                self.scores, rules, seed=self.seed, starts=starts, patience=patience, first=first, bound_steps=steps
+                self.scores,
+                rules,
+                seed=self.seed,
+                starts=starts,
+                patience=patience,
+                first=first,
+                should_stop=self.should_stop,
+                bound_steps=steps,
             )
             search = "orders"
         parents = {name: tuple(self.names[p] for p in found.parents[i]) for i, name in enumerate(self.names)}
-        return Arcs(parents, found.score, found.bound, found.proved, search)
+        return Arcs(parents, found.score, found.bound, found.proved, search), found.finished
 
     def score(self, columns: Columns, parents: Parents) -> float:
         """What a structure scores for these columns."""

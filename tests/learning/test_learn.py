@@ -448,14 +448,14 @@ def test_the_end_of_the_bar_is_the_end_of_the_work(monkeypatch: pytest.MonkeyPat
         bar.watch(0, 2, 1)
         bar.watch(1, 3, 4)
         assert task.completed == 5
-        assert task.description == "0/3 restarts, 5 arcs"
+        assert task.description == "0/3 restarts, 4 arcs"  # of the restart that has the most
         bar.finished(1, -120.5)
         bar.finished(2, -130.0)
         assert task.completed == 10
-        assert task.description == "2/3 restarts, 5 arcs, best -120.50"
+        assert task.description == "2/3 restarts, 4 arcs, best -120.50"
         bar.finished(0, -119.25)
         assert task.percentage == 100
-        assert task.description == "3/3 restarts, 5 arcs, best -119.25"
+        assert task.description == "3/3 restarts, 1 arcs, best -119.25"  # of the best
     assert "3/3 restarts" in screen.getvalue()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -120,6 +121,23 @@ def test_more_runs_are_never_worse() -> None:
     assert many.search.runs == 8
 
 
+def test_an_arc_and_its_cuts_change_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where neither half of a turn can improve alone, a changed arc with new cuts can; every step still raises F."""
+    drawn = random_table(1, n_rows=150, n_columns=6)
+    ask: dict[str, Any] = {"continuous": drawn.continuous, "restarts": 2, **QUIET}
+    further = jaxbn.learn(drawn.frame, **ask)
+
+    def stay(data: Any, learned: Any, *rest: Any) -> Any:
+        return learned
+        yield
+
+    monkeypatch.setattr("jaxbn.learning.turn_runs.joint_moves", stay)
+    turns = jaxbn.learn(drawn.frame, **ask)
+    assert further.trace[-1] > turns.trace[-1] + 1
+    assert (np.diff(further.trace) > 0).all()
+    assert further.search.proved
+
+
 def test_variables_of_one_bin_have_no_arcs() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -151,6 +169,8 @@ def test_constraints_are_kept(cars: pd.DataFrame) -> None:
 def test_a_time_limit_gives_a_complete_network(cars: pd.DataFrame) -> None:
     net = jaxbn.learn(cars, restarts=500, time_limit=0.01, **QUIET)
     assert not net.search.finished
+    assert net.search.runs == 0
+    assert str(net.search).startswith("an unfinished run in")
     assert "ended early" in str(net.search)
     assert np.isfinite(net.log_likelihood(cars)).all()
     assert sum(map(len, net.parents.values())) > 0
@@ -180,6 +200,12 @@ def test_options_that_a_search_does_not_use_are_refused(cars: pd.DataFrame) -> N
         jaxbn.learn(cars, method="bayesian", search="exact", warm_start=True)
     with pytest.raises(ValueError, match="search must be"):
         jaxbn.learn(cars, search="tabu")
+
+
+def test_exact_arcs_of_too_many_columns_are_refused_at_once() -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 21)), columns=[f"x{i}" for i in range(21)])
+    with pytest.raises(ValueError, match=r"up to 20 of them, and 21 have .* use search='orders' or leave out columns"):
+        jaxbn.learn(frame, search="exact", **QUIET)
 
 
 def test_discrete_tables_need_no_cuts() -> None:

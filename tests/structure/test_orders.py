@@ -14,6 +14,7 @@ from jaxbn.scores.extension_sums import DeviceCounter
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import ArcRules, bits
 from jaxbn.structure.blocks import Blocks, arranged
+from jaxbn.structure.constraints import Constraints
 from jaxbn.structure.cycle_bound import cycle_bound
 from jaxbn.structure.exact import exact_structure
 from jaxbn.structure.family_pool import ARC_BITS, FamilyPool, pools_of
@@ -21,6 +22,7 @@ from jaxbn.structure.family_table import FamilyTable
 from jaxbn.structure.order_moves import climb, insertion_gains
 from jaxbn.structure.orders import order_structure
 from jaxbn.structure.result import Structure
+from jaxbn.structure.search import ArcSearch
 from tests.helpers.coded_columns import coded, random_columns
 from tests.reference import structure as reference
 
@@ -211,3 +213,15 @@ def test_a_grown_pool_knows_the_best_family_of_one_parent() -> None:
         best = max(scores.family(0, parents) for parents in families)
         fitting = [value for mask, value in zip(pool.masks, pool.values, strict=True) if not mask & ~before]
         assert -(-max(fitting) >> ARC_BITS) == best
+
+
+def test_what_was_found_until_a_stop_is_not_taken_for_the_best() -> None:
+    """A time limit ends a search early; asked again without one, it looks again."""
+    names = [f"x{i}" for i in range(12)]
+    columns = dict(zip(names, random_columns(np.random.default_rng(5), 12, 300), strict=True))
+    fresh, stopped = (ArcSearch(names, Constraints(3, {}, frozenset(), 10**6), "orders") for _ in range(2))
+    stopped.should_stop = lambda: True
+    early = stopped.best(columns)
+    stopped.should_stop = lambda: False
+    assert early.score < stopped.best(columns).score
+    assert stopped.best(columns) == fresh.best(columns)
