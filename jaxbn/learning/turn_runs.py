@@ -32,8 +32,16 @@ PERTURBED = 0.3
 FEWEST, MOST = 2, 9
 """Bins, or groups, of a variable that is put back."""
 
-MANY = ((6 * 10**4, 24), (4 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
-"""Runs by default where rows times pairs of columns are no more than this."""
+SMALL = 6 * 10**4
+"""Up to this size joint moves are tried: in larger tables they found nothing, and took as long as the rest."""
+
+MANY = ((SMALL, 24), (4 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
+"""Runs by default up to a size of the table."""
+
+
+def size_of(n_rows: int, n_columns: int) -> int:
+    """Rows times pairs of columns, which the time of a search grows with."""
+    return n_rows * n_columns**2
 
 
 def runs_for(n_rows: int, n_columns: int) -> int:
@@ -43,7 +51,7 @@ def runs_for(n_rows: int, n_columns: int) -> int:
         >>> runs_for(392, 8), runs_for(20_000, 12), runs_for(10**6, 7)
         (24, 4, 1)
     """
-    return next((runs for most, runs in MANY if n_rows * n_columns**2 <= most), 1)
+    return next((runs for most, runs in MANY if size_of(n_rows, n_columns) <= most), 1)
 
 
 @dataclass
@@ -102,8 +110,8 @@ class TurnRuns:
         return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, parents=learned.parents)
 
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
-        """The best network, first led further by joint moves if it is that of several runs, with exact cuts."""
-        if self.n_runs > 1:
+        """The best network, led further by joint moves if it is that of several runs on a small table; exact cuts."""
+        if self.n_runs > 1 and size_of(self.data.table.n_rows, len(self.data.names)) <= SMALL:
             best = yield from joint_moves(self.data, best, self.arcs, self.options, self.ledger, watch)
         return (yield from finish_exactly(self.data, best, self.arcs, self.options, self.ledger, watch))
 

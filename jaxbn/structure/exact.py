@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,26 +118,50 @@ def _all_families(
     smaller = [base for k in range(most) for base in combinations(range(len(live)), k)]
     scores.count([tuple(live[i] for i in base) for base in smaller])
     scores.count([tuple(live[i] for i in base) for base in combinations(range(len(live)), most)], [1])
-    return [_families(scores, rules, live, place, smaller) for place in range(len(live))]
+    sets = _Sets.of(smaller, [rules.n_states[i] for i in live])
+    return [_families(scores, rules, live, place, sets) for place in range(len(live))]
+
+
+class _Sets(NamedTuple):
+    """All sets of parents but the empty one, each as a base and a further column after it; masks over live columns."""
+
+    bases: list[tuple[int, ...]]
+    base: NDArray[np.int64]  # [S]
+    column: NDArray[np.int64]  # [S]
+    mask: NDArray[np.int64]  # [S]
+    size: NDArray[np.int64]  # [S]
+    cells: NDArray[np.float64]  # [S], of the table of the set
+
+    @classmethod
+    def of(cls, bases: list[tuple[int, ...]], n_states: list[int]) -> _Sets:
+        n = len(n_states)
+        pairs = [(b, i) for b, base in enumerate(bases) for i in range(base[-1] + 1 if base else 0, n)]
+        base, column = np.array(pairs, np.int64).reshape(-1, 2).T
+        masks = np.array([sum(1 << i for i in each) for each in bases], np.int64)
+        sizes = np.array([len(each) for each in bases], np.int64)
+        cells = np.array([math.prod(float(n_states[i]) for i in each) for each in bases])
+        states = np.array(n_states, np.float64)
+        return cls(bases, base, column, masks[base] | 1 << column, sizes[base] + 1, cells[base] * states[column])
 
 
 def _families(
-    scores: SetScores, rules: ArcRules, live: list[int], place: int, smaller: list[tuple[int, ...]]
+    scores: SetScores, rules: ArcRules, live: list[int], place: int, sets: _Sets
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    child, columns = live[place], np.array(live)
-    must = rules.required[child]
-    known = {_inner(must, live): scores.family(child, tuple(bits(must))) * ARC - must.bit_count()}
-    for base in smaller:
-        if place in base:
-            continue
-        first = base[-1] + 1 if base else 0
-        grown = scores.grown(child, [live[i] for i in base])[columns[first:]] * ARC - len(base) - 1
-        outer = sum(1 << live[i] for i in base)
-        inner = sum(1 << i for i in base)
-        for i, value in enumerate(grown.tolist(), first):
-            if i != place and rules.permits(child, outer | 1 << live[i]):
-                known[inner | 1 << i] = value
-    return np.array(list(known), np.int64), np.array(list(known.values()), np.int64)
+    """Masks over the live columns and values of all families of one of them, that with the required parents first."""
+    child, own = live[place], 1 << place
+    must, allowed = _inner(rules.required[child], live), _inner(rules.allowed[child], live)
+    kept = (sets.mask & ~(must | allowed) == 0) & (sets.mask & must == must) & (sets.mask != must)
+    kept &= sets.mask & own == 0
+    if rules.max_cells is not None:
+        kept &= sets.cells * rules.n_states[child] <= rules.max_cells
+    base, column = sets.base[kept], np.array(live)[sets.column[kept]]
+    used, row = np.unique(base, return_inverse=True)
+    known = scores.family(child, tuple(bits(rules.required[child]))) * ARC - must.bit_count()
+    if not len(used):
+        return np.array([must], np.int64), np.array([known], np.int64)
+    grown = np.stack([scores.grown(child, [live[i] for i in sets.bases[b]]) for b in used.tolist()])
+    values = grown[row, column] * ARC - sets.size[kept]
+    return np.append(must, sets.mask[kept]), np.append(known, values)
 
 
 def _inner(mask: int, live: list[int]) -> int:
