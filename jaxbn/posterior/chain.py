@@ -1,8 +1,9 @@
 """A chain of networks whose long-run frequencies are their posterior probabilities, exp(F) up to a factor.
 
 One sweep visits every continuous variable: an arc of it may change, judged with its cuts summed out, and then all its
-cuts are drawn together from their exact posterior. Then arcs move with all cuts as they are. Each of these steps leaves
-the posterior invariant (docs/maths.md, "Draws of cuts and arcs").
+cuts are drawn together from their exact posterior. Levels of grouped columns change their groups. Then arcs move with
+all cuts and groups as they are. Each of these steps leaves the posterior invariant (docs/maths.md, "Draws of cuts and
+arcs").
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.blanket import factors_of
+from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost
 from jaxbn.cuts.policy import Policy
+from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, choice_of, edges_of, sum_over_cuts
 from jaxbn.posterior.arc_moves import Graph, Rules, bits, differences, draw_parents, mask_of, move_arcs, propose
+from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import coding_evidence
@@ -33,7 +36,7 @@ PROPOSALS = 4
 """Moves of arcs in a sweep for each pair of columns."""
 
 MOST_SETS = 600
-"""Parents of a column are drawn together where there are no more sets of them."""
+"""Sets of parents that are looked at in a sweep, to draw all parents of some columns together; with more, of none."""
 
 
 class State(NamedTuple):
@@ -76,9 +79,11 @@ class Chain:
         return Policy(edges, lower=float(values[0]), upper=float(values[-1]), method="draw")
 
     def sweep(self, state: State, rng: np.random.Generator) -> State:
-        """Every variable cut again, and the arcs moved."""
+        """Every variable cut or grouped again, and the arcs moved."""
         for name in self.data.ordered:
             state = self._visit(state, self.names.index(name), rng)
+        for name in self.data.grouped:
+            state = self._regroup(state, self.names.index(name), rng)
         return self._move_arcs(state, rng) if self.moves_arcs else state
 
     def log_target(self, state: State) -> float:
@@ -118,17 +123,26 @@ class Chain:
         """The ways to cut a variable given its blanket in a graph."""
         name = self.names[v]
         ordered = self.data.ordered[name]
+        factors = self._factors(state, v, graph, ordered.order)
+        request = Request(ordered, factors, 1.0, min_width=self.min_widths.get(name, 0.0))
+        return request, choice_of(request, self.grid, self._most_states(state, v, graph))
+
+    def _factors(self, state: State, v: int, graph: Graph, rows: NDArray[np.intp] | slice) -> list[Factor]:
+        """The families of a variable in a graph, for some rows in their order."""
 
         def codes(members: int) -> list[NDArray[np.int32]]:
-            return [state.columns[i].codes[ordered.order] for i in bits(members)]
+            return [state.columns[i].codes[rows] for i in bits(members)]
 
         children = [w for w in range(len(graph)) if graph[w] >> v & 1]
         families = [(codes(1 << w)[0], codes(graph[w] & ~(1 << v))) for w in children]
-        factors = factors_of(codes(graph[v]), families, len(ordered.values))
-        request = Request(ordered, factors, 1.0, min_width=self.min_widths.get(name, 0.0))
+        return factors_of(codes(graph[v]), families, len(state.columns[v].codes))
+
+    def _most_states(self, state: State, v: int, graph: Graph) -> int:
+        """States that a variable may have, for the tables to keep to their limit."""
         sizes = [column.n_states for column in state.columns]
-        tables = [self.rules.cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in (v, *children)]
-        return request, choice_of(request, self.grid, max(self.rules.max_cells // max(tables), 1))
+        families = [w for w in range(len(graph)) if w == v or graph[w] >> v & 1]
+        tables = [self.rules.cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in families]
+        return max(self.rules.max_cells // max(tables), 1)
 
     def _rest(self, state: State, v: int, graph: Graph, changed: Sequence[int]) -> float:
         """What the changed families have beyond the sum over a variable's cuts: priors, and families without it."""
@@ -152,6 +166,20 @@ class Chain:
         columns[v] = Column(next(self._keys), codes, len(ranks) + 1)
         self._own.pop(state.columns[v].key, None)
         return State(state.graph, tuple(columns), {**state.codings, name: self._policy(name, edges)})
+
+    def _regroup(self, state: State, v: int, rng: np.random.Generator) -> State:
+        """The levels of a variable put into groups again, one after the other."""
+        name, now = self.names[v], state.codings[self.names[v]]
+        levels, codes = self.data.table.levels[name], self.data.table.codes[name]
+        assert isinstance(now, Grouping)
+        factors, most = self._factors(state, v, state.graph, slice(None)), self._most_states(state, v, state.graph)
+        new = draw_groups(levels, codes, factors, now, most, rng)
+        if new.groups == now.groups:
+            return state
+        columns = list(state.columns)
+        columns[v] = Column(next(self._keys), new(levels)[codes], new.n_groups)
+        self._own.pop(state.columns[v].key, None)
+        return State(state.graph, tuple(columns), {**state.codings, name: new})
 
     def _coding(self, name: str, state: State) -> float:
         column = state.columns[self.names.index(name)]
@@ -178,7 +206,7 @@ class Chain:
             return known[child, parents]
 
         graph = move_arcs(state.graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
-        if sum(math.comb(n - 1, k) for k in range(self.rules.max_parents + 1)) <= MOST_SETS:
-            for child in rng.permutation(n).tolist():
-                graph = draw_parents(graph, child, self.rules, sizes, log_score, rng)
+        each = sum(math.comb(n - 1, k) for k in range(self.rules.max_parents + 1))
+        for child in rng.permutation(n)[: MOST_SETS // each].tolist():
+            graph = draw_parents(graph, child, self.rules, sizes, log_score, rng)
         return state._replace(graph=graph)

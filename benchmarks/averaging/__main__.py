@@ -1,0 +1,78 @@
+"""What an average over networks gains, and what its probabilities are worth.
+
+Run from the project's root:
+
+- ``python -m benchmarks.averaging held_out [--use 0,1] [--draws 100] [data set ...]``: held-out log-likelihood of a
+  row in ten folds, or some of them; one network by ``learn`` against the average of draws, structure learned in each;
+- ``… gauss [--tables 10]``: X given its parents on synthetic data, against the truth;
+- ``… coverage [--tables 100]``: how often the cuts of table6 lie in their 90 % region;
+- ``… calibration [--tables 200]``: ranks of the number of bins and of an arc, for tables drawn from the prior;
+- ``… arcs [--tables 60]``: how often arcs are there that are said to be, for networks drawn from the prior;
+- ``… classify [--use 0,1,2,3,4] [--structures naive,target] [data set ...]``: log loss and accuracy in five folds;
+- ``… speed``: 100 draws of Auto MPG, and 20 of 1,000 rows of 30 columns.
+
+Each writes markdown. Indian Liver Patient (ilpd) needs the directory of its file in ``JAXBN_DATA``, or the network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+import jaxbn
+from benchmarks.averaging.calibrated import arcs, calibration, coverage
+from benchmarks.averaging.classify import classify
+from benchmarks.averaging.held_out import gauss, held_out
+
+
+def speed() -> None:
+    """Seconds, the first call in a process and the second."""
+    cars = jaxbn.datasets.load("auto_mpg").frame
+    rng = np.random.default_rng(0)
+    x = np.cumsum(rng.normal(size=(1000, 30)), axis=1) / np.sqrt(np.arange(1, 31))
+    wide = pd.DataFrame(x, columns=[f"x{i}" for i in range(30)])
+    for name, frame, draws in (("Auto MPG", cars, 100), ("1,000 rows of 30 columns", wide, 20)):
+        for run in ("first", "second"):
+            began = time.perf_counter()
+            found = jaxbn.sample_posterior(frame, draws=draws, progress=False)
+            seconds = time.perf_counter() - began
+            checked = found.diagnostics.loc["evidence"]
+            print(
+                f"{name}, {draws} draws, {run} call: {seconds:.1f} s; F: effective size "
+                f"{checked['effective_size']:.0f}, R-hat {checked['r_hat']:.2f}",
+                flush=True,
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=["held_out", "gauss", "coverage", "calibration", "arcs", "classify", "speed"])
+    parser.add_argument("sets", nargs="*")
+    parser.add_argument(
+        "--use", type=lambda text: [int(fold) for fold in text.split(",")], help="folds, all if not given"
+    )
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--thin", type=int, default=1)
+    parser.add_argument("--tables", type=int)
+    parser.add_argument("--structures", type=lambda text: text.split(","), default=["naive", "target"])
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    studies: dict[str, Callable[[], None]] = {
+        "held_out": lambda: held_out(given.sets, given.use or range(10), given.draws, given.thin),
+        "gauss": lambda: gauss(given.tables or 10),
+        "coverage": lambda: coverage(given.tables or 100),
+        "calibration": lambda: calibration(given.tables or 200),
+        "arcs": lambda: arcs(given.tables or 60, given.draws),
+        "classify": lambda: classify(given.sets, given.use or range(5), given.structures),
+        "speed": speed,
+    }
+    studies[given.study]()
+
+
+if __name__ == "__main__":
+    main()
