@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--thin", type=int, default=1)
     parser.add_argument("--tables", type=int)
     parser.add_argument("--structures", type=lambda text: text.split(","), default=["naive", "target"])
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()  # data sets after options too
     warnings.simplefilter("ignore")
     studies: dict[str, Callable[[], None]] = {
         "held_out": lambda: held_out(given.sets, given.use or range(10), given.draws, given.thin),

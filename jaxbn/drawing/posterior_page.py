@@ -43,7 +43,7 @@ def arc_rows(found: Posterior) -> list[tuple[str, str, str]]:
 
 
 def cut_rows(found: Posterior) -> list[tuple[str, str, str]]:
-    """Every continuous variable: how many bins, and its most probable cuts."""
+    """Every continuous variable: how many bins, and its most probable cuts; every grouped one: how many groups."""
     rows = []
     for name in found.table.continuous:
         bins = found.bins[found.bins["variable"] == name]
@@ -52,6 +52,9 @@ def cut_rows(found: Posterior) -> list[tuple[str, str, str]]:
         words = ", ".join(f"{c:.6g} ({p:.0%})" for c, p in zip(cuts["cut"], cuts["probability"], strict=True))
         spread = f"{bins['bins'].min()} to {bins['bins'].max()}, mean {mean:.1f}"
         rows.append((name, spread + (" (grid)" if name in found.on_grid else ""), words))
+    for name in found.draws[0].groupings:
+        sizes = [draw.groupings[name].n_groups for draw in found.draws]
+        rows.append((name, f"{min(sizes)} to {max(sizes)} groups, mean {np.mean(sizes):.1f}", ""))
     return rows
 
 

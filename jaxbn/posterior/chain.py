@@ -22,7 +22,7 @@ from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost
 from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
-from jaxbn.posterior.all_cuts import Choice, choice_of, edges_of, sum_over_cuts
+from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
 from jaxbn.posterior.arc_moves import Graph, Rules, bits, differences, draw_parents, mask_of, move_arcs, propose
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime.interrupts import uninterrupted
@@ -78,13 +78,21 @@ class Chain:
         values = self.data.ordered[name].values
         return Policy(edges, lower=float(values[0]), upper=float(values[-1]), method="draw")
 
-    def sweep(self, state: State, rng: np.random.Generator) -> State:
-        """Every variable cut or grouped again, and the arcs moved."""
+    def sweep(self, states: Sequence[State], rngs: Sequence[np.random.Generator]) -> list[State]:
+        """Every variable cut or grouped again, and the arcs moved, in several chains side by side.
+
+        Each chain has its own random numbers, and what it does depends on no other: together they make larger batches.
+        """
+        states = list(states)
         for name in self.data.ordered:
-            state = self._visit(state, self.names.index(name), rng)
-        for name in self.data.grouped:
-            state = self._regroup(state, self.names.index(name), rng)
-        return self._move_arcs(state, rng) if self.moves_arcs else state
+            if self.data.ordered[name].n_distinct > 1:
+                states = self._visit(states, self.names.index(name), rngs)
+        for c, rng in enumerate(rngs):
+            for name in self.data.grouped:
+                states[c] = self._regroup(states[c], self.names.index(name), rng)
+            if self.moves_arcs:
+                states[c] = self._move_arcs(states[c], rng)
+        return states
 
     def log_target(self, state: State) -> float:
         """F of a network: with the prior of every parent set, and on a grid with that of the grid's positions."""
@@ -95,29 +103,41 @@ class Chain:
 
     # --- one variable: its arcs with the cuts summed out, then its cuts
 
-    def _visit(self, state: State, v: int, rng: np.random.Generator) -> State:
-        ordered = self.data.ordered[self.names[v]]
-        if ordered.n_distinct == 1:
-            return state
-        graphs = [state.graph]
-        if self.moves_arcs and len(self.names) > 1:
-            new = propose(state.graph, rng, v)
-            changed = differences(state.graph, new)
-            one_bin = [1 if i == v else column.n_states for i, column in enumerate(state.columns)]
-            if changed and self.rules.allows(new, changed, one_bin):
-                graphs.append(new)
-        found = [self._choice(state, v, graph) for graph in graphs]
+    def _visit(self, states: Sequence[State], v: int, rngs: Sequence[np.random.Generator]) -> list[State]:
+        graphs = [self._graphs(state, v, rng) for state, rng in zip(states, rngs, strict=True)]
+        of_chain = [c for c, some in enumerate(graphs) for _ in some]
+        found = [self._choice(state, v, graph) for state, some in zip(states, graphs, strict=True) for graph in some]
         with uninterrupted():
-            sums = sum_over_cuts([choice for _, choice in found], [state.columns[v].n_states] * len(found))
-            chosen = 0
-            if len(graphs) == 2:
-                logs = [
-                    each.log_evidence + self._rest(state, v, graph, differences(*graphs))
-                    for each, graph in zip(sums, graphs, strict=True)
-                ]
-                chosen = int(np.log1p(-rng.random()) < logs[1] - logs[0])
-            ranks = sums[chosen].draw(rng)[0]
-        return self._recut(state._replace(graph=graphs[chosen]), v, found[chosen][0], ranks)
+            sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in of_chain])
+            moved = []
+            for c, rng in enumerate(rngs):
+                first = of_chain.index(c)
+                chosen = self._chosen(states[c], v, graphs[c], sums[first : first + len(graphs[c])], rng)
+                ranks = sums[first + chosen].draw(rng)[0]
+                state = states[c]._replace(graph=graphs[c][chosen])
+                moved.append(self._recut(state, v, found[first + chosen][0], ranks))
+        return moved
+
+    def _graphs(self, state: State, v: int, rng: np.random.Generator) -> list[Graph]:
+        """The graph, and one that differs in the arcs of a variable if the proposal is allowed."""
+        if not self.moves_arcs or len(self.names) == 1:
+            return [state.graph]
+        new = propose(state.graph, rng, v)
+        changed = differences(state.graph, new)
+        one_bin = [1 if i == v else column.n_states for i, column in enumerate(state.columns)]
+        return [state.graph, new] if changed and self.rules.allows(new, changed, one_bin) else [state.graph]
+
+    def _chosen(
+        self, state: State, v: int, graphs: Sequence[Graph], sums: Sequence[CutSums], rng: np.random.Generator
+    ) -> int:
+        """Metropolis: which of one or two graphs it is, the cuts of the variable summed out."""
+        if len(graphs) == 1:
+            return 0
+        changed = differences(*graphs)
+        old, new = (
+            each.log_evidence + self._rest(state, v, graph, changed) for each, graph in zip(sums, graphs, strict=True)
+        )
+        return int(np.log1p(-rng.random()) < new - old)
 
     def _choice(self, state: State, v: int, graph: Graph) -> tuple[Request, Choice]:
         """The ways to cut a variable given its blanket in a graph."""

@@ -113,7 +113,9 @@ class Posterior:
         for name in self.draws[0].groupings:
             levels = self.table.levels[name]
             codes = [draw.groupings[name](levels) for draw in self.draws]
-            together = sum(np.equal.outer(own, own) for own in codes) / np.float64(len(codes))
+            together = np.zeros((len(levels), len(levels)))
+            for own in codes:
+                together += np.equal.outer(own, own) / len(codes)
             pairs = combinations(range(len(levels)), 2)
             rows += [(name, levels[i], levels[j], float(together[i, j])) for i, j in pairs]
         return pd.DataFrame(rows, columns=["variable", "level", "other", "probability"])

@@ -140,7 +140,7 @@ def sample_posterior(
 def _run(
     chain: Chain, kept: Kept, draws: int, burn_in: int, thin: int, seed: int, deadline: float, progress: bool
 ) -> bool:
-    """Sweeps of all chains in turns until there are enough draws; whether it came to that."""
+    """Sweeps of all chains side by side until there are enough draws; whether it came to that."""
     n = len(kept.now)
     each = [draws // n + (c < draws % n) for c in range(n)]
     last = [burn_in + thin * count if count else 0 for count in each]
@@ -151,13 +151,14 @@ def _run(
                 waiting = [c for c, (sweep, _) in kept.now.items() if sweep < last[c]]
                 if not waiting:
                     break
-                number = min(waiting, key=lambda c: kept.now[c][0])
-                sweep, state = kept.now[number]
                 if time.monotonic() > deadline:
                     return False
-                state = chain.sweep(state, np.random.default_rng([seed, number, sweep]))
-                _keep(chain, kept, number, sweep + 1, state, burn_in, thin)
-                bar.watch(number, min(sweep + 1, max(last)), sum(mask.bit_count() for mask in state.graph))
+                sweep = min(kept.now[c][0] for c in waiting)
+                together = [c for c in waiting if kept.now[c][0] == sweep]
+                rngs = [np.random.default_rng([seed, c, sweep]) for c in together]
+                for c, state in zip(together, chain.sweep([kept.now[c][1] for c in together], rngs), strict=True):
+                    _keep(chain, kept, c, sweep + 1, state, burn_in, thin)
+                    bar.watch(c, min(sweep + 1, max(last)), sum(mask.bit_count() for mask in state.graph))
                 if time.monotonic() > written + WRITE_EVERY:
                     kept.write()
                     written = time.monotonic()
