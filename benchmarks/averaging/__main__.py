@@ -9,7 +9,7 @@ Run from the project's root:
 - ``… calibration [--tables 200]``: ranks of the number of bins and of an arc, for tables drawn from the prior;
 - ``… arcs [--tables 60]``: how often arcs are there that are said to be, for networks drawn from the prior;
 - ``… classify [--use 0,1,2,3,4] [--structures naive,target] [data set ...]``: log loss and accuracy in five folds;
-- ``… speed``: 100 draws of Auto MPG, and 20 of 1,000 rows of 30 columns.
+- ``… speed [auto_mpg | wide]``: 100 draws of Auto MPG, and 20 of 1,000 rows of 30 columns.
 
 Each writes markdown. Indian Liver Patient (ilpd) needs the directory of its file in ``JAXBN_DATA``, or the network.
 """
@@ -19,7 +19,8 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,23 +31,36 @@ from benchmarks.averaging.classify import classify
 from benchmarks.averaging.held_out import gauss, held_out
 
 
-def speed() -> None:
-    """Seconds, the first call in a process and the second."""
-    cars = jaxbn.datasets.load("auto_mpg").frame
+def speed(sets: Sequence[str]) -> None:
+    """Seconds, the first call in a process and the second; and of one draw beside one pass of exact cuts."""
     rng = np.random.default_rng(0)
     x = np.cumsum(rng.normal(size=(1000, 30)), axis=1) / np.sqrt(np.arange(1, 31))
-    wide = pd.DataFrame(x, columns=[f"x{i}" for i in range(30)])
-    for name, frame, draws in (("Auto MPG", cars, 100), ("1,000 rows of 30 columns", wide, 20)):
+    tables = {
+        "auto_mpg": (jaxbn.datasets.load("auto_mpg").frame, 100),
+        "wide": (pd.DataFrame(x, columns=[f"x{i}" for i in range(30)]), 20),
+    }
+    for name in sets or tables:
+        frame, draws = tables[name]
         for run in ("first", "second"):
-            began = time.perf_counter()
-            found = jaxbn.sample_posterior(frame, draws=draws, progress=False)
-            seconds = time.perf_counter() - began
+            seconds, found = timed(lambda f=frame, n=draws: jaxbn.sample_posterior(f, draws=n, progress=False))
             checked = found.diagnostics.loc["evidence"]
             print(
                 f"{name}, {draws} draws, {run} call: {seconds:.1f} s; F: effective size "
                 f"{checked['effective_size']:.0f}, R-hat {checked['r_hat']:.2f}",
                 flush=True,
             )
+        net = found.networks[-1]
+        options = {"start": net, "draws": 8, "chains": 1, "burn_in": 0, "progress": False}
+        draw = min(timed(lambda f=frame, o=options: jaxbn.sample_posterior(f, **o))[0] for _ in range(2)) / 8
+        cut = min(timed(lambda f=frame, n=net: jaxbn.discretize(f, n.parents, max_passes=1))[0] for _ in range(2))
+        print(f"{name}: {draw:.2f} s a draw, {cut:.2f} s a pass of exact cuts", flush=True)
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds, and the result."""
+    began = time.perf_counter()
+    found = work()
+    return time.perf_counter() - began, found
 
 
 def main() -> None:
@@ -69,7 +83,7 @@ def main() -> None:
         "calibration": lambda: calibration(given.tables or 200),
         "arcs": lambda: arcs(given.tables or 60, given.draws),
         "classify": lambda: classify(given.sets, given.use or range(5), given.structures),
-        "speed": speed,
+        "speed": lambda: speed(given.sets),
     }
     studies[given.study]()
 
