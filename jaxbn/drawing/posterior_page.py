@@ -52,10 +52,7 @@ def cut_rows(found: Posterior) -> list[tuple[str, str, str]]:
         words = ", ".join(f"{c:.6g} ({p:.0%})" for c, p in zip(cuts["cut"], cuts["probability"], strict=True))
         spread = f"{bins['bins'].min()} to {bins['bins'].max()}, mean {mean:.1f}"
         rows.append((name, spread + (" (grid)" if name in found.on_grid else ""), words))
-    for name in found.draws[0].groupings:
-        sizes = [draw.groupings[name].n_groups for draw in found.draws]
-        rows.append((name, f"{min(sizes)} to {max(sizes)} groups, mean {np.mean(sizes):.1f}", ""))
-    return rows
+    return [*rows, *((name, found.group_counts(name), "") for name in found.draws[0].groupings)]
 
 
 def agreement(found: Posterior) -> str:

@@ -227,10 +227,15 @@ class Posterior:
             words = [f"{b} ({p:.0%})" for b, p in zip(own["bins"], own["probability"], strict=True)]
             grid = " on a grid" if name in self.on_grid else ""
             lines.append(f"  {name}: bins{grid} {', '.join(words[:4])}{', ...' * (len(words) > 4)}")
-        for name in self.draws[0].groupings:
-            sizes = [draw.groupings[name].n_groups for draw in self.draws]
-            lines.append(f"  {name}: {min(sizes)} to {max(sizes)} groups of {len(self.table.levels[name])} levels")
+        grouped = self.draws[0].groupings
+        lines += [f"  {name}: {self.group_counts(name)} of {len(self.table.levels[name])} levels" for name in grouped]
         return "\n".join(lines)
+
+    def group_counts(self, name: str) -> str:
+        """How many groups a variable has, in words."""
+        sizes = [draw.groupings[name].n_groups for draw in self.draws]
+        few, many = min(sizes), max(sizes)
+        return f"{few} to {many} groups" if few < many else f"{few} group{'s' * (few != 1)}"
 
     def _headline(self) -> str:
         chains = len({draw.chain for draw in self.draws})
