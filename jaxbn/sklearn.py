@@ -160,7 +160,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         options |= {"draws": draws, "chains": min(draws, CHAINS), "seed": self.random_state}
         options |= {} if fixed is not None else self._limits(table)
         found = jaxbn.sample_posterior(completed_by(self.network_, table), fixed, **options)
-        drawn: Any = ((draw.parents, {**draw.policies, **found.groupings}) for draw in found.draws)
+        drawn: Any = ((draw.parents, draw.codings) for draw in found.draws)
         return jaxbn.AverageNet(tuple(fit(table, graph, codings, alpha=self.alpha) for graph, codings in drawn))
 
     def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:

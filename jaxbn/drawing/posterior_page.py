@@ -43,7 +43,7 @@ def arc_rows(found: Posterior) -> list[tuple[str, str, str]]:
 
 
 def cut_rows(found: Posterior) -> list[tuple[str, str, str]]:
-    """Every continuous variable: how many bins, and its most probable cuts."""
+    """Every continuous variable: how many bins, and its most probable cuts; every grouped one: how many groups."""
     rows = []
     for name in found.table.continuous:
         bins = found.bins[found.bins["variable"] == name]
@@ -52,7 +52,7 @@ def cut_rows(found: Posterior) -> list[tuple[str, str, str]]:
         words = ", ".join(f"{c:.6g} ({p:.0%})" for c, p in zip(cuts["cut"], cuts["probability"], strict=True))
         spread = f"{bins['bins'].min()} to {bins['bins'].max()}, mean {mean:.1f}"
         rows.append((name, spread + (" (grid)" if name in found.on_grid else ""), words))
-    return rows
+    return [*rows, *((name, found.group_counts(name), "") for name in found.draws[0].groupings)]
 
 
 def agreement(found: Posterior) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def consensus_network(found: Posterior, threshold: float) -> BayesNet:
     """The consensus graph with the cuts of the most probable draw, to be drawn."""
     best = max(found.draws, key=lambda draw: draw.evidence)
-    return fit(found.table, found.consensus(threshold), {**best.policies, **found.groupings})
+    return fit(found.table, found.consensus(threshold), best.codings)
 
 
 def plot_arcs(found: Posterior, ax: Axes | None = None, threshold: float = 0.5) -> Axes:

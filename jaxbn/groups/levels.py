@@ -67,10 +67,30 @@ def log_partitions(m: int, most: int) -> NDArray[np.float64]:
 _remembered_partitions = lru_cache(maxsize=64)(log_partitions)
 
 
+def every_level(unit: NDArray[np.integer], factors: Sequence[Factor], most: int) -> Problem:
+    """The evidence of all partitions of the observed levels into up to `most` groups; ``unit`` numbers these levels."""
+    m = int(unit.max()) + 1
+    return _of_levels(unit, factors, np.ones(len(unit), np.int64), m, min(m, most))
+
+
 def _problem(
     unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64] | None, m: int
 ) -> tuple[Problem, NDArray[np.int64]]:
     """The problem to search, and the unit of each observed level."""
+    row_weights = np.ones(len(unit), np.int64) if weights is None else weights
+    whole = _of_levels(unit, factors, row_weights, m, 1)
+    units, class_of = whole.units, np.arange(m)
+    n_columns = len(whole.columns.sign)
+    if m > most_groups(m, n_columns):
+        units, class_of = _without_repeats(units)
+    most = min(m, most_groups(len(units.sizes), n_columns))
+    return Problem(whole.columns, units, _by_number(factors, row_weights, m, most)), class_of
+
+
+def _of_levels(
+    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64], m: int, most: int
+) -> Problem:
+    """The problem with every level a unit of its own, and room for so many groups."""
     parts, signs, offsets = [], [], []
     for i, factor in enumerate(factors):  # the contexts of the parents' factor are in `whole`
         parts.append((factor.cell, factor.n_cells))
@@ -82,21 +102,19 @@ def _problem(
             offsets.append(np.full(factor.n_contexts, factor.n_states))
             if factor.lacking:
                 offsets[-1][-1] = 1  # rows that lack a member add nothing
-    row_weights = np.ones(len(unit), np.int64) if weights is None else weights
-    counts = _counts(unit, parts, row_weights, m)
-    totals = np.bincount(unit, row_weights, m).astype(np.int64)
+    counts = _counts(unit, parts, weights, m)
+    totals = np.bincount(unit, weights, m).astype(np.int64)
     offset = np.concatenate(offsets)
-    total = int(totals.sum())
-    log_gamma = gammaln(np.maximum(np.arange(total + max(m, int(offset.max())) + 2), 1))
+    log_gamma = gammaln(np.maximum(np.arange(int(totals.sum()) + max(m, int(offset.max())) + 2), 1))
     units = Units(counts, np.ones(m, np.int64), totals)
-    class_of = np.arange(m)
-    if m > most_groups(m, len(offset)):
-        units, class_of = _without_repeats(units)
-    most = most_groups(len(units.sizes), len(offset))
-    configurations = np.bincount(factors[0].cell, row_weights, factors[0].n_cells).astype(np.int64)
-    whole = np.full(min(m, most) + 1, -np.inf)
-    whole[1:] = _whole(configurations, m, len(whole) - 1)
-    return Problem(Columns(np.concatenate(signs), offset, log_gamma), units, whole), class_of
+    columns = Columns(np.concatenate(signs), offset, log_gamma)
+    return Problem(columns, units, _by_number(factors, weights, m, most))
+
+
+def _by_number(factors: Sequence[Factor], weights: NDArray[np.int64], m: int, most: int) -> NDArray[np.float64]:
+    """The part of the evidence that depends on the number of groups alone, [most + 1]; -inf for none."""
+    configurations = np.bincount(factors[0].cell, weights, factors[0].n_cells).astype(np.int64)
+    return np.concatenate([[-np.inf], _whole(configurations, m, most)])
 
 
 def _whole(configurations: NDArray[np.int64], m: int, most: int) -> NDArray[np.float64]:

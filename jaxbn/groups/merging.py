@@ -146,7 +146,7 @@ def _start(problem: Problem, most: int) -> NDArray[np.int64]:
     seeds = Problem(problem.columns, _take(units, order[:most]), problem.whole)
     groups = Groups(seeds, np.arange(most), most)
     for unit in order[most:]:
-        rows = _rows(units, unit)
+        rows = rows_of(units, unit)
         where[unit] = g = int(np.argmax(groups.gains(*rows)))
         groups.add(g, *rows)
     return where
@@ -156,7 +156,7 @@ def _take(units: Units, chosen: NDArray[np.integer]) -> Units:
     return Units(units.counts[chosen], units.sizes[chosen], units.totals[chosen])
 
 
-def _rows(units: Units, unit: int) -> tuple[NDArray[np.integer], NDArray[np.integer], int, int]:
+def rows_of(units: Units, unit: int) -> tuple[NDArray[np.integer], NDArray[np.integer], int, int]:
     """Columns in which a unit has rows, its counts there, its levels and its rows."""
     first, last = units.counts.indptr[unit], units.counts.indptr[unit + 1]
     counts = units.counts.data[first:last]
@@ -227,7 +227,7 @@ def _move(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
     while moved:
         moved = False
         for unit in order:
-            rows = at, counts, size, total = _rows(units, unit)
+            rows = at, counts, size, total = rows_of(units, unit)
             home = int(where[unit])
             groups.add(home, at, -counts, -size, -total)
             empty = groups.n - 1
@@ -245,11 +245,11 @@ def _move(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
             if best != home:
                 moved = True
                 where[unit] = best
-                _renumber(groups, where, home)
+                renumber(groups, where, home)
     return where
 
 
-def _renumber(groups: Groups, where: NDArray[np.int64], left: int) -> None:
+def renumber(groups: Groups, where: NDArray[np.int64], left: int) -> None:
     """After a move out of group `left`: make the last group the only empty one."""
     if groups.sizes[groups.n - 1] > 0:
         groups.n += 1

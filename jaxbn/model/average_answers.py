@@ -141,15 +141,21 @@ def _weights(networks: Networks, given: Mapping[str, Any], max_memory: float) ->
 
 
 def _log_given(net: BayesNet, given: Mapping[str, Any], max_memory: float) -> float:
-    import pandas as pd
-
     weights = observation_weights(net, given)
     for name, value in given.items():
-        interval = isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2)
-        if name in net.policies and np.count_nonzero(weights[name]) == 1 and not (interval and value[0] != value[1]):
+        if name in net.policies and np.count_nonzero(weights[name]) == 1 and not _is_interval(value):
             widths = np.diff(net.edges(name))
             weights[name] = weights[name] / np.where(widths > 0, widths, 1.0)
     return log_chance(net, weights, max_memory)
+
+
+def _is_interval(value: Any) -> bool:
+    """Whether it is a range of values, which counts by its probability; one whose ends are equal is a value."""
+    import pandas as pd
+
+    if isinstance(value, pd.Interval):
+        return bool(value.left != value.right)
+    return isinstance(value, tuple) and len(value) == 2 and value[0] != value[1]
 
 
 def _edges(networks: Networks, name: str) -> NDArray[np.float64]:

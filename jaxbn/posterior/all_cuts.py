@@ -25,6 +25,9 @@ from jaxbn.runtime.shapes import bucket
 ROOM = 64
 """Room for bins at first; four times as many where that is not enough."""
 
+SIZE_STEP = 128
+"""Walks have room for a multiple of so many groups, up to four times as many; beyond, sizes double."""
+
 TOO_RARE = -200.0
 """Log of the chance of a number of bins at the price, below which another price is taken."""
 
@@ -121,12 +124,13 @@ def sum_over_cuts(choices: Sequence[Choice], bins_before: Sequence[int | None] |
 def _summed(choices: Sequence[Choice], expected: Sequence[int], matrices: CostMatrices) -> list[CutSums]:
     """Sums of one batch: at better prices, or with more room, until every number of bins that matters is known."""
     prices = [choice.slope(k) for choice, k in zip(choices, expected, strict=True)]
-    room, tried = min(ROOM, matrices.shape.groups) + 1, 0
+    size = _size(int(matrices.n_groups.max()), matrices.shape.groups)
+    room, tried = min(ROOM, size) + 1, 0
     while True:
         weights = [_weights(choice, price, room) for choice, price in zip(choices, prices, strict=True)]
         logs, ahead = (np.stack(each) for each in zip(*weights, strict=True))
         with jax.enable_x64(True):
-            walk = walk_back(matrices.costs, np.array(prices), logs, ahead, matrices.n_groups)
+            walk = walk_back(matrices.costs, np.array(prices), logs, ahead, matrices.n_groups, size=size)
         ends = np.asarray(walk.layers)[np.arange(len(choices)), :, matrices.n_groups]
         with np.errstate(divide="ignore"):
             log_ends, log_more = np.log(ends), np.log(np.asarray(walk.more))
@@ -141,13 +145,19 @@ def _summed(choices: Sequence[Choice], expected: Sequence[int], matrices: CostMa
             break
         tried += 1
         if open_end.any() and not rare.any():
-            room = min(bucket(room, 2 * ROOM, 4), matrices.shape.groups) + 1
+            room = min(bucket(room, 2 * ROOM, 4), size) + 1
         prices = [c.slope(int(k)) if r else p for c, k, r, p in zip(choices, best, rare, prices, strict=True)]
     log_totals = np.asarray(walk.log_total)
     return [
         CutSums(choice, prices[b], own, matrices.n_groups[b : b + 1], _log_bins(choice, totals[b], log_totals[b]))
         for b, (choice, own) in enumerate(zip(choices, _apart(walk, len(choices)), strict=True))
     ]
+
+
+def _size(n_groups: int, most: int) -> int:
+    """Room for the groups of a walk: its work is their square, and every size is a program to compile."""
+    steps = -(-n_groups // SIZE_STEP) * SIZE_STEP
+    return min(steps if steps <= 4 * SIZE_STEP else bucket(n_groups, SIZE_STEP), most)
 
 
 def _apart(walk: Walk, n: int) -> list[Walk]:

@@ -1,8 +1,9 @@
 """A chain of networks whose long-run frequencies are their posterior probabilities, exp(F) up to a factor.
 
 One sweep visits every continuous variable: an arc of it may change, judged with its cuts summed out, and then all its
-cuts are drawn together from their exact posterior. Then arcs move with all cuts as they are. Each of these steps leaves
-the posterior invariant (docs/maths.md, "Draws of cuts and arcs").
+cuts are drawn together from their exact posterior. Levels of grouped columns change their groups. Then arcs move with
+all cuts and groups as they are. Each of these steps leaves the posterior invariant (docs/maths.md, "Draws of cuts and
+arcs").
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.blanket import factors_of
+from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost
 from jaxbn.cuts.policy import Policy
-from jaxbn.posterior.all_cuts import Choice, choice_of, edges_of, sum_over_cuts
+from jaxbn.groups.grouping import Grouping
+from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
 from jaxbn.posterior.arc_moves import Graph, Rules, bits, differences, draw_parents, mask_of, move_arcs, propose
+from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import coding_evidence
@@ -33,7 +36,7 @@ PROPOSALS = 4
 """Moves of arcs in a sweep for each pair of columns."""
 
 MOST_SETS = 600
-"""Parents of a column are drawn together where there are no more sets of them."""
+"""Sets of parents that are looked at in a sweep, to draw all parents of some columns together; with more, of none."""
 
 
 class State(NamedTuple):
@@ -75,11 +78,21 @@ class Chain:
         values = self.data.ordered[name].values
         return Policy(edges, lower=float(values[0]), upper=float(values[-1]), method="draw")
 
-    def sweep(self, state: State, rng: np.random.Generator) -> State:
-        """Every variable cut again, and the arcs moved."""
+    def sweep(self, states: Sequence[State], rngs: Sequence[np.random.Generator]) -> list[State]:
+        """Every variable cut or grouped again, and the arcs moved, in several chains side by side.
+
+        Each chain has its own random numbers, and what it does depends on no other: together they make larger batches.
+        """
+        states = list(states)
         for name in self.data.ordered:
-            state = self._visit(state, self.names.index(name), rng)
-        return self._move_arcs(state, rng) if self.moves_arcs else state
+            if self.data.ordered[name].n_distinct > 1:
+                states = self._visit(states, self.names.index(name), rngs)
+        for c, rng in enumerate(rngs):
+            for name in self.data.grouped:
+                states[c] = self._regroup(states[c], self.names.index(name), rng)
+            if self.moves_arcs:
+                states[c] = self._move_arcs(states[c], rng)
+        return states
 
     def log_target(self, state: State) -> float:
         """F of a network: with the prior of every parent set, and on a grid with that of the grid's positions."""
@@ -90,45 +103,66 @@ class Chain:
 
     # --- one variable: its arcs with the cuts summed out, then its cuts
 
-    def _visit(self, state: State, v: int, rng: np.random.Generator) -> State:
-        ordered = self.data.ordered[self.names[v]]
-        if ordered.n_distinct == 1:
-            return state
-        graphs = [state.graph]
-        if self.moves_arcs and len(self.names) > 1:
-            new = propose(state.graph, rng, v)
-            changed = differences(state.graph, new)
-            one_bin = [1 if i == v else column.n_states for i, column in enumerate(state.columns)]
-            if changed and self.rules.allows(new, changed, one_bin):
-                graphs.append(new)
-        found = [self._choice(state, v, graph) for graph in graphs]
+    def _visit(self, states: Sequence[State], v: int, rngs: Sequence[np.random.Generator]) -> list[State]:
+        graphs = [self._graphs(state, v, rng) for state, rng in zip(states, rngs, strict=True)]
+        of_chain = [c for c, some in enumerate(graphs) for _ in some]
+        found = [self._choice(state, v, graph) for state, some in zip(states, graphs, strict=True) for graph in some]
         with uninterrupted():
-            sums = sum_over_cuts([choice for _, choice in found], [state.columns[v].n_states] * len(found))
-            chosen = 0
-            if len(graphs) == 2:
-                logs = [
-                    each.log_evidence + self._rest(state, v, graph, differences(*graphs))
-                    for each, graph in zip(sums, graphs, strict=True)
-                ]
-                chosen = int(np.log1p(-rng.random()) < logs[1] - logs[0])
-            ranks = sums[chosen].draw(rng)[0]
-        return self._recut(state._replace(graph=graphs[chosen]), v, found[chosen][0], ranks)
+            sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in of_chain])
+            moved = []
+            for c, rng in enumerate(rngs):
+                first = of_chain.index(c)
+                chosen = self._chosen(states[c], v, graphs[c], sums[first : first + len(graphs[c])], rng)
+                ranks = sums[first + chosen].draw(rng)[0]
+                state = states[c]._replace(graph=graphs[c][chosen])
+                moved.append(self._recut(state, v, found[first + chosen][0], ranks))
+        return moved
+
+    def _graphs(self, state: State, v: int, rng: np.random.Generator) -> list[Graph]:
+        """The graph, and one that differs in the arcs of a variable if the proposal is allowed."""
+        if not self.moves_arcs or len(self.names) == 1:
+            return [state.graph]
+        new = propose(state.graph, rng, v)
+        changed = differences(state.graph, new)
+        one_bin = [1 if i == v else column.n_states for i, column in enumerate(state.columns)]
+        return [state.graph, new] if changed and self.rules.allows(new, changed, one_bin) else [state.graph]
+
+    def _chosen(
+        self, state: State, v: int, graphs: Sequence[Graph], sums: Sequence[CutSums], rng: np.random.Generator
+    ) -> int:
+        """Metropolis: which of one or two graphs it is, the cuts of the variable summed out."""
+        if len(graphs) == 1:
+            return 0
+        changed = differences(*graphs)
+        old, new = (
+            each.log_evidence + self._rest(state, v, graph, changed) for each, graph in zip(sums, graphs, strict=True)
+        )
+        return int(np.log1p(-rng.random()) < new - old)
 
     def _choice(self, state: State, v: int, graph: Graph) -> tuple[Request, Choice]:
         """The ways to cut a variable given its blanket in a graph."""
         name = self.names[v]
         ordered = self.data.ordered[name]
+        factors = self._factors(state, v, graph, ordered.order)
+        request = Request(ordered, factors, 1.0, min_width=self.min_widths.get(name, 0.0))
+        return request, choice_of(request, self.grid, self._most_states(state, v, graph))
+
+    def _factors(self, state: State, v: int, graph: Graph, rows: NDArray[np.intp] | slice) -> list[Factor]:
+        """The families of a variable in a graph, for some rows in their order."""
 
         def codes(members: int) -> list[NDArray[np.int32]]:
-            return [state.columns[i].codes[ordered.order] for i in bits(members)]
+            return [state.columns[i].codes[rows] for i in bits(members)]
 
         children = [w for w in range(len(graph)) if graph[w] >> v & 1]
         families = [(codes(1 << w)[0], codes(graph[w] & ~(1 << v))) for w in children]
-        factors = factors_of(codes(graph[v]), families, len(ordered.values))
-        request = Request(ordered, factors, 1.0, min_width=self.min_widths.get(name, 0.0))
+        return factors_of(codes(graph[v]), families, len(state.columns[v].codes))
+
+    def _most_states(self, state: State, v: int, graph: Graph) -> int:
+        """States that a variable may have, for the tables to keep to their limit."""
         sizes = [column.n_states for column in state.columns]
-        tables = [self.rules.cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in (v, *children)]
-        return request, choice_of(request, self.grid, max(self.rules.max_cells // max(tables), 1))
+        families = [w for w in range(len(graph)) if w == v or graph[w] >> v & 1]
+        tables = [self.rules.cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in families]
+        return max(self.rules.max_cells // max(tables), 1)
 
     def _rest(self, state: State, v: int, graph: Graph, changed: Sequence[int]) -> float:
         """What the changed families have beyond the sum over a variable's cuts: priors, and families without it."""
@@ -152,6 +186,20 @@ class Chain:
         columns[v] = Column(next(self._keys), codes, len(ranks) + 1)
         self._own.pop(state.columns[v].key, None)
         return State(state.graph, tuple(columns), {**state.codings, name: self._policy(name, edges)})
+
+    def _regroup(self, state: State, v: int, rng: np.random.Generator) -> State:
+        """The levels of a variable put into groups again, one after the other."""
+        name, now = self.names[v], state.codings[self.names[v]]
+        levels, codes = self.data.table.levels[name], self.data.table.codes[name]
+        assert isinstance(now, Grouping)
+        factors, most = self._factors(state, v, state.graph, slice(None)), self._most_states(state, v, state.graph)
+        new = draw_groups(levels, codes, factors, now, most, rng)
+        if new.groups == now.groups:
+            return state
+        columns = list(state.columns)
+        columns[v] = Column(next(self._keys), new(levels)[codes], new.n_groups)
+        self._own.pop(state.columns[v].key, None)
+        return State(state.graph, tuple(columns), {**state.codings, name: new})
 
     def _coding(self, name: str, state: State) -> float:
         column = state.columns[self.names.index(name)]
@@ -178,7 +226,7 @@ class Chain:
             return known[child, parents]
 
         graph = move_arcs(state.graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
-        if sum(math.comb(n - 1, k) for k in range(self.rules.max_parents + 1)) <= MOST_SETS:
-            for child in rng.permutation(n).tolist():
-                graph = draw_parents(graph, child, self.rules, sizes, log_score, rng)
+        each = sum(math.comb(n - 1, k) for k in range(self.rules.max_parents + 1))
+        for child in rng.permutation(n)[: MOST_SETS // each].tolist():
+            graph = draw_parents(graph, child, self.rules, sizes, log_score, rng)
         return state._replace(graph=graph)

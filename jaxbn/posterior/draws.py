@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbn.cuts.policy import Policy
+from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.learning.checkpoint import from_json, to_json
 from jaxbn.learning.learned import Learned
@@ -30,6 +31,12 @@ class Draw(NamedTuple):
     evidence: float  # F
     parents: dict[str, tuple[str, ...]]  # without arcs from or to a variable of one state, which say nothing
     policies: dict[str, Policy]
+    groupings: dict[str, Grouping]
+
+    @property
+    def codings(self) -> dict[str, Coding]:
+        """Cuts and groups."""
+        return {**self.policies, **self.groupings}
 
 
 def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:
@@ -44,8 +51,9 @@ def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:
         )
         for v, name in enumerate(names)
     }
-    policies = {name: policy for name, policy in state.codings.items() if isinstance(policy, Policy)}
-    return Draw(number, sweep, chain.log_target(state), parents, policies)
+    policies = {name: coding for name, coding in state.codings.items() if isinstance(coding, Policy)}
+    groupings = {name: coding for name, coding in state.codings.items() if isinstance(coding, Grouping)}
+    return Draw(number, sweep, chain.log_target(state), parents, policies, groupings)
 
 
 @dataclass
@@ -58,7 +66,7 @@ class Kept:
     now: dict[int, tuple[int, State]] = field(default_factory=dict)  # sweeps done, and the state
     draws: list[Draw] = field(default_factory=list)
 
-    def write(self, chain: Chain) -> None:
+    def write(self) -> None:
         """Replace the file in one step."""
         if self.path is None:
             return
@@ -67,14 +75,14 @@ class Kept:
             "version": VERSION,
             "run": self.run,
             "starts": [to_json(start) for start in self.starts],
-            "now": {str(c): [sweep, *_state_to_json(chain, state)] for c, (sweep, state) in self.now.items()},
+            "now": {str(c): [sweep, *_state_to_json(state)] for c, (sweep, state) in self.now.items()},
             "draws": [_draw_to_json(draw) for draw in self.draws],
         }
         write_text(self.path, json.dumps(document) + "\n")
 
 
 def open_kept(path: PathLike | None, run: Mapping[str, Any]) -> tuple[Kept, dict[int, Any]]:
-    """What a file has, or nothing yet; the states of its chains come apart, as their groups are those of the starts.
+    """What a file has, or nothing yet, and the states of its chains as it has them.
 
     Raises:
         ValueError: the file is something else, or belongs to other data or options; the message names the difference.
@@ -112,29 +120,32 @@ def open_kept(path: PathLike | None, run: Mapping[str, Any]) -> tuple[Kept, dict
     return Kept(plain, file, starts, {}, draws), now
 
 
-def restored(chain: Chain, start: Learned, found: Sequence[Any]) -> tuple[int, State]:
+def restored(chain: Chain, found: Sequence[Any]) -> tuple[int, State]:
     """A chain's sweeps done and state, as the file has them."""
-    sweep, graph, edges = found
+    sweep, graph, edges, groups = found
     parents = {name: tuple(chain.names[p] for p in bits(mask)) for name, mask in zip(chain.names, graph, strict=True)}
-    codings: dict[str, Coding] = dict(start.policies)
-    for name, cuts in edges.items():
-        codings[name] = Policy(np.array(cuts))
-    return int(sweep), chain.begin(parents, codings)
+    codings: dict[str, Coding] = {name: Policy(np.array(cuts)) for name, cuts in edges.items()}
+    return int(sweep), chain.begin(parents, codings | _groupings(groups))
 
 
-def _state_to_json(chain: Chain, state: State) -> tuple[list[int], dict[str, list[float]]]:
-    policies = {name: p for name, p in state.codings.items() if isinstance(p, Policy)}
-    return list(state.graph), {name: policy.edges.tolist() for name, policy in policies.items()}
+def _state_to_json(state: State) -> tuple[list[int], dict[str, list[float]], dict[str, Any]]:
+    policies = {name: p.edges.tolist() for name, p in state.codings.items() if isinstance(p, Policy)}
+    return list(state.graph), policies, {n: g.groups for n, g in state.codings.items() if isinstance(g, Grouping)}
+
+
+def _groupings(found: Mapping[str, Any]) -> dict[str, Grouping]:
+    return {name: Grouping(tuple(map(tuple, groups)), method="draw") for name, groups in found.items()}
 
 
 def _draw_to_json(draw: Draw) -> list[Any]:
     parents = {name: list(found) for name, found in draw.parents.items()}
     policies = {name: [p.edges.tolist(), p.lower, p.upper] for name, p in draw.policies.items()}
-    return [draw.chain, draw.sweep, draw.evidence, parents, policies]
+    groups = {name: grouping.groups for name, grouping in draw.groupings.items()}
+    return [draw.chain, draw.sweep, draw.evidence, parents, policies, groups]
 
 
 def _draw_from_json(found: Sequence[Any]) -> Draw:
-    chain, sweep, evidence, parents, policies = found
+    chain, sweep, evidence, parents, policies, groups = found
     return Draw(
         int(chain),
         int(sweep),
@@ -144,4 +155,5 @@ def _draw_from_json(found: Sequence[Any]) -> Draw:
             name: Policy(np.array(edges), lower=low, upper=high, method="draw")
             for name, (edges, low, high) in policies.items()
         },
+        _groupings(groups),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import networkx as nx
@@ -12,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.table import Table
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
@@ -35,7 +35,6 @@ class Posterior:
     Attributes:
         table: the data.
         draws: what was drawn, chain after chain.
-        groupings: groups of levels, the same in all draws.
         seed: of the random numbers.
         finished: False where Ctrl-C or the time limit ended it before all draws were made.
         on_grid: variables whose cuts were drawn on a grid, as they have more distinct values than it has positions.
@@ -50,7 +49,6 @@ class Posterior:
 
     table: Table
     draws: tuple[Draw, ...]
-    groupings: dict[str, Grouping]
     seed: int
     finished: bool = True
     on_grid: tuple[str, ...] = ()
@@ -63,7 +61,7 @@ class Posterior:
     @cached_property
     def networks(self) -> tuple[BayesNet, ...]:
         """The network of each draw, its tables fitted to the data."""
-        return tuple(fit(self.table, draw.parents, {**draw.policies, **self.groupings}) for draw in self.draws)
+        return tuple(fit(self.table, draw.parents, draw.codings) for draw in self.draws)
 
     @cached_property
     def average(self) -> AverageNet:
@@ -106,6 +104,23 @@ class Posterior:
         return pd.DataFrame(rows, columns=["variable", "bins", "probability"])
 
     @cached_property
+    def groups(self) -> pd.DataFrame:
+        """How probable it is that two levels of a variable are in one group.
+
+        Columns ``variable``, ``level``, ``other`` and ``probability``, a row for each pair of levels.
+        """
+        rows = []
+        for name in self.draws[0].groupings:
+            levels = self.table.levels[name]
+            codes = [draw.groupings[name](levels) for draw in self.draws]
+            together = np.zeros((len(levels), len(levels)))
+            for own in codes:
+                together += np.equal.outer(own, own) / len(codes)
+            pairs = combinations(range(len(levels)), 2)
+            rows += [(name, levels[i], levels[j], float(together[i, j])) for i, j in pairs]
+        return pd.DataFrame(rows, columns=["variable", "level", "other", "probability"])
+
+    @cached_property
     def trace(self) -> pd.DataFrame:
         """F of each draw: columns ``chain``, ``sweep`` and ``evidence``."""
         rows = [(draw.chain, draw.sweep, draw.evidence) for draw in self.draws]
@@ -125,6 +140,8 @@ class Posterior:
             found[f"{parent} -> {child}"] = self._by_chain(has)
         for name in self.table.continuous:
             found[f"bins of {name}"] = self._by_chain([draw.policies[name].n_bins for draw in self.draws])
+        for name in self.draws[0].groupings:
+            found[f"groups of {name}"] = self._by_chain([draw.groupings[name].n_groups for draw in self.draws])
         rows = {
             name: (float(values.mean()), effective_size(values), r_hat(values))
             for name, values in found.items()
@@ -210,7 +227,15 @@ class Posterior:
             words = [f"{b} ({p:.0%})" for b, p in zip(own["bins"], own["probability"], strict=True)]
             grid = " on a grid" if name in self.on_grid else ""
             lines.append(f"  {name}: bins{grid} {', '.join(words[:4])}{', ...' * (len(words) > 4)}")
+        grouped = self.draws[0].groupings
+        lines += [f"  {name}: {self.group_counts(name)} of {len(self.table.levels[name])} levels" for name in grouped]
         return "\n".join(lines)
+
+    def group_counts(self, name: str) -> str:
+        """How many groups a variable has, in words."""
+        sizes = [draw.groupings[name].n_groups for draw in self.draws]
+        few, many = min(sizes), max(sizes)
+        return f"{few} to {many} groups" if few < many else f"{few} group{'s' * (few != 1)}"
 
     def _headline(self) -> str:
         chains = len({draw.chain for draw in self.draws})

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaxbn.groups.grouping import Grouping, columns_to_group
+from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents
@@ -69,7 +69,8 @@ def sample_posterior(
     ``jaxbn.learn`` returns the network with the highest evidence that it finds; many others are nearly as probable.
     Here chains of networks begin at what ``learn`` finds and then visit each network as often as it is probable. In
     every sweep each continuous variable has all its cuts drawn from their exact posterior, together with a change of
-    one of its arcs, and then arcs are added, removed, turned round and exchanged. There is nothing to tune.
+    one of its arcs, each level of a grouped variable chooses its group again, and then arcs are added, removed, turned
+    round and exchanged. There is nothing to tune.
 
     Args:
         data: a DataFrame, or a dict of columns.
@@ -88,8 +89,7 @@ def sample_posterior(
         required: arcs ``(parent, child)`` that every network has.
         forbidden: arcs that none has.
         max_cells: networks with a larger table are not considered.
-        group: discrete columns whose levels are merged, see ``jaxbn.discretize``. Groups are not drawn: all networks
-            have those that the first chain begins with.
+        group: discrete columns whose levels are merged, see ``jaxbn.discretize``; their groups are drawn too.
         min_width: the smallest width of a bin, see ``jaxbn.discretize``.
         grid: a column with more distinct values is cut only at this many positions, evenly spaced among the gaps
             (``.on_grid`` names these columns); at most 2,048.
@@ -130,20 +130,17 @@ def sample_posterior(
     chain = Chain(coded, _rules(table, limits, fixed), grid, widths, moves_arcs=fixed is None)
     for c, begin in enumerate(kept.starts):
         found = saved.get(c)
-        kept.now[c] = (
-            (0, chain.begin(begin.parents, begin.policies)) if found is None else restored(chain, begin, found)
-        )
+        kept.now[c] = (0, chain.begin(begin.parents, begin.policies)) if found is None else restored(chain, found)
     finished = _run(chain, kept, draws, burn_in, thin, seed, deadline, progress)
     chosen = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
-    groupings = {name: g for name, g in kept.starts[0].policies.items() if isinstance(g, Grouping)}
     on_grid = tuple(name for name in table.continuous if coded.ordered[name].n_distinct > grid)
-    return Posterior(table, tuple(chosen), groupings, seed, finished, on_grid)
+    return Posterior(table, tuple(chosen), seed, finished, on_grid)
 
 
 def _run(
     chain: Chain, kept: Kept, draws: int, burn_in: int, thin: int, seed: int, deadline: float, progress: bool
 ) -> bool:
-    """Sweeps of all chains in turns until there are enough draws; whether it came to that."""
+    """Sweeps of all chains side by side until there are enough draws; whether it came to that."""
     n = len(kept.now)
     each = [draws // n + (c < draws % n) for c in range(n)]
     last = [burn_in + thin * count if count else 0 for count in each]
@@ -154,15 +151,16 @@ def _run(
                 waiting = [c for c, (sweep, _) in kept.now.items() if sweep < last[c]]
                 if not waiting:
                     break
-                number = min(waiting, key=lambda c: kept.now[c][0])
-                sweep, state = kept.now[number]
                 if time.monotonic() > deadline:
                     return False
-                state = chain.sweep(state, np.random.default_rng([seed, number, sweep]))
-                _keep(chain, kept, number, sweep + 1, state, burn_in, thin)
-                bar.watch(number, min(sweep + 1, max(last)), sum(mask.bit_count() for mask in state.graph))
+                sweep = min(kept.now[c][0] for c in waiting)
+                together = [c for c in waiting if kept.now[c][0] == sweep]
+                rngs = [np.random.default_rng([seed, c, sweep]) for c in together]
+                for c, state in zip(together, chain.sweep([kept.now[c][1] for c in together], rngs), strict=True):
+                    _keep(chain, kept, c, sweep + 1, state, burn_in, thin)
+                    bar.watch(c, min(sweep + 1, max(last)), sum(mask.bit_count() for mask in state.graph))
                 if time.monotonic() > written + WRITE_EVERY:
-                    kept.write(chain)
+                    kept.write()
                     written = time.monotonic()
         return True
     except KeyboardInterrupt:
@@ -172,7 +170,7 @@ def _run(
         if not kept.draws:  # ended within the burn-in: better these than nothing
             kept.draws += [draw_of(chain, state, c, sweep) for c, (sweep, state) in kept.now.items()]
         else:
-            kept.write(chain)
+            kept.write()
 
 
 def _keep(chain: Chain, kept: Kept, number: int, sweep: int, state: State, burn_in: int, thin: int) -> None:
@@ -206,11 +204,10 @@ def _starts(
         common["time_limit"] = time_limit / (2 * chains)
     first = learn(table, **common)
     found = [_learned(table, first.parents, first.codings, grouped)]
-    groups = {name: found[0].policies[name] for name in grouped}
     for c in range(1, chains):
         bins = OTHER_STARTS[(c - 1) % len(OTHER_STARTS)]
         other = learn(table, **common, restarts=1, initial_bins=bins)
-        found.append(_learned(table, other.parents, {**other.codings, **groups}, grouped))
+        found.append(_learned(table, other.parents, other.codings, grouped))
     return found
 
 

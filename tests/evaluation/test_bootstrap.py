@@ -238,6 +238,14 @@ def test_without_a_graph_each_resample_is_learned_from_its_rows(arcs):
             assert_same(arcs.policies[name][i], policy)
 
 
+def test_the_average_is_that_of_the_resampled_networks_with_tables_of_all_rows(arcs):
+    average = arcs.average
+    assert [net.parents for net in average.networks] == list(arcs.parents)
+    name = next(iter(arcs.policies))
+    assert [net.policies[name] for net in average.networks] == list(arcs.policies[name])
+    assert average.networks[0].n_rows == arcs.table.n_rows
+
+
 def test_strength_and_direction_are_counts_over_resamples(arcs):
     assert len(arcs.frame) == 5 * 4
     for row in arcs.frame.to_dict("records"):

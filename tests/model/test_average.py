@@ -95,6 +95,33 @@ def test_queries_are_conditionals_of_the_mean_density(given: dict) -> None:
     np.testing.assert_allclose(found, np.array(expected) / np.sum(expected), rtol=1e-9)
 
 
+def test_an_interval_of_pandas_is_an_interval() -> None:
+    """It once ended in a TypeError where it lay within one bin of a network."""
+    expected = AVERAGE.query("kind", {"size": (0.1, 0.2)})
+    np.testing.assert_allclose(AVERAGE.query("kind", {"size": pd.Interval(0.1, 0.2)}), expected)
+    np.testing.assert_allclose(
+        AVERAGE.query("kind", {"size": pd.Interval(0.1, 0.1, closed="both")}), AVERAGE.query("kind", {"size": 0.1})
+    )
+
+
+def test_networks_may_have_different_groups() -> None:
+    """What is known of a grouped variable weighs by the probability of the level, not of its group."""
+    town = np.array(["p", "q", "r", "s"])[RNG.integers(4, size=80)]
+    data = DATA[["kind"]].assign(town=town)
+    nets = tuple(
+        jaxbn.fit(data, {"kind": ["town"]}, {"town": jaxbn.Grouping(groups)})
+        for groups in ((("p", "q", "r"), ("s",)), (("p",), ("q", "r", "s")))
+    )
+    average = jaxbn.AverageNet(nets)
+    pairs = pd.DataFrame([(k, t) for k in ("a", "b") for t in "pqrs"], columns=["kind", "town"])
+    joint = np.mean([np.exp(net.log_likelihood(pairs)) for net in nets], axis=0).reshape(2, 4)
+    np.testing.assert_allclose(average.query(["kind", "town"]).to_numpy().reshape(2, 4), joint, rtol=1e-12)
+    np.testing.assert_allclose(average.query("kind", {"town": "q"}), joint[:, 1] / joint[:, 1].sum(), rtol=1e-12)
+    np.testing.assert_allclose(average.query("town", {"kind": "b"}), joint[1] / joint[1].sum(), rtol=1e-12)
+    found = average.predict_proba(pairs, "kind").to_numpy()[:4]
+    np.testing.assert_allclose(found, (joint / joint.sum(axis=0)).T, rtol=1e-12)
+
+
 def test_density_and_joint_query_agree() -> None:
     edges, heights = AVERAGE.density("age", {"kind": "a"})
     chances = AVERAGE.query("age", {"kind": "a"})

@@ -7,12 +7,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
+from jaxbn.cuts import interval_costs
+from jaxbn.cuts.policy import Policy
 from jaxbn.inputs.table import as_table
+from jaxbn.posterior.all_cuts import sum_over_cuts
 from jaxbn.posterior.arc_moves import Rules, ancestors, differences, draw_parents, mask_of, moved, slots
 from jaxbn.posterior.chain import Chain
 from jaxbn.scores.coded_table import CodedTable
-from tests.reference.posterior import everything_by_enumeration, log_target
+from tests.reference.posterior import every_policy, everything_by_enumeration, log_target
 from tests.reference.structure import all_graphs, k2_score
 
 COLUMNS = [
@@ -95,8 +99,6 @@ def key_of(chain: Chain, state) -> tuple:
 def test_the_target_is_f() -> None:
     chain = chain_of(COLUMNS, [1, 2])
     codings = {"c1": [1.5], "c2": [0.6, 0.8]}
-    from jaxbn.cuts.policy import Policy
-
     state = chain.begin(
         {"c0": (), "c1": ("c0",), "c2": ("c0", "c1")}, {name: Policy(np.array(e)) for name, e in codings.items()}
     )
@@ -123,7 +125,7 @@ def test_long_runs_agree_with_enumeration(moves_arcs: bool, n: int) -> None:
     rng = np.random.default_rng(1)
     seen = []
     for _ in range(n):
-        state = chain.sweep(state, rng)
+        (state,) = chain.sweep([state], [rng])
         seen.append(key_of(chain, state))
     statistics = {
         "arc": lambda s: s[0][2] >> 1 & 1,
@@ -140,3 +142,65 @@ def test_long_runs_agree_with_enumeration(moves_arcs: bool, n: int) -> None:
         batches = values.reshape(20, -1).mean(axis=1)
         error = max(batches.std(ddof=1) / np.sqrt(20), 1e-9)
         assert abs(values.mean() - exact) <= 4 * error, (name, values.mean(), exact, error)
+
+
+def summed_cuts(graph, column: int, cuts: dict[int, np.ndarray]) -> float:
+    """Log of the sum of exp(F) over all cuts of one column, by enumeration."""
+    policies = every_policy(np.unique(COLUMNS[column]))
+    return float(logsumexp([log_target(COLUMNS, [1, 2], graph, {**cuts, column: policy}) for policy in policies]))
+
+
+@pytest.mark.parametrize("column", [1, 2])
+def test_an_arc_with_the_cuts_summed_out_is_in_detailed_balance(column: int) -> None:
+    """Proposals are symmetric (above); here the ratio by which each is taken is that of the sums over all cuts."""
+    chain = chain_of(COLUMNS, [1, 2])
+    policies = {"c1": Policy(np.array([1.5])), "c2": Policy(np.array([0.6, 0.8]))}
+    cuts = {1: np.array([1.5]), 2: np.array([0.6, 0.8])}
+    graphs = {masks(graph): graph for graph in all_graphs(3)}
+    state = chain.begin({"c0": (), "c1": (), "c2": ()}, policies)
+    checked = 0
+    for graph, parents in graphs.items():
+        now = state._replace(graph=graph)
+        for kind in ("toggle", "reverse", "swap"):
+            for slot in slots(graph, kind, column):
+                new = moved(graph, kind, slot)
+                if new == graph or new not in graphs:
+                    continue
+                choices = [chain._choice(now, column, each)[1] for each in (graph, new)]
+                sums = sum_over_cuts(choices)
+                logs = [
+                    each.log_evidence + chain._rest(now, column, other, differences(graph, new))
+                    for each, other in zip(sums, (graph, new), strict=True)
+                ]
+                expected = summed_cuts(graphs[new], column, cuts) - summed_cuts(parents, column, cuts)
+                assert abs(logs[1] - logs[0] - expected) < 1e-9
+                checked += 1
+    assert checked > 50
+
+
+def test_arcs_move_by_the_scores_of_families_with_all_cuts_as_they_are() -> None:
+    """The score that proposals of arcs, and draws of all parents, go by is F up to what does not change."""
+    chain = chain_of(COLUMNS, [1, 2])
+    policies = {"c1": Policy(np.array([1.5])), "c2": Policy(np.array([0.6, 0.8]))}
+    cuts = {1: np.array([1.5]), 2: np.array([0.6, 0.8])}
+    state = chain.begin({"c0": (), "c1": (), "c2": ()}, policies)
+    for graph in all_graphs(3):
+        found = chain.log_target(state._replace(graph=masks(graph)))
+        assert abs(found - log_target(COLUMNS, [1, 2], graph, cuts)) < 1e-9
+
+
+def test_chains_side_by_side_do_what_each_does_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In batches of several problems, as on other devices than CPUs, and one by one."""
+    chain = chain_of(COLUMNS, [1, 2])
+    state = chain.begin({"c0": (), "c1": ("c0",), "c2": ("c1",)}, chain.data.start(2).policies)
+
+    def swept(numbers: list[int]) -> list[tuple]:
+        states, rngs = [state] * len(numbers), [np.random.default_rng(n) for n in numbers]
+        for _ in range(5):
+            states = chain.sweep(states, rngs)
+        return [key_of(chain, each) for each in states]
+
+    alone = [swept([n])[0] for n in range(3)]
+    assert swept([0, 1, 2]) == alone
+    monkeypatch.setattr(interval_costs, "matrices_at_once", lambda: 4)
+    assert swept([0, 1, 2]) == alone

@@ -110,6 +110,7 @@ def _give(found: Posterior, threshold: float, as_json: bool) -> None:
                 "arcs": found.arcs[found.arcs["strength"] > 0].to_dict("records"),
                 "bins": found.bins.to_dict("records"),
                 "cuts": found.cuts.to_dict("records"),
+                "groups": found.groups.to_dict("records"),
                 "diagnostics": checked.to_dict("records"),
                 "consensus": [list(arc) for arc in consensus.edges],
             }

@@ -11,6 +11,7 @@ Shapes: A problems, G groups of rows (padded), K layers there is room for, D dra
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -33,8 +34,10 @@ class Walk(NamedTuple):
     more: Array  # [A] float64, chance that the walk from the last position takes more steps than these
 
 
-@jax.jit
-def walk_back(costs: Array, price: Array, log_weights: Array, ahead: Array, n_groups: Array) -> Walk:
+@partial(jax.jit, static_argnames=("size",))
+def walk_back(
+    costs: Array, price: Array, log_weights: Array, ahead: Array, n_groups: Array, *, size: int | None = None
+) -> Walk:
     """The walk at a price, and layers until the weight of all further ones is negligible or there is no room.
 
     Args:
@@ -43,6 +46,7 @@ def walk_back(costs: Array, price: Array, log_weights: Array, ahead: Array, n_gr
         log_weights: [A, K + 1] float64, what the number of intervals weighs beyond its price; -inf for none.
         ahead: [A, K + 1] float64, the most that this or any larger number weighs.
         n_groups: [A] int32, groups in use.
+        size: room for groups in the walk, all of the costs' if not given; less room is less work.
     """
 
     def of_one(costs: Array, price: Array, log_weights: Array, ahead: Array, n_groups: Array) -> Walk:
@@ -51,7 +55,7 @@ def walk_back(costs: Array, price: Array, log_weights: Array, ahead: Array, n_gr
         layers, n_layers, more = _layers(steps, log_weights, ahead, n_groups)
         return Walk(log_before[n_groups], steps, layers, n_layers, more)
 
-    return over_batch(of_one, costs, price, log_weights, ahead, n_groups)
+    return over_batch(of_one, costs[:, :size, :size], price, log_weights, ahead, n_groups)
 
 
 @jax.jit
