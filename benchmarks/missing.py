@@ -14,6 +14,7 @@ of the data set that is not in the package. Figures are in NOTES.md.
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +62,7 @@ def simple(frame: pd.DataFrame, continuous: Sequence[str]) -> pd.DataFrame:
 
 
 def iterative(frame: pd.DataFrame, continuous: Sequence[str]) -> pd.DataFrame:
-    """IterativeImputer with its defaults; codes of discrete columns are rounded to the nearest."""
+    """IterativeImputer, which keeps to each column's range; codes of discrete columns are rounded to the nearest."""
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
@@ -71,7 +72,8 @@ def iterative(frame: pd.DataFrame, continuous: Sequence[str]) -> pd.DataFrame:
             numbers[name] = frame[name].cat.codes.where(frame[name].notna(), np.nan).astype(float)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        filled = IterativeImputer(random_state=0).fit_transform(numbers.to_numpy(float))
+        ends = {"min_value": numbers.min().to_numpy(), "max_value": numbers.max().to_numpy()}
+        filled = IterativeImputer(random_state=0, **ends).fit_transform(numbers.to_numpy(float))
     result = frame.copy()
     for i, name in enumerate(frame.columns):
         if name in continuous:
@@ -91,12 +93,25 @@ WAYS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Sequence[str]], pd.DataFra
 }
 
 
-def score(rows: pd.DataFrame, held_out: pd.DataFrame, continuous: Sequence[str], bounds: dict) -> float:
+def steps_of(frame: pd.DataFrame, continuous: Sequence[str]) -> dict[str, float]:
+    """The step to which each continuous column is recorded: the largest that all its differences are multiples of."""
+    steps = {}
+    for name in continuous:
+        values = frame[name].to_numpy()
+        digits = next(d for d in range(-3, 12) if np.allclose(values, np.round(values, d), rtol=0, atol=1e-9))
+        whole = np.unique(np.round(values * 10.0**digits).astype(np.int64))
+        steps[name] = max(int(np.gcd.reduce(np.diff(whole))), 1) * 10.0**-digits * (1 - 1e-9)
+    return steps
+
+
+def score(
+    rows: pd.DataFrame, held_out: pd.DataFrame, continuous: Sequence[str], bounds: dict, steps: dict[str, float] | None
+) -> float:
     """Mean log-likelihood of held-out rows under the network of some rows."""
     if len(rows) < 2 or any(rows[name].nunique() < 1 for name in rows.columns):
         return -np.inf
     table = as_table(rows, continuous=continuous, missing="infer")
-    net = jaxbn.learn(table, progress=False)
+    net = jaxbn.learn(table, progress=False, min_width=steps)
     net = jaxbn.fit(table, net.parents, net.codings, bounds=bounds)
     return float(net.log_likelihood(held_out).mean())
 
@@ -109,19 +124,27 @@ def folds_of(n: int, folds: int, seed: int = 0) -> Iterator[np.ndarray]:
 
 
 def learning(
-    names: Sequence[str], shares: Sequence[float], kinds: Sequence[str], folds: int, ways: Sequence[str]
+    names: Sequence[str],
+    shares: Sequence[float],
+    kinds: Sequence[str],
+    folds: int,
+    ways: Sequence[str],
+    *,
+    some: int,
+    stepped: bool,
 ) -> None:
     """One line for each data set, kind and share."""
     print("data kind share | " + " ".join(f"{way:>9}" for way in ways) + " | seconds full, infer", flush=True)
     for name in names:
         frame, continuous = prepared(name)
         bounds = {n: (float(frame[n].min()), float(frame[n].max())) for n in continuous}
+        steps = steps_of(frame, continuous) if stepped else None
         full: list[float] = []
         for kind in kinds:
             for share in shares if kind == "random" else [s for s in shares if s == 0.2]:
                 found: dict[str, list[float]] = {way: [] for way in ways}
                 seconds = dict.fromkeys(ways, 0.0)
-                for fold, held_out in enumerate(folds_of(len(frame), folds)):
+                for fold, held_out in enumerate(itertools.islice(folds_of(len(frame), folds), some)):
                     training = frame[~held_out].reset_index(drop=True)
                     rng = np.random.default_rng([fold, int(1000 * share), len(kind)])
                     holed = removed(training, share, kind, rng).dropna(how="all", ignore_index=True)
@@ -131,7 +154,7 @@ def learning(
                             continue
                         began = time.perf_counter()
                         rows = WAYS[way](training, holed, continuous)
-                        found[way].append(score(rows, frame[held_out], continuous, bounds))
+                        found[way].append(score(rows, frame[held_out], continuous, bounds, steps))
                         seconds[way] += time.perf_counter() - began
                 full = found.get("full", full)
                 means = " ".join(f"{np.mean(found[way]):9.3f}" for way in ways)
@@ -172,13 +195,23 @@ def main() -> None:
     parser.add_argument("--shares", default="0.05,0.1,0.2,0.4")
     parser.add_argument("--kinds", default="random,dependent")
     parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--some", type=int, default=1000, help="only the first so many of the folds")
+    parser.add_argument("--stepped", action="store_true", help="no bin is narrower than the recorded step")
     parser.add_argument("--ways", default=",".join(METHODS))
     given = parser.parse_args()
     if given.part == "arcs":
         arcs(given.rows, given.seeds, given.columns)
         return
     shares = [float(share) for share in given.shares.split(",")]
-    learning(given.data.split(","), shares, given.kinds.split(","), given.folds, given.ways.split(","))
+    learning(
+        given.data.split(","),
+        shares,
+        given.kinds.split(","),
+        given.folds,
+        given.ways.split(","),
+        some=given.some,
+        stepped=given.stepped,
+    )
 
 
 if __name__ == "__main__":

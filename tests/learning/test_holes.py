@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,16 +203,20 @@ def test_the_report_shows_shares_and_what_being_missing_depends_on() -> None:
     frame = chain(share=0.0)
     frame.loc[frame["word"] == "a", "y"] = np.nan
     net = jaxbn.fit(frame, {"y (missing)": ["word"]}, {"x": [1.5], "y": [1.0]}, missing="state")
-    page = jaxbn.report(net, as_table(frame, missing="state"))
+    page = jaxbn.report(net, frame)
+    assert page == jaxbn.report(net, as_table(frame, missing="state"))
     assert "Missing entries" in page
+    assert "Missing entries" in jaxbn.report(net, frame.dropna())  # what it depends on
     (found,) = dependences(net)
     assert (found.column, found.neighbour) == ("y", "word")
     assert found.least < 0.05 < 0.95 < found.most
     plain = jaxbn.learn(frame, progress=False, max_parents=1)
     assert dependences(plain) == []
     page = jaxbn.report(plain, frame)
-    assert "Missing entries" not in page
+    assert f"<td>y</td><td>{frame['y'].isna().sum()}</td>" in re.sub(r" class=.*?>", ">", page)
     assert "% missing" in page
+    assert "depends on" not in page
+    assert "Missing entries" not in jaxbn.report(plain, frame.dropna())
 
 
 # --- functions that learn
