@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logsumexp
 
 import jaxbn
 from jaxbn.drawing.missing import dependences
 from jaxbn.inputs.table import as_table
-from jaxbn.learning.holes.completion import completed
+from jaxbn.learning.holes.completion import completed, expected
 from jaxbn.learning.holes.first import best_tree, first_completion
 from jaxbn.learning.holes.matching import matched_donors
+from jaxbn.learning.holes.observed import observed_evidence
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.tables import family_counts, k2_score
 from tests.reference import holed_cuts
 
 
@@ -238,3 +242,53 @@ def test_bootstrap_with_holes() -> None:
     arcs = jaxbn.bootstrap(frame, resamples=2, progress=False, max_parents=1)
     again = jaxbn.bootstrap(frame, resamples=2, progress=False, max_parents=1)
     assert arcs.frame.equals(again.frame)
+
+
+# --- networks of several rounds are compared by the evidence of what was observed
+
+
+def test_without_holes_the_observed_evidence_is_f() -> None:
+    data = CodedTable(as_table(chain(80, 0.0)))
+    parents = {"word": (), "x": ("word",), "y": ("x", "noise"), "noise": ()}
+    policies = {"x": jaxbn.Policy(np.array([1.5])), "y": jaxbn.Policy(np.array([1.0, 2.0]))}
+    ledger = Ledger(data, parent_prior=True)
+    columns = data.recoded(policies).columns
+    expected_value = ledger.evidence(parents, columns, policies)
+    # F leaves out configurations of the parents that no row has, which add nothing either way
+    assert observed_evidence(ledger, data, parents, policies) == pytest.approx(expected_value, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_observed_evidence_is_near_the_sum_over_all_completions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 2, 40)
+    frame = pd.DataFrame({"a": a, "b": np.where(rng.random(40) < 0.8, a, 1 - a), "c": rng.integers(0, 2, 40)})
+    gone = np.zeros(frame.shape, bool)
+    gone.ravel()[rng.choice(gone.size, 8, replace=False)] = True
+    data = CodedTable(as_table(frame.mask(gone), missing="infer"))
+    parents = {"a": (), "b": ("a",), "c": ("b",)}
+    found = observed_evidence(Ledger(data), data, parents, {})
+    codes = np.where(gone, -1, frame.to_numpy())
+    scores = []
+    for values in itertools.product((0, 1), repeat=8):
+        whole = codes.copy()
+        whole[gone] = values
+        columns = dict(zip("abc", whole.T, strict=True))
+        families = [(columns[child], [columns[p] for p in found_for]) for child, found_for in parents.items()]
+        scores.append(sum(k2_score(family_counts(c, p, [2] * (len(p) + 1))) for c, p in families))
+    assert found == pytest.approx(float(logsumexp(scores)), abs=0.3)
+
+
+def test_what_is_expected_follows_a_line_where_the_network_has_no_arc() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = 2 * x + 0.1 * rng.normal(size=400)
+    gone = rng.random(400) < 0.3
+    frame = pd.DataFrame({"x": x, "y": np.where(gone, np.nan, y)})
+    data = CodedTable(as_table(frame, missing="infer"))
+    cuts = {"x": jaxbn.Policy(np.array([0.0])), "y": jaxbn.Policy(np.array([0.0]))}
+    filled = expected(data, {"x": (), "y": ()}, cuts, rng)
+    assert filled.holes == {}
+    np.testing.assert_array_equal(filled.values["y"][~gone], y[~gone])
+    assert set(filled.values["y"]) <= set(y[~gone])
+    assert np.corrcoef(filled.values["y"][gone], y[gone])[0, 1] > 0.99

@@ -23,6 +23,9 @@ SWEEPS = 2
 RIDGE = 1e-3
 """Weight of the penalty of the regression, for each row."""
 
+MOST_PREDICTORS = 30
+"""The same where all columns are looked at."""
+
 MOST_NEIGHBOURS = 12
 """Columns that a value is predicted from, at most."""
 
@@ -64,6 +67,25 @@ def matched_donors(
     return np.asarray(donors[np.clip(place, ends[bins], ends[bins + 1] - 1)], np.intp)
 
 
+def nearest_values(
+    target: NDArray[np.float64], predictors: Sequence[NDArray[np.float64]], has: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """For each row that lacks the target, the observed value nearest to what a regression predicts, [holes].
+
+    Example:
+        >>> x = np.arange(6.0)
+        >>> nearest_values(np.array([0, 2, 4, np.nan, 8, 10.0]), [x], x != 3).tolist()
+        [4.0]
+    """
+    values = np.unique(target[has])
+    wanted = _predicted(target, predictors, has)[~has]
+    above = (
+        np.clip(np.searchsorted(values, wanted), 1, len(values) - 1) if len(values) > 1 else np.zeros(len(wanted), int)
+    )
+    below = np.maximum(above - 1, 0)
+    return np.asarray(np.where(wanted - values[below] <= values[above] - wanted, values[below], values[above]))
+
+
 def _predicted(
     target: NDArray[np.float64], predictors: Sequence[NDArray[np.float64]], has: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
@@ -80,6 +102,8 @@ def _predicted(
     return np.asarray(design @ weights, np.float64)
 
 
-def neighbours(parents: Parents, name: str) -> list[str]:
-    """The columns that a value is predicted from."""
-    return list(markov_blanket(parents, name))[:MOST_NEIGHBOURS]
+def neighbours(parents: Parents, name: str, *, all_columns: bool = False) -> list[str]:
+    """The columns that a value is predicted from: its Markov blanket, and if wanted all others after it."""
+    blanket = list(markov_blanket(parents, name))
+    others = [other for other in parents if other != name and other not in blanket] if all_columns else []
+    return [*blanket, *others][: MOST_PREDICTORS if all_columns else MOST_NEIGHBOURS]
