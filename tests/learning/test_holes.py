@@ -186,6 +186,31 @@ def test_a_column_missing_in_all_rows_of_one_level() -> None:
     assert np.isfinite(net.log_likelihood(frame)).all()
 
 
+@pytest.mark.parametrize("learner", ["learn", "discretize", "fit", "cross_validate", "bootstrap"])
+def test_empty_columns_and_infinite_numbers_are_refused_and_empty_rows_left_out(
+    learner: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph = {"x": ["word"], "y": ["x"]}
+
+    def call(frame: pd.DataFrame) -> Any:
+        if learner == "learn":
+            return jaxbn.learn(frame, progress=False, restarts=1)
+        if learner == "fit":
+            return jaxbn.fit(frame, graph, {"x": [1.5], "y": [1.0]})
+        options: dict[str, Any] = {"cross_validate": {"folds": 2}, "bootstrap": {"resamples": 2}}.get(learner, {})
+        return getattr(jaxbn, learner)(frame, graph, **options)
+
+    frame = chain(100)
+    with pytest.raises(ValueError, match="'noise' has no value in any of the 100 rows"):
+        call(frame.assign(noise=np.nan))
+    with pytest.raises(ValueError, match="'x' holds 1 infinite value"):
+        call(frame.assign(x=[np.inf, *frame["x"][1:]]))
+    frame.loc[[3, 50]] = np.nan
+    caplog.clear()
+    call(frame)
+    assert "2 rows without any value left out" in caplog.text
+
+
 def test_missing_as_a_state() -> None:
     """Whether y is missing depends on the word: the network says so, and rows with holes have that probability."""
     frame = chain(share=0.0)

@@ -1,8 +1,9 @@
 """Rounds of completing and learning: structural EM by simulation.
 
 A round completes the rows by draws from the exact posterior of the network so far, and learns on the complete table,
-from where the network stands. What a round settles depends on its draws alone, so the same seed gives the same result.
-At the end the cuts are those of the rows that each factor has, without any draw.
+from where the network stands. The last round completes them by what is expected instead, which shows arcs that the
+network lacks. The best of all rounds by the evidence of what was observed is finished with exact cuts. What a round
+settles depends on its draws alone, so the same seed gives the same result.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Round(NamedTuple):
 def settle(
     many: ManyRuns, first: Round, plan: Plan, holed: CodedTable, rng: np.random.Generator, keep: Callable[[Round], None]
 ) -> Learned:
-    """The best run of the first round, learned again on further completions until it repeats; then exact cuts.
+    """The best run of the first round, learned again on further completions; the best of these, with exact cuts.
 
     Args:
         many: the runs of the first round, which are done.
