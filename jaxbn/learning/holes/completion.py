@@ -12,7 +12,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
-from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values, neighbours
+from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values, predictors_of
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.completions import draw_completions, most_probable_completions
 from jaxbn.model.holes.network import Network, network, positions
@@ -76,7 +76,7 @@ def expected(
     values = dict(filled.values)
     for _ in range(SWEEPS_OF_ALL):
         for name in (name for name in data.table.holes if name in values):
-            others = neighbours(parents, name, all_columns=True)
+            others = predictors_of(parents, name)
             predictors = [p for other in others for p in _numbers(other, values, states)]
             if predictors:
                 absent = data.table.absent(name)
@@ -122,7 +122,7 @@ def _matched(
     holed = [name for name in data.table.holes if name in values]
     for _ in range(SWEEPS):
         for name in holed:
-            others = neighbours(parents, name)
+            others = predictors_of(parents, name)
             predictors = [p for other in others for p in _numbers(other, values, states)]
             if predictors:
                 donors = matched_donors(data.table.values[name], predictors, *states[name], rng)

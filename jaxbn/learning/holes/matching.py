@@ -1,8 +1,8 @@
-"""Values for drawn bins: those of rows in the same bin whose neighbours in the network look alike.
+"""Values for drawn bins: those of rows in the same bin whose other columns look alike.
 
 A network says in which bin a missing value lies, and nothing about where in it. Two variables that depend on each other
 do so within their bins as well; values that were drawn from a bin at random would blur that, and the next round would
-find fewer bins and arcs. So the value is that of a row in the drawn bin for which a regression on the neighbours
+find fewer bins and arcs. So the value is that of a row in the drawn bin for which a regression on the other columns
 predicts nearly the same (predictive mean matching, Little 1988).
 """
 
@@ -24,9 +24,6 @@ RIDGE = 1e-3
 """Weight of the penalty of the regression, for each row."""
 
 MOST_PREDICTORS = 30
-"""The same where all columns are looked at."""
-
-MOST_NEIGHBOURS = 12
 """Columns that a value is predicted from, at most."""
 
 
@@ -102,8 +99,7 @@ def _predicted(
     return np.asarray(design @ weights, np.float64)
 
 
-def neighbours(parents: Parents, name: str, *, all_columns: bool = False) -> list[str]:
-    """The columns that a value is predicted from: its Markov blanket, and if wanted all others after it."""
+def predictors_of(parents: Parents, name: str) -> list[str]:
+    """The columns that a value is predicted from: its Markov blanket and then the others, up to a number of them."""
     blanket = list(markov_blanket(parents, name))
-    others = [other for other in parents if other != name and other not in blanket] if all_columns else []
-    return [*blanket, *others][: MOST_PREDICTORS if all_columns else MOST_NEIGHBOURS]
+    return [*blanket, *(other for other in parents if other != name and other not in blanket)][:MOST_PREDICTORS]

@@ -25,8 +25,11 @@ from jaxbn.learning.workshop import Workshop
 from jaxbn.scores.coded_table import CodedTable, same_coding
 from jaxbn.scores.evidence import Ledger
 
-ROUNDS = 2
-"""Draws after the first one, at most."""
+PLAIN_ROUNDS = (completed, completed)
+"""How rows are completed after the first time, where networks are not compared; fewer if nothing changes."""
+
+COMPARED_ROUNDS = (expected, expected, completed, completed)
+"""The same where they are compared."""
 
 MOST_ENTRIES = 10**6
 """Rows times columns of a table whose networks of all rounds are compared."""
@@ -61,8 +64,7 @@ def settle(
     learned, now = many.best, first
     kept = _Best(plan, holed, learned, now)
     kept.see(learned, now)
-    for number in range(ROUNDS + kept.compares):
-        complete = completed if number < ROUNDS else expected
+    for complete in COMPARED_ROUNDS if kept.compares else PLAIN_ROUNDS:
         table = complete(holed, learned.parents, learned.policies, rng, now.data)
         now = Round.of(CodedTable(table, plan.grouped), plan)
         keep(now)
