@@ -1,9 +1,9 @@
-"""Rounds of completing and learning: structural EM by simulation.
+"""Rounds of completing and learning: structural EM on completed tables.
 
-A round completes the rows by draws from the exact posterior of the network so far, and learns on the complete table,
-from where the network stands. The last round completes them by what is expected instead, which shows arcs that the
-network lacks. The best of all rounds by the evidence of what was observed is finished with exact cuts. What a round
-settles depends on its draws alone, so the same seed gives the same result.
+A round completes the rows under the network so far, by what is expected or by draws from the exact posterior, and
+learns on the complete table, from where the network stands. What is expected shows arcs that the network lacks, draws
+have as much noise as the rows. The best network of all rounds, by the evidence of what was observed, is finished with
+exact cuts. What a round settles depends on its draws alone, so the same seed gives the same result.
 """
 
 from __future__ import annotations
