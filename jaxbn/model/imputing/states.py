@@ -35,7 +35,7 @@ def as_if_there(net: BayesNet) -> BayesNet:
         if name in net.groupings:
             group_of = net.group_codes[name]
             by_level = rest * net.shares[name]
-            rest = np.bincount(group_of, by_level)  # what is left of each group
+            rest = np.asarray(np.bincount(group_of, by_level), np.float64)  # what is left of each group
             shares[name] = by_level / np.where(rest > 0, rest, 1.0)[group_of]
         weights = net.tables[name] * rest
         total = weights.sum(axis=-1, keepdims=True)
