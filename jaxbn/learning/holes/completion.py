@@ -13,6 +13,7 @@ from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
 from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values, predictors_of
+from jaxbn.learning.holes.scale import Scale
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.completions import draw_completions, most_probable_completions
 from jaxbn.model.holes.network import Network, network, positions
@@ -73,7 +74,8 @@ def expected(
     best[holed] = most_probable_completions(net, codes[holed])
     states = {name: (codes[:, i], best[:, i]) for i, name in enumerate(data.names)}
     filled = _filled(data, codings, states, rng)
-    values = dict(filled.values)
+    scales = {name: Scale.of(column) for name, column in data.table.values.items()}
+    values = {name: scales[name].to(column) for name, column in filled.values.items()}
     for _ in range(SWEEPS_OF_ALL):
         for name in (name for name in data.table.holes if name in values):
             others = predictors_of(parents, name)
@@ -81,8 +83,8 @@ def expected(
             if predictors:
                 absent = data.table.absent(name)
                 values[name] = values[name].copy()
-                values[name][absent] = nearest_values(data.table.values[name], predictors, ~absent)
-    return replace(filled, values=values)
+                values[name][absent] = nearest_values(values[name], predictors, ~absent)
+    return replace(filled, values={name: scales[name].back(column) for name, column in values.items()})
 
 
 def _network(
@@ -118,17 +120,18 @@ def _matched(
     rng: np.random.Generator,
 ) -> Table:
     """The filled table with values of rows that look alike in the place of any values of the drawn bins."""
-    values = dict(filled.values)
+    scales = {name: Scale.of(column) for name, column in data.table.values.items()}
+    values = {name: scales[name].to(column) for name, column in filled.values.items()}
     holed = [name for name in data.table.holes if name in values]
     for _ in range(SWEEPS):
         for name in holed:
             others = predictors_of(parents, name)
             predictors = [p for other in others for p in _numbers(other, values, states)]
             if predictors:
-                donors = matched_donors(data.table.values[name], predictors, *states[name], rng)
+                donors = matched_donors(values[name], predictors, *states[name], rng)
                 values[name] = values[name].copy()
                 values[name][data.table.absent(name)] = values[name][donors]
-    return replace(filled, values=values)
+    return replace(filled, values={name: scales[name].back(column) for name, column in values.items()})
 
 
 def _numbers(
