@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn, which the ``sklearn`` extra brings: a supervised discretizer and a classifier."""
+"""Estimators for scikit-learn, which the ``sklearn`` extra brings: a discretizer, a classifier and an imputer."""
 
 from __future__ import annotations
 
@@ -8,23 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from jaxbn.estimators.discretizer import BayesianDiscretizer, Method
-from jaxbn.inputs.checks import CheckError
-from jaxbn.inputs.table import Missing, Table, as_table
+from jaxbn.estimators.frames import frame_of, table_of
+from jaxbn.estimators.imputer import BayesNetImputer
+from jaxbn.inputs.table import Missing, Table
 from jaxbn.model.fit import fit
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.model.average import AverageNet
     from jaxbn.model.bayesnet import BayesNet
 
-__all__ = ["BayesNetClassifier", "BayesianDiscretizer"]
-
-REMEDIES = {"continuous": "X.astype({name: float})"}
-"""What the classifier's users do instead of passing an argument that only jaxbn's functions have."""
+__all__ = ["BayesNetClassifier", "BayesNetImputer", "BayesianDiscretizer"]
 
 STRUCTURES = ("naive", "tan", "target", "learn")
 CHAINS = 2  # whose draws make an average
@@ -97,14 +93,14 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"structure must be one of {STRUCTURES}, got {self.structure!r}")
         if self.average is not None and self.method != "evidence":
             raise ValueError(f"average is for method='evidence', got method={self.method!r}; leave one of them out")
-        frame, y = self._frame(X, y)
+        frame, y = frame_of(self, X, y, reset=True)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self.class_name_ = "class"
         while self.class_name_ in frame.columns:
             self.class_name_ += "_"
         frame[self.class_name_] = pd.Categorical.from_codes(codes, categories=pd.Index(_labels(self.classes_)))
-        table = _table(frame, self.missing)
+        table = table_of(frame, self.missing)
         self.network_ = self._network(table)
         self.average_ = None if self.average is None else self._average(table, self.average)
         return self
@@ -112,7 +108,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """P(class | features), [rows, n_classes], columns in the order of ``classes_``."""
         check_is_fitted(self)
-        frame, _ = self._frame(X)
+        frame, _ = frame_of(self, X, reset=False)
         return (self.average_ or self.network_).predict_proba(frame, self.class_name_, unknown="missing").to_numpy()
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -163,25 +159,6 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         drawn: Any = ((draw.parents, draw.codings) for draw in found.draws)
         return jaxbn.AverageNet(tuple(fit(table, graph, codings, alpha=self.alpha) for graph, codings in drawn))
 
-    def _frame(self, X: Any, y: Any = None) -> tuple[pd.DataFrame, Any]:
-        """The features as a DataFrame of their own, checked against those of ``fit``, and y in one dimension."""
-        import pandas as pd
-
-        from jaxbn.inputs.table import as_frame
-
-        reset = y is not None
-        if isinstance(X, pd.DataFrame):
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            if reset:
-                y = column_or_1d(y, warn=True)
-                if len(y) != len(X):
-                    raise ValueError(f"X has {len(X)} rows and y {len(y)}; every row needs its class")
-            return as_frame(X), y
-        finite = {"ensure_all_finite": "allow-nan"}  # as in a DataFrame, NaN is a missing entry
-        checked = validate_data(self, X, *([y] if reset else []), reset=reset, **finite)
-        array, y = checked if reset else (checked, None)
-        return as_frame(array, names=[f"x{i}" for i in range(array.shape[1])]), y
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -192,12 +169,3 @@ def _labels(classes: NDArray[Any]) -> list[Any]:
     """The classes as levels of a variable: as they are, or in words where they are neither numbers nor words."""
     labels = classes.tolist()
     return labels if all(isinstance(label, bool | int | float | str) for label in labels) else list(map(str, labels))
-
-
-def _table(frame: pd.DataFrame, missing: Missing) -> Table:
-    """The checked table; remedies are those that a scikit-learn estimator has."""
-    try:
-        return as_table(frame, missing=missing)
-    except CheckError as error:
-        said = error.spelled(lambda mention: REMEDIES.get(mention.argument, str(mention)))
-        raise (TypeError if isinstance(error, TypeError) else ValueError)(said) from None

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from jaxbn.sklearn import BayesianDiscretizer, BayesNetClassifier
+from jaxbn.sklearn import BayesianDiscretizer, BayesNetClassifier, BayesNetImputer
 
 ESTIMATORS = [
     BayesianDiscretizer(),
@@ -29,6 +29,8 @@ ESTIMATORS = [
     BayesNetClassifier(),
     BayesNetClassifier(structure="learn"),
     BayesNetClassifier(structure="target"),
+    BayesNetImputer(),
+    BayesNetImputer(how="mean", restarts=1),
 ]
 
 
@@ -196,3 +198,62 @@ def test_an_average_of_networks_classifies(structure: str) -> None:
         assert all(net.parents["x0"] == ("class",) for net in made.average_.networks)
     with pytest.raises(ValueError, match="average is for method='evidence'"):
         BayesNetClassifier(average=4, method="mdl").fit(X, y)
+
+
+def test_the_discretizer_leaves_missing_entries_out() -> None:
+    X, y = load_iris(return_X_y=True)
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    ordinal = BayesianDiscretizer(encode="ordinal").fit(holes, y)
+    for i, policy in enumerate(ordinal.policies_):
+        has = ~np.isnan(holes[:, i])
+        expected = jaxbn.discretize_variable(holes[has, i], parents=(y[has],))
+        np.testing.assert_array_equal(policy.edges, expected.edges)
+    codes = ordinal.transform(holes)
+    np.testing.assert_array_equal(np.isnan(codes), np.isnan(holes))
+    dense = BayesianDiscretizer(encode="onehot-dense").fit(holes, y)
+    np.testing.assert_array_equal(dense.transform(holes).sum(axis=1), (~np.isnan(holes)).sum(axis=1))
+    middles = ordinal.inverse_transform(codes)
+    np.testing.assert_array_equal(dense.inverse_transform(dense.transform(holes)), middles)
+    np.testing.assert_array_equal(np.isnan(middles), np.isnan(holes))
+    holes[:, 1] = np.nan
+    with pytest.raises(ValueError, match=r"feature\(s\) \[1\] have no value"):
+        BayesianDiscretizer().fit(holes, y)
+
+
+@pytest.mark.parametrize("how", ["mean", "regression", "most_probable", "draw"])
+def test_the_imputer_is_that_of_the_network(how: Any) -> None:
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+    holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
+    imputer = BayesNetImputer(how=how, restarts=1).fit(holes)
+    found = imputer.transform(holes)
+    expected = imputer.network_.impute(holes, how)
+    pd.testing.assert_frame_equal(found, expected)
+    of_array = BayesNetImputer(how=how, restarts=1).fit_transform(holes.to_numpy())
+    np.testing.assert_allclose(of_array, found.to_numpy())
+    assert imputer.get_feature_names_out().tolist() == list(X)
+    again = clone(imputer).fit(holes)
+    assert again.network_ == imputer.network_
+
+
+def test_the_imputer_with_words_new_levels_and_empty_rows() -> None:
+    rng = np.random.default_rng(0)
+    word = rng.choice(["u", "v"], 200)
+    X = pd.DataFrame({"word": word, "x": rng.normal(size=200) + 9 * (word == "u")}, index=range(5, 205))
+    X = X.mask(rng.random(X.shape) < 0.2)
+    imputer = BayesNetImputer(restarts=1).fit(X)
+    new = pd.DataFrame({"word": [None, "w", "v", None], "x": [9.0, np.nan, np.nan, np.nan]}, index=[7, 7, 1, 2])
+    found = imputer.transform(new)
+    assert found.index.tolist() == [7, 7, 1, 2]
+    assert found["word"].tolist()[:3] == ["u", "w", "v"]
+    assert found["x"].iloc[2] < 4
+    assert found.notna().all(axis=None)
+    with pytest.raises(ValueError, match="how must be one of"):
+        BayesNetImputer(how="median").fit(X)
+
+
+def test_the_imputer_in_a_pipeline() -> None:
+    X, y = load_iris(return_X_y=True)
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    pipeline = make_pipeline(BayesNetImputer(restarts=1), LogisticRegression(max_iter=1000))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.85

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 INDEX_NAMES = ("", "Unnamed: 0")
 """Names of the first column in a file with the index of pandas, written once or read and written again."""
 
-MARK = "?"
-
 FEW_WORDS = 2
 """Words in a column of numbers are pointed out if there are at most this many different ones."""
 
@@ -78,17 +76,19 @@ def read_text(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFra
 
 def _without_question_marks(frame: pd.DataFrame) -> pd.DataFrame:
     """A question mark alone in a cell is a missing entry, as in many published tables."""
+    from jaxbn.inputs.table_files import MARKS
+
     marks = {
-        label: count
+        label: int(where.sum())
         for label in frame.columns
-        if frame[label].dtype.kind not in "fiub" and (count := int((frame[label] == MARK).sum()))
+        if frame[label].dtype.kind not in "fiub" and (where := frame[label].isin(MARKS)).any()
     }
     if not marks:
         return frame
     from jaxbn.inputs.missing import listed
 
     tell(f"read as missing: ? in columns {listed(marks)}")
-    return frame.assign(**{label: _numbers(frame[label].mask(frame[label] == MARK)) for label in marks})
+    return frame.assign(**{label: _numbers(frame[label].mask(frame[label].isin(MARKS))) for label in marks})
 
 
 def _numbers(column: pd.Series) -> pd.Series:

@@ -1,4 +1,4 @@
-"""What being missing depends on, by a network in which it is a state."""
+"""Where entries are missing, and what that depends on, by a network in which it is a state."""
 
 from __future__ import annotations
 
@@ -9,10 +9,54 @@ import numpy as np
 
 from jaxbn.inputs.graph import children_of
 from jaxbn.inputs.missing import MISSING_LEVEL, share_words
-from jaxbn.inputs.states import signed_name
+from jaxbn.inputs.states import as_states, signed_name
+from jaxbn.inputs.table import as_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from jaxbn.inputs.table import Table
     from jaxbn.model.bayesnet import BayesNet
+
+
+def rows_of(net: BayesNet, frame: pd.DataFrame) -> Table:
+    """Rows with the kinds that their columns have in a network, and with the same states for what is missing.
+
+    Example:
+        >>> import jaxbn, pandas as pd
+        >>> frame = pd.DataFrame({"age": [30.5, None, 20.5]})
+        >>> net = jaxbn.fit(frame, {}, {"age": []}, missing="state")
+        >>> rows_of(net, frame).names, rows_of(net, frame.dropna()).names
+        (('age', 'age (missing)'), ('age', 'age (missing)'))
+    """
+    frame = frame[[name for name in net.names if name in frame.columns]]
+    discrete = [name for name in frame.columns if name in net.levels]
+    table = as_table(
+        frame, continuous=[n for n in frame.columns if n in net.policies], discrete=discrete, missing="infer"
+    )
+    signs = [name for name in net.names if name not in frame.columns and signed_name(name) in table.values]
+    levels = [name for name in discrete if MISSING_LEVEL in net.levels[name]]
+    return as_states(table, [*(str(signed_name(sign)) for sign in signs), *levels]) if signs or levels else table
+
+
+def missing_in(table: Table) -> dict[str, NDArray[np.bool_]]:
+    """Where entries of each column that lacks some are missing, also where that is a state, [rows] each.
+
+    Example:
+        >>> from jaxbn.inputs.table import as_table
+        >>> table = as_table({"age": [30.5, None], "kind": ["a", None]}, missing="state")
+        >>> {name: where.tolist() for name, where in missing_in(table).items()}
+        {'age': [False, True], 'kind': [False, True]}
+    """
+    found = {}
+    for name in table.names:
+        where = table.absent(name)
+        if MISSING_LEVEL in table.levels.get(name, ()):
+            where = where | (table.codes[name] == table.levels[name].index(MISSING_LEVEL))
+        if where.any():
+            found[name] = where
+    return found
 
 
 class Dependence(NamedTuple):

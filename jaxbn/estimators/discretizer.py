@@ -18,6 +18,9 @@ ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 class BayesianDiscretizer(TransformerMixin, BaseEstimator):
     """Cut each feature into intervals given the class, where ``KBinsDiscretizer`` would cut without looking at it.
 
+    Missing entries (NaN) are left out of their feature's cuts, and have no bin: they stay NaN with ``"ordinal"``, and
+    are zeros in all of a feature's columns otherwise.
+
     Args:
         encode: ``"onehot"`` (sparse), ``"onehot-dense"`` or ``"ordinal"``, as in ``KBinsDiscretizer``.
         rate: with ``"bayesian"``, prior rate L of the cuts; ``"classes"`` takes the number of classes. A larger one
@@ -54,23 +57,26 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
 
         if self.encode not in ENCODINGS:
             raise ValueError(f"encode must be one of {ENCODINGS}, got {self.encode!r}")
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
         rate: Any = float(len(self.classes_)) if self.rate == "classes" else self.rate
         if self.method != "bayesian":
             rate = None
         columns = np.asarray(X, np.float64).T
-        self.policies_ = [
-            jaxbn.discretize_variable(column, parents=(codes,), rate=rate, method=self.method) for column in columns
-        ]
+        empty = np.flatnonzero(np.isnan(columns).all(axis=1))
+        if len(empty):
+            raise ValueError(f"feature(s) {empty.tolist()} have no value in any row; leave them out")
+        options: dict[str, Any] = {"rate": rate, "method": self.method, "missing": "infer"}
+        self.policies_ = [jaxbn.discretize_variable(column, parents=(codes,), **options) for column in columns]
         self.n_bins_ = np.array([policy.n_bins for policy in self.policies_])
         self.bin_edges_ = np.empty(len(columns), object)
         for i, (column, policy) in enumerate(zip(columns, self.policies_, strict=True)):
-            self.bin_edges_[i] = np.array([column.min(), *policy.edges, column.max()])
+            self.bin_edges_[i] = np.array([np.nanmin(column), *policy.edges, np.nanmax(column)])
         if self.encode != "ordinal":
             self._encoder = OneHotEncoder(
                 categories=[np.arange(n) for n in self.n_bins_],
+                handle_unknown="ignore",  # the bin of a missing entry, -1, is a row of zeros
                 sparse_output=self.encode == "onehot",
                 dtype=self._dtype(X),
             ).fit(np.zeros((1, len(columns))))
@@ -79,17 +85,19 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Bins of new values, as ``encode`` says: [rows, features] or [rows, bins of all features]."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite="allow-nan")
         codes = np.empty(X.shape, self._dtype(X))
         for i, policy in enumerate(self.policies_):
             codes[:, i] = policy(X[:, i])
+        codes[np.isnan(X)] = np.nan if self.encode == "ordinal" else -1
         return codes if self.encode == "ordinal" else self._encoder.transform(codes)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
-        """The middle of each bin, [rows, features]."""
+        """The middle of each bin, NaN where there is none, [rows, features]."""
         check_is_fitted(self)
-        codes = np.asarray(X if self.encode == "ordinal" else self._encoder.inverse_transform(X)).astype(np.int64)
-        middles = [(edges[1:] + edges[:-1]) / 2 for edges in self.bin_edges_]
+        found = np.asarray(X if self.encode == "ordinal" else self._encoder.inverse_transform(X)).astype(np.float64)
+        codes = np.where(np.isnan(found), -1, found).astype(np.int64)
+        middles = [np.append((edges[1:] + edges[:-1]) / 2, np.nan) for edges in self.bin_edges_]
         return np.stack([middle[codes[:, i]] for i, middle in enumerate(middles)], axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -106,5 +114,6 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

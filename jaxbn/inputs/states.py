@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,17 +38,22 @@ def signed_name(name: str) -> str | None:
     return name.removesuffix(SUFFIX) if name.endswith(SUFFIX) and name != SUFFIX else None
 
 
-def as_states(table: Table) -> Table:
+def as_states(table: Table, chosen: Collection[str] | None = None) -> Table:
     """The table in which being missing is a state.
 
     A discrete column gets the level ``"(missing)"``, its last one. A continuous column keeps its holes, and a discrete
     column of False and True stands beside it.
+
+    Args:
+        table: a table with holes.
+        chosen: columns that get such a state whether they lack entries or not; by default those that do.
     """
+    chosen = table.holes if chosen is None else chosen
     names: list[str] = []
     codes, levels, inferred = dict(table.codes), dict(table.levels), dict(table.inferred)
     for name in table.names:
         names.append(name)
-        if name not in table.holes:
+        if name not in chosen or MISSING_LEVEL in levels.get(name, ()):
             continue
         if name in table.codes:
             codes[name] = np.where(codes[name] == MISSING, len(levels[name]), codes[name]).astype(np.int32)

@@ -23,6 +23,9 @@ TEXT_BYTES = 4
 ENTRY_BYTES = {"fixed": 8, "text": 24}
 """Memory of an entry: a number, or a text of a few letters with its place."""
 
+MARKS = ("?", " ?")
+"""Cells of a text table that are missing entries, besides empty ones and the words that pandas knows (NA, nan)."""
+
 REMEDY = "pass fewer rows or columns"
 
 
@@ -31,7 +34,8 @@ def read_file(path: str | PathLike[str]) -> pd.DataFrame:
 
     Args:
         path: a ``.parquet`` or ``.pq`` file, a folder of them (names such as ``year=2024`` become columns), or a
-            ``.csv``, ``.tsv`` or other text file with a line of names, compressed or not.
+            ``.csv``, ``.tsv`` or other text file with a line of names, compressed or not; empty cells and a single
+            ``?`` are missing entries.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -115,7 +119,7 @@ def _from_text(file: Path) -> pd.DataFrame:
     check_room(TEXT_BYTES * file.stat().st_size, f"reading {str(file)!r}", REMEDY)
     inner = Path(file.stem) if file.suffix.lower() in (".gz", ".bz2", ".xz", ".zip") else file
     try:
-        return pd.read_csv(file, sep="\t" if inner.suffix.lower() in TABS else ",")
+        return pd.read_csv(file, sep="\t" if inner.suffix.lower() in TABS else ",", na_values=MARKS)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ArgumentError(
             "data", f"{str(file)!r} cannot be read as a table ({error}); read it with pandas.read_csv first", subject=""

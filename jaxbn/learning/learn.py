@@ -121,7 +121,7 @@ def learn(
         initial: with ``"k2"``, whether the bins of the start are of equal ``"width"`` (the default, as in the paper) or
             ``"frequency"``, which suits skewed columns and those with outliers.
         missing: what to do about missing entries, see "Missing entries" in the documentation. ``"infer"``: rows are
-            completed by draws from the network so far, learned again and drawn again; the tables are those of what each
+            completed under the network so far and learned from again, in rounds; the tables are those of what each
             row has. ``"error"`` refuses them, ``"drop"`` drops rows that have one, ``"state"`` makes being missing a
             state of its own.
         checkpoint: a file that keeps every finished run; the same call started again goes on from it, also with more

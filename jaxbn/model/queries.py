@@ -13,6 +13,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import encode
 from jaxbn.inputs.graph import topological_order
+from jaxbn.inputs.states import sign_name, with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import joint, row_log_joint
 from jaxbn.model.notices import tell_absent
@@ -85,8 +86,9 @@ def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_m
 
     _check_targets(net, [target], {})
     index = data.index if isinstance(data, pd.DataFrame) else None
-    frame = as_frame(data).drop(columns=target, errors="ignore")
-    tell_absent(net, [name for name in net.names if name != target and name not in frame.columns])
+    frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
+    asked = (target, sign_name(target))  # whether the target is missing is not looked at
+    tell_absent(net, [name for name in net.names if name not in asked and name not in frame.columns])
     codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
     logs = row_log_joint(net, codes, target, max_memory)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))

@@ -36,11 +36,19 @@ class Ledger:
         families = [self.family(columns[name], [columns[p] for p in parents[name]]) for name in columns]
         return math.fsum([*families, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
 
+    def beside(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
+        """F without the scores of the families: the prior of the arcs, and what each coding has by itself."""
+        priors = [self._prior_of(columns[name], [columns[p] for p in parents[name]]) for name in columns]
+        return math.fsum([*priors, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
+
     def family(self, child: Column, parents: Sequence[Column]) -> float:
         """The part of F that a family has, with the prior of its parents."""
         key = Family(child, tuple(parents)).key
         score = _remembered(self._families, key, lambda: family_score(child, parents))
-        return score + self._prior(sum(parent.n_states > 1 for parent in parents) if child.n_states > 1 else 0)
+        return score + self._prior_of(child, parents)
+
+    def _prior_of(self, child: Column, parents: Sequence[Column]) -> float:
+        return self._prior(sum(parent.n_states > 1 for parent in parents) if child.n_states > 1 else 0)
 
     def _prior(self, n_parents: int) -> float:
         return log_parent_prior(len(self.data.names), n_parents) if self.parent_prior else 0.0

@@ -216,3 +216,21 @@ def test_bad_options_are_usage_errors(command: Command, options: list[str]) -> N
 def test_an_unknown_option_or_command_is_a_usage_error(real_command: RealCommand) -> None:
     assert real_command("learn", "iris", "--frobnicate").returncode == 2
     assert real_command("lurn").returncode == 2
+
+
+def test_where_entries_are_missing_and_what_that_depends_on(command: Command) -> None:
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["a", "b"], 150)
+    data = pd.DataFrame({"kind": kind, "size": rng.normal(size=150) + 3 * (kind == "a")})
+    data.loc[(kind == "a") & (rng.random(150) < 0.5), "size"] = np.nan
+    table = command.has("holes.csv", data.to_csv(index=False))
+    options = ("--folds", "0", "--missing", "state", "-o", "holes.json", "--json")
+    done = command("learn", table, *options)
+    document = json.loads(done.stdout)
+    assert document["missing"] == {"size": int(data["size"].isna().sum())}
+    assert [(each["column"], each["neighbour"]) for each in document["missing_depends_on"]] == [("size", "kind")]
+    assert "% missing" in done.stderr
+    command("report", "holes.json", table, "-o", "holes.html")
+    page = (command.folder / "holes.html").read_text(encoding="utf-8")
+    assert "Missing entries" in page
+    assert "depends on" in page

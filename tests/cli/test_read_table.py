@@ -114,7 +114,7 @@ def test_words_in_a_column_of_numbers_are_pointed_out(
 
 def test_question_marks_and_empty_cells_are_missing_entries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cars.csv"
-    path.write_text("horsepower,kind\n70,a\n?,?\n80.5,\n,b\n")
+    path.write_text("horsepower,kind\n70,a\n?, ?\n80.5,\n,b\n")
     found = read(str(path), Format()).frame
     np.testing.assert_array_equal(found["horsepower"], [70, np.nan, 80.5, np.nan])
     assert found["kind"].isna().tolist() == [False, True, True, False]

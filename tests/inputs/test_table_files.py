@@ -127,3 +127,14 @@ def test_what_does_not_fit_is_refused_before_it_is_read(
     monkeypatch.setenv("JAXBN_MAX_MEMORY", "1000")
     with pytest.raises(MemoryError, match=r"takes about [0-9.]+ kB of memory, but 1 kB are free: pass fewer rows"):
         as_table(tmp_path / name)
+
+
+def test_empty_cells_and_question_marks_in_text_are_missing_entries(tmp_path: Path) -> None:
+    """In Python as on the command line: a column of numbers does not become one of words."""
+    path = tmp_path / "cars.csv"
+    path.write_text("horsepower,kind,id\n70.5,a,1\n?,?,2\n80.5,,3\n, ?,4\n90,b,5\nNA,b,6\n")
+    table = as_table(path, missing="infer")
+    assert table.continuous == ("horsepower",)
+    assert np.isnan(table.values["horsepower"]).tolist() == [False, True, False, True, False, True]
+    assert table.codes["kind"].tolist() == [0, -1, -1, -1, 1, 1]
+    assert table.levels["kind"] == ("a", "b")

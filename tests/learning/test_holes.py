@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logsumexp
 
 import jaxbn
 from jaxbn.drawing.missing import dependences
 from jaxbn.inputs.table import as_table
-from jaxbn.learning.holes.completion import completed
+from jaxbn.learning.holes.completion import completed, expected
 from jaxbn.learning.holes.first import best_tree, first_completion
 from jaxbn.learning.holes.matching import matched_donors
+from jaxbn.learning.holes.observed import observed_evidence
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.tables import family_counts, k2_score
 from tests.reference import holed_cuts
 
 
@@ -67,6 +72,21 @@ def test_matching_keeps_the_dependence_within_bins() -> None:
     donors = matched_donors(np.where(known < 0, np.nan, y), [x], known, np.zeros(2000, np.int32), rng)
     assert (known[donors] == 0).all()
     assert np.corrcoef(y[donors], x[known < 0])[0, 1] > 0.99
+
+
+def test_outliers_do_not_decide_what_is_expected() -> None:
+    """One row far out tilts every line through the values; their ranks know nothing of it."""
+    rng = np.random.default_rng(0)
+    x = np.exp(2 * rng.normal(size=400))
+    y = x * np.exp(0.1 * rng.normal(size=400))
+    x[0], y[0] = 1e9, 1e-9
+    gone = np.arange(400) % 4 == 1
+    data = CodedTable(as_table(pd.DataFrame({"x": x, "y": np.where(gone, np.nan, y)}), missing="infer"))
+    cuts = {"x": jaxbn.Policy(np.array([1.0])), "y": jaxbn.Policy(np.array([1.0]))}
+    for complete in (expected, completed):
+        found = complete(data, {"x": (), "y": ("x",)}, cuts, rng).values["y"]
+        np.testing.assert_array_equal(found[~gone], y[~gone])
+        assert np.corrcoef(np.log(found[gone]), np.log(y[gone]))[0, 1] > 0.9
 
 
 def test_the_tree_has_the_dependences_that_are_there() -> None:
@@ -181,6 +201,31 @@ def test_a_column_missing_in_all_rows_of_one_level() -> None:
     assert np.isfinite(net.log_likelihood(frame)).all()
 
 
+@pytest.mark.parametrize("learner", ["learn", "discretize", "fit", "cross_validate", "bootstrap"])
+def test_empty_columns_and_infinite_numbers_are_refused_and_empty_rows_left_out(
+    learner: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    graph = {"x": ["word"], "y": ["x"]}
+
+    def call(frame: pd.DataFrame) -> Any:
+        if learner == "learn":
+            return jaxbn.learn(frame, progress=False, restarts=1)
+        if learner == "fit":
+            return jaxbn.fit(frame, graph, {"x": [1.5], "y": [1.0]})
+        options: dict[str, Any] = {"cross_validate": {"folds": 2}, "bootstrap": {"resamples": 2}}.get(learner, {})
+        return getattr(jaxbn, learner)(frame, graph, **options)
+
+    frame = chain(100)
+    with pytest.raises(ValueError, match="'noise' has no value in any of the 100 rows"):
+        call(frame.assign(noise=np.nan))
+    with pytest.raises(ValueError, match="'x' holds 1 infinite value"):
+        call(frame.assign(x=[np.inf, *frame["x"][1:]]))
+    frame.loc[[3, 50]] = np.nan
+    caplog.clear()
+    call(frame)
+    assert "2 rows without any value left out" in caplog.text
+
+
 def test_missing_as_a_state() -> None:
     """Whether y is missing depends on the word: the network says so, and rows with holes have that probability."""
     frame = chain(share=0.0)
@@ -202,16 +247,20 @@ def test_the_report_shows_shares_and_what_being_missing_depends_on() -> None:
     frame = chain(share=0.0)
     frame.loc[frame["word"] == "a", "y"] = np.nan
     net = jaxbn.fit(frame, {"y (missing)": ["word"]}, {"x": [1.5], "y": [1.0]}, missing="state")
-    page = jaxbn.report(net, as_table(frame, missing="state"))
+    page = jaxbn.report(net, frame)
     assert "Missing entries" in page
+    assert "Missing entries" in jaxbn.report(net, as_table(frame, missing="state"))
+    assert "Missing entries" in jaxbn.report(net, frame.dropna())  # what it depends on
     (found,) = dependences(net)
     assert (found.column, found.neighbour) == ("y", "word")
     assert found.least < 0.05 < 0.95 < found.most
     plain = jaxbn.learn(frame, progress=False, max_parents=1)
     assert dependences(plain) == []
     page = jaxbn.report(plain, frame)
-    assert "Missing entries" not in page
+    assert f"<td>y</td><td>{frame['y'].isna().sum()}</td>" in re.sub(r" class=.*?>", ">", page)
     assert "% missing" in page
+    assert "depends on" not in page
+    assert "Missing entries" not in jaxbn.report(plain, frame.dropna())
 
 
 # --- functions that learn
@@ -233,3 +282,53 @@ def test_bootstrap_with_holes() -> None:
     arcs = jaxbn.bootstrap(frame, resamples=2, progress=False, max_parents=1)
     again = jaxbn.bootstrap(frame, resamples=2, progress=False, max_parents=1)
     assert arcs.frame.equals(again.frame)
+
+
+# --- networks of several rounds are compared by the evidence of what was observed
+
+
+def test_without_holes_the_observed_evidence_is_f() -> None:
+    data = CodedTable(as_table(chain(80, 0.0)))
+    parents = {"word": (), "x": ("word",), "y": ("x", "noise"), "noise": ()}
+    policies = {"x": jaxbn.Policy(np.array([1.5])), "y": jaxbn.Policy(np.array([1.0, 2.0]))}
+    ledger = Ledger(data, parent_prior=True)
+    columns = data.recoded(policies).columns
+    expected_value = ledger.evidence(parents, columns, policies)
+    # F leaves out configurations of the parents that no row has, which add nothing either way
+    assert observed_evidence(ledger, data, parents, policies) == pytest.approx(expected_value, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_observed_evidence_is_near_the_sum_over_all_completions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 2, 40)
+    frame = pd.DataFrame({"a": a, "b": np.where(rng.random(40) < 0.8, a, 1 - a), "c": rng.integers(0, 2, 40)})
+    gone = np.zeros(frame.shape, bool)
+    gone.ravel()[rng.choice(gone.size, 8, replace=False)] = True
+    data = CodedTable(as_table(frame.mask(gone), missing="infer"))
+    parents = {"a": (), "b": ("a",), "c": ("b",)}
+    found = observed_evidence(Ledger(data), data, parents, {})
+    codes = np.where(gone, -1, frame.to_numpy())
+    scores = []
+    for values in itertools.product((0, 1), repeat=8):
+        whole = codes.copy()
+        whole[gone] = values
+        columns = dict(zip("abc", whole.T, strict=True))
+        families = [(columns[child], [columns[p] for p in found_for]) for child, found_for in parents.items()]
+        scores.append(sum(k2_score(family_counts(c, p, [2] * (len(p) + 1))) for c, p in families))
+    assert found == pytest.approx(float(logsumexp(scores)), abs=0.3)
+
+
+def test_what_is_expected_follows_a_line_where_the_network_has_no_arc() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = 2 * x + 0.1 * rng.normal(size=400)
+    gone = rng.random(400) < 0.3
+    frame = pd.DataFrame({"x": x, "y": np.where(gone, np.nan, y)})
+    data = CodedTable(as_table(frame, missing="infer"))
+    cuts = {"x": jaxbn.Policy(np.array([0.0])), "y": jaxbn.Policy(np.array([0.0]))}
+    filled = expected(data, {"x": (), "y": ()}, cuts, rng)
+    assert filled.holes == {}
+    np.testing.assert_array_equal(filled.values["y"][~gone], y[~gone])
+    assert set(filled.values["y"]) <= set(y[~gone])
+    assert np.corrcoef(filled.values["y"][gone], y[gone])[0, 1] > 0.99

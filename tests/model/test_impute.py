@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.marginals import marginals
 from jaxbn.model.holes.network import network_of
-from jaxbn.model.imputing.impute import read_rows
+from jaxbn.model.imputing.impute import How, read_rows
 from jaxbn.model.imputing.regression import _told, fit_line
 from tests.helpers.random_networks import random_network
 from tests.reference import holes
@@ -238,3 +240,27 @@ def test_a_line_through_nothing_is_the_mean() -> None:
     assert fit_line(np.zeros((4, 2)), np.array([1.0, 2.0, 3.0, 6.0]))(np.ones((1, 2))).tolist() == [3.0]
     assert fit_line(np.zeros((2, 0)), np.array([1.0, 3.0]))(np.ones((1, 0))).tolist() == [2.0]
     assert fit_line(np.arange(3.0)[:, None], np.full(3, 7.0))(np.array([[9.0]])).tolist() == [7.0]
+
+
+@pytest.mark.parametrize("how", ["mean", "regression", "most_probable", "draw"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_where_being_missing_is_a_level_entries_are_filled_with_what_they_would_be(how: How, grouped: bool) -> None:
+    """It was the first level, whatever the row had."""
+    kind = np.repeat(["a", "b", "c"], 40)
+    size = np.where(kind == "a", 1.0, 5.0) + np.tile([0.1, 0.2], 60)
+    frame = pd.DataFrame({"kind": kind, "size": size})
+    frame.loc[::5, "kind"] = None
+    frame.loc[::7, "size"] = None
+    codings: dict[str, Any] = {"size": [3.0]}
+    if grouped:
+        codings["kind"] = Grouping([["a"], ["b", "c", "(missing)"]])
+    net = jaxbn.fit(frame, {"size": ["kind"], "size (missing)": ["kind"]}, codings, missing="state")
+    assert "(missing)" in net.levels["kind"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the column that says what is missing is not said to be absent
+        filled = net.impute(frame, how)
+        net.predict_proba(frame, "size")
+    assert set(filled["kind"]) == {"a", "b", "c"}
+    assert list(filled.columns) == ["kind", "size"]
+    sure = frame["kind"].isna() & frame["size"].notna()
+    assert ((filled["kind"] == "a") == (size < 3))[sure].mean() > 0.9

@@ -110,7 +110,7 @@ def learn(
     scored = held_out(net, table, folds, seed, compare, chosen) if folds else None
     _write(net, table, source, out, report, scored, shown)
     if as_json:
-        output.put_json(_document(net, source, scored, shown, {"model": out, "report": report}))
+        output.put_json(_document(net, table, source, scored, shown, {"model": out, "report": report}))
     else:
         _print(net, source, scored, folds)
 
@@ -156,9 +156,15 @@ def _print(net: BayesNet, source: Source, scored: pd.DataFrame | None, folds: in
 
 
 def _document(
-    net: BayesNet, source: Source, scored: pd.DataFrame | None, shown: dict[str, Any], files: dict[str, Any]
+    net: BayesNet,
+    table: Table,
+    source: Source,
+    scored: pd.DataFrame | None,
+    shown: dict[str, Any],
+    files: dict[str, Any],
 ) -> dict[str, Any]:
     from jaxbn import __version__
+    from jaxbn.drawing.missing import dependences, missing_in
     from jaxbn.formats.json_file import to_dict
 
     return {
@@ -166,6 +172,8 @@ def _document(
         "data": source.name,
         "n_rows": net.n_rows,
         "score": net.score,
+        "missing": {name: int(where.sum()) for name, where in missing_in(table).items()},
+        "missing_depends_on": [each._asdict() for each in dependences(net)],
         "search": net.search and net.search.as_dict(),
         "arcs": [[parent, child] for child, found in net.parents.items() for parent in found],
         "cuts": {name: policy.edges for name, policy in net.policies.items()},

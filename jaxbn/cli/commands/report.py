@@ -45,11 +45,10 @@ def report(
     table, scores, notes = None, None, ""
     if data is not None:
         source = read(data, Format(delimiter, encoding, decimal, words(na_values)))
-        from jaxbn.inputs.table import as_table
+        from jaxbn.drawing.missing import rows_of
 
         _check_columns(net, source.frame)
-        frame = source.frame[list(net.names)]
-        table = as_table(frame, continuous=list(net.policies), discrete=list(net.levels), missing="infer")
+        table = rows_of(net, source.frame)
         if compare:
             start_compiler(no_cache, table.n_rows)
             scores, notes = held_out(net, table, folds, seed, True, {"method": "evidence"}), published(source)
@@ -61,7 +60,8 @@ def report(
 
 def _check_columns(net: BayesNet, frame: Any) -> None:
     from jaxbn.inputs.checks import suggest
+    from jaxbn.inputs.states import with_signs
 
     for name in net.names:
-        if name not in frame.columns:
+        if name not in with_signs(frame, [name]).columns:
             raise CommandError(f"the table has no column {name!r} of the network; {suggest(name, frame.columns)}")

@@ -12,9 +12,10 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from jaxbn import __version__
+from jaxbn.drawing.missing import rows_of
 from jaxbn.drawing.report import sections
 from jaxbn.drawing.report.explorer import payload
-from jaxbn.inputs.table import Table, as_frame, as_table
+from jaxbn.inputs.table import Table, as_frame
 from jaxbn.runtime.files import write_text
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def report(
         sections.groups(net),
         sections.scores(scores, notes),
         sections.tables(net),
-        sections.missing(net),
+        sections.missing(net, table),
         sections.columns(net, table),
         sections.making(net, options or {}),
     ]
@@ -97,15 +98,8 @@ def report(
     return page
 
 
-def _as_fitted(net: BayesNet, data: Any) -> Table:
-    """The rows, with the kinds that the columns have in the network."""
-    frame = as_frame(data)
-    discrete = [name for name in frame.columns if name in net.levels]
-    return as_table(frame, continuous=list(net.policies), discrete=discrete, missing="infer")
-
-
 def _table(net: BayesNet, data: Any) -> Table:
-    table = data if isinstance(data, Table) else _as_fitted(net, data)
+    table = data if isinstance(data, Table) else rows_of(net, as_frame(data))
     absent = [name for name in net.names if name not in table.names]
     if absent:
         raise ValueError(

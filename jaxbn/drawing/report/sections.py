@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxbn.drawing import posterior_page
 from jaxbn.drawing import svg as figures
-from jaxbn.drawing.missing import dependences
+from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs.table import Table
 from jaxbn.model.inference import ancestors
@@ -141,15 +141,23 @@ def tables(net: BayesNet) -> str:
     return _section("Conditional tables", "".join(_conditional(net, name) for name in net.names))
 
 
-def missing(net: BayesNet) -> str:
-    """What being missing depends on, where it is a state."""
-    rows = [
-        (each.column, f"{each.share:.1%}", each.neighbour or "nothing", f"{each.least:.1%}", f"{each.most:.1%}")
-        for each in dependences(net)
-    ]
-    head = ("column", "missing", "depends on", "at least", "at most")
-    note = "How often a column is missing in all rows, and by the states of each neighbour in the network."
-    return _section("Missing entries", _table(head, rows, numbers=(1, 3, 4)) + _note(note)) if rows else ""
+def missing(net: BayesNet, table: Table | None) -> str:
+    """Where entries are missing, and where that is a state, what it depends on."""
+    parts = []
+    if table is not None and (where := missing_in(table)):
+        rows = [(name, f"{int(gone.sum()):,}", f"{gone.mean():.1%}") for name, gone in where.items()]
+        parts.append(_table(("column", "missing entries", "of all rows"), rows, numbers=(1, 2)))
+        lacking = int(np.logical_or.reduce(list(where.values())).sum())
+        parts.append(_note(f"{lacking:,} of {table.n_rows:,} rows lack an entry."))
+    found = dependences(net)
+    if found:
+        depends = [
+            (each.column, f"{each.share:.1%}", each.neighbour or "nothing", f"{each.least:.1%}", f"{each.most:.1%}")
+            for each in found
+        ]
+        parts.append(_table(("column", "missing", "depends on", "at least", "at most"), depends, numbers=(1, 3, 4)))
+        parts.append(_note("How often a column is missing, and by the states of each neighbour in the network."))
+    return _section("Missing entries", "".join(parts)) if parts else ""
 
 
 def columns(net: BayesNet, table: Table | None) -> str:

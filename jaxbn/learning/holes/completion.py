@@ -12,15 +12,19 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
-from jaxbn.learning.holes.matching import SWEEPS, matched_donors, neighbours
+from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values, predictors_of
+from jaxbn.learning.holes.scale import Scale
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.holes.completions import draw_completions
-from jaxbn.model.holes.network import network, positions
+from jaxbn.model.holes.completions import draw_completions, most_probable_completions
+from jaxbn.model.holes.network import Network, network, positions
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means
 
 HOLES = 18
 """Added to the seed of the draws for missing entries."""
+
+SWEEPS_OF_ALL = 4
+"""Times that every number is predicted from all other columns."""
 
 MOST_STATES = 10
 """States of a discrete column that a regression tells apart."""
@@ -43,6 +47,50 @@ def completed(
         basis: the complete table whose counts are the network's tables; without one, they are counted for each family
             in the rows that have all of it.
     """
+    net, codes = _network(data, parents, codings, basis)
+    holed = data.table.holed_rows
+    drawn = codes.copy()
+    drawn[holed] = draw_completions(net, codes[holed], rng)
+    states = {name: (codes[:, i], drawn[:, i]) for i, name in enumerate(data.names)}
+    return _matched(data, parents, states, _filled(data, codings, states, rng), rng)
+
+
+def expected(
+    data: CodedTable,
+    parents: Parents,
+    codings: Mapping[str, Coding],
+    rng: np.random.Generator,
+    basis: CodedTable | None = None,
+) -> Table:
+    """The table of `data` completed by what is most probable: the same arguments as for ``completed``.
+
+    Levels are the most probable ones together with the bins of the row's other missing entries; a number is the
+    observed one nearest to what a regression on all other columns predicts. So what depends on each other does so more
+    clearly than in the rows themselves, also where the network so far has no arc.
+    """
+    net, codes = _network(data, parents, codings, basis)
+    holed = data.table.holed_rows
+    best = codes.copy()
+    best[holed] = most_probable_completions(net, codes[holed])
+    states = {name: (codes[:, i], best[:, i]) for i, name in enumerate(data.names)}
+    filled = _filled(data, codings, states, rng)
+    scales = {name: Scale.of(column) for name, column in data.table.values.items()}
+    values = {name: scales[name].to(column) for name, column in filled.values.items()}
+    for _ in range(SWEEPS_OF_ALL):
+        for name in (name for name in data.table.holes if name in values):
+            others = predictors_of(parents, name)
+            predictors = [p for other in others for p in _numbers(other, values, states)]
+            if predictors:
+                absent = data.table.absent(name)
+                values[name] = values[name].copy()
+                values[name][absent] = nearest_values(values[name], predictors, ~absent)
+    return replace(filled, values={name: scales[name].back(column) for name, column in values.items()})
+
+
+def _network(
+    data: CodedTable, parents: Parents, codings: Mapping[str, Coding], basis: CodedTable | None
+) -> tuple[Network, NDArray[np.int32]]:
+    """The network that rows are completed by, and the rows as codes [rows, variables], -1 where missing."""
     names = data.names
     columns = data.recoded(codings).columns
     sizes = {name: columns[name].n_states for name in names}
@@ -55,12 +103,7 @@ def completed(
         counts = family_counts(known[-1], known[:-1], [sizes[v] for v in (*parents[name], name)])
         tables.append(posterior_means(counts, 1.0))
     net = network(positions({name: parents[name] for name in names}), tables)
-    codes = np.stack([columns[name].codes for name in names], axis=1)
-    holed = data.table.holed_rows
-    drawn = codes.copy()
-    drawn[holed] = draw_completions(net, codes[holed], rng)
-    states = {name: (codes[:, i], drawn[:, i]) for i, name in enumerate(names)}
-    return _matched(data, parents, states, _filled(data, codings, states, rng), rng)
+    return net, np.stack([columns[name].codes for name in names], axis=1)
 
 
 def completed_by(net: BayesNet, table: Table, seed: int = 0) -> Table:
@@ -77,17 +120,18 @@ def _matched(
     rng: np.random.Generator,
 ) -> Table:
     """The filled table with values of rows that look alike in the place of any values of the drawn bins."""
-    values = dict(filled.values)
+    scales = {name: Scale.of(column) for name, column in data.table.values.items()}
+    values = {name: scales[name].to(column) for name, column in filled.values.items()}
     holed = [name for name in data.table.holes if name in values]
     for _ in range(SWEEPS):
         for name in holed:
-            others = neighbours(parents, name)
+            others = predictors_of(parents, name)
             predictors = [p for other in others for p in _numbers(other, values, states)]
             if predictors:
-                donors = matched_donors(data.table.values[name], predictors, *states[name], rng)
+                donors = matched_donors(values[name], predictors, *states[name], rng)
                 values[name] = values[name].copy()
                 values[name][data.table.absent(name)] = values[name][donors]
-    return replace(filled, values=values)
+    return replace(filled, values={name: scales[name].back(column) for name, column in values.items()})
 
 
 def _numbers(

@@ -15,8 +15,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from jaxbn.inputs.table import Table
-from jaxbn.learning.holes.completion import HOLES, completed
-from jaxbn.scores.coded_table import CodedTable, Columns
+from jaxbn.learning.holes.completion import HOLES, completed, expected
+from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.families import Column
 from jaxbn.scores.tables import family_counts, k2_score
 
@@ -25,15 +25,23 @@ FEWEST_BINS, MOST_BINS = 4, 10
 
 
 def first_completion(data: CodedTable, rng: np.random.Generator) -> Table:
-    """The table of `data` completed by a draw from the best tree."""
-    n_bins = int(np.clip(round(data.table.n_rows ** (1 / 3)), FEWEST_BINS, MOST_BINS))
-    start = data.start(n_bins, "frequency")
-    return completed(data, best_tree(start.columns), start.policies, rng)
+    """The table of `data` completed by what is expected, given the best tree."""
+    return expected(data, *_tree(data), rng)
 
 
 def first_completed(table: Table, seed: int = 0) -> Table:
-    """A table completed by the best tree, for what needs complete rows; the table itself if nothing is missing."""
-    return first_completion(CodedTable(table), np.random.default_rng([seed, HOLES])) if table.holes else table
+    """A table completed by draws from the best tree, for what needs complete rows; itself if nothing is missing."""
+    if not table.holes:
+        return table
+    data = CodedTable(table)
+    return completed(data, *_tree(data), np.random.default_rng([seed, HOLES]))
+
+
+def _tree(data: CodedTable) -> tuple[dict[str, tuple[str, ...]], dict[str, Coding]]:
+    """The best tree, and the bins it was found with."""
+    n_bins = int(np.clip(round(data.table.n_rows ** (1 / 3)), FEWEST_BINS, MOST_BINS))
+    start = data.start(n_bins, "frequency")
+    return best_tree(start.columns), start.policies
 
 
 def best_tree(columns: Columns) -> dict[str, tuple[str, ...]]:

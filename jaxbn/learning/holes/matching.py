@@ -1,8 +1,8 @@
-"""Values for drawn bins: those of rows in the same bin whose neighbours in the network look alike.
+"""Values for drawn bins: those of rows in the same bin whose other columns look alike.
 
 A network says in which bin a missing value lies, and nothing about where in it. Two variables that depend on each other
 do so within their bins as well; values that were drawn from a bin at random would blur that, and the next round would
-find fewer bins and arcs. So the value is that of a row in the drawn bin for which a regression on the neighbours
+find fewer bins and arcs. So the value is that of a row in the drawn bin for which a regression on the other columns
 predicts nearly the same (predictive mean matching, Little 1988).
 """
 
@@ -23,7 +23,7 @@ SWEEPS = 2
 RIDGE = 1e-3
 """Weight of the penalty of the regression, for each row."""
 
-MOST_NEIGHBOURS = 12
+MOST_PREDICTORS = 30
 """Columns that a value is predicted from, at most."""
 
 
@@ -64,6 +64,25 @@ def matched_donors(
     return np.asarray(donors[np.clip(place, ends[bins], ends[bins + 1] - 1)], np.intp)
 
 
+def nearest_values(
+    target: NDArray[np.float64], predictors: Sequence[NDArray[np.float64]], has: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """For each row that lacks the target, the observed value nearest to what a regression predicts, [holes].
+
+    Example:
+        >>> x = np.arange(6.0)
+        >>> nearest_values(np.array([0, 2, 4, np.nan, 8, 10.0]), [x], x != 3).tolist()
+        [4.0]
+    """
+    values = np.unique(target[has])
+    wanted = _predicted(target, predictors, has)[~has]
+    above = (
+        np.clip(np.searchsorted(values, wanted), 1, len(values) - 1) if len(values) > 1 else np.zeros(len(wanted), int)
+    )
+    below = np.maximum(above - 1, 0)
+    return np.asarray(np.where(wanted - values[below] <= values[above] - wanted, values[below], values[above]))
+
+
 def _predicted(
     target: NDArray[np.float64], predictors: Sequence[NDArray[np.float64]], has: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
@@ -80,6 +99,7 @@ def _predicted(
     return np.asarray(design @ weights, np.float64)
 
 
-def neighbours(parents: Parents, name: str) -> list[str]:
-    """The columns that a value is predicted from."""
-    return list(markov_blanket(parents, name))[:MOST_NEIGHBOURS]
+def predictors_of(parents: Parents, name: str) -> list[str]:
+    """The columns that a value is predicted from: its Markov blanket and then the others, up to a number of them."""
+    blanket = list(markov_blanket(parents, name))
+    return [*blanket, *(other for other in parents if other != name and other not in blanket)][:MOST_PREDICTORS]

@@ -1,26 +1,38 @@
-"""Rounds of completing and learning: structural EM by simulation.
+"""Rounds of completing and learning: structural EM on completed tables.
 
-A round completes the rows by draws from the exact posterior of the network so far, and learns on the complete table,
-from where the network stands. What a round settles depends on its draws alone, so the same seed gives the same result.
-At the end the cuts are those of the rows that each factor has, without any draw.
+A round completes the rows under the network so far, by what is expected or by draws from the exact posterior, and
+learns on the complete table, from where the network stands. What is expected shows arcs that the network lacks, draws
+have as much noise as the rows. The best network of all rounds, by the evidence of what was observed, is finished with
+exact cuts. What a round settles depends on its draws alone, so the same seed gives the same result.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from jaxbn.learning.holes.completion import completed
+from jaxbn.learning.holes.completion import completed, expected
+from jaxbn.learning.holes.observed import observed_evidence
 from jaxbn.learning.learned import Learned
 from jaxbn.learning.many_runs import ManyRuns
 from jaxbn.learning.plan import Plan, Runs
 from jaxbn.learning.workshop import Workshop
 from jaxbn.scores.coded_table import CodedTable, same_coding
+from jaxbn.scores.evidence import Ledger
 
-ROUNDS = 2
-"""Completions after the first one, at most."""
+PLAIN_ROUNDS = (completed, completed)
+"""How rows are completed after the first time, where networks are not compared; fewer if nothing changes."""
+
+COMPARED_ROUNDS = (expected, expected, completed, completed)
+"""The same where they are compared."""
+
+MOST_ENTRIES = 10**6
+"""Rows times columns of a table whose networks of all rounds are compared."""
 
 
 class Round(NamedTuple):
@@ -39,7 +51,7 @@ class Round(NamedTuple):
 def settle(
     many: ManyRuns, first: Round, plan: Plan, holed: CodedTable, rng: np.random.Generator, keep: Callable[[Round], None]
 ) -> Learned:
-    """The best run of the first round, learned again on further completions until it repeats; then exact cuts.
+    """The best run of the first round, learned again on further completions; the best of these, with exact cuts.
 
     Args:
         many: the runs of the first round, which are done.
@@ -50,14 +62,48 @@ def settle(
         keep: told every round as it begins, so that it is known if the search is interrupted.
     """
     learned, now = many.best, first
-    for _ in range(ROUNDS):
-        table = completed(holed, learned.parents, learned.policies, rng, now.data)
+    kept = _Best(plan, holed, learned, now)
+    kept.see(learned, now)
+    for complete in COMPARED_ROUNDS if kept.compares else PLAIN_ROUNDS:
+        table = complete(holed, learned.parents, learned.policies, rng, now.data)
         now = Round.of(CodedTable(table, plan.grouped), plan)
         keep(now)
         before, learned = learned, many.finish(now.workshop, now.runs.again, learned)
-        if same_network(before, learned):
+        kept.see(learned, now)
+        if not kept.compares and same_network(before, learned):
             break
-    return many.finish(now.workshop, now.runs.finish, learned)
+    keep(kept.round)
+    return many.finish(kept.round.workshop, kept.round.runs.finish, kept.learned)
+
+
+@dataclass
+class _Best:
+    """The best network so far by the evidence of what was observed; the last one where that is not worked out."""
+
+    plan: Plan
+    holed: CodedTable
+    learned: Learned
+    round: Round
+    value: float = -math.inf
+
+    @property
+    def compares(self) -> bool:
+        """Whether networks are compared: in large tables all completions say the same."""
+        few = self.holed.table.n_rows * len(self.holed.names) <= MOST_ENTRIES
+        return few and self.plan.options.method == "evidence"
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return Ledger(self.holed, parent_prior=self.plan.search != "k2")
+
+    def see(self, learned: Learned, now: Round) -> None:
+        """Look at a network and the round that found it."""
+        if self.compares:
+            value = observed_evidence(self.ledger, self.holed, learned.parents, learned.policies)
+            if value <= self.value:
+                return
+            self.value = value
+        self.learned, self.round = learned, now
 
 
 def same_network(a: Learned, b: Learned) -> bool:

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import one_of
 from jaxbn.inputs.columns import MISSING, as_floats
+from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.holes.completions import draw_completions, most_probable_completions
 from jaxbn.model.holes.marginals import marginals
 from jaxbn.model.holes.network import Network, network, network_of
 from jaxbn.model.imputing.frames import fill
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
+from jaxbn.model.imputing.states import as_if_there, to_be_filled
 from jaxbn.model.notices import tell_absent
 from jaxbn.model.observations import Unknown, encode_rows
 
@@ -49,6 +51,7 @@ def impute(
     """
     one_of("how", how, HOWS)
     rows = read_rows(net, data, unknown)
+    net = as_if_there(net)
     if how == "draw":
         found = _drawn(net, rows, np.random.default_rng(seed), max_memory)
     elif how == "most_probable":
@@ -63,12 +66,12 @@ def impute(
 
 def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> Rows:
     """Rows as codes and numbers; absent columns are missing in every row."""
-    frame = as_frame(data)
+    frame = with_signs(as_frame(data), net.names)
     tell_absent(net, [name for name in net.names if name not in frame.columns])
     codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
     nothing = np.full(len(frame), np.nan)
     values = {name: as_floats(name, frame[name]) if name in frame.columns else nothing for name in net.policies}
-    return Rows(codes, values)
+    return Rows(to_be_filled(net, frame, codes), values)
 
 
 def middles(net: BayesNet, name: str) -> NDArray[np.float64]:

@@ -1,0 +1,50 @@
+"""What estimators get as X: a DataFrame, checked by scikit-learn's rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from jaxbn.inputs.checks import CheckError
+from jaxbn.inputs.table import Missing, Table, as_frame, as_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REMEDIES = {"continuous": "X.astype({name: float})"}
+"""What users of estimators do instead of passing an argument that only jaxbn's functions have."""
+
+
+def frame_of(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> tuple[pd.DataFrame, Any]:
+    """The features as a DataFrame of their own, checked against those of ``fit``, and y in one dimension.
+
+    Args:
+        estimator: whose features they are.
+        X: a DataFrame, or numbers [rows, features]; NaN is a missing entry in both.
+        y: classes [rows], or None.
+        reset: True in ``fit``, where the features are noted instead of checked.
+    """
+    import pandas as pd
+
+    if isinstance(X, pd.DataFrame):
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+        if y is not None:
+            y = column_or_1d(y, warn=True)
+            if len(y) != len(X):
+                raise ValueError(f"X has {len(X)} rows and y {len(y)}; every row needs its class")
+        return as_frame(X), y
+    if y is None:
+        array = validate_data(estimator, X, reset=reset, ensure_all_finite="allow-nan")
+    else:
+        array, y = validate_data(estimator, X, y, reset=reset, ensure_all_finite="allow-nan")
+    return as_frame(array, names=[f"x{i}" for i in range(array.shape[1])]), y
+
+
+def table_of(frame: pd.DataFrame, missing: Missing) -> Table:
+    """The checked table; remedies are those that a scikit-learn estimator has."""
+    try:
+        return as_table(frame, missing=missing)
+    except CheckError as error:
+        said = error.spelled(lambda mention: REMEDIES.get(mention.argument, str(mention)))
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(said) from None
