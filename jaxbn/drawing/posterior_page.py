@@ -10,6 +10,7 @@ import numpy as np
 from jaxbn.drawing import svg as figures
 from jaxbn.drawing.notebook import html_table
 from jaxbn.drawing.posterior_plots import consensus_network
+from jaxbn.posterior.results import group_counts
 
 if TYPE_CHECKING:
     from jaxbn.posterior.results import Posterior
@@ -52,7 +53,7 @@ def cut_rows(found: Posterior) -> list[tuple[str, str, str]]:
         words = ", ".join(f"{c:.6g} ({p:.0%})" for c, p in zip(cuts["cut"], cuts["probability"], strict=True))
         spread = f"{bins['bins'].min()} to {bins['bins'].max()}, mean {mean:.1f}"
         rows.append((name, spread + (" (grid)" if name in found.on_grid else ""), words))
-    return [*rows, *((name, found.group_counts(name), "") for name in found.draws[0].groupings)]
+    return [*rows, *((name, group_counts(found, name), "") for name in found.draws[0].groupings)]
 
 
 def agreement(found: Posterior) -> str:

@@ -228,14 +228,8 @@ class Posterior:
             grid = " on a grid" if name in self.on_grid else ""
             lines.append(f"  {name}: bins{grid} {', '.join(words[:4])}{', ...' * (len(words) > 4)}")
         grouped = self.draws[0].groupings
-        lines += [f"  {name}: {self.group_counts(name)} of {len(self.table.levels[name])} levels" for name in grouped]
+        lines += [f"  {name}: {group_counts(self, name)} of {len(self.table.levels[name])} levels" for name in grouped]
         return "\n".join(lines)
-
-    def group_counts(self, name: str) -> str:
-        """How many groups a variable has, in words."""
-        sizes = [draw.groupings[name].n_groups for draw in self.draws]
-        few, many = min(sizes), max(sizes)
-        return f"{few} to {many} groups" if few < many else f"{few} group{'s' * (few != 1)}"
 
     def _headline(self) -> str:
         chains = len({draw.chain for draw in self.draws})
@@ -250,3 +244,10 @@ class Posterior:
         from jaxbn.drawing.posterior_page import posterior_html
 
         return posterior_html(self)
+
+
+def group_counts(found: Posterior, name: str) -> str:
+    """How many groups a variable has, in words."""
+    sizes = [draw.groupings[name].n_groups for draw in found.draws]
+    few, many = min(sizes), max(sizes)
+    return f"{few} to {many} groups" if few < many else f"{few} group{'s' * (few != 1)}"
