@@ -80,10 +80,10 @@ def exact_structure(scores: SetScores, rules: ArcRules, *, most_columns: int = M
     return Structure(tuple(parents), score, bound=score, proved=True, families=n_families)
 
 
-def is_feasible(rules: ArcRules) -> bool:
-    """Whether the exact search takes these columns."""
+def is_feasible(rules: ArcRules, most_sets: int | None = None) -> bool:
+    """Whether the exact search takes these columns, counting no more sets than this."""
     live = len(_live(rules))
-    return live <= MOST_COLUMNS and _n_sets(rules, live) <= MOST_SETS
+    return live <= MOST_COLUMNS and _n_sets(rules, live) <= (MOST_SETS if most_sets is None else most_sets)
 
 
 def _n_sets(rules: ArcRules, live: int) -> int:

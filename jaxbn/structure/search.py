@@ -19,6 +19,9 @@ Search = Literal["auto", "exact", "orders", "k2"]
 SEARCHES = ("auto", "exact", "orders", "k2")
 
 
+MOST_ROWS = 5 * 10**7
+"""Rows of all sets that the exact search may count, by default, while the cuts still move: some seconds."""
+
 QUICK_PATIENCE = 10
 """Blocks that may fail in a search over orders, from one start, while the cuts still move."""
 
@@ -65,7 +68,8 @@ class ArcSearch:
     def _search(self, columns: Columns, now: Parents | None, thorough: bool) -> tuple[Arcs, bool]:
         self.scores.show([columns[name] for name in self.names])
         rules = self._rules(columns)
-        if self.search == "exact" or (self.search == "auto" and is_feasible(rules)):
+        quick = is_feasible(rules, None if thorough else MOST_ROWS // self.scores.n_rows)
+        if self.search == "exact" or (self.search == "auto" and quick):
             found, search = exact_structure(self.scores, rules), "exact"
         else:
             starts, patience, steps = (STARTS, PATIENCE, STEPS) if thorough else (1, QUICK_PATIENCE, 0)
