@@ -30,6 +30,9 @@ NUMBERS = 24
 REFINEMENTS = 2
 """Positions are chosen evenly at first, then this many times around the cuts that were found."""
 
+NEAR = 2
+"""Numbers of intervals that look best, whose prices are asked for in any case."""
+
 FAR = 12
 """The coarse copy rules out up to this multiple of the best number of intervals; it has too few positions for more."""
 
@@ -50,12 +53,13 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
         coarse = _coarse_hull(GroupedRows(rows, some), hull, _numbers_to_ask(coarse.best_number, end, limit))
     best, end = coarse.best_number, _end(coarse, roomy)
     many = [] if roomy else [hull.slope(limit / 2), hull.slope(best ** (1 / 3) * limit ** (2 / 3))]
-    prices = list(dict.fromkeys([*many, *prices_that_cover(coarse, end), hull.slope(best)]))
+    near = map(hull.slope, coarse.numbers_found[:NEAR])
+    prices = list(dict.fromkeys([*many, *prices_that_cover(coarse, end), *near]))
     return _with_gaps_filled(prices[:most], most)
 
 
 def _with_gaps_filled(prices: list[float], most: int) -> list[float]:
-    """Up to `most` prices: more between those far apart, as what the copy rules out may still be in doubt."""
+    """So many prices: more between neighbours that lie far apart, as what the copy rules out may still be in doubt."""
     found = sorted(prices)
     while 1 < len(found) < most and found[0] > 0:
         wide = max(range(1, len(found)), key=lambda i: found[i] / found[i - 1])

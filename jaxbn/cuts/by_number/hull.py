@@ -74,9 +74,17 @@ class Hull:
         new = [price for price in self._chords(doubtful) if price not in self.answers]
         if not new:
             return []
-        by_bound = sorted(doubtful, key=lambda n: self.charge[n - 1] + self.bound[n - 1])
-        more = (price for price in map(self.slope, by_bound) if price not in self.answers)
+        more = (price for price in map(self.slope, self._worst(doubtful)) if price not in self.answers)
         return list(dict.fromkeys([*new, *islice(more, most)]))[:most]
+
+    def _worst(self, doubtful: Sequence[int]) -> list[int]:
+        """Doubtful numbers, first the one of each run of neighbours that could be best, then the others."""
+        numbers = np.array(doubtful)
+        totals = self.charge[numbers - 1] + self.bound[numbers - 1]
+        runs = np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(numbers) > 1) + 1)
+        first = sorted((int(run[totals[run].argmin()]) for run in runs), key=lambda i: totals[i])
+        others = np.argsort(totals, kind="stable").tolist()
+        return [doubtful[i] for i in dict.fromkeys([*first, *others])]
 
     def sharpest_prices(self, numbers: Sequence[int]) -> list[float]:
         """The prices that bound some numbers of intervals best."""
