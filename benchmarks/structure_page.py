@@ -25,7 +25,7 @@ with an empty cell score "not a number" and count as free.
 
 `jaxbn orders` is the default search, `first` one start without blocks. The gap, in nats, is what another structure of
 the families that were scored might have more; `exact` has proved that there is none. Finding the gap is not part of the
-time. Every search has a limit of processor seconds, its imports and repeats included (60 for jaxbn and pyAgrum, 20 for
+time. Every search has a limit of processor seconds, its imports and repeats included (60 for jaxbn and pyAgrum, 30 for
 the others, by `--timeout`); one that needs more is not asked about tables with at least as many rows and columns.
 """
 
