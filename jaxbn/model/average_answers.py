@@ -60,11 +60,12 @@ def predict_proba(networks: Networks, data: Any, target: str, unknown: Unknown, 
     hidden = {name: np.nan for name in networks[0].names if name == target or name not in frame.columns}
     frame = frame.assign(**hidden)
     logs = np.array([queries.log_likelihood(net, frame, unknown, max_memory) for net in networks])
-    weights = np.exp(logs - np.logaddexp.reduce(logs, axis=0))  # [M, B]
+    weights = _shared_out(logs)  # [M, B]
     chances = sum(
         w[:, None] * (each.to_numpy() @ _shares(net, networks, target))
         for w, each, net in zip(weights, found, networks, strict=True)
     )
+    chances = np.minimum(chances, 1.0)  # by rounding alone it can be more
     return pd.DataFrame(chances, index=index, columns=_states(networks, target))
 
 
@@ -137,7 +138,13 @@ def _weights(networks: Networks, given: Mapping[str, Any], max_memory: float) ->
     logs = np.array([_log_given(net, given, max_memory) for net in networks])
     if not np.isfinite(logs).any():
         raise ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under all networks")
-    return np.exp(logs - np.logaddexp.reduce(logs))
+    return _shared_out(logs)
+
+
+def _shared_out(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of the networks [M, ...] that add up to one, whatever the size of their logarithms."""
+    weights = np.exp(logs - logs.max(axis=0))
+    return np.asarray(weights / weights.sum(axis=0), np.float64)
 
 
 def _log_given(net: BayesNet, given: Mapping[str, Any], max_memory: float) -> float:

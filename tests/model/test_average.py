@@ -45,6 +45,14 @@ def test_predictions_are_conditionals_of_the_mean_density() -> None:
     np.testing.assert_allclose(absent.sum(axis=1), 1.0)
 
 
+def test_probabilities_add_up_to_one_however_improbable_a_row_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Log-likelihoods of many columns have lost digits after the point, and scikit-learn refuses more than one."""
+    monkeypatch.setattr("jaxbn.model.queries.log_likelihood", lambda net, rows, *_: np.full(len(rows), -98765.4321))
+    found = AVERAGE.predict_proba(DATA, "kind").to_numpy()
+    assert np.abs(found.sum(axis=1) - 1).max() < 1e-15
+    assert found.max() <= 1
+
+
 def test_a_continuous_target_has_the_cuts_of_all() -> None:
     rows = DATA[:4]
     found = AVERAGE.predict_proba(rows, "size")
