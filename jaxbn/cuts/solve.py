@@ -27,7 +27,7 @@ from jaxbn.cuts.problem import (
 from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
-from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, FITTED_ROWS, PrunedShape, pruned_shape
+from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, SHARED_ROWS, PrunedShape, pruned_shape
 
 
 def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 1) -> list[Solution]:
@@ -84,7 +84,7 @@ def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> Stat
     switches = Switches(
         width=shape.width,
         ratios=ratios_fit(task),
-        contexts=task.n_rows <= FITTED_ROWS or task.spread is None or any(term.sign > 0 for term in task.terms),
+        contexts=task.n_rows <= SHARED_ROWS or task.spread is None or any(term.sign > 0 for term in task.terms),
         spread=task.spread is not None,
         prune=prune,
     )

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbn.structure.arc_rules import bits as bits  # chains and draws have them from here
-from jaxbn.structure.arc_rules import mask_of as mask_of
+from jaxbn.structure.arc_rules import bits, mask_of
 
 Graph = tuple[int, ...]
 """The parents of each column as a bit mask."""

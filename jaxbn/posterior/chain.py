@@ -23,7 +23,7 @@ from jaxbn.cuts.evidence import choice_cost
 from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
-from jaxbn.posterior.arc_moves import Graph, Rules, bits, differences, draw_parents, mask_of, move_arcs, propose
+from jaxbn.posterior.arc_moves import Graph, Rules, differences, draw_parents, move_arcs, propose
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.scores.coded_table import CodedTable, Coding
@@ -31,6 +31,7 @@ from jaxbn.scores.evidence import coding_evidence
 from jaxbn.scores.families import Column, family_score
 from jaxbn.scores.parent_prior import log_parent_prior
 from jaxbn.scores.set_scores import SetScores
+from jaxbn.structure.arc_rules import bits, mask_of
 
 PROPOSALS = 4
 """Moves of arcs in a sweep for each pair of columns."""

@@ -15,10 +15,10 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.learning.checkpoint import from_json, to_json
 from jaxbn.learning.learned import Learned
-from jaxbn.posterior.arc_moves import bits
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.runtime.files import PathLike, remove_drafts, write_text
 from jaxbn.scores.coded_table import Coding
+from jaxbn.structure.arc_rules import bits
 
 FORMAT, VERSION = "jaxbn.posterior", 1
 

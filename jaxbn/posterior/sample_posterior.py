@@ -21,13 +21,14 @@ from jaxbn.learning.learn import InterruptedWarning, learn
 from jaxbn.learning.learned import Learned
 from jaxbn.learning.options import MinWidth, Options, check_options
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.posterior.arc_moves import Rules, mask_of
+from jaxbn.posterior.arc_moves import Rules
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.posterior.draws import Kept, draw_of, open_kept, restored
 from jaxbn.posterior.results import Posterior
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
+from jaxbn.structure.arc_rules import mask_of
 from jaxbn.structure.constraints import Constraints, as_constraints
 
 GRID = 512

@@ -105,7 +105,7 @@ class MatrixShape(NamedTuple):
         )
 
 
-FITTED_ROWS = 2**17
+SHARED_ROWS = 2**17
 """Up to this many rows all small blankets share one pruned program: compiling another takes longer than it saves."""
 
 FEW_CELLS = 16
@@ -137,7 +137,7 @@ def dense_shape(n_values: int, n_terms: int, n_cells: int, total_weight: int, *,
 def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> PrunedShape:
     """The bucket of a larger problem."""
     rows = bucket(n_rows, 2 * DENSE_ROWS)
-    wide = n_rows <= FITTED_ROWS
+    wide = n_rows <= SHARED_ROWS
     terms = 2 if n_terms <= 2 and not wide else bucket(n_terms, 16)
     least = (FEW_CELLS if wide else 1) * CELL_GROUP
     cells = bucket(n_cells, least, 4) if n_cells <= 64 * CELL_GROUP else bucket(n_cells, 128 * CELL_GROUP)

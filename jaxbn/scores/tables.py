@@ -44,7 +44,8 @@ def k2_score(counts: NDArray[Any]) -> float:
     """Log P(child | parents) of one family with the parameters integrated out, Dirichlet(1, ..., 1).
 
     Σ_j [ ln Γ(r) - ln Γ(r + N_j) + Σ_k ln Γ(1 + N_jk) ], where r is the number of states of the child that were
-    observed; configurations of the parents that were not observed contribute nothing. In JAX: kernels/family_scores.
+    observed; configurations of the parents that were not observed contribute nothing. Counts may be expected ones,
+    which are not whole. In JAX: kernels/family_scores.
 
     Example:
         >>> round(k2_score(np.array([[1, 1], [0, 1]])), 6)  # ln(1/6) + ln(1/2)
@@ -57,6 +58,6 @@ def k2_score(counts: NDArray[Any]) -> float:
     return float(len(row_totals) * math.lgamma(r) - _log_gamma(r + row_totals).sum() + _log_gamma(table + 1).sum())
 
 
-def _log_gamma(integers: NDArray[Any]) -> NDArray[np.float64]:
-    distinct, where = np.unique(integers, return_inverse=True)
+def _log_gamma(numbers: NDArray[Any]) -> NDArray[np.float64]:
+    distinct, where = np.unique(numbers, return_inverse=True)
     return np.array([math.lgamma(v) for v in distinct])[where]

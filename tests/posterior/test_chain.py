@@ -13,9 +13,10 @@ from jaxbn.cuts import interval_costs
 from jaxbn.cuts.policy import Policy
 from jaxbn.inputs.table import as_table
 from jaxbn.posterior.all_cuts import sum_over_cuts
-from jaxbn.posterior.arc_moves import Rules, ancestors, differences, draw_parents, mask_of, moved, slots
+from jaxbn.posterior.arc_moves import Rules, ancestors, differences, draw_parents, moved, slots
 from jaxbn.posterior.chain import Chain
 from jaxbn.scores.coded_table import CodedTable
+from jaxbn.structure.arc_rules import mask_of
 from tests.reference.posterior import every_policy, everything_by_enumeration, log_target
 from tests.reference.structure import all_graphs, k2_score
 

@@ -59,7 +59,7 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
 
 
 def _with_gaps_filled(prices: list[float], most: int) -> list[float]:
-    """So many prices: more between neighbours that lie far apart, as what the copy rules out may still be in doubt."""
+    """`most` prices: more between neighbours that lie far apart, as what the copy rules out may still be in doubt."""
     found = sorted(prices)
     while 1 < len(found) < most and found[0] > 0:
         wide = max(range(1, len(found)), key=lambda i: found[i] / found[i - 1])

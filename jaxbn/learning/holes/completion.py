@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +26,11 @@ HOLES = 18
 SWEEPS_OF_ALL = 4
 """Times that every number is predicted from all other columns."""
 
+States = Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]]
+"""Of every variable: its codes [n], -1 where missing, and the same completed."""
+
+Predictors = Sequence[NDArray[np.float64]]
+
 MOST_STATES = 10
 """States of a discrete column that a regression tells apart."""
 
@@ -48,11 +53,12 @@ def completed(
             in the rows that have all of it.
     """
     net, codes = _network(data, parents, codings, basis)
-    holed = data.table.holed_rows
-    drawn = codes.copy()
-    drawn[holed] = draw_completions(net, codes[holed], rng)
-    states = {name: (codes[:, i], drawn[:, i]) for i, name in enumerate(data.names)}
-    return _matched(data, parents, states, _filled(data, codings, states, rng), rng)
+    states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
+
+    def of_rows_alike(name: str, column: NDArray[np.float64], predictors: Predictors) -> NDArray[np.float64]:
+        return column[matched_donors(column, predictors, *states[name], rng)]
+
+    return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, SWEEPS)
 
 
 def expected(
@@ -69,22 +75,12 @@ def expected(
     clearly than in the rows themselves, also where the network so far has no arc.
     """
     net, codes = _network(data, parents, codings, basis)
-    holed = data.table.holed_rows
-    best = codes.copy()
-    best[holed] = most_probable_completions(net, codes[holed])
-    states = {name: (codes[:, i], best[:, i]) for i, name in enumerate(data.names)}
-    filled = _filled(data, codings, states, rng)
-    scales = {name: Scale.of(column) for name, column in data.table.values.items()}
-    values = {name: scales[name].to(column) for name, column in filled.values.items()}
-    for _ in range(SWEEPS_OF_ALL):
-        for name in (name for name in data.table.holes if name in values):
-            others = predictors_of(parents, name)
-            predictors = [p for other in others for p in _numbers(other, values, states)]
-            if predictors:
-                absent = data.table.absent(name)
-                values[name] = values[name].copy()
-                values[name][absent] = nearest_values(values[name], predictors, ~absent)
-    return replace(filled, values={name: scales[name].back(column) for name, column in values.items()})
+    states = _states(data, codes, most_probable_completions(net, codes[data.table.holed_rows]))
+
+    def as_predicted(name: str, column: NDArray[np.float64], predictors: Predictors) -> NDArray[np.float64]:
+        return nearest_values(column, predictors, ~data.table.absent(name))
+
+    return _regressed(data, parents, states, _filled(data, codings, states, rng), as_predicted, SWEEPS_OF_ALL)
 
 
 def _network(
@@ -106,38 +102,48 @@ def _network(
     return net, np.stack([columns[name].codes for name in names], axis=1)
 
 
+def _states(data: CodedTable, codes: NDArray[np.int32], completions: NDArray[np.integer]) -> States:
+    """The codes of every variable, and the same with the rows that lack entries completed."""
+    whole = codes.copy()
+    whole[data.table.holed_rows] = completions
+    return {name: (codes[:, i], whole[:, i]) for i, name in enumerate(data.names)}
+
+
 def completed_by(net: BayesNet, table: Table, seed: int = 0) -> Table:
     """A table completed by a draw from a network's structure and cuts; the table itself if nothing is missing."""
     rng = np.random.default_rng([seed, HOLES])
     return completed(CodedTable(table), net.parents, net.codings, rng) if table.holes else table
 
 
-def _matched(
+def _regressed(
     data: CodedTable,
     parents: Parents,
-    states: Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]],
+    states: States,
     filled: Table,
-    rng: np.random.Generator,
+    values_for: Callable[[str, NDArray[np.float64], Predictors], NDArray[np.float64]],
+    sweeps: int,
 ) -> Table:
-    """The filled table with values of rows that look alike in the place of any values of the drawn bins."""
+    """The filled table with numbers that regressions chose instead of any numbers of the bins.
+
+    `values_for` gives those of a column's missing entries, from the column and from what predicts it.
+    """
     scales = {name: Scale.of(column) for name, column in data.table.values.items()}
     values = {name: scales[name].to(column) for name, column in filled.values.items()}
-    holed = [name for name in data.table.holes if name in values]
-    for _ in range(SWEEPS):
-        for name in holed:
+    for _ in range(sweeps):
+        for name in (name for name in data.table.holes if name in values):
             others = predictors_of(parents, name)
             predictors = [p for other in others for p in _numbers(other, values, states)]
             if predictors:
-                donors = matched_donors(values[name], predictors, *states[name], rng)
+                found = values_for(name, values[name], predictors)
                 values[name] = values[name].copy()
-                values[name][data.table.absent(name)] = values[name][donors]
+                values[name][data.table.absent(name)] = found
     return replace(filled, values={name: scales[name].back(column) for name, column in values.items()})
 
 
 def _numbers(
     name: str,
     values: Mapping[str, NDArray[np.float64]],
-    states: Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]],
+    states: States,
 ) -> list[NDArray[np.float64]]:
     """A continuous column itself, or whether a discrete one has each of its states but one."""
     if name in values:
@@ -149,7 +155,7 @@ def _numbers(
 def _filled(
     data: CodedTable,
     codings: Mapping[str, Coding],
-    columns: Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]],
+    columns: States,
     rng: np.random.Generator,
 ) -> Table:
     """Values and levels for the drawn states: those of rows that are known to be in the same one."""

@@ -14,14 +14,13 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.model.holes.em import fit_by_em
 from jaxbn.model.holes.network import Structure, positions
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.tables import k2_score
 
 TOLERANCE = 1e-4
 """EM ends when a round gains less than this for each row, in nats."""
@@ -43,12 +42,5 @@ def observed_evidence(ledger: Ledger, data: CodedTable, parents: Parents, coding
     found = fit_by_em(structure, codes, tolerance=TOLERANCE)
     terms = [ledger.beside(parents, columns, codings), found.log_likelihood]
     for counts, logs in zip(found.counts, found.network.log_tables, strict=True):
-        terms += [_log_evidence(counts), -float(counts.ravel() @ logs)]
+        terms += [k2_score(counts), -float(counts.ravel() @ logs)]
     return math.fsum(terms)
-
-
-def _log_evidence(counts: NDArray[np.float64]) -> float:
-    """The K2 score of counts that need not be whole."""
-    table = counts.reshape(-1, counts.shape[-1])
-    r = table.shape[-1]
-    return float((gammaln(r) - gammaln(r + table.sum(axis=1))).sum() + gammaln(table + 1).sum())
