@@ -99,7 +99,7 @@ def bootstrap(
         side_by_side: without a graph, resamples that run together; the result does not depend on it.
         progress: without a graph, show a bar where someone watches.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
-            ``restarts``, ``grid``, ``warm_start``, ``select``, ``required``, ``forbidden`` and ``max_cells``.
+            ``restarts``, ``grid``, ``exact``, ``warm_start``, ``select``, ``required``, ``forbidden`` and ``max_cells``.
 
     Returns:
         A ``CutBootstrap`` with a graph: for each cut, how often it was found and its interval. An ``ArcBootstrap``
@@ -126,6 +126,7 @@ def bootstrap(
         warm_start=learning.get("warm_start"),
         select=learning.get("select"),
         grid=learning.get("grid", GRID),
+        exact=learning.get("exact"),
         initial=initial,
         continuous=table.continuous,
     )
@@ -137,7 +138,7 @@ def bootstrap(
         _refuse({"level": level, "tolerance": tolerance}, "is for cuts of a known structure; leave it out, or pass ")
         if "time_limit" in learning:
             raise checks.ArgumentError("time_limit", "is for jaxbn.learn; ask for fewer resamples")
-        structure = {name: value for name, value in learning.items() if name not in ("warm_start", "select", "grid")}
+        structure = {k: value for k, value in learning.items() if k not in ("warm_start", "select", "grid", "exact")}
         structure.setdefault("restarts", 1)
         plan = Plan.checked(table, options, grouped=grouped, seed=seed, initial_bins=initial_bins, **structure)
         holed = {"method": method, "rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}

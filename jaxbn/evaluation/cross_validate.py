@@ -132,7 +132,7 @@ def cross_validate(
             alone merges none.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
-            ``restarts``, ``time_limit`` (of each fold), ``grid``, ``warm_start``, ``select``, ``required``,
+            ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
             ``forbidden`` and ``max_cells``.
 
     Returns:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from jaxbn.cuts.grid import FINEST_GRID
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError
@@ -83,6 +84,7 @@ def learn(
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
     grid: int | None = GRID,
+    exact: bool | None = None,
 ) -> BayesNet:
     """Learn structure and cuts together: the best arcs for the cuts, then the best cuts for the arcs, in turns.
 
@@ -132,8 +134,10 @@ def learn(
         group: discrete columns whose levels are merged by evidence, again in each pass; by default those with more than
             50 levels, and ``()`` for none.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
-        grid: positions of a column at which cuts are searched while arcs move; the network is finished with exact
-            cuts. None searches all positions from the beginning. The search ``"k2"`` has no grid.
+        grid: positions of a column at which cuts are searched while arcs move; then they are placed to the last row.
+            None searches all positions from the beginning. The search ``"k2"`` has no grid.
+        exact: whether the cuts of the network are then proved, each given the rest, to be the best of all. By default
+            up to 50,000 rows: beyond, the proof takes minutes, and finds next to nothing (``net.search`` says which).
 
     Returns:
         The fitted network. Interrupted by Ctrl-C it is the best so far, with a warning.
@@ -155,6 +159,7 @@ def learn(
         warm_start=warm_start,
         select=select,
         grid=grid,
+        exact=exact,
         initial=initial,
         continuous=table.continuous,
     )
@@ -233,15 +238,16 @@ def _interrupted(many: ManyRuns, n_runs: int) -> str:
 def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, finished: bool) -> SearchReport:
     """How the network was found; what its arcs are worth for its cuts is looked up once more."""
     report = SearchReport(plan.options.method, "k2", n_runs, seconds, learned.criterion, finished=finished)
-    runs = last.runs
+    runs, data = last.runs, last.data
     if runs.arcs is None:
         return report
-    columns = last.data.recoded(learned.policies).columns
+    exact = plan.options.proves_cuts(data.table.n_rows) or not any(data.grid(n, FINEST_GRID) for n in data.ordered)
+    columns = data.recoded(learned.policies).columns
     best = runs.arcs.best(columns, learned.parents, thorough=finished)  # an interrupted run is not kept waiting
     own = runs.arcs.score(columns, learned.parents)
     gap = max(best.bound - own, 0.0)
     proved = best.proved and gap <= 1e-9 * (1 + abs(own))
-    return replace(report, search=best.search, proved=proved, gap=gap)
+    return replace(report, search=best.search, proved=proved, gap=gap, cuts_proved=exact and finished)
 
 
 def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> BayesNet:

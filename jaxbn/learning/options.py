@@ -19,7 +19,7 @@ Select = Literal["density", "k2"]
 Initial = Literal["width", "frequency"]
 
 STRUCTURE_OPTIONS = (
-    "search", "order", "max_parents", "restarts", "time_limit", "grid", "warm_start", "select",
+    "search", "order", "max_parents", "restarts", "time_limit", "grid", "exact", "warm_start", "select",
     "required", "forbidden", "max_cells",
 )  # fmt: skip
 """Options of ``learn`` for the structure; ``cross_validate`` and ``bootstrap`` take them too if there is no graph."""
@@ -38,6 +38,9 @@ USED_BY: dict[str, tuple[str, ...]] = {
 GRID = 512
 """Positions at which cuts are searched while arcs move."""
 
+EXACT_ROWS = 50_000
+"""Up to this many rows the cuts of a learned network are proved the best by default: beyond, that takes minutes."""
+
 
 class Options(NamedTuple):
     """Checked options of learning that do not depend on the structure."""
@@ -50,6 +53,7 @@ class Options(NamedTuple):
     select: str = "density"
     grid: int | None = GRID  # positions at which cuts are searched while arcs move; None: all
     initial: str | None = None  # what the bins of the start are equal in, if that was said
+    exact: bool | None = None  # whether the last cuts are proved the best; None: if there are not too many rows
 
     @property
     def start_kind(self) -> str:
@@ -60,6 +64,10 @@ class Options(NamedTuple):
     def limit(self) -> float:
         """The most passes, infinite for no limit."""
         return math.inf if self.max_passes is None else self.max_passes
+
+    def proves_cuts(self, n_rows: int) -> bool:
+        """Whether the last cuts are the exact optimum given the rest, not the best that refining the grid finds."""
+        return self.grid is None or (n_rows <= EXACT_ROWS if self.exact is None else self.exact)
 
     def narrowest(self, data: CodedTable, name: str) -> float:
         """The smallest width of a bin of one variable, 0 for no limit."""
@@ -85,6 +93,7 @@ def check_options(
     select: str | None = None,
     grid: int | None = GRID,
     initial: str | None = None,
+    exact: bool | None = None,
     continuous: Sequence[str] | None = None,
 ) -> Options:
     """Options with their defaults filled in; one that the method does not use must not be given.
@@ -98,6 +107,7 @@ def check_options(
         select: how restarts are compared.
         grid: positions at which cuts are searched while arcs move, None for all.
         initial: what the bins of the start are equal in.
+        exact: whether the last cuts are proved the best, None if there are not too many rows.
         continuous: the columns that may have a smallest width.
 
     Example:
@@ -119,6 +129,7 @@ def check_options(
         "density" if select is None else checks.one_of("select", select, ("density", "k2")),
         None if grid is None else checks.at_least("grid", grid, 2),
         None if initial is None else checks.one_of("initial", initial, ("width", "frequency")),
+        None if exact is None else bool(exact),
     )
 
 

@@ -38,11 +38,12 @@ def discretize_steps(
     rate: Rate,
     max_passes: float,
     grid: int | None = None,
+    refinements: int = 1,
 ) -> Learner[Settled]:
     """Passes from a start until one changes nothing.
 
     The variables are visited in the reverse of a topological order, ties broken by `priority`. With a `grid` cuts are
-    searched among that many quantile positions only.
+    searched among that many quantile positions only, refined around what was found there.
     """
     columns, policies = dict(start.columns), dict(start.policies)
     visits = visiting_order(parents, priority, policies)
@@ -51,7 +52,7 @@ def discretize_steps(
         done, changed = done + 1, False
         for name in visits:
             own_rate = NO_RATE if name in data.grouped else rate
-            policy = yield cut_question(name, parents, columns, own_rate, data.grid(name, grid))
+            policy = yield cut_question(name, parents, columns, own_rate, data.grid(name, grid), refinements)
             changed |= not same_coding(policy, policies[name])
             policies[name], columns[name] = policy, data.coded(name, policy)
     return Settled(columns, policies, done, not changed)

@@ -1,7 +1,7 @@
 """The runs of a search in turns: from several plain starts, then from perturbations of the best, then to the end.
 
 Cuts are searched on a grid while arcs move; the best network is then led further by changes of single arcs with new
-cuts, and finished with exact cuts.
+cuts, and gets its last cuts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jaxbn.groups.grouping import frequency_grouping
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Learner
-from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish_exactly, joint_moves
+from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish, joint_moves
 from jaxbn.scores.coded_table import CodedTable, Start
 from jaxbn.scores.evidence import Ledger
 from jaxbn.structure.search import ArcSearch
@@ -35,7 +35,7 @@ FEWEST, MOST = 2, 9
 SMALL = 6 * 10**4
 """Up to this size joint moves are tried: in larger tables they found nothing, and took as long as the rest."""
 
-MANY = ((SMALL, 24), (4 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
+MANY = ((SMALL, 24), (2 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
 """Runs by default up to a size of the table."""
 
 
@@ -110,10 +110,10 @@ class TurnRuns:
         return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, parents=learned.parents)
 
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
-        """The best network, led further by joint moves if it is that of several runs on a small table; exact cuts."""
+        """The best network, led further by joint moves if it is that of several runs on a small table; its last cuts."""
         if self.n_runs > 1 and size_of(self.data.table.n_rows, len(self.data.names)) <= SMALL:
             best = yield from joint_moves(self.data, best, self.arcs, self.options, self.ledger, watch)
-        return (yield from finish_exactly(self.data, best, self.arcs, self.options, self.ledger, watch))
+        return (yield from finish(self.data, best, self.arcs, self.options, self.ledger, watch))
 
     def _perturbed(self, learned: Learned, number: int) -> Start:
         """The codings of a network, some of them put back into plain bins or groups."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from jaxbn.cuts.grid import FINE
+from jaxbn.cuts.grid import FINE, FINE_GRID, FINEST_GRID
 from jaxbn.inputs.graph import Parents, topological_order
 from jaxbn.learning.ascent import ascend, at_midpoints
 from jaxbn.learning.learned import Learned, Watcher
@@ -24,7 +24,7 @@ from jaxbn.structure.neighbours import neighbours
 from jaxbn.structure.search import ArcSearch
 
 STAGES = 2
-"""Of a run: variables with neighbours, then all variables. Exact cuts are for the best run alone."""
+"""Of a run: variables with neighbours, then all variables. The last cuts are for the best run alone."""
 
 TRIES, MOST_TRIES = 3, 60
 """Changes of an arc for each variable, and in all, that are tried with new cuts."""
@@ -61,30 +61,36 @@ def evidence_turns(
     return learned
 
 
-def finish_exactly(
+def finish(
     data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger, watch: Watcher
 ) -> Learner[Learned]:
-    """The same network with exact cuts, in turns with its arcs until neither half can improve.
+    """The same network with its last cuts, exact or to the last row, in turns with its arcs until none can improve.
 
-    Cuts are first placed to the last row around where they are, so that the exact ones, which take longer, are asked
-    for few times. Without a common objective the arcs stay as they are.
+    Exact cuts take longer, so those of the grid are first placed to the last row around where they are: then exact
+    ones are asked for few times. Without a common objective the arcs stay as they are.
     """
     on_grid = any(data.grid(name, options.grid) for name in data.ordered)
+    last = (None, 1) if options.proves_cuts(data.table.n_rows) else (FINEST_GRID, FINE)
     if options.method != "evidence":
-        return (yield from _exact_passes(data, learned, options)) if on_grid else learned
+        return (yield from _last_passes(data, learned, options, *last)) if on_grid else learned
     if on_grid:
         start = data.recoded(learned.policies)
+        few = options if last[0] is None else options._replace(max_passes=1)  # the same is done more finely below
         settled = yield from ascend(
-            data, learned.parents, data.names, start, options, ledger, grid=options.grid, refinements=FINE
+            data, learned.parents, data.names, start, few, ledger, grid=FINE_GRID, refinements=FINE
         )
         learned = _state(dict(learned.parents), settled.start, (*learned.trace, *settled.trace[1:]))
-    return (yield from _settle(data, learned, arcs, options, ledger, watch, stage=2, grid=None))
+    return (yield from _settle(data, learned, arcs, options, ledger, watch, stage=2, grid=last[0], refinements=last[1]))
 
 
-def _exact_passes(data: CodedTable, learned: Learned, options: Options) -> Learner[Learned]:
-    """Exact cuts for the arcs of a network that was found on the grid."""
+def _last_passes(
+    data: CodedTable, learned: Learned, options: Options, grid: int | None, refinements: int
+) -> Learner[Learned]:
+    """The last cuts for the arcs of a network that was found on the grid."""
     start, parents = data.recoded(learned.policies), dict(learned.parents)
-    settled = yield from discretize_steps(data, parents, data.names, start, options.rate, options.limit)
+    settled = yield from discretize_steps(
+        data, parents, data.names, start, options.rate, options.limit, grid, refinements
+    )
     return _judged(data, parents, settled, options)
 
 
@@ -147,6 +153,7 @@ def _settle(
     *,
     stage: int,
     grid: int | None,
+    refinements: int = 1,
 ) -> Learner[Learned]:
     """Turns until F rises no more; the first stage leaves variables without neighbours as they are."""
     parents, now, trace = dict(learned.parents), data.recoded(learned.policies), list(learned.trace)
@@ -159,7 +166,9 @@ def _settle(
             parents = found.parents
             trace.append(value)
             watch(stage, parents, Settled(now.columns, now.policies, 0, False, tuple(trace)))
-        settled = yield from ascend(data, parents, data.names, now, options, ledger, isolated=stage > 0, grid=grid)
+        settled = yield from ascend(
+            data, parents, data.names, now, options, ledger, isolated=stage > 0, grid=grid, refinements=refinements
+        )
         now, parents = settled.start, _without_idle_arcs(parents, settled.columns, arcs)
         trace += settled.trace[1:]
         raised = trace[-1] > before + tolerance(before)

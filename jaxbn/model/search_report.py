@@ -20,6 +20,8 @@ class SearchReport:
         gap: nats by which another structure could be better for these cuts, over the families that were looked at;
             None where nothing is known.
         finished: False where Ctrl-C or the time limit ended the search.
+        cuts_proved: whether each variable's cuts are proved the best given the rest; False where they are the best that
+            refining a grid to the last row found.
 
     Example:
         >>> print(SearchReport("evidence", "exact", 8, 2.5, -10035.2, True, 0.0))
@@ -34,13 +36,15 @@ class SearchReport:
     proved: bool = False
     gap: float | None = None
     finished: bool = True
+    cuts_proved: bool = True
 
     def __str__(self) -> str:
         runs = {0: "an unfinished run", 1: "one run"}.get(self.runs, f"best of {self.runs} runs")
         text = f"{runs} in {self.seconds:.2g} s" if self.seconds < 10 else f"{runs} in {self.seconds:.0f} s"
         text += "" if self.finished else ", ended early"
         if self.proved:
-            return f"{text}; its arcs are proved the best for its cuts"
+            text += "; its arcs are proved the best for its cuts"
+            return text if self.cuts_proved else f"{text}, which were refined to single rows on a grid"
         if self.gap is not None:
             return (
                 f"{text}; over the families looked at, no arcs are better for its cuts by more than {self.gap:.1f} nats"

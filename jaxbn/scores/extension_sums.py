@@ -28,6 +28,9 @@ MOST_COUNTED = 2**16 - 1
 FEW_CELLS = 4096
 """Bases with more cells are reduced to the cells that matter."""
 
+FEW_CELLS_A_ROW = 8
+"""Up to this many cells for each row it is quicker to count the empty ones too than to sort the rows."""
+
 BASES = 16
 """Bases a device counts in one call."""
 
@@ -71,10 +74,12 @@ def joint(codes: NDArray[np.integer], n_states: Sequence[int], members: Sequence
         n_cells *= n_states[column]
     if n_cells <= min(FEW_CELLS, max(codes.shape[1], 64)):
         return Base(cell.astype(np.int32, copy=False), n_cells, 0)
-    cell, n_cells = _renumbered(cell)
-    shared = np.bincount(cell, minlength=n_cells) > 1
+    if n_cells > FEW_CELLS_A_ROW * codes.shape[1]:
+        cell, n_cells = _renumbered(cell)
+    counts = np.bincount(cell, minlength=n_cells)
+    shared = counts > 1
     number = np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32)
-    return Base(number[cell], max(int(shared.sum()), 1), n_cells - int(shared.sum()))
+    return Base(number[cell], max(int(shared.sum()), 1), int((counts == 1).sum()))
 
 
 def _renumbered(cell: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
@@ -129,13 +134,7 @@ class HostCounter:
 
     def _counts(self, base: Base, columns: NDArray[np.intp]) -> NDArray[np.intp]:
         """Rows in each cell of the base by state of each column, [cells, states]."""
-        key = columns.tobytes()
-        if key not in self._indicators:
-            parts = [self.codes[c][:, None] == np.arange(self.n_states[c]) for c in columns]
-            if len(self._indicators) > 1:
-                self._indicators.clear()
-            self._indicators[key] = np.concatenate(parts, axis=1).astype(np.uint16)
-        indicator, cell = self._indicators[key], base.cell
+        indicator, cell = self._indicator(columns), base.cell
         if base.n_single:
             indicator, cell = indicator[cell >= 0], cell[cell >= 0]
         counts = np.zeros((base.n_cells, indicator.shape[1]), np.intp)
@@ -143,6 +142,19 @@ class HostCounter:
             block = slice(first, first + MOST_COUNTED)
             counts += self._product(cell[block], base.n_cells) @ indicator[block]
         return counts
+
+    def _indicator(self, columns: NDArray[np.intp]) -> NDArray[np.uint16]:
+        """Which states of some columns every row has, [n, states]."""
+        key = columns.tobytes()
+        if key not in self._indicators:
+            if len(self._indicators) > 1:
+                self._indicators.clear()
+            place = np.cumsum([0] + [self.n_states[c] for c in columns])
+            made = np.zeros((self.codes.shape[1], place[-1]), np.uint16)
+            for column, first in zip(columns, place[:-1], strict=True):
+                made[np.arange(len(made)), first + self.codes[column].astype(np.intp)] = 1
+            self._indicators[key] = made
+        return self._indicators[key]
 
     def _product(self, cell: NDArray[np.int32], n_cells: int) -> csc_array:
         """Cells by rows; the one of a shape is used again, because checking a new one takes as long as counting."""

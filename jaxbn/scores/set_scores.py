@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,15 +149,60 @@ class SetScores:
     def count(self, bases: Sequence[tuple[int, ...]], cardinalities: Sequence[int] | None = None) -> None:
         """Count the unknown parts of many bases in one go."""
         wanted = self._cardinalities if cardinalities is None else sorted(cardinalities)
+        self._count([(base, self._stale(base, wanted)) for base in bases], wanted)
+
+    def count_sets(self, members: Sequence[int], size: int, cardinalities: Sequence[int] | None = None) -> None:
+        """Count all sets of some columns, each of them once, and have their sums from every base within.
+
+        Args:
+            members: the columns, in ascending order; every other one has a single state and divides nothing.
+            size: columns of a set; smaller sets must be known.
+            cardinalities: r of the sums; by default all.
+        """
+        wanted = self._cardinalities if cardinalities is None else sorted(cardinalities)
+        bases = list(combinations(members, size - 1))
+        stale = [self._stale(base, wanted) for base in bases]
+        if not any(map(len, stale)):
+            return
+        able = np.isin(np.arange(self.n_columns), members)
+        later = [
+            some[able[some] & (some > (base[-1] if base else -1))] for base, some in zip(bases, stale, strict=True)
+        ]
+        self._count(list(zip(bases, later, strict=True)), wanted)
+        for r in wanted:
+            self._store_sets(bases, np.array(members, np.intp), r)
+
+    def _count(self, asked: Sequence[tuple[tuple[int, ...], NDArray[np.intp]]], wanted: Sequence[int]) -> None:
+        """Count bases with some columns each; those with the same ones together."""
         groups: dict[bytes, list[tuple[int, ...]]] = {}
-        for base in bases:
-            groups.setdefault(self._stale(base, wanted).tobytes(), []).append(base)
-        for stale, members in groups.items():
-            columns = np.frombuffer(stale, np.intp)
+        for base, columns in asked:
+            groups.setdefault(columns.tobytes(), []).append(base)
+        for chosen, members in groups.items():
+            columns = np.frombuffer(chosen, np.intp)
             if len(columns):
                 found = self._count_with().sums(members, count_tables(self.n_rows, tuple(wanted)), columns)
                 for base, sums in zip(members, found, strict=True):
                     self._store(base, wanted, sums, columns)
+
+    def _store_sets(self, bases: Sequence[tuple[int, ...]], members: NDArray[np.intp], r: int) -> None:
+        """Complete the rows of all bases of one size, of which the columns after the last member are known."""
+        rows = [self._rows.get((self._key(base), r)) or _Row(self.n_columns) for base in bases]
+        sums = np.stack([row.sums for row in rows])
+        if bases[0]:
+            alone = np.array([self._rows[self._key(base[:-1]), r].sums[base[-1]] for base in bases])
+        else:
+            alone = count_table(self.n_rows, r)[[self.n_rows]]
+        own = np.ones((len(bases), self.n_columns), bool)  # which columns do not divide the base
+        own[:, members] = False
+        for places in np.array(bases, np.intp).T:
+            own[np.arange(len(bases)), places] = True
+        sums = np.where(own, alone[:, None], sums)
+        if bases[0]:
+            row, column = _counted_at(len(members), len(bases[0]))
+            sums[:, members] = np.where(own[:, members], sums[:, members], sums[row, members[column]])
+        for base, known, values in zip(bases, rows, sums, strict=True):
+            known.sums, known.versions = values, self._versions.copy()
+            self._rows[self._key(base), r] = known
 
     def _count_both(self, parents: tuple[int, ...], child: int) -> None:
         """Count a family and its parents in one go."""
@@ -217,3 +263,18 @@ class SetScores:
             old = [key for key in self._rows if not current.issuperset(key[0])]
             for key in old[:spare]:
                 del self._rows[key]
+
+
+@lru_cache(maxsize=16)
+def _counted_at(n_members: int, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where a base of some size and a further member were counted: row and member [bases, n_members].
+
+    A set is counted once: the base of all its members but the last, with that one.
+    """
+    bases = np.array(list(combinations(range(n_members), size)), np.int64)
+    masks, last, member = (1 << bases).sum(axis=1), bases[:, -1:], np.arange(n_members)
+    before = member < last
+    base = np.where(before, masks[:, None] & ~(1 << last) | 1 << member, masks[:, None])
+    by_mask = np.argsort(masks)
+    row = by_mask[np.searchsorted(masks[by_mask], base).clip(max=len(masks) - 1)]
+    return row, np.where(before, last, member)

@@ -116,8 +116,9 @@ def _all_families(
             subject="the exact search",
         )
     smaller = [base for k in range(most) for base in combinations(range(len(live)), k)]
-    scores.count([tuple(live[i] for i in base) for base in smaller])
-    scores.count([tuple(live[i] for i in base) for base in combinations(range(len(live)), most)], [1])
+    for size in range(1, most + 1):
+        scores.count_sets(live, size)
+    scores.count_sets(live, most + 1, [1])
     sets = _Sets.of(smaller, [rules.n_states[i] for i in live])
     return [_families(scores, rules, live, place, sets) for place in range(len(live))]
 

@@ -19,7 +19,7 @@ Search = Literal["auto", "exact", "orders", "k2"]
 SEARCHES = ("auto", "exact", "orders", "k2")
 
 
-MOST_ROWS = 5 * 10**7
+MOST_ROWS = 2 * 10**8
 """Rows of all sets that the exact search may count, by default, while the cuts still move: some seconds."""
 
 QUICK_PATIENCE = 10

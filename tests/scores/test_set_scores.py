@@ -109,3 +109,25 @@ def test_columns_of_another_table_are_refused() -> None:
     columns = random_columns(np.random.default_rng(5), 3, 20)
     with pytest.raises(ValueError, match="new SetScores"):
         SetScores(columns).show(columns[:2])
+
+
+@pytest.mark.parametrize("counter", COUNTERS)
+def test_sets_counted_once_are_known_from_every_base(counter: type) -> None:
+    rng = np.random.default_rng(8)
+    columns = random_columns(rng, 7, 400, most_states=12)
+    columns[3] = coded(np.zeros(400, int))
+    members = [0, 1, 2, 4, 5, 6]
+    scores = SetScores(columns, counter=counter)
+    for changed in (None, 2):
+        if changed is not None:
+            columns[changed] = coded(rng.integers(0, 5, 400))
+            scores.show(columns)
+        for size in (1, 2, 3):
+            scores.count_sets(members, size)
+        scores.count_sets(members, 4, [1])
+        whole = SetScores(columns)
+        for k in range(4):
+            for base in combinations(members, k):
+                for r in scores._cardinalities if k < 3 else [1]:
+                    assert scores._current(scores._key(base), r)
+                    assert scores.sums(base, r).tolist() == whole.sums(base, r).tolist()
