@@ -192,7 +192,7 @@ def answer_requests(
         charged = [description_length_problem(r.ordered, r.factors, r.weights) for r in requests]
         solutions = solve_charged(charged, grid, refinements)
     else:
-        charged = [evidence_problem(r.ordered, r.factors, r.weights, r.min_width) for r in requests]
+        charged = [evidence_problem(r.ordered, r.factors, r.weights, r.min_width, grid) for r in requests]
         solutions = solve_charged(charged, grid, refinements)
     return [
         Answer(_policy(r.ordered, found, method), grid is None or r.ordered.n_distinct <= grid)

@@ -21,6 +21,9 @@ from jaxbn.cuts.by_number.charged import Charged
 from jaxbn.cuts.problem import ALL, Rows, Spread, Term, dirichlet_terms
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
+FEW_BINS = 2048
+"""What so many bins cost at most is kept apart: of millions of distinct values all numbers would fill the memory."""
+
 TOLERANCE = 1e-9
 """Share of `min_width` that rounding may take: on a regular grid a bin of one value is just one step wide."""
 
@@ -35,53 +38,62 @@ def choice_cost(n_distinct: int, n_bins: ArrayLike) -> NDArray[np.float64]:
         >>> choice_cost(20, [1, 2, 20]).round(2).tolist()
         [1.68, 4.78, 17.34]
     """
-    return _choice_costs(n_distinct)[np.asarray(n_bins) - 1]
+    bins = np.asarray(n_bins)
+    few = bins.size and bins.max() <= FEW_BINS
+    return _choice_costs(n_distinct, FEW_BINS if few else n_distinct)[bins - 1]
 
 
 @lru_cache(maxsize=256)
-def _choice_costs(m: int) -> NDArray[np.float64]:
-    """For k = 1..m [m]: with N = m + b - 1, k C(N, k) 2^N / Σ_{j >= k} C(N, j) · (1 - 2^-b) / b."""
+def _choice_costs(m: int, most: int) -> NDArray[np.float64]:
+    """For k = 1, 2, … up to `most`: with N = m + b - 1, k C(N, k) 2^N / Σ_{j >= k} C(N, j) · (1 - 2^-b) / b."""
     b = round(m**0.5)
     k = np.arange(1, m + b, dtype=np.float64)
     log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
     log_tail = np.logaddexp.accumulate(log_choose[::-1])[::-1]
     costs = np.log(k) + log_choose - log_tail + (m + b - 1) * np.log(2.0) + np.log1p(-(0.5**b)) - np.log(b)
-    costs = costs[:m]
+    costs = costs[: min(m, most)].copy()  # a view would keep all of them
     costs.setflags(write=False)
     return costs
 
 
-def charge(configurations: NDArray[np.int64], n_distinct: int) -> NDArray[np.float64]:
-    """A(k), what depends on the number of bins alone: of its own family and of the choice, for k = 1..m [m].
+def charge(configurations: NDArray[np.int64], n_distinct: int, most: int | None = None) -> NDArray[np.float64]:
+    """A(k), what depends on the number of bins alone: of its own family and of the choice, for k = 1, 2, ….
 
     Args:
         configurations: N_j, the weight of every parent configuration.
         n_distinct: m.
+        most: the largest k; by default m.
     """
-    return own_charge(configurations, n_distinct) + choice_cost(n_distinct, np.arange(1, n_distinct + 1))
+    end = n_distinct if most is None else min(most, n_distinct)
+    return own_charge(configurations, end) + choice_cost(n_distinct, np.arange(1, end + 1))
 
 
 def own_charge(configurations: NDArray[np.int64], most_states: int) -> NDArray[np.float64]:
     """Σ_j [ ln Γ(k + N_j) - ln Γ(k) ] of a variable of k states, bins or groups, for k = 1..most_states."""
     sizes, repeats = np.unique(configurations, return_counts=True)
-    log_gamma = gammaln(np.arange(1, most_states + int(sizes[-1]) + 1))  # of 1, 2, …
-    found = np.zeros(most_states)
+    k, found = np.arange(1, most_states + 1), np.zeros(most_states)
+    every = gammaln(np.arange(1, most_states + int(sizes[-1]) + 1)) if len(sizes) * most_states > sizes[-1] else None
+    log_gamma = gammaln(k)
     for n, times in zip(sizes, repeats, strict=True):
-        found += times * (log_gamma[n : n + most_states] - log_gamma[:most_states])
+        found += times * ((gammaln(k + n) if every is None else every[n : n + most_states]) - log_gamma)
     return found
 
 
 def evidence_problem(
-    ordered: Ordered, factors: Sequence[Factor], weights: NDArray[np.int32] | None, min_width: float
+    ordered: Ordered,
+    factors: Sequence[Factor],
+    weights: NDArray[np.int32] | None,
+    min_width: float,
+    most_bins: int | None = None,
 ) -> Charged:
-    """One variable to cut; the cost is minus the part of F that depends on its policy."""
+    """One variable to cut, into at most so many bins; the cost is minus the part of F that depends on its policy."""
     own = factors[0]
     configurations = np.bincount(own.cell, weights, own.n_cells).astype(np.int64)
     # within a factor of the parents the cost is superadditive as it stands, so it is its own floor
     terms = [Term(own.cell, own.n_cells, -1.0, (1,), (1,), ALL, own.n_cells), *dirichlet_terms(factors[1:], 1)]
     spread, log_range = _spread(ordered, min_width)
     rows = Rows(ordered.can_cut, terms, weights, spread)
-    return Charged(rows, charge(configurations, ordered.n_distinct), rows.total * log_range)
+    return Charged(rows, charge(configurations, ordered.n_distinct, most_bins), rows.total * log_range)
 
 
 def smallest_gap(ordered: Ordered) -> float:

@@ -27,8 +27,11 @@ FINE_GRID, FINEST_GRID = FEW_POSITIONS // 2 - 1, FEW_POSITIONS - 1
 REACH = 3
 """Positions on either side of a cut up to which it is looked for again among finer ones, to the last row."""
 
+FEWEST_POSITIONS, LOOK_UPS = 511, 2.5e8
+"""This begins with positions over all rows: as many as there are look-ups for, one for each interval and cell."""
+
 SPREAD_OUT = 4
-"""One position in so many stays spread over all rows there, where a further cut may pay after all."""
+"""One in so many of these stays, where a further cut may pay after all."""
 
 
 def solve_on_grid(
@@ -46,24 +49,33 @@ def solve_on_grid(
         refinements: how often positions are chosen closer around the cuts, at most; more than one look far and wide
             (see `wider`).
     """
-    grouped = [GroupedRows(some, some.positions(grid)) for some in rows]
+    first = [grid if grid is None or refinements == 1 else _affordable(some, grid) for some in rows]
+    grouped = [GroupedRows(some, some.positions(size)) for some, size in zip(rows, first, strict=True)]
     found = solve(range(len(rows)), grouped)
     if grid is None:
         return found
     again = [i for i, some in enumerate(rows) if int(some.can_cut.sum()) + 1 > grid]
-    choose = closer if refinements == 1 else wider
+    spread = [0 if refinements == 1 else (size or 0) // SPREAD_OUT for size in first]
     for _ in range(refinements):
-        finer = {i: _finer(choose, grouped[i], found[i], grid) for i in again if found[i].cuts}
+        finer = {i: _finer(grouped[i], found[i], grid, spread[i]) for i in again if found[i].cuts}
         again = [i for i, groups in finer.items() if not np.array_equal(groups.positions, grouped[i].positions)]
         for i, solution in zip(again, solve(again, [finer[i] for i in again]) if again else (), strict=True):
             grouped[i], found[i] = finer[i], min(found[i], solution, key=lambda s: s.cost)
     return found
 
 
-def _finer(choose: Callable[..., Positions], groups: GroupedRows, solution: Solution, grid: int) -> GroupedRows:
+def _affordable(rows: Rows, grid: int) -> int:
+    """Positions over all rows to begin with."""
+    n_cells = sum(term.n_cells for term in rows.terms)
+    return min(grid, max(FEWEST_POSITIONS, int((2 * LOOK_UPS / max(n_cells, 1)) ** 0.5)))
+
+
+def _finer(groups: GroupedRows, solution: Solution, grid: int, spread: int) -> GroupedRows:
     """The same rows with positions closer around the cuts."""
-    positions = choose(groups.rows.positions(), groups.positions, np.array(solution.cuts) + 1, grid)
-    return GroupedRows(groups.rows, positions)
+    positions, cuts = groups.rows.positions(), np.array(solution.cuts) + 1
+    if spread:
+        return GroupedRows(groups.rows, wider(positions, groups.positions, cuts, grid, spread))
+    return GroupedRows(groups.rows, closer(positions, groups.positions, cuts, grid))
 
 
 def closer(positions: Positions, some: Positions, cuts: Positions, size: int) -> Positions:
@@ -77,20 +89,19 @@ def closer(positions: Positions, some: Positions, cuts: Positions, size: int) ->
     return np.unique(np.concatenate([around.ravel(), cuts, positions[[0, -1]]]))
 
 
-def wider(positions: Positions, some: Positions, cuts: Positions, size: int) -> Positions:
-    """At most `size` positions: some over all rows, the others around the cuts, as far as their third neighbours.
+def wider(positions: Positions, some: Positions, cuts: Positions, size: int, spread: int) -> Positions:
+    """At most `size` positions: `spread` of them over all rows, the others around the cuts, beyond their neighbours.
 
-    Where that is less than the positions at hand, windows are as wide as these reach.
+    A window reaches to the third neighbours in `some`, or as far as the positions for it do; `some` if too few.
     """
-    spread = positions[np.linspace(0, len(positions) - 1, size // SPREAD_OUT).round().astype(np.intp)]
-    each = (size - len(spread) - len(cuts)) // len(cuts)
+    over_all = positions[np.linspace(0, len(positions) - 1, spread).round().astype(np.intp)]
+    each = (size - spread - len(cuts)) // len(cuts)
     if each < REACH:
         return some
-    at, last = np.searchsorted(some, cuts), len(positions) - 1
+    at, middle, last = np.searchsorted(some, cuts), np.searchsorted(positions, cuts), len(positions) - 1
     low = np.searchsorted(positions, some[np.maximum(at - REACH, 0)])
     high = np.searchsorted(positions, some[np.minimum(at + REACH, len(some) - 1)])
-    middle = np.searchsorted(positions, cuts)
     low = np.minimum(low, np.maximum(middle - each // 2, 0))
     high = np.maximum(high, np.minimum(middle + each // 2, last))
     around = positions[np.linspace(low, high, each).round().astype(np.intp)]
-    return np.unique(np.concatenate([around.ravel(), cuts, spread]))
+    return np.unique(np.concatenate([around.ravel(), cuts, over_all]))

@@ -22,10 +22,11 @@ from jaxbn.learning.holes.completion import HOLES
 from jaxbn.learning.holes.first import first_completion
 from jaxbn.learning.holes.rounds import Round, settle
 from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.many_runs import ManyRuns, TimeIsUpError
+from jaxbn.learning.many_runs import FINISH, ManyRuns, TimeIsUpError
 from jaxbn.learning.options import GRID, Initial, MinWidth, Rate, Select, check_options
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Learner
+from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
@@ -179,9 +180,8 @@ def learn(
     )
     coded = CodedTable(table, plan.grouped)
     rng = np.random.default_rng([plan.seed, HOLES])
-    complete = CodedTable(first_completion(coded, rng), plan.grouped) if table.holes else coded
-    now = Round.of(complete, plan)
-    runs = now.runs
+    now = Round.of(_first_rows(coded, plan, rng), plan)
+    runs, seen = now.runs, now.data.table.n_rows
     checks.at_least("side_by_side", side_by_side, 1)
     deadline = math.inf if time_limit is None else began + checks.positive("time_limit", time_limit)
     described = {"kind": "learn", **plan.described(table)}
@@ -195,7 +195,8 @@ def learn(
             many = ManyRuns(mates, bar, saved, side_by_side, deadline)
             learned, now, finished = _search(many, now, plan, coded, rng)
     seconds = time.monotonic() - began
-    return as_network(coded, learned, _report(plan, now, learned, len(many.found), seconds, finished))
+    report = _report(plan, now, learned, len(many.found), seconds, finished)
+    return as_network(coded, learned, report if seen == table.n_rows else replace(report, sample=seen))
 
 
 def _search(
@@ -203,6 +204,7 @@ def _search(
 ) -> tuple[Learned, Round, bool]:
     """The best network of all runs, what it was found on, and whether the search came to its end."""
     runs, workshop, rounds = first.runs, first.workshop, list[Round]()
+    sampled = first.data.table.n_rows < table.table.n_rows
 
     def begin(each: Round) -> None:
         rounds.append(each)
@@ -212,6 +214,17 @@ def _search(
     def run(number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
         return workshop, runs.learner(number, dict(many.found), watch)
 
+    def on_all_rows(learned: Learned) -> Learned:
+        if len(rounds) == 1:
+            begin(Round.of(table, plan))
+        last = rounds[-1].runs
+        assert isinstance(last, TurnRuns)  # K2 sees all rows
+        return last.from_sample(learned)
+
+    def so_far() -> tuple[Learned, Round, bool]:
+        learned = many.best_so_far(rounds[-1].data)
+        return on_all_rows(learned) if sampled and FINISH not in many.unfinished else learned, rounds[-1], False
+
     begin(first)
     try:
         many.resume(range(runs.n_runs))
@@ -219,14 +232,24 @@ def _search(
             many.do(numbers, run)
         if table.table.holes:
             return settle(many, first, plan, table, rng, begin), rounds[-1], True
-        return many.finish(workshop, runs.finish), first, True
+        best = on_all_rows(many.best) if sampled else None
+        return many.finish(rounds[-1].workshop, rounds[-1].runs.finish, best), rounds[-1], True
     except TimeIsUpError:
-        return many.best_so_far(rounds[-1].data), rounds[-1], False
+        return so_far()
     except KeyboardInterrupt:
         if many.mates.size > 1 or many.empty:
             raise
         warnings.warn(_interrupted(many, runs.n_runs), InterruptedWarning, stacklevel=3)
-        return many.best_so_far(rounds[-1].data), rounds[-1], False
+        return so_far()
+
+
+def _first_rows(data: CodedTable, plan: Plan, rng: np.random.Generator) -> CodedTable:
+    """What is learned from first: a completion of a table with holes, a sample of a very long one, or all of it."""
+    table = data.table
+    if table.holes:
+        return CodedTable(first_completion(data, rng), plan.grouped)
+    long = plan.search != "k2" and table.n_rows > MANY_ROWS and any(data.grid(n, FINEST_GRID) for n in data.ordered)
+    return CodedTable(sample_rows(table, plan.seed), plan.grouped) if long else data
 
 
 def _interrupted(many: ManyRuns, n_runs: int) -> str:

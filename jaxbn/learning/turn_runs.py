@@ -1,21 +1,26 @@
 """The runs of a search in turns: from several plain starts, then from perturbations of the best, then to the end.
 
 Cuts are searched on a grid while arcs move; the best network is then led further by changes of single arcs with new
-cuts, and gets its last cuts.
+cuts, and gets its last cuts. Of a very long table the runs see a sample, which shows every arc that matters and about
+where the cuts are; the last steps see all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from jaxbn.cuts.policy import NOT_CUT, Policy
 from jaxbn.groups.grouping import frequency_grouping
+from jaxbn.inputs.table import Table
+from jaxbn.learning.ascent import at_midpoints
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.options import Options
+from jaxbn.learning.passes import Settled
 from jaxbn.learning.questions import Learner
-from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish, joint_moves
+from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish, joint_moves, judged, state
 from jaxbn.scores.coded_table import CodedTable, Start
 from jaxbn.scores.evidence import Ledger
 from jaxbn.structure.search import ArcSearch
@@ -37,6 +42,25 @@ SMALL = 6 * 10**4
 
 MANY = ((SMALL, 24), (2 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
 """Runs by default up to a size of the table."""
+
+
+SAMPLE, MANY_ROWS = 5 * 10**5, 2 * 10**6
+"""Rows of a sample, and of a table that is sampled."""
+
+SAMPLING = 2
+"""Goes into the seed, so that a sample is drawn apart from everything else."""
+
+
+def sample_rows(table: Table, seed: int) -> Table:
+    """Rows drawn without replacement, in their order.
+
+    Example:
+        >>> from jaxbn.inputs.table import as_table
+        >>> sample_rows(as_table({"x": np.arange(600_000.0)}), 0).n_rows
+        500000
+    """
+    rng = np.random.default_rng([seed, SAMPLING])
+    return table.take(np.sort(rng.choice(table.n_rows, SAMPLE, replace=False)))
 
 
 def size_of(n_rows: int, n_columns: int) -> int:
@@ -109,8 +133,17 @@ class TurnRuns:
             return alternate(self.data, start, self.arcs, self.options, watch)
         return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, parents=learned.parents)
 
+    def from_sample(self, learned: Learned) -> Learned:
+        """A network of a sample, its cuts now between the values of all rows, and judged on these."""
+        uncut = {n: replace(c, method=NOT_CUT) if isinstance(c, Policy) else c for n, c in learned.policies.items()}
+        start = at_midpoints(self.data, self.data.recoded(uncut), self.options)
+        if self.options.method == "evidence":
+            value = self.ledger.evidence(learned.parents, start.columns, start.policies)
+            return state(learned.parents, start, (value,))
+        return judged(self.data, learned.parents, Settled(start.columns, start.policies, 0, False), self.options)
+
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
-        """The best network, led further by joint moves if it is that of several runs on a small table; its last cuts."""
+        """The best network with its last cuts; of several runs on a small table, led further by joint moves before."""
         if self.n_runs > 1 and size_of(self.data.table.n_rows, len(self.data.names)) <= SMALL:
             best = yield from joint_moves(self.data, best, self.arcs, self.options, self.ledger, watch)
         return (yield from finish(self.data, best, self.arcs, self.options, self.ledger, watch))

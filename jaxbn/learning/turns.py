@@ -52,10 +52,10 @@ def evidence_turns(
     start = at_midpoints(data, start, options)
     if parents is None:
         parents = {name: arcs.constraints.required.get(name, ()) for name in data.names}
-    learned = _state(parents, start, (ledger.evidence(parents, start.columns, start.policies),))
+    learned = state(parents, start, (ledger.evidence(parents, start.columns, start.policies),))
     if alone:
         settled = yield from ascend(data, parents, data.names, start, options, ledger, grid=options.grid)
-        learned = _state(parents, settled.start, settled.trace)
+        learned = state(parents, settled.start, settled.trace)
     for stage in (0, 1):
         learned = yield from _settle(data, learned, arcs, options, ledger, watch, stage=stage, grid=options.grid)
     return learned
@@ -79,7 +79,7 @@ def finish(
         settled = yield from ascend(
             data, learned.parents, data.names, start, few, ledger, grid=FINE_GRID, refinements=FINE
         )
-        learned = _state(dict(learned.parents), settled.start, (*learned.trace, *settled.trace[1:]))
+        learned = state(dict(learned.parents), settled.start, (*learned.trace, *settled.trace[1:]))
     return (yield from _settle(data, learned, arcs, options, ledger, watch, stage=2, grid=last[0], refinements=last[1]))
 
 
@@ -91,7 +91,7 @@ def _last_passes(
     settled = yield from discretize_steps(
         data, parents, data.names, start, options.rate, options.limit, grid, refinements
     )
-    return _judged(data, parents, settled, options)
+    return judged(data, parents, settled, options)
 
 
 def joint_moves(
@@ -116,7 +116,7 @@ def _better_neighbour(
         settled = yield from ascend(data, changed, data.names, now, once, ledger, grid=options.grid)
         if settled.trace[-1] > before + tolerance(before):
             changed = _without_idle_arcs(changed, settled.columns, arcs)
-            return _state(changed, settled.start, (*learned.trace, settled.trace[-1]))
+            return state(changed, settled.start, (*learned.trace, settled.trace[-1]))
     return None
 
 
@@ -173,7 +173,7 @@ def _settle(
         trace += settled.trace[1:]
         raised = trace[-1] > before + tolerance(before)
         watch(stage + (not raised), parents, settled._replace(trace=tuple(trace)))
-    return _state(parents, now, tuple(trace))
+    return state(parents, now, tuple(trace))
 
 
 def _without_idle_arcs(parents: Structure, columns: Columns, arcs: ArcSearch) -> Structure:
@@ -196,9 +196,9 @@ def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Options,
             data, found.parents, data.names, now, options.rate, options.limit, options.grid
         )
         parents = _without_idle_arcs(found.parents, settled.columns, arcs)
-        judged = _judged(data, parents, settled, options)
-        if best is None or judged.criterion > best.criterion:
-            best = judged
+        now_judged = judged(data, parents, settled, options)
+        if best is None or now_judged.criterion > best.criterion:
+            best = now_judged
         watch(0, parents, settled)
         state = (str(parents), *(column.key for column in settled.columns.values()))
         if state in seen:
@@ -207,14 +207,15 @@ def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Options,
         now = settled.start
 
 
-def _judged(data: CodedTable, parents: Structure, settled: Settled, options: Options) -> Learned:
+def judged(data: CodedTable, parents: Structure, settled: Settled, options: Options) -> Learned:
     """A network with the options' criterion."""
     score = _k2(parents, settled.columns)
     criterion = score + (density(data, settled.policies) if options.select == "density" else 0.0)
     return Learned(topological_order(parents), parents, settled.policies, score, criterion)
 
 
-def _state(parents: Structure, now: Start, trace: tuple[float, ...]) -> Learned:
+def state(parents: Structure, now: Start, trace: tuple[float, ...]) -> Learned:
+    """A network whose F is the last of its trace."""
     score = _k2(parents, now.columns)
     return Learned(topological_order(parents), dict(parents), now.policies, score, trace[-1], trace)
 

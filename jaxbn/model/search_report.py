@@ -22,6 +22,7 @@ class SearchReport:
         finished: False where Ctrl-C or the time limit ended the search.
         cuts_proved: whether each variable's cuts are proved the best given the rest; False where they are the best that
             refining a grid to the last row found.
+        sample: rows that the runs saw, where the table has too many; the last steps saw all of them.
 
     Example:
         >>> print(SearchReport("evidence", "exact", 8, 2.5, -10035.2, True, 0.0))
@@ -37,10 +38,12 @@ class SearchReport:
     gap: float | None = None
     finished: bool = True
     cuts_proved: bool = True
+    sample: int | None = None
 
     def __str__(self) -> str:
         runs = {0: "an unfinished run", 1: "one run"}.get(self.runs, f"best of {self.runs} runs")
         text = f"{runs} in {self.seconds:.2g} s" if self.seconds < 10 else f"{runs} in {self.seconds:.0f} s"
+        text += "" if self.sample is None else f" on a sample of {self.sample:,} rows"
         text += "" if self.finished else ", ended early"
         if self.proved:
             text += "; its arcs are proved the best for its cuts"

@@ -9,7 +9,7 @@ import pytest
 
 from jaxbn.cuts import interval_costs, solve
 from jaxbn.cuts.discretize_variable import Request, answer_requests
-from jaxbn.cuts.grid import closer
+from jaxbn.cuts.grid import FINE, FINEST_GRID, closer, wider
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
 from jaxbn.cuts.problem import Rows, dirichlet_terms, entropy_terms, interval_starts
@@ -69,6 +69,37 @@ def test_positions_around_the_cuts():
     assert closer(positions, some, np.array([30, 70]), 13).tolist() == [0, 20, 25, 30, 35, 40, 60, 65, 70, 75, 80, 100]
     assert closer(positions, some, np.array([], int), 12) is some
     assert len(closer(positions, some, np.arange(10, 100, 10), 11)) == 11
+
+
+def test_windows_around_the_cuts():
+    """They reach beyond the neighbours of a cut, end at single positions, and leave some over all rows."""
+    positions, cuts = np.arange(10_001), np.array([3000, 7000])
+    some = positions[::100]
+    found = wider(positions, some, cuts, 200, 20)
+    assert len(found) <= 200
+    assert {0, 3000, 7000, 10_000} <= set(found.tolist())
+    near = found[abs(found - 3000) <= 300]
+    assert near[0] == 2700
+    assert near[-1] == 3300
+    assert np.diff(near).max() <= 10
+    again = wider(positions, found, cuts, 200, 20)
+    close_by = again[abs(again - 3000) <= 40]
+    assert close_by.tolist() == list(range(2960, 3041))
+    assert wider(positions, some, np.arange(100, 9900, 100), 200, 20) is some
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_cuts_to_the_last_row_are_nearly_the_best(method):
+    """Each is a midpoint that no step to a neighbour improves, and the cost is within a nat or two of the optimum."""
+    behind = []
+    for seed, blanket in enumerate(BLANKETS[:3]):
+        request = request_of(random_variable(seed, 4000, **blanket))
+        (fine,) = answer_requests([request], method, FINEST_GRID, FINE)
+        (best,) = answer_requests([request], method)
+        assert not fine.exact
+        behind.append(fine.policy.cost - best.policy.cost)
+    assert min(behind) > -1e-6
+    assert max(behind) < 2
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -101,6 +101,66 @@ def test_the_grid_changes_nothing_in_the_end(cars: pd.DataFrame) -> None:
     assert (np.diff(coarse.trace) > 0).all()
 
 
+@pytest.fixture(scope="module")
+def long_table() -> tuple[pd.DataFrame, list[str]]:
+    """More distinct values than a grid to the last row has."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=3000)
+    y = np.abs(x) + 0.4 * rng.normal(size=3000)
+    z = np.where(y + 0.5 * rng.normal(size=3000) > 0.8, "high", "low")
+    return pd.DataFrame({"x": x, "y": y, "z": z}), ["x", "y"]
+
+
+@pytest.mark.parametrize("method", ["evidence", "bayesian"])
+def test_cuts_are_proved_or_said_not_to_be(method: str, long_table: tuple[pd.DataFrame, list[str]]) -> None:
+    frame, continuous = long_table
+    proved, refined = (
+        jaxbn.learn(frame, continuous=continuous, restarts=1, method=method, exact=exact, **QUIET)
+        for exact in (True, False)
+    )
+    assert proved.search.cuts_proved
+    assert not refined.search.cuts_proved
+    assert "refined" in str(refined.search)
+    if method == "evidence":
+        assert proved.search.criterion - 2 < refined.search.criterion < proved.search.criterion + 1e-6
+        assert (np.diff(refined.trace) > 0).all()
+
+
+@pytest.mark.parametrize("method", ["evidence", "bayesian"])
+def test_a_very_long_table_is_searched_on_a_sample_and_finished_on_all_rows(
+    method: str, long_table: tuple[pd.DataFrame, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, continuous = long_table
+    options: dict[str, Any] = {"continuous": continuous, "restarts": 1, "method": method, **QUIET}
+    whole = jaxbn.learn(frame, **options)
+    monkeypatch.setattr("jaxbn.learning.learn.MANY_ROWS", 2500)
+    monkeypatch.setattr("jaxbn.learning.turn_runs.SAMPLE", 1000)
+    sampled = jaxbn.learn(frame, **options)
+    assert whole.search.sample is None
+    assert sampled.search.sample == 1000
+    assert "sample of 1,000 rows" in str(sampled.search)
+    for name in continuous:
+        assert sampled.policies[name].lower == frame[name].min()
+        assert sampled.policies[name].upper == frame[name].max()
+    if method == "evidence":
+        assert sampled.search.criterion > whole.search.criterion - 10
+        assert (np.diff(sampled.trace) > 0).all()
+
+
+def test_a_sample_that_runs_out_of_time_has_the_range_of_all_rows(
+    long_table: tuple[pd.DataFrame, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, continuous = long_table
+    monkeypatch.setattr("jaxbn.learning.learn.MANY_ROWS", 2500)
+    monkeypatch.setattr("jaxbn.learning.turn_runs.SAMPLE", 1000)
+    net = jaxbn.learn(frame, continuous=continuous, time_limit=1e-3, **QUIET)
+    assert not net.search.finished
+    assert not net.search.cuts_proved
+    for name in continuous:
+        assert net.policies[name].lower == frame[name].min()
+        assert net.policies[name].upper == frame[name].max()
+
+
 @pytest.mark.parametrize("method", ["evidence", "bayesian", "mdl"])
 def test_runs_side_by_side_change_nothing(method: str) -> None:
     drawn = random_table(3, n_rows=120, n_columns=5)
