@@ -67,6 +67,9 @@ Search = Annotated[
     _option("How arcs are found: auto, exact, orders, or k2, the paper's.", panel=LEARNING, show_default="auto"),
 ]
 TimeLimit = Annotated[float | None, _option("Seconds after which the best network so far is taken.", panel=LEARNING)]
+Exact = Annotated[
+    bool, _option("Prove the cuts the best at any size; by default up to 50,000 rows.", "--exact", panel=LEARNING)
+]
 Restarts = Annotated[
     int | None,
     _option("Starts, or random orders with k2; the best network is kept.", panel=LEARNING, show_default="by size"),

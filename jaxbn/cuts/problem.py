@@ -17,6 +17,9 @@ from jaxbn.cuts.blanket import Factor
 ENTROPY = 0
 """Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
 
+LONG_TABLE = 2**22
+"""Tables of more entries are remembered two at a time."""
+
 LARGEST_LOG = 690.0
 """Products below exp of this fit in a float, and so do their reciprocals."""
 
@@ -201,9 +204,13 @@ def padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype: 
     return result
 
 
-@lru_cache(maxsize=64)
 def table(name: int, length: int, *, steps: bool = False) -> NDArray[np.float64]:
-    """A cumulative table by name, or its differences, [length]."""
+    """A cumulative table by name, or its differences, [length]; those of very many rows are remembered one by one."""
+    return (_last_table if length > LONG_TABLE else _table)(name, length, steps)
+
+
+@lru_cache(maxsize=64)
+def _table(name: int, length: int, steps: bool) -> NDArray[np.float64]:
     counts = np.arange(length, dtype=np.float64)
     if name == ENTROPY:
         values = counts * np.log(np.maximum(counts, 1))
@@ -214,6 +221,9 @@ def table(name: int, length: int, *, steps: bool = False) -> NDArray[np.float64]
     if name < 1e6:
         return gammaln(counts + name) - gammaln(name)
     return np.concatenate([[0.0], np.cumsum(logs)[:-1]])  # ln Γ at large K has lost the digits of the difference
+
+
+_last_table = lru_cache(maxsize=2)(_table.__wrapped__)
 
 
 def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:

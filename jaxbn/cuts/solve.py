@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.dense import solve_small
-from jaxbn.cuts.grid import solve_on_grid
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import in_matrices
+from jaxbn.cuts.on_grid.grid import solve_on_grid
 from jaxbn.cuts.problem import (
     ALL,
     Solution,
@@ -45,7 +45,8 @@ def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 
     def at_positions(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
         return _solve([tasks[others[i]] for i in numbers], grouped)
 
-    found = solve_on_grid(at_positions, [tasks[i].rows for i in others], grid, refinements)
+    costs = [tasks[i].cut_cost for i in others]
+    found = solve_on_grid(at_positions, [tasks[i].rows for i in others], grid, refinements, costs)
     solutions.update(zip(others, found, strict=True))
     return [solutions[i] for i in range(len(tasks))]
 

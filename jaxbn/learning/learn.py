@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaxbn.cuts.grid import FINEST_GRID
+from jaxbn.cuts.on_grid.grid import FINE_GRID
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError
@@ -248,7 +248,7 @@ def _first_rows(data: CodedTable, plan: Plan, rng: np.random.Generator) -> Coded
     table = data.table
     if table.holes:
         return CodedTable(first_completion(data, rng), plan.grouped)
-    long = plan.search != "k2" and table.n_rows > MANY_ROWS and any(data.grid(n, FINEST_GRID) for n in data.ordered)
+    long = plan.search != "k2" and table.n_rows > MANY_ROWS and any(data.grid(n, FINE_GRID) for n in data.ordered)
     return CodedTable(sample_rows(table, plan.seed), plan.grouped) if long else data
 
 
@@ -264,7 +264,7 @@ def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: flo
     runs, data = last.runs, last.data
     if runs.arcs is None:
         return report
-    exact = plan.options.proves_cuts(data.table.n_rows) or not any(data.grid(n, FINEST_GRID) for n in data.ordered)
+    exact = plan.options.proves_cuts(data.table.n_rows) or not any(data.grid(n, FINE_GRID) for n in data.ordered)
     columns = data.recoded(learned.policies).columns
     best = runs.arcs.best(columns, learned.parents, thorough=finished)  # an interrupted run is not kept waiting
     own = runs.arcs.score(columns, learned.parents)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from jaxbn.cuts.grid import FINE, FINE_GRID, FINEST_GRID
+from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID
 from jaxbn.inputs.graph import Parents, topological_order
 from jaxbn.learning.ascent import ascend, at_midpoints
 from jaxbn.learning.learned import Learned, Watcher
@@ -70,14 +70,13 @@ def finish(
     ones are asked for few times. Without a common objective the arcs stay as they are.
     """
     on_grid = any(data.grid(name, options.grid) for name in data.ordered)
-    last = (None, 1) if options.proves_cuts(data.table.n_rows) else (FINEST_GRID, FINE)
+    last = (None, 1) if options.proves_cuts(data.table.n_rows) else (FINE_GRID, FINE)
     if options.method != "evidence":
         return (yield from _last_passes(data, learned, options, *last)) if on_grid else learned
-    if on_grid:
+    if on_grid and last[0] is None:
         start = data.recoded(learned.policies)
-        few = options if last[0] is None else options._replace(max_passes=1)  # the same is done more finely below
         settled = yield from ascend(
-            data, learned.parents, data.names, start, few, ledger, grid=FINE_GRID, refinements=FINE
+            data, learned.parents, data.names, start, options, ledger, grid=FINE_GRID, refinements=FINE
         )
         learned = state(dict(learned.parents), settled.start, (*learned.trace, *settled.trace[1:]))
     return (yield from _settle(data, learned, arcs, options, ledger, watch, stage=2, grid=last[0], refinements=last[1]))

@@ -28,6 +28,10 @@ STARTING_GROUPS = 10
 """Groups of levels that a search begins with."""
 
 
+COLUMNS_KEPT = 2**30
+"""Bytes of codes that are remembered."""
+
+
 class Start(NamedTuple):
     """Where a discretization begins: a column for every variable, a policy for every continuous or grouped one."""
 
@@ -61,6 +65,8 @@ class CodedTable:
         if known is None:
             dense, n_states = compact_known(codes)
             known = self._keys[name, identity] = Column(_key(name, identity), dense, n_states)
+            if len(self._keys) * dense.nbytes > COLUMNS_KEPT:
+                del self._keys[next(iter(self._keys))]  # the oldest: made once more if it comes back
         return known
 
     def coded(self, name: str, policy: Coding) -> Column:

@@ -35,6 +35,10 @@ BASES = 16
 """Bases a device counts in one call."""
 
 
+Tables = Sequence[NDArray[np.int64]]
+"""R tables by count, [n + 1] each and zero at a count of zero."""
+
+
 class Base(NamedTuple):
     """Some columns as one: the cell of every row. Cells of a single row may be left out and are counted apart."""
 
@@ -46,13 +50,11 @@ class Base(NamedTuple):
 class Counter(Protocol):
     """What counts the tables of bases with further columns."""
 
-    def sums(
-        self, members: Sequence[tuple[int, ...]], tables: NDArray[np.int64], columns: NDArray[np.intp]
-    ) -> NDArray[np.int64]:
-        """Sums over cells [bases, tables, columns]; `tables` is [R, n + 1] and zero at a count of zero."""
+    def sums(self, members: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Sums over cells [bases, tables, columns]."""
 
     def family_sums(
-        self, parents: tuple[int, ...], child: int, tables: NDArray[np.int64], columns: NDArray[np.intp]
+        self, parents: tuple[int, ...], child: int, tables: Tables, columns: NDArray[np.intp]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Sums of the first table over parents and child [columns], and of all over the parents [tables, columns]."""
 
@@ -98,23 +100,21 @@ class HostCounter:
         self._ones = np.ones(codes.shape[1], np.uint16)
         self._products: dict[tuple[int, int], csc_array] = {}
 
-    def sums(
-        self, members: Sequence[tuple[int, ...]], tables: NDArray[np.int64], columns: NDArray[np.intp]
-    ) -> NDArray[np.int64]:
+    def sums(self, members: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
         """See `Counter`."""
         found = np.empty((len(members), len(tables), len(columns)), np.int64)
-        places = self._places(columns)
+        places, alone = self._places(columns), np.array([[table[1]] for table in tables])
         for result, some in zip(found, members, strict=True):
             base = joint(self.codes, self.n_states, some)
             if places is None:
                 self._one_by_one(base, tables, columns, result)
             else:
                 _over_cells(self._counts(base, columns), tables, places, result)
-            result += tables[:, 1:2] * base.n_single
+            result += alone * base.n_single
         return found
 
     def family_sums(
-        self, parents: tuple[int, ...], child: int, tables: NDArray[np.int64], columns: NDArray[np.intp]
+        self, parents: tuple[int, ...], child: int, tables: Tables, columns: NDArray[np.intp]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `Counter`: the table of the parents is that of the family, summed over the child."""
         base = joint(self.codes, self.n_states, (*parents, child))
@@ -168,9 +168,7 @@ class HostCounter:
         known.indices = cell
         return known
 
-    def _one_by_one(
-        self, base: Base, tables: NDArray[np.int64], columns: NDArray[np.intp], result: NDArray[np.int64]
-    ) -> None:
+    def _one_by_one(self, base: Base, tables: Tables, columns: NDArray[np.intp], result: NDArray[np.int64]) -> None:
         counted = slice(None) if not base.n_single else base.cell >= 0
         cell = base.cell[counted].astype(np.int64)
         for i, column in enumerate(columns):
@@ -179,9 +177,7 @@ class HostCounter:
                 result[r, i] = table[counts].sum()
 
 
-def _over_cells(
-    counts: NDArray[np.intp], tables: NDArray[np.int64], places: NDArray[np.intp], result: NDArray[np.int64]
-) -> None:
+def _over_cells(counts: NDArray[np.intp], tables: Tables, places: NDArray[np.intp], result: NDArray[np.int64]) -> None:
     """Sums of every table over the cells of each column, into [R, columns]."""
     for r, table in enumerate(tables):
         result[r] = np.add.reduceat(np.take(table, counts).sum(axis=0), places[:-1])
@@ -205,14 +201,13 @@ class DeviceCounter:
         self._codes, self._indicator, self._owner = jax.device_put((padded, indicator, owner))
         self._states = jax.device_put(np.array([*n_states, 1], np.int32))
 
-    def sums(
-        self, members: Sequence[tuple[int, ...]], tables: NDArray[np.int64], columns: NDArray[np.intp]
-    ) -> NDArray[np.int64]:
+    def sums(self, members: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
         """See `Counter`; all columns are counted, and those asked for returned."""
         found = np.empty((len(members), len(tables), len(columns)), np.int64)
         n_tables = bucket(len(tables), 4)
         wide = np.zeros((n_tables, self._codes.shape[1] + 1), np.int64)
-        wide[: len(tables), : tables.shape[1]] = tables
+        for row, table in zip(wide, tables, strict=False):
+            row[: len(table)] = table
         sizes = [int(np.prod([self.n_states[c] for c in some], dtype=object)) for some in members]
         few = [i for i, size in enumerate(sizes) if size <= FEW_CELLS]
         many = [i for i, size in enumerate(sizes) if size > FEW_CELLS]
@@ -230,11 +225,11 @@ class DeviceCounter:
                 cells = np.full((1, self._codes.shape[1]), bound, np.int32)
                 cells[0, : len(base.cell)] = np.where(base.cell < 0, bound, base.cell)
                 found[i] = self._counted(cells, wide, bound)[0, : len(tables), columns].T
-                found[i] += tables[:, 1:2] * base.n_single
+                found[i] += np.array([[table[1]] for table in tables]) * base.n_single
         return found
 
     def family_sums(
-        self, parents: tuple[int, ...], child: int, tables: NDArray[np.int64], columns: NDArray[np.intp]
+        self, parents: tuple[int, ...], child: int, tables: Tables, columns: NDArray[np.intp]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `Counter`."""
         family, without = self.sums([(*parents, child), parents], tables, columns)

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from jaxbn.cuts import interval_costs, solve
-from jaxbn.cuts.discretize_variable import Request, answer_requests
-from jaxbn.cuts.grid import FINE, FINEST_GRID, closer, wider
+from jaxbn.cuts.discretize_variable import Request, _bayesian_task, answer_requests
+from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
-from jaxbn.cuts.problem import Rows, dirichlet_terms, entropy_terms, interval_starts
+from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID
+from jaxbn.cuts.on_grid.positions import beside, closer
+from jaxbn.cuts.on_grid.sweeps import Sweeps
+from jaxbn.cuts.problem import Rows, Solution, dirichlet_terms, entropy_terms, interval_starts
 from jaxbn.runtime.shapes import MatrixShape
 from tests.helpers.compilations import compilations
 from tests.helpers.programs import close, request_of, rows_of
@@ -71,21 +74,49 @@ def test_positions_around_the_cuts():
     assert len(closer(positions, some, np.arange(10, 100, 10), 11)) == 11
 
 
-def test_windows_around_the_cuts():
-    """They reach beyond the neighbours of a cut, end at single positions, and leave some over all rows."""
+def test_positions_beside_the_cuts():
+    """The next rows of every cut, fewer and fewer up to half way to the next one, and some over all rows."""
     positions, cuts = np.arange(10_001), np.array([3000, 7000])
-    some = positions[::100]
-    found = wider(positions, some, cuts, 200, 20)
+    found = beside(positions, cuts, 200, 20)
     assert len(found) <= 200
-    assert {0, 3000, 7000, 10_000} <= set(found.tolist())
-    near = found[abs(found - 3000) <= 300]
-    assert near[0] == 2700
-    assert near[-1] == 3300
-    assert np.diff(near).max() <= 10
-    again = wider(positions, found, cuts, 200, 20)
-    close_by = again[abs(again - 3000) <= 40]
-    assert close_by.tolist() == list(range(2960, 3041))
-    assert wider(positions, some, np.arange(100, 9900, 100), 200, 20) is some
+    assert {0, 10_000, *range(2995, 3006), *range(6995, 7006)} <= set(found.tolist())
+    assert {500, 5500, 4500, 9500} <= set(found.tolist())
+    assert np.diff(found).max() < 600
+    assert len(beside(positions, np.arange(100, 9900, 100), 110, 10)) <= 110
+
+
+def moved(problem: dict[str, Any], method: str, cuts: list[int]) -> Solution:
+    """Some cuts after sweeps."""
+    request = request_of(problem)
+    if method == "bayesian":
+        task = _bayesian_task(request)
+        return Sweeps(task.rows, task.cut_cost).best_rows(Solution(0.0, cuts, 0.0))
+    charged = evidence_problem(request.ordered, request.factors, request.weights, 0.0)
+    return Sweeps(charged.rows).best_rows(Solution(0.0, cuts, 0.0))
+
+
+@pytest.mark.parametrize("method", ["bayesian", "evidence"])
+@pytest.mark.parametrize("blanket", BLANKETS)
+def test_sweeps_move_every_cut_to_its_best_row(blanket, method):
+    """By the definition: what was gained, and that no other row between its neighbours is better for any cut."""
+    for seed in range(3):
+        problem = random_variable(seed, 150, **blanket)
+        ordered = request_of(problem).ordered
+        possible = np.flatnonzero(ordered.can_cut)
+        rng = np.random.default_rng(seed)
+        start = sorted(rng.choice(possible, min(5, len(possible)), replace=False).tolist())
+
+        def cost(cuts: list[int], problem=problem, ordered=ordered) -> float:
+            return cost_of(problem, np.array([ordered.edge(cut) for cut in cuts]), method)
+
+        found = moved(problem, method, start)
+        assert len(found.cuts) == len(start)
+        assert -found.cost == pytest.approx(cost(start) - cost(found.cuts), abs=1e-6)
+        bounds = [-1, *found.cuts, len(ordered.values) - 1]
+        for i in range(1, len(bounds) - 1):
+            others = [cut for cut in possible if bounds[i - 1] < cut < bounds[i + 1]]
+            least = min(cost([*found.cuts[: i - 1], int(cut), *found.cuts[i:]]) for cut in others)
+            assert cost(found.cuts) <= least + 1e-6
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -94,7 +125,7 @@ def test_cuts_to_the_last_row_are_nearly_the_best(method):
     behind = []
     for seed, blanket in enumerate(BLANKETS[:3]):
         request = request_of(random_variable(seed, 4000, **blanket))
-        (fine,) = answer_requests([request], method, FINEST_GRID, FINE)
+        (fine,) = answer_requests([request], method, FINE_GRID, FINE)
         (best,) = answer_requests([request], method)
         assert not fine.exact
         behind.append(fine.policy.cost - best.policy.cost)

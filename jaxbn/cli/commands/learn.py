@@ -48,6 +48,7 @@ def learn(
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
     time_limit: options.TimeLimit = None,
+    exact: options.Exact = False,
     group: options.Group = [],  # noqa: B006
     checkpoint: options.Checkpoint = None,
     folds: options.Folds = 10,
@@ -97,6 +98,7 @@ def learn(
         initial_bins=initial_bins,
         initial=initial,
         time_limit=time_limit,
+        exact=exact,
         group=names_in(group, "--group", source.frame.columns),
     )
     if folds < 0 or folds == 1:

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.by_number.guess import guessed_prices
 from jaxbn.cuts.by_number.hull import Hull
-from jaxbn.cuts.grid import solve_on_grid
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
+from jaxbn.cuts.on_grid.grid import solve_on_grid
 from jaxbn.cuts.problem import Rows, Solution
 from jaxbn.cuts.solve import prefix_costs, solve_at_prices
 from jaxbn.runtime.shapes import FEW_POSITIONS, FEW_PRICES, PRICES

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.by_number.hull import Hull, prices_that_cover
-from jaxbn.cuts.grid import closer
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import in_matrices
+from jaxbn.cuts.on_grid.positions import closer
 from jaxbn.runtime.shapes import PRICES
 
 POSITIONS = 1024

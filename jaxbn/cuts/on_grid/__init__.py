@@ -1,0 +1,1 @@
+"""Cuts among few positions at first, then closer around them, to the last row."""
