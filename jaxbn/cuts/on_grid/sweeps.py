@@ -1,11 +1,11 @@
-"""Each cut moved to the row that is best given its neighbours, of all rows between these.
+"""Each cut moved to the row that is best given its neighbours.
 
 The cost of an interval is a sum over its rows: a row adds the steps of the tables from the counts before it to those
-after it. So with one neighbour held, the costs up to every row are running sums, and so are those from every row to the
-other neighbour. Every second cut moves at a time, then the others, until none does. Nothing is compiled, and a sweep
-takes a few look-ups a row, however many cells there are.
+after it. So with both neighbours held, what a cut gains or loses on its way from row to row are running sums. Every
+second cut moves at a time, then the others, until none does. Nothing is compiled, and a sweep takes a few look-ups for
+each row near a cut, however many cells there are.
 
-Shapes: n rows, K windows, each from the cut before a movable one to the cut after it.
+Shapes: n rows, M bounds (the cuts and both ends), C cells of a term, r rows near the cuts that move.
 """
 
 from __future__ import annotations
@@ -21,12 +21,18 @@ from jaxbn.cuts.problem import Rows, Solution, Term, table
 from jaxbn.kernels.pruned.state import TINY
 
 Floats = NDArray[np.float64]
+Bounds = NDArray[np.intp]
 
 MOST_SWEEPS = 20
 """A sweep that moves nothing ends them; a few are enough."""
 
 SLACK = 1e-9
 """A move must gain more than this share of the cost: running sums over many rows are rounded."""
+
+
+NEAR_ROWS, NEAR_SHARE = 1000, 1 / 128
+"""How far a cut may move in the first sweeps: so many rows, or this share of all. Later ones look twice as far as the
+farthest move before them."""
 
 
 class _Counted(NamedTuple):
@@ -44,76 +50,92 @@ class Sweeps:
         self.rows, self.cut_cost = rows, cut_cost
 
     def best_rows(self, solution: Solution) -> Solution:
-        """The same number of cuts, none of which can move to another row between its neighbours for less."""
-        bounds, gained, still = [0, *(cut + 1 for cut in solution.cuts), self.rows.n], 0.0, 0
+        """The same number of cuts, none of which can move to a row near it, between its neighbours, for less."""
+        bounds = np.array([0, *(cut + 1 for cut in solution.cuts), self.rows.n])
+        least, gained, still = SLACK * (1 + abs(solution.cost)), 0.0, 0
+        reach = max(NEAR_ROWS, int(self.rows.n * NEAR_SHARE))
+        self._at = [self._counts_at(bounds, term) for term in self.rows.terms]
         for sweep in range(MOST_SWEEPS):
-            movable = range(1 + sweep % 2, len(bounds) - 1, 2)
-            gain = self._move(bounds, movable, SLACK * (1 + abs(solution.cost))) if movable else 0.0
+            gain, farthest = self._move(bounds, np.arange(1 + sweep % 2, len(bounds) - 1, 2), reach, least)
             gained, still = gained + gain, 0 if gain else still + 1
             if still == 2:
                 break
-        return replace(solution, cost=solution.cost - gained, cuts=[bound - 1 for bound in bounds[1:-1]])
+            reach = max(NEAR_ROWS, 2 * farthest, reach // 2)
+        return replace(solution, cost=solution.cost - gained, cuts=[int(bound) - 1 for bound in bounds[1:-1]])
 
-    def _move(self, bounds: list[int], movable: range, least: float) -> float:
-        """Move some cuts, each between its neighbours, which stay; how much less they cost now."""
-        starts = [bounds[i - 1] for i in movable]
-        begin, end = starts[0], bounds[movable[-1] + 1]
-        costs, gained = self._costs_of_two(begin, np.array([*starts, end])), 0.0
-        for i, start in zip(movable, starts, strict=True):
-            own = costs[start - begin : bounds[i + 1] - begin - 1]  # of a cut after each row but the last
-            place = int(own.argmin())
-            gain = float(own[bounds[i] - 1 - start] - own[place])
-            if gain > least:
-                bounds[i], gained = start + place + 1, gained + gain
-        return gained
+    def _move(self, bounds: Bounds, movable: Bounds, reach: int, least: float) -> tuple[float, int]:
+        """Move some cuts, each between its neighbours, which stay; how much less they cost, and the farthest move."""
+        if not len(movable):
+            return 0.0, 0
+        low = np.maximum(bounds[movable - 1], bounds[movable] - reach)
+        high = np.minimum(bounds[movable + 1] - 1, bounds[movable] + reach)  # no interval is empty
+        costs = np.split(self._costs(bounds, movable, low, high), np.cumsum(high - low)[:-1])
+        gained, farthest = 0.0, 0
+        for i, start, own in zip(movable.tolist(), low.tolist(), costs, strict=True):
+            place, now = int(own.argmin()), int(bounds[i]) - 1 - start
+            if own[now] - own[place] > least:
+                gained, farthest = gained + float(own[now] - own[place]), max(farthest, abs(place - now))
+                self._shift(bounds, i, start + place + 1)
+        return gained, farthest
 
-    def _costs_of_two(self, begin: int, edges: NDArray[np.intp]) -> Floats:
-        """Cost of both intervals of a window if it is cut after each row, of the rows from `begin` to the last edge."""
-        rows, end = self.rows, int(edges[-1])
-        sizes = np.diff(edges)
-        window = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        left, right = np.zeros(end - begin), np.zeros(end - begin)
-        weight = 1 if rows.weights is None else rows.weights[begin:end].astype(np.int64)
-        for term, before in self._counted:
-            cells = term.cells[begin:end]
-            key = window * np.int64(term.n_cells) + cells
-            whole = np.bincount(key, None if rows.weights is None else weight, len(sizes) * term.n_cells)
-            whole = whole.astype(np.int64).reshape(len(sizes), term.n_cells)
-            earlier = np.bincount(
-                term.cells[:begin], None if rows.weights is None else rows.weights[:begin], term.n_cells
-            ).astype(np.int64)
-            starts = (np.cumsum(whole, axis=0) - whole + earlier).ravel()
-            inside = before[begin:end] - starts[key]
-            steps = _summed(term, rows.total + 1)
-            left += term.sign * (steps[inside + weight] - steps[inside])
-            after = whole.ravel()[key] - inside
-            right += term.sign * (steps[after] - steps[after - weight])
-        costs = _running(left, sizes)
-        costs += _running(right[::-1], sizes[::-1])[::-1] - right  # that of the rows after, without the row itself
+    def _shift(self, bounds: Bounds, i: int, bound: int) -> None:
+        """Move one cut, and the counts before it."""
+        first, end = sorted((int(bounds[i]), bound))
+        weights = None if self.rows.weights is None else self.rows.weights[first:end]
+        for term, at in zip(self.rows.terms, self._at, strict=True):
+            moved = np.bincount(term.cells[first:end], weights, term.n_cells).astype(np.int64)
+            at[i] += moved if bound > bounds[i] else -moved
+        bounds[i] = bound
+
+    def _costs(self, bounds: Bounds, movable: Bounds, low: Bounds, high: Bounds) -> Floats:
+        """Cost of both intervals beside each movable cut if it lay after each row near it [r], up to a constant."""
+        rows, sizes = self.rows, high - low
+        near = np.repeat(low - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        of_cut = np.repeat(movable, sizes)
+        weight = 1 if rows.weights is None else rows.weights[near].astype(np.int64)
+        steps = np.zeros(len(near))
+        for (term, before), at in zip(self._counted, self._at, strict=True):
+            cells, tables = term.cells[near], _summed(term, rows.total + 1)
+            inside = before[near] - at[of_cut - 1, cells]
+            after = at[of_cut + 1, cells] - at[of_cut - 1, cells] - inside
+            # a row that comes to the left interval leaves the right one
+            steps += term.sign * (tables[inside + weight] - tables[inside] - tables[after] + tables[after - weight])
+        total = np.cumsum(steps)
+        costs = total - np.repeat(np.append(0.0, total)[np.cumsum(sizes) - sizes], sizes)
         if rows.spread is not None:
-            costs += self._widths(begin, end, edges, window, weight)
+            costs += self._widths(bounds, of_cut, near)
         if self.cut_cost is not None:
-            costs += self.cut_cost[begin:end]
-        costs[~rows.can_cut[begin:end]] = np.inf
+            costs += self.cut_cost[near]
+        costs[~rows.can_cut[near]] = np.inf
         return costs
 
-    def _widths(
-        self, begin: int, end: int, edges: NDArray[np.intp], window: NDArray[np.int32], weight: NDArray[np.int64] | int
-    ) -> Floats:
+    def _widths(self, bounds: Bounds, of_cut: Bounds, near: Bounds) -> Floats:
         """What the widths of both intervals cost."""
-        spread = self.rows.spread
+        spread, mass = self.rows.spread, self._mass
         assert spread is not None
-        ends, sizes = spread.positions, np.diff(edges)
-        mass = _running(np.broadcast_to(np.asarray(weight, np.float64), (end - begin,)), sizes)
-        whole = mass[np.cumsum(sizes) - 1][window]
-        left = ends[begin + 1 : end + 1] - ends[edges[:-1]][window]
-        right = ends[edges[1:]][window] - ends[begin + 1 : end + 1]
-        cost = mass * np.log(np.maximum(left, TINY)) + (whole - mass) * np.log(np.maximum(right, TINY))
+        ends = spread.positions
+        first, last = bounds[of_cut - 1], bounds[of_cut + 1]
+        left, right = ends[near + 1] - ends[first], ends[last] - ends[near + 1]
+        cost = (mass[near + 1] - mass[first]) * np.log(np.maximum(left, TINY))
+        cost += (mass[last] - mass[near + 1]) * np.log(np.maximum(right, TINY))
         return np.where((left >= spread.min_width) & (right >= spread.min_width), cost, np.inf)
+
+    def _counts_at(self, bounds: Bounds, term: Term) -> NDArray[np.int64]:
+        """Weight before each bound in every cell [M, C]."""
+        between = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+        key = between * term.n_cells + term.cells
+        counts = np.bincount(key, self.rows.weights, (len(bounds) - 1) * term.n_cells).astype(np.int64)
+        return np.concatenate([np.zeros((1, term.n_cells), np.int64), counts.reshape(-1, term.n_cells).cumsum(axis=0)])
 
     @cached_property
     def _counted(self) -> list[_Counted]:
         return [_Counted(term, _before(term, self.rows.weights)) for term in self.rows.terms]
+
+    @cached_property
+    def _mass(self) -> NDArray[np.int64]:
+        """Weight before each position [n + 1]."""
+        weights = self.rows.weights
+        return np.arange(self.rows.n + 1) if weights is None else np.append(0, np.cumsum(weights, dtype=np.int64))
 
 
 def _before(term: Term, weights: NDArray[np.int32] | None) -> NDArray[np.integer]:
@@ -136,9 +158,3 @@ def _summed(term: Term, length: int) -> Floats:
     """The sum of a term's tables."""
     first, *others = (table(name, length) for name in term.tables)
     return sum(others, start=first)
-
-
-def _running(values: Floats, sizes: NDArray[np.intp]) -> Floats:
-    """Running sums of each window by itself."""
-    total = np.cumsum(values)
-    return total - np.repeat(np.append(0.0, total)[np.cumsum(sizes) - sizes], sizes)
