@@ -20,6 +20,9 @@ from jaxbn.cuts.problem import Rows, Solution
 FINE_GRID, FINE = 1023, 4
 """Positions where cuts are placed to the last row, and rounds of this, at most."""
 
+DENSER = 4.0
+"""So many times the look-ups are for the positions beside the cuts: most of them are rows by themselves."""
+
 SPREAD_OUT = 4
 """One in so many of the first positions stays then, where a further cut may pay after all."""
 
@@ -79,13 +82,14 @@ def _to_the_last_row(
     """
     if not _has_more(rows, grid):
         return solve([number], [GroupedRows(rows, rows.positions())])[0]
-    first, positions, sweeps = affordable(rows, grid), rows.positions(), Sweeps(rows, cut_cost)
+    first, size = affordable(rows, grid), affordable(rows, grid, DENSER)
+    positions, sweeps = rows.positions(), Sweeps(rows, cut_cost)
     (found,) = solve([number], [GroupedRows(rows, rows.positions(first))])
     found = sweeps.best_rows(found)
     for _ in range(rounds):
-        if not found.cuts or len(found.cuts) + first // SPREAD_OUT >= grid:
+        if not found.cuts or len(found.cuts) + first // SPREAD_OUT >= size:
             break
-        near = beside(positions, np.array(found.cuts) + 1, grid, first // SPREAD_OUT)
+        near = beside(positions, np.array(found.cuts) + 1, size, first // SPREAD_OUT)
         (other,) = solve([number], [GroupedRows(rows, near)])
         if other.cost >= found.cost - 1e-9 * (1 + abs(found.cost)):
             break

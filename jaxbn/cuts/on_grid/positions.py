@@ -10,16 +10,16 @@ from jaxbn.cuts.problem import Rows
 Positions = NDArray[np.intp]
 
 FEWEST, LOOK_UPS = 511, 2.5e8
-"""Positions over all rows that finer ones begin with: as many as there are look-ups for, one an interval and cell."""
+"""Positions are as many as there are look-ups for, one for each interval and cell, and no fewer than these."""
 
 NARROWEST = 3
 """Positions around a cut, at least: with fewer, there is nothing to choose."""
 
 
-def affordable(rows: Rows, most: int) -> int:
-    """How many positions over all rows to begin with, the fewer the more cells an interval has."""
+def affordable(rows: Rows, most: int, share: float = 1.0) -> int:
+    """How many positions to look at, the fewer the more cells an interval has."""
     n_cells = sum(term.n_cells for term in rows.terms)
-    return min(most, max(FEWEST, int((2 * LOOK_UPS / max(n_cells, 1)) ** 0.5)))
+    return min(most, max(FEWEST, int((2 * share * LOOK_UPS / max(n_cells, 1)) ** 0.5)))
 
 
 def closer(positions: Positions, some: Positions, cuts: Positions, size: int) -> Positions:
