@@ -55,7 +55,9 @@ def completed(
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
 
-    def of_rows_alike(name: str, column: NDArray[np.float64], predictors: Predictors) -> NDArray[np.float64]:
+    def of_rows_alike(
+        name: str, column: NDArray[np.float64], predictors: Predictors, scale: Scale
+    ) -> NDArray[np.float64]:
         return column[matched_donors(column, predictors, *states[name], rng)]
 
     return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, SWEEPS)
@@ -77,8 +79,10 @@ def expected(
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, most_probable_completions(net, codes[data.table.holed_rows]))
 
-    def as_predicted(name: str, column: NDArray[np.float64], predictors: Predictors) -> NDArray[np.float64]:
-        return nearest_values(column, predictors, ~data.table.absent(name))
+    def as_predicted(
+        name: str, column: NDArray[np.float64], predictors: Predictors, scale: Scale
+    ) -> NDArray[np.float64]:
+        return nearest_values(column, predictors, ~data.table.absent(name), scale.seen)
 
     return _regressed(data, parents, states, _filled(data, codings, states, rng), as_predicted, SWEEPS_OF_ALL)
 
@@ -120,24 +124,28 @@ def _regressed(
     parents: Parents,
     states: States,
     filled: Table,
-    values_for: Callable[[str, NDArray[np.float64], Predictors], NDArray[np.float64]],
+    values_for: Callable[[str, NDArray[np.float64], Predictors, Scale], NDArray[np.float64]],
     sweeps: int,
 ) -> Table:
     """The filled table with numbers that regressions chose instead of any numbers of the bins.
 
-    `values_for` gives those of a column's missing entries, from the column and from what predicts it.
+    `values_for` gives those of a column's missing entries, from the column, what predicts it, and its scale.
     """
-    scales = {name: Scale.of(column) for name, column in data.table.values.items()}
+    scales = {name: Scale.of(known.values) for name, known in data.ordered.items()}
     values = {name: scales[name].to(column) for name, column in filled.values.items()}
     for _ in range(sweeps):
         for name in (name for name in data.table.holes if name in values):
             others = predictors_of(parents, name)
             predictors = [p for other in others for p in _numbers(other, values, states)]
             if predictors:
-                found = values_for(name, values[name], predictors)
+                found = values_for(name, values[name], predictors, scales[name])
                 values[name] = values[name].copy()
                 values[name][data.table.absent(name)] = found
-    return replace(filled, values={name: scales[name].back(column) for name, column in values.items()})
+    result = dict(filled.values)
+    for name in (name for name in data.table.holes if name in values):
+        absent = data.table.absent(name)
+        result[name][absent] = scales[name].back(values[name][absent])
+    return replace(filled, values=result)
 
 
 def _numbers(
