@@ -63,6 +63,30 @@ def completed(
     return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, SWEEPS)
 
 
+def matched(
+    data: CodedTable,
+    parents: Parents,
+    codings: Mapping[str, Coding],
+    rng: np.random.Generator,
+    basis: CodedTable | None = None,
+) -> Table:
+    """The table of `data` completed by draws that keep what the network has no arc for: arguments as for ``completed``.
+
+    Levels are drawn as there. A number is that of a row, in any bin, for which a regression on all other columns
+    predicts nearly the same: as noisy as the rows, and as dependent on each other column.
+    """
+    net, codes = _network(data, parents, codings, basis)
+    states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
+
+    def of_rows_alike(
+        name: str, column: NDArray[np.float64], predictors: Predictors, scale: Scale
+    ) -> NDArray[np.float64]:
+        bins = np.zeros(len(column), np.int32)
+        return column[matched_donors(column, predictors, np.where(data.table.absent(name), MISSING, bins), bins, rng)]
+
+    return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, SWEEPS_OF_ALL)
+
+
 def expected(
     data: CodedTable,
     parents: Parents,

@@ -1,11 +1,11 @@
-"""Numbers filled in by what bins cannot see: a linear regression beside the network's posterior mean.
+"""Numbers filled in by what bins cannot see: regressions beside the network's posterior mean.
 
 Inside a bin all values are alike to a network. Where two columns are almost a line (area and perimeter), a straight
-line tells more. So each continuous column is regressed on the posterior mean that the network gives it, on the other
-continuous columns, and on the chances of the discrete ones; what is missing among these is filled in by the network
-first and by the regressions in later rounds. The weights' prior is chosen by the evidence (MacKay 1992). Where the
-network was fitted to the rows themselves, its posterior means leave each row's own counts out of the tables: it would
-seem to know more of these rows than of those whose entries are missing.
+line tells more. So each continuous column is regressed (``mixture``) on the posterior mean that the network gives it,
+on the other continuous columns, and on the chances of the discrete ones; what is missing among these is filled in by
+the network first and by the regressions in later rounds. Where the network was fitted to the rows themselves, its
+posterior means leave each row's own counts out of the tables: it would seem to know more of these rows than of those
+whose entries are missing.
 """
 
 from __future__ import annotations
@@ -21,40 +21,24 @@ from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.answers import log_posterior, observed_places
 from jaxbn.model.holes.expected_counts import expected_counts
 from jaxbn.model.holes.network import network_of
+from jaxbn.model.imputing.mixture import Mixture, fit_mixture
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 Array = NDArray[np.float64]
-ROUNDS = 4
-STEPS = 100  # of the evidence's fixed point, which needs about ten
-
-
-class Line(NamedTuple):
-    """A linear function of features that are centred and scaled first."""
-
-    center: Array  # [features]
-    scale: Array  # [features]
-    weights: Array  # [features]
-    constant: float
-    low: float  # the smallest and largest number seen; answers stay between them
-    high: float
-
-    def __call__(self, features: Array) -> Array:
-        """The function's values, [rows]."""
-        found = (features - self.center) / self.scale @ self.weights + self.constant
-        return np.clip(found, self.low, self.high)
+ROUNDS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """A line for each continuous column that had values to fit it to.
+    """A mixture for each continuous column that had values to fit it to.
 
     Attributes:
-        lines: by column.
+        mixtures: by column.
     """
 
-    lines: dict[str, Line]
+    mixtures: dict[str, Mixture]
 
     def predict(
         self,
@@ -67,18 +51,18 @@ class Regressions:
         told = _told(net, codes, values, max_memory)
         filled = dict(told.start)
         for _ in range(ROUNDS):
-            for name, line in self.lines.items():
+            for name, mixture in self.mixtures.items():
                 gone = told.gone[name]
                 if gone.any():
                     filled[name] = filled[name].copy()
-                    filled[name][gone] = line(_features(told, filled, name)[gone])
+                    filled[name][gone] = mixture(_features(told, filled, name)[gone], _known(told, name)[gone])
         return filled
 
 
 def fit_regressions(
     net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float = MAX_MEMORY
 ) -> Regressions:
-    """Fit a line for each continuous column to the rows that have it.
+    """Fit a mixture for each continuous column to the rows that have it.
 
     Args:
         net: the fitted network.
@@ -87,46 +71,17 @@ def fit_regressions(
         max_memory: bytes that one array may take.
     """
     told = _told(net, codes, values, max_memory, own_rows=net.n_rows == len(codes))
-    filled, lines = dict(told.start), {}
+    filled, mixtures = dict(told.start), {}
     for _ in range(ROUNDS):
         for name in values:
             gone = told.gone[name]
             if (~gone).sum() < 2:
                 continue
-            features = _features(told, filled, name)
-            lines[name] = fit_line(features[~gone], values[name][~gone])
+            features, known = _features(told, filled, name), _known(told, name)
+            mixtures[name] = fit_mixture(features[~gone], known[~gone], values[name][~gone])
             filled[name] = filled[name].copy()
-            filled[name][gone] = lines[name](features[gone])
-    return Regressions(lines)
-
-
-def fit_line(features: Array, target: Array) -> Line:
-    """Bayesian ridge regression: the prior's and the noise's precision by the fixed point of the evidence.
-
-    Example:
-        >>> x = np.arange(50.0)[:, None]
-        >>> fit_line(x, 2 * x[:, 0] + 1)(np.array([[10.0], [20.5]])).round(3).tolist()
-        [21.0, 42.0]
-    """
-    center, scale = features.mean(axis=0), features.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    constant = float(target.mean())
-    x, y = (features - center) / scale, target - constant
-    values, vectors = np.linalg.eigh(x.T @ x)
-    values = np.maximum(values, 0.0)
-    along = vectors.T @ (x.T @ y)
-    total, n = float(y @ y), len(y)
-    noise, prior, weights = n / (total or 1.0), 1.0, np.zeros(len(values))
-    for _ in range(STEPS):
-        before = weights
-        weights = noise * along / (noise * values + prior)
-        used = float((noise * values / (noise * values + prior)).sum())  # effective number of weights
-        rest = max(total - 2 * float(weights @ along) + float(values @ weights**2), 1e-12 * (total or 1.0))
-        prior = used / max(float(weights @ weights), 1e-300) if used > 0 else prior
-        noise = max(n - used, 1e-3) / rest
-        if np.abs(weights - before).sum() <= 1e-6 * np.abs(weights).sum():
-            break
-    return Line(center, scale, vectors @ weights, constant, float(target.min()), float(target.max()))
+            filled[name][gone] = mixtures[name](features[gone], known[gone])
+    return Regressions(mixtures)
 
 
 class _Told(NamedTuple):
@@ -135,13 +90,15 @@ class _Told(NamedTuple):
     means: dict[str, Array]  # of continuous columns, given the rest of the row, [rows]
     start: dict[str, Array]  # the numbers where they are, the means elsewhere
     chances: Array  # of the states of all discrete columns, one of them 1 where it is known, [rows, states]
+    certain: NDArray[np.bool_]  # which of these chances are known, [rows, states]
     gone: dict[str, NDArray[np.bool_]]
 
 
 def _told(
     net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float, *, own_rows: bool = False
 ) -> _Told:
-    plain, means, chances = network_of(net), {}, []
+    plain, means = network_of(net), {}
+    chances, certain = [np.zeros((len(codes), 0))], [np.zeros((len(codes), 0), bool)]
     counts = expected_counts(plain, codes, max_memory=max_memory).counts if own_rows else []
     for i, name in enumerate(net.names):
         logs = log_posterior(plain, codes, i, max_memory=max_memory)
@@ -156,9 +113,10 @@ def _told(
             known = codes[:, i] >= 0
             weights[known] = np.eye(weights.shape[1])[codes[known, i]]
             chances.append(weights)
+            certain.append(np.repeat(known[:, None], weights.shape[1], axis=1))
     gone = {name: np.isnan(column) for name, column in values.items()}
     start = {name: np.where(gone[name], means[name], column) for name, column in values.items()}
-    return _Told(means, start, np.hstack([np.zeros((len(codes), 0)), *chances]), gone)
+    return _Told(means, start, np.hstack(chances), np.hstack(certain), gone)
 
 
 def _leave_own_row_out(
@@ -188,3 +146,9 @@ def _leave_own_row_out(
 def _features(told: _Told, filled: Mapping[str, Array], name: str) -> Array:
     others = [column for other, column in filled.items() if other != name]
     return np.column_stack([told.means[name], *others, told.chances])
+
+
+def _known(told: _Told, name: str) -> NDArray[np.bool_]:
+    """Which of the features after the first are known and not filled in."""
+    others = [~gone for other, gone in told.gone.items() if other != name]
+    return np.column_stack([*others, told.certain])
