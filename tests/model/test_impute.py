@@ -220,11 +220,11 @@ def test_means_for_the_lines_leave_each_row_out() -> None:
     graph, cuts = {"size": ["kind"], "count": ["size", "kind"]}, {"size": [0.5, 2.0], "count": [4.5, 7.5]}
     found = jaxbn.fit(data, graph, cuts, alpha=0.7)
     rows = read_rows(found, data, "error")
-    means = _told(found, rows.codes, rows.values, 2e9, own_rows=True).means
+    said = _told(found, rows.codes, rows.values, 2e9, own_rows=True).said
     for row in range(0, 30, 4):
         others = jaxbn.fit(data.drop(index=row), graph, cuts, alpha=0.7, bounds=found.bounds)
         for name in cuts:
-            assert means[name][row] == pytest.approx(others.predict(data[row : row + 1], name, give="mean").iloc[0])
+            assert said[name][row, 0] == pytest.approx(others.predict(data[row : row + 1], name, give="mean").iloc[0])
 
 
 def test_a_line_is_that_of_least_squares_where_data_abound() -> None:

@@ -23,6 +23,9 @@ Array = NDArray[np.float64]
 MOST_COMPARED = 2000
 """Rows that others are compared with."""
 
+MOST_FITTED = 50_000
+"""Rows that experts are fitted to: more of them would not change a line."""
+
 MOST_ROWS = 20_000
 """Rows up to which rows are compared: with more of them bins are fine, and to compare takes long."""
 
@@ -58,12 +61,15 @@ def fit_mixture(features: Array, known: NDArray[np.bool_], target: Array) -> Mix
         >>> found(np.array([[0.0, 0.5], [0.0, -0.5]]), np.ones((2, 1), bool)).round(2).tolist()
         [0.25, 0.25]
     """
+    n = len(target)
+    fitted = np.random.default_rng(0).permutation(n)[:MOST_FITTED]  # or rows that are equally near would be in order
+    features, known, target = features[fitted], known[fitted], target[fitted]
     mean, others = features[:, 0], features[:, 1:]
     line, by_line = fit_line(others, target)
     rest, by_rest = fit_line(others, target - mean)
-    some = np.random.default_rng(0).permutation(len(target))[:MOST_COMPARED]  # rows that are equally near are in order
+    some = slice(MOST_COMPARED)
     neighbours, targets, near = None, np.zeros((0, 2)), None
-    if NEAREST[0] < len(target) <= MOST_ROWS and others.shape[1]:
+    if NEAREST[0] < n <= MOST_ROWS and others.shape[1]:
         neighbours = Neighbours.of(others[some])
         targets = np.column_stack([target, target - by_line])[some]
         near = neighbours.means(targets, known[some])
