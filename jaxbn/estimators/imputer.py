@@ -30,7 +30,8 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Args:
         how: ``"regression"``: the network's posterior beside lines and the rows most alike, fitted in ``fit``.
-            ``"mean"``: the posterior's mean, or its most probable level. ``"most_probable"`` and ``"draw"`` as in ``BayesNet.impute``.
+            ``"mean"``: the posterior's mean, or its most probable level. ``"most_probable"`` and ``"draw"`` as in
+            ``BayesNet.impute``.
         max_parents: most parents of a variable.
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
         restarts: runs of ``jaxbn.learn``; None takes its default.

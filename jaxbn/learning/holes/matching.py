@@ -65,28 +65,14 @@ def matched_donors(
     return np.asarray(donors[np.clip(place, ends[bins], ends[bins + 1] - 1)], np.intp)
 
 
-def nearest_values(
-    target: NDArray[np.float64],
-    predictors: Sequence[NDArray[np.float64]],
-    has: NDArray[np.bool_],
-    values: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """For each row that lacks the target, the observed value nearest to what a regression predicts, [holes].
-
-    Args:
-        target: [n], anything where missing.
-        predictors: [n] each, complete.
-        has: [n], whether the target was observed.
-        values: its distinct observed values, ascending.
+def nearest_values(values: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of some values, which are distinct and ascending, the nearest to each wanted one.
 
     Example:
-        >>> x = np.arange(6.0)
-        >>> y = np.array([0, 2, 4, np.nan, 8, 10])
-        >>> nearest_values(y, [x], x != 3, y[x != 3]).tolist()
-        [4.0]
+        >>> nearest_values(np.array([0.0, 2.0, 4.0]), np.array([1.5, 9.0])).tolist()
+        [2.0, 4.0]
     """
-    wanted = predicted(target, predictors, has, np.flatnonzero(~has))
-    above = np.clip(places(values, wanted), 1, len(values) - 1) if len(values) > 1 else np.zeros(len(wanted), int)
+    above = np.clip(places(values, wanted), min(1, len(values) - 1), len(values) - 1)
     below = np.maximum(above - 1, 0)
     return np.asarray(np.where(wanted - values[below] <= values[above] - wanted, values[below], values[above]))
 
