@@ -16,6 +16,7 @@ import jaxbn
 from jaxbn.drawing.missing import dependences
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.holes.completion import completed, expected, matched
+from jaxbn.learning.holes.expectation import share_of
 from jaxbn.learning.holes.first import best_tree, first_completion
 from jaxbn.learning.holes.matching import matched_donors
 from jaxbn.learning.holes.observed import observed_evidence
@@ -93,6 +94,29 @@ def test_matching_over_all_bins_keeps_what_the_network_has_no_arc_for(n: int) ->
     for column in found.values():
         np.testing.assert_array_equal(column[~gone], y[~gone])
         assert np.isin(column[gone], y[~gone]).all()
+
+
+def test_what_is_expected_of_levels_is_told_by_numbers_inside_bins_and_by_the_network() -> None:
+    """A word that a line tells and no bin does, and one that only the bins tell: both are found."""
+    rng = np.random.default_rng(0)
+    x, z = rng.uniform(0, 10, (2, 400))
+    line, island = (x > 7).astype(int), ((z > 4) & (z < 6)).astype(int)
+    gone = rng.random((2, 400)) < 0.3
+    words = {"line": np.where(gone[0], np.nan, line), "island": np.where(gone[1], np.nan, island)}
+    data = CodedTable(as_table(pd.DataFrame({"x": x, "z": z, **words}), discrete=list(words), missing="infer"))
+    cuts = {"x": jaxbn.Policy(np.array([5.0])), "z": jaxbn.Policy(np.array([4.0, 6.0]))}
+    graph = {"x": (), "z": (), "line": ("x",), "island": ("z",)}
+    codes = expected(data, graph, cuts, rng).codes
+    assert (codes["island"] == island)[gone[1]].mean() > 0.95
+    by_bins = ((x > 5) == line)[gone[0]].mean()
+    assert (codes["line"] == line)[gone[0]].mean() > by_bins + 0.05
+
+
+def test_the_share_of_an_expert_is_the_most_probable_one() -> None:
+    first, second = np.random.default_rng(1).random((2, 300)) ** [[1], [1.5]]
+    grid = np.linspace(0, 1, 1001)
+    best = grid[np.log(grid[:, None] * first + (1 - grid[:, None]) * second).sum(axis=1).argmax()]
+    assert share_of(first, second) == pytest.approx(best, abs=0.02)
 
 
 def test_outliers_do_not_decide_what_is_expected() -> None:
