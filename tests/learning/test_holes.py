@@ -16,7 +16,6 @@ import jaxbn
 from jaxbn.drawing.missing import dependences
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.holes.completion import completed, expected, matched
-from jaxbn.learning.holes.expectation import share_of
 from jaxbn.learning.holes.first import best_tree, first_completion
 from jaxbn.learning.holes.matching import matched_donors
 from jaxbn.learning.holes.observed import observed_evidence
@@ -110,13 +109,6 @@ def test_what_is_expected_of_levels_is_told_by_numbers_inside_bins_and_by_the_ne
     assert (codes["island"] == island)[gone[1]].mean() > 0.95
     by_bins = ((x > 5) == line)[gone[0]].mean()
     assert (codes["line"] == line)[gone[0]].mean() > by_bins + 0.05
-
-
-def test_the_share_of_an_expert_is_the_most_probable_one() -> None:
-    first, second = np.random.default_rng(1).random((2, 300)) ** [[1], [1.5]]
-    grid = np.linspace(0, 1, 1001)
-    best = grid[np.log(grid[:, None] * first + (1 - grid[:, None]) * second).sum(axis=1).argmax()]
-    assert share_of(first, second) == pytest.approx(best, abs=0.02)
 
 
 def test_outliers_do_not_decide_what_is_expected() -> None:

@@ -16,8 +16,8 @@ from jaxbn.learning.holes.expectation import Expectation
 from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values, predictors_of
 from jaxbn.learning.holes.scale import Scale
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.holes.answers import log_posterior
 from jaxbn.model.holes.completions import draw_completions, most_probable_completions
+from jaxbn.model.holes.marginals import marginals
 from jaxbn.model.holes.network import Network, network, positions
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means
@@ -130,15 +130,18 @@ def _signs(states: NDArray[np.int32]) -> NDArray[np.float64]:
 def _posterior(
     data: CodedTable, net: Network, codes: NDArray[np.int32], names: Sequence[str]
 ) -> dict[str, NDArray[np.float64]]:
-    """The network's chances of the states of those columns that lack entries, given the rest of each row, [n, K]."""
-    found = {}
-    for name in (name for name in names if name in data.table.holes):
-        variable = data.names.index(name)
-        if net.structure.sizes[variable] <= MOST_STATES:
-            logs = log_posterior(net, codes, variable)
-            weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-            found[name] = weights / weights.sum(axis=1, keepdims=True)
-    return found
+    """The network's chances of the states of some columns where they are missing, [holes, K]."""
+    rows = data.table.holed_rows
+    kept = [name for name in names if name in data.table.holes and net.structure.sizes[_at(data, name)] <= MOST_STATES]
+    found = {name: np.zeros((len(codes), net.structure.sizes[_at(data, name)])) for name in kept}
+    for variable, some, where, chances in marginals(net, codes[rows]):
+        if data.names[variable] in found:
+            found[data.names[variable]][np.flatnonzero(rows)[some]] = chances[where]
+    return {name: chances[data.table.absent(name)] for name, chances in found.items()}
+
+
+def _at(data: CodedTable, name: str) -> int:
+    return data.names.index(name)
 
 
 def _network(
