@@ -1,11 +1,13 @@
 """Chances of levels said by several experts together: the network's posterior, lines, and rows alike.
 
-As in ``mixture``, each counts by what it says of rows that it has not seen: the weights are those of the mixture with
-the highest leave-one-out likelihood, found by EM.
+As in ``mixture``, each counts by what it says of rows that it has not seen: the weights lie half-way between those of
+the mixture with the highest leave-one-out likelihood, found by EM, and equal parts of the network, lines and neighbours.
+Half-way, because levels are few and the network's cuts and arcs have seen every row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +72,8 @@ def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: 
     floor = 1 / (len(some) + 1)
     said = _said(posterior[some], by_lines, near, floor)
     weights = _weights(said[:, np.arange(len(some)), codes[some]])
-    return Votes(lines, neighbours, signs[some], floor, weights)
+    equal = _equal_parts([1, int(by_lines is not None), 0 if near is None else near.shape[1]])
+    return Votes(lines, neighbours, signs[some], floor, (weights + equal) / 2)
 
 
 def _said(posterior: Array, by_lines: Array | None, near: Array | None, floor: float) -> Array:
@@ -79,6 +82,12 @@ def _said(posterior: Array, by_lines: Array | None, near: Array | None, floor: f
     found += [] if near is None else list(near.swapaxes(0, 1))
     chances = [np.clip(each, 0, 1) + floor for each in found]
     return np.stack([posterior, *(each / each.sum(axis=1, keepdims=True) for each in chances)])
+
+
+def _equal_parts(kinds: Sequence[int]) -> Array:
+    """Weights of experts of several kinds, given how many there are of each: every kind that there is has the same."""
+    there = [n for n in kinds if n]
+    return np.concatenate([np.full(n, 1 / n / len(there)) for n in there])
 
 
 def _weights(said: Array) -> Array:
