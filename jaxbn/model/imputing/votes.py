@@ -1,8 +1,8 @@
 """Chances of levels said by several experts together: the network's posterior, lines, and rows alike.
 
 As in ``mixture``, each counts by what it says of rows that it has not seen: the weights lie half-way between those of
-the mixture with the highest leave-one-out likelihood, found by EM, and equal parts of the network, lines and neighbours.
-Half-way, because levels are few and the network's cuts and arcs have seen every row.
+the mixture with the highest leave-one-out likelihood, found by EM, and equal parts of the network, lines and
+neighbours. Half-way, because levels are few and the network's cuts and arcs have seen every row.
 """
 
 from __future__ import annotations
