@@ -152,6 +152,9 @@ def quality(names: Sequence[str], settings: Sequence[str], seeds: int) -> None:
             wins.setdefault(f"{setting} error, regression", []).append(bool(error[1] <= error[theirs].min()))
             if not np.isnan(accuracy[0]):
                 wins.setdefault(f"{setting} accuracy", []).append(bool(accuracy[0] >= accuracy[theirs].max()))
+                wins.setdefault(f"{setting} accuracy, regression", []).append(
+                    bool(accuracy[1] >= accuracy[theirs].max())
+                )
             words = [" ".join(f"{x:.3f}" for x in figures) for figures in (error, accuracy)]
             print(f"{name} {setting} | {words[0]} | {words[1]} | {time.perf_counter() - began:.0f}", flush=True)
     for what, won in wins.items():

@@ -29,8 +29,9 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     an array. Levels not seen in ``fit`` stay as they are. Rows without any value are filled in too.
 
     Args:
-        how: ``"regression"``: the most probable level, and numbers by lines fitted in ``fit``, beside the posterior
-            mean. ``"mean"``: that mean itself. ``"most_probable"`` and ``"draw"`` as in ``BayesNet.impute``.
+        how: ``"regression"``: the network's posterior beside lines and the rows most alike, fitted in ``fit``.
+            ``"mean"``: the posterior's mean, or its most probable level. ``"most_probable"`` and ``"draw"`` as in
+            ``BayesNet.impute``.
         max_parents: most parents of a variable.
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
         restarts: runs of ``jaxbn.learn``; None takes its default.

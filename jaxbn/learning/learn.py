@@ -207,7 +207,7 @@ def _search(
     sampled = first.data.table.n_rows < table.table.n_rows
 
     def begin(each: Round) -> None:
-        rounds.append(each)
+        rounds[:] = [each]  # a completion of a large table takes much memory
         if each.runs.arcs is not None:
             each.runs.arcs.should_stop = many.time_is_up
 

@@ -208,11 +208,11 @@ class BayesNet(Written):
         Args:
             data: rows; a DataFrame keeps its index, its types, and its other columns as they are.
             how: ``"mean"``: each entry by itself, the mean of a number's posterior or the most probable level, which
-                errs least. ``"regression"``: levels as before, and numbers by a linear regression on the other columns
-                beside that mean, fitted to ``data``, which tells values inside a bin apart: better where there are
-                enough rows. ``"most_probable"``: what is most probable together, numbers in the middle of their bin.
-                ``"draw"``: drawn from the joint posterior, for several imputed tables that differ as much as they are
-                unsure.
+                errs least. ``"regression"``: the same beside linear regressions on the other columns and the
+                rows that look most alike, fitted to ``data`` and weighed by how well each tells rows that it has not
+                seen; they tell values inside a bin apart: better where there are enough rows.
+                ``"most_probable"``: what is most probable together, numbers in the middle of their bin. ``"draw"``:
+                drawn from the joint posterior, for several imputed tables that differ as much as they are unsure.
             seed: of the draws.
             unknown: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing; they stay.
             max_memory: bytes that one array may take.

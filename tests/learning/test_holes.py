@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 import jaxbn
 from jaxbn.drawing.missing import dependences
 from jaxbn.inputs.table import as_table
-from jaxbn.learning.holes.completion import completed, expected
+from jaxbn.learning.holes.completion import completed, expected, matched
 from jaxbn.learning.holes.first import best_tree, first_completion
 from jaxbn.learning.holes.matching import matched_donors
 from jaxbn.learning.holes.observed import observed_evidence
@@ -74,6 +74,43 @@ def test_matching_keeps_the_dependence_within_bins() -> None:
     assert np.corrcoef(y[donors], x[known < 0])[0, 1] > 0.99
 
 
+@pytest.mark.parametrize("n", [300, 250_000])
+def test_matching_over_all_bins_keeps_what_the_network_has_no_arc_for(n: int) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    y = x + 0.5 * rng.normal(size=n)
+    gone = rng.random(n) < 0.4
+    data = CodedTable(as_table({"x": x, "y": np.where(gone, np.nan, y)}, missing="infer"))
+    cuts = {name: jaxbn.Policy(np.array([0.0])) for name in ("x", "y")}
+    found = {
+        complete: complete(data, {"x": (), "y": ()}, cuts, np.random.default_rng(1)).values["y"]
+        for complete in (matched, completed, expected)
+    }
+    true = np.corrcoef(x[gone], y[gone])[0, 1]
+    assert np.corrcoef(x[gone], found[matched][gone])[0, 1] == pytest.approx(true, abs=0.05)
+    assert np.corrcoef(x[gone], found[completed][gone])[0, 1] < true - 0.1
+    assert np.corrcoef(x[gone], found[expected][gone])[0, 1] > true + 0.05
+    for column in found.values():
+        np.testing.assert_array_equal(column[~gone], y[~gone])
+        assert np.isin(column[gone], y[~gone]).all()
+
+
+def test_what_is_expected_of_levels_is_told_by_numbers_inside_bins_and_by_the_network() -> None:
+    """A word that a line tells and no bin does, and one that only the bins tell: both are found."""
+    rng = np.random.default_rng(0)
+    x, z = rng.uniform(0, 10, (2, 400))
+    line, island = (x > 7).astype(int), ((z > 4) & (z < 6)).astype(int)
+    gone = rng.random((2, 400)) < 0.3
+    words = {"line": np.where(gone[0], np.nan, line), "island": np.where(gone[1], np.nan, island)}
+    data = CodedTable(as_table(pd.DataFrame({"x": x, "z": z, **words}), discrete=list(words), missing="infer"))
+    cuts = {"x": jaxbn.Policy(np.array([5.0])), "z": jaxbn.Policy(np.array([4.0, 6.0]))}
+    graph = {"x": (), "z": (), "line": ("x",), "island": ("z",)}
+    codes = expected(data, graph, cuts, rng).codes
+    assert (codes["island"] == island)[gone[1]].mean() > 0.95
+    by_bins = ((x > 5) == line)[gone[0]].mean()
+    assert (codes["line"] == line)[gone[0]].mean() > by_bins + 0.02
+
+
 def test_outliers_do_not_decide_what_is_expected() -> None:
     """One row far out tilts every line through the values; their ranks know nothing of it."""
     rng = np.random.default_rng(0)
@@ -83,7 +120,7 @@ def test_outliers_do_not_decide_what_is_expected() -> None:
     gone = np.arange(400) % 4 == 1
     data = CodedTable(as_table(pd.DataFrame({"x": x, "y": np.where(gone, np.nan, y)}), missing="infer"))
     cuts = {"x": jaxbn.Policy(np.array([1.0])), "y": jaxbn.Policy(np.array([1.0]))}
-    for complete in (expected, completed):
+    for complete in (expected, completed, matched):
         found = complete(data, {"x": (), "y": ("x",)}, cuts, rng).values["y"]
         np.testing.assert_array_equal(found[~gone], y[~gone])
         assert np.corrcoef(np.log(found[gone]), np.log(y[gone]))[0, 1] > 0.9

@@ -16,7 +16,8 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.marginals import marginals
 from jaxbn.model.holes.network import network_of
 from jaxbn.model.imputing.impute import How, read_rows
-from jaxbn.model.imputing.regression import _told, fit_line
+from jaxbn.model.imputing.lines import fit_line
+from jaxbn.model.imputing.regression import _told
 from tests.helpers.random_networks import random_network
 from tests.reference import holes
 
@@ -219,27 +220,27 @@ def test_means_for_the_lines_leave_each_row_out() -> None:
     graph, cuts = {"size": ["kind"], "count": ["size", "kind"]}, {"size": [0.5, 2.0], "count": [4.5, 7.5]}
     found = jaxbn.fit(data, graph, cuts, alpha=0.7)
     rows = read_rows(found, data, "error")
-    means = _told(found, rows.codes, rows.values, 2e9, own_rows=True).means
+    said = _told(found, rows.codes, rows.values, 2e9, own_rows=True).said
     for row in range(0, 30, 4):
         others = jaxbn.fit(data.drop(index=row), graph, cuts, alpha=0.7, bounds=found.bounds)
         for name in cuts:
-            assert means[name][row] == pytest.approx(others.predict(data[row : row + 1], name, give="mean").iloc[0])
+            assert said[name][row, 0] == pytest.approx(others.predict(data[row : row + 1], name, give="mean").iloc[0])
 
 
 def test_a_line_is_that_of_least_squares_where_data_abound() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(5000, 3)) * [1, 10, 100]
     y = x @ [1.0, 0.2, -0.01] + 3 + rng.normal(size=5000)
-    ours = fit_line(x, y)(x)
+    ours = fit_line(x, y)[0](x)
     design = np.column_stack([np.ones(5000), x])
     theirs = design @ np.linalg.lstsq(design, y, rcond=None)[0]
     np.testing.assert_allclose(ours, np.clip(theirs, y.min(), y.max()), atol=5e-3)
 
 
 def test_a_line_through_nothing_is_the_mean() -> None:
-    assert fit_line(np.zeros((4, 2)), np.array([1.0, 2.0, 3.0, 6.0]))(np.ones((1, 2))).tolist() == [3.0]
-    assert fit_line(np.zeros((2, 0)), np.array([1.0, 3.0]))(np.ones((1, 0))).tolist() == [2.0]
-    assert fit_line(np.arange(3.0)[:, None], np.full(3, 7.0))(np.array([[9.0]])).tolist() == [7.0]
+    assert fit_line(np.zeros((4, 2)), np.array([1.0, 2.0, 3.0, 6.0]))[0](np.ones((1, 2))).tolist() == [3.0]
+    assert fit_line(np.zeros((2, 0)), np.array([1.0, 3.0]))[0](np.ones((1, 0))).tolist() == [2.0]
+    assert fit_line(np.arange(3.0)[:, None], np.full(3, 7.0))[0](np.array([[9.0]])).tolist() == [7.0]
 
 
 @pytest.mark.parametrize("how", ["mean", "regression", "most_probable", "draw"])

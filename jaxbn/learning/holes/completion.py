@@ -12,10 +12,12 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
+from jaxbn.learning.holes.expectation import Expectation
 from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values, predictors_of
 from jaxbn.learning.holes.scale import Scale
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.completions import draw_completions, most_probable_completions
+from jaxbn.model.holes.marginals import marginals
 from jaxbn.model.holes.network import Network, network, positions
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means
@@ -25,6 +27,9 @@ HOLES = 18
 
 SWEEPS_OF_ALL = 4
 """Times that every number is predicted from all other columns."""
+
+FEW_ENTRIES, MANY_SWEEPS = 10**6, 10
+"""Rows times columns up to which what is expected has this many sweeps."""
 
 States = Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]]
 """Of every variable: its codes [n], -1 where missing, and the same completed."""
@@ -61,6 +66,28 @@ def completed(
     return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, SWEEPS)
 
 
+def matched(
+    data: CodedTable,
+    parents: Parents,
+    codings: Mapping[str, Coding],
+    rng: np.random.Generator,
+    basis: CodedTable | None = None,
+) -> Table:
+    """The table of `data` completed by draws that keep what the network has no arc for: arguments as for ``completed``.
+
+    Levels are drawn as there. A number is that of a row, in any bin, for which a regression on all other columns
+    predicts nearly the same: as noisy as the rows, and as dependent on each other column.
+    """
+    net, codes = _network(data, parents, codings, basis)
+    states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
+
+    def of_rows_alike(name: str, column: NDArray[np.float64], predictors: Predictors) -> NDArray[np.float64]:
+        bins = np.zeros(len(column), np.int32)
+        return column[matched_donors(column, predictors, np.where(data.table.absent(name), MISSING, bins), bins, rng)]
+
+    return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, SWEEPS_OF_ALL)
+
+
 def expected(
     data: CodedTable,
     parents: Parents,
@@ -68,19 +95,53 @@ def expected(
     rng: np.random.Generator,
     basis: CodedTable | None = None,
 ) -> Table:
-    """The table of `data` completed by what is most probable: the same arguments as for ``completed``.
+    """The table of `data` completed by what is expected: the same arguments as for ``completed``.
 
-    Levels are the most probable ones together with the bins of the row's other missing entries; a number is the
-    observed one nearest to what a regression on all other columns predicts. So what depends on each other does so more
-    clearly than in the rows themselves, also where the network so far has no arc.
+    Levels are the most probable ones, by the network and by regressions on all other columns; a number is the observed
+    one nearest to what such a regression predicts. So what depends on each other does so more clearly than in the rows
+    themselves, also where the network so far has no arc.
     """
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, most_probable_completions(net, codes[data.table.holed_rows]))
+    filled = _filled(data, codings, states, rng)
+    scales = {name: Scale.of(known.values) for name, known in data.ordered.items()}
+    told = Expectation(
+        {name: scales[name].to(column).copy() for name, column in filled.values.items()},
+        {name: _signs(states[name][1]) for name in filled.codes},
+        _posterior(data, net, codes, [name for name in filled.codes if name not in codings]),
+        {name: data.table.absent(name) for name in data.table.holes},
+    )
+    for _ in range(SWEEPS_OF_ALL if codes.size > FEW_ENTRIES else MANY_SWEEPS):
+        told.sweep(parents)
+    values, levels = dict(filled.values), dict(filled.codes)
+    for name, gone in told.absent.items():
+        if name in values:
+            values[name][gone] = scales[name].back(nearest_values(scales[name].seen, told.values[name][gone]))
+        elif name in told.posterior:
+            levels[name] = _levels(data.table.codes[name], states[name][0], told.chances[name].argmax(axis=1))
+    return replace(filled, values=values, codes=levels)
 
-    def as_predicted(name: str, column: NDArray[np.float64], predictors: Predictors) -> NDArray[np.float64]:
-        return nearest_values(column, predictors, ~data.table.absent(name))
 
-    return _regressed(data, parents, states, _filled(data, codings, states, rng), as_predicted, SWEEPS_OF_ALL)
+def _signs(states: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Whether each row has each state, [n, K]; of very many states the first ones alone."""
+    return np.asarray(states[:, None] == np.arange(min(int(states.max()) + 1, MOST_STATES)), np.float64)
+
+
+def _posterior(
+    data: CodedTable, net: Network, codes: NDArray[np.int32], names: Sequence[str]
+) -> dict[str, NDArray[np.float64]]:
+    """The network's chances of the states of some columns where they are missing, [holes, K]."""
+    rows = data.table.holed_rows
+    kept = [name for name in names if name in data.table.holes and net.structure.sizes[_at(data, name)] <= MOST_STATES]
+    found = {name: np.zeros((len(codes), net.structure.sizes[_at(data, name)])) for name in kept}
+    for variable, some, where, chances in marginals(net, codes[rows]):
+        if data.names[variable] in found:
+            found[data.names[variable]][np.flatnonzero(rows)[some]] = chances[where]
+    return {name: chances[data.table.absent(name)] for name, chances in found.items()}
+
+
+def _at(data: CodedTable, name: str) -> int:
+    return data.names.index(name)
 
 
 def _network(
@@ -125,9 +186,9 @@ def _regressed(
 ) -> Table:
     """The filled table with numbers that regressions chose instead of any numbers of the bins.
 
-    `values_for` gives those of a column's missing entries, from the column and from what predicts it.
+    `values_for` gives those of a column's missing entries, from the column and what predicts it.
     """
-    scales = {name: Scale.of(column) for name, column in data.table.values.items()}
+    scales = {name: Scale.of(known.values) for name, known in data.ordered.items()}
     values = {name: scales[name].to(column) for name, column in filled.values.items()}
     for _ in range(sweeps):
         for name in (name for name in data.table.holes if name in values):
@@ -137,7 +198,11 @@ def _regressed(
                 found = values_for(name, values[name], predictors)
                 values[name] = values[name].copy()
                 values[name][data.table.absent(name)] = found
-    return replace(filled, values={name: scales[name].back(column) for name, column in values.items()})
+    result = dict(filled.values)
+    for name in (name for name in data.table.holes if name in values):
+        absent = data.table.absent(name)
+        result[name][absent] = scales[name].back(values[name][absent])
+    return replace(filled, values=result)
 
 
 def _numbers(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.graph import Parents, markov_blanket
+from jaxbn.learning.holes.scale import places
 
 Values = Mapping[str, NDArray[np.float64]]
 
@@ -22,6 +23,9 @@ SWEEPS = 2
 
 RIDGE = 1e-3
 """Weight of the penalty of the regression, for each row."""
+
+MOST_ROWS = 10**5
+"""Rows that a regression is fitted to, about: more of them would not change it."""
 
 MOST_PREDICTORS = 30
 """Columns that a value is predicted from, at most."""
@@ -47,56 +51,61 @@ def matched_donors(
         Rows [holes].
     """
     has = known >= 0
-    predicted = _predicted(target, predictors, has)
-    donors = np.flatnonzero(has)
-    donors = donors[np.lexsort((predicted[donors], known[donors]))]
-    ends = np.searchsorted(known[donors], np.arange(int(drawn.max()) + 2))  # where the donors of each bin begin
-    holes = np.flatnonzero(~has)
+    guess = predicted(target, predictors, has, np.arange(len(target)))
+    everyone, holes = np.flatnonzero(has), np.flatnonzero(~has)
+    everyone = everyone[np.argsort(guess[everyone], kind="stable")]
+    # one search for all bins: donors have ranks by prediction, and the ranks of a bin follow those of the bin before
+    order = np.argsort(known[everyone].astype(np.int16 if drawn.max() < 2**15 else np.int32), kind="stable")
+    donors = everyone[order]
     bins = drawn[holes]
-    # one search for all bins: predictions are ranked, and the ranks of a bin follow those of the bin before
-    ranks = np.empty(len(predicted))
-    ranks[np.argsort(predicted, kind="stable")] = np.arange(len(predicted))
-    n = len(predicted)
-    place = np.searchsorted(
-        known[donors].astype(np.float64) * n + ranks[donors], bins.astype(np.float64) * n + ranks[holes]
-    )
+    ends = np.searchsorted(known[donors], np.arange(int(drawn.max()) + 2))  # where the donors of each bin begin
+    rank = places(guess[everyone], guess[holes])
+    place = places(known[donors] * np.int64(len(known)) + order, bins * np.int64(len(known)) + rank)
     place = place - rng.integers(0, 2, len(holes))  # the next one above, or the next one below
     return np.asarray(donors[np.clip(place, ends[bins], ends[bins + 1] - 1)], np.intp)
 
 
-def nearest_values(
-    target: NDArray[np.float64], predictors: Sequence[NDArray[np.float64]], has: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """For each row that lacks the target, the observed value nearest to what a regression predicts, [holes].
+def nearest_values(values: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of some values, which are distinct and ascending, the nearest to each wanted one.
 
     Example:
-        >>> x = np.arange(6.0)
-        >>> nearest_values(np.array([0, 2, 4, np.nan, 8, 10.0]), [x], x != 3).tolist()
-        [4.0]
+        >>> nearest_values(np.array([0.0, 2.0, 4.0]), np.array([1.5, 9.0])).tolist()
+        [2.0, 4.0]
     """
-    values = np.unique(target[has])
-    wanted = _predicted(target, predictors, has)[~has]
-    above = (
-        np.clip(np.searchsorted(values, wanted), 1, len(values) - 1) if len(values) > 1 else np.zeros(len(wanted), int)
-    )
+    above = np.clip(places(values, wanted), min(1, len(values) - 1), len(values) - 1)
     below = np.maximum(above - 1, 0)
     return np.asarray(np.where(wanted - values[below] <= values[above] - wanted, values[below], values[above]))
 
 
-def _predicted(
-    target: NDArray[np.float64], predictors: Sequence[NDArray[np.float64]], has: NDArray[np.bool_]
+def predicted(
+    target: NDArray[np.float64],
+    predictors: Sequence[NDArray[np.float64]],
+    has: NDArray[np.bool_],
+    rows: NDArray[np.intp],
 ) -> NDArray[np.float64]:
-    """A linear prediction of the target in every row, from the rows that have it [n]."""
-    columns = [np.ones(len(target))]
+    """A linear prediction of the target in some rows, from those that have it: of very many of them, from a part.
+
+    Example:
+        >>> x = np.arange(6.0)
+        >>> predicted(2 * x, [x], x != 3, np.array([3])).round(1).tolist()
+        [6.0]
+    """
+    some = np.flatnonzero(has)
+    some = some[:: -(-len(some) // MOST_ROWS)]
+    design, used = [np.ones(len(some))], []
     for each in predictors:
-        scale = each.std()
+        sample = each[some]
+        center, scale = sample.mean(), sample.std()
         if scale > 0:
-            columns.append((each - each.mean()) / scale)
-    design = np.stack(columns, axis=1)
-    some, wanted = design[has], target[has]
-    penalty = RIDGE * len(some) * np.diag(np.arange(len(columns)) > 0)
-    weights = np.linalg.solve(some.T @ some + penalty + 1e-12 * np.eye(len(columns)), some.T @ wanted)
-    return np.asarray(design @ weights, np.float64)
+            design.append((sample - center) / scale)
+            used.append((each, center, scale))
+    matrix = np.stack(design, axis=1)
+    penalty = RIDGE * len(some) * np.diag(np.arange(len(design)) > 0)
+    weights = np.linalg.solve(matrix.T @ matrix + penalty + 1e-12 * np.eye(len(design)), matrix.T @ target[some])
+    found = np.full(len(rows), weights[0])
+    for weight, (each, center, scale) in zip(weights[1:], used, strict=True):
+        found += weight / scale * (each[rows] - center)
+    return found
 
 
 def predictors_of(parents: Parents, name: str) -> list[str]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbn.learning.holes.completion import completed, expected
+from jaxbn.learning.holes.completion import completed, expected, matched
 from jaxbn.learning.holes.observed import observed_evidence
 from jaxbn.learning.learned import Learned
 from jaxbn.learning.many_runs import ManyRuns
@@ -28,7 +28,7 @@ from jaxbn.scores.evidence import Ledger
 PLAIN_ROUNDS = (completed, completed)
 """How rows are completed after the first time, where networks are not compared; fewer if nothing changes."""
 
-COMPARED_ROUNDS = (expected, expected, completed, completed)
+COMPARED_ROUNDS = (expected, expected, matched, matched)
 """The same where they are compared."""
 
 MOST_ENTRIES = 10**6

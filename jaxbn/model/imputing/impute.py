@@ -60,7 +60,8 @@ def impute(
         found = _means(net, rows, max_memory)
         if how == "regression":
             fitted = regressions or fit_regressions(net, rows.codes, rows.values, max_memory)
-            found |= fitted.predict(net, rows.codes, rows.values, max_memory)
+            told = fitted.predict(net, rows.codes, rows.values, max_memory)
+            found |= {name: told[name] if name in net.policies else _levels(net, name, told[name]) for name in told}
     return fill(net, data, found)
 
 
@@ -86,14 +87,16 @@ def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[An
     for variable, where_rows, where, chances in marginals(network_of(net), rows.codes, max_memory=max_memory):
         name = net.names[variable]
         _refuse_impossible(chances, where, where_rows)
-        if name in net.policies:
-            answer = chances @ middles(net, name)
-        else:
-            if name in net.groupings:
-                chances = chances[:, net.group_codes[name]] * net.shares[name]
-            answer = chances.argmax(axis=1)
+        answer = chances @ middles(net, name) if name in net.policies else _levels(net, name, chances)
         found[name][where_rows] = answer[where]
     return found
+
+
+def _levels(net: BayesNet, name: str, chances: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The most probable level (its position) of a discrete variable, from the chances of its states, [rows]."""
+    if name in net.groupings:
+        chances = chances[:, net.group_codes[name]] * net.shares[name]
+    return chances.argmax(axis=1)
 
 
 def _most_probable(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:

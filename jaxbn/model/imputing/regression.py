@@ -1,10 +1,10 @@
-"""Numbers filled in by what bins cannot see: a linear regression beside the network's posterior mean.
+"""Entries filled in by what bins cannot see: regressions and rows alike, beside the network's posterior.
 
 Inside a bin all values are alike to a network. Where two columns are almost a line (area and perimeter), a straight
-line tells more. So each continuous column is regressed on the posterior mean that the network gives it, on the other
-continuous columns, and on the chances of the discrete ones; what is missing among these is filled in by the network
-first and by the regressions in later rounds. The weights' prior is chosen by the evidence (MacKay 1992). Where the
-network was fitted to the rows themselves, its posterior means leave each row's own counts out of the tables: it would
+line tells more. So each continuous column is told (``mixture``) by the posterior mean that the network gives it, by the
+other continuous columns and by the chances of the discrete ones, and so are the levels of a discrete column
+(``votes``). What is missing among these is filled in by the network first, and by what was told in later rounds. Where
+the network was fitted to the rows themselves, its posteriors leave each row's own counts out of the tables: it would
 seem to know more of these rows than of those whose entries are missing.
 """
 
@@ -21,40 +21,31 @@ from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.answers import log_posterior, observed_places
 from jaxbn.model.holes.expected_counts import expected_counts
 from jaxbn.model.holes.network import network_of
+from jaxbn.model.imputing.mixture import Mixture, fit_mixture
+from jaxbn.model.imputing.votes import Votes, fit_votes
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 Array = NDArray[np.float64]
-ROUNDS = 4
-STEPS = 100  # of the evidence's fixed point, which needs about ten
+ROUNDS = 10
+"""Rounds at most."""
 
-
-class Line(NamedTuple):
-    """A linear function of features that are centred and scaled first."""
-
-    center: Array  # [features]
-    scale: Array  # [features]
-    weights: Array  # [features]
-    constant: float
-    low: float  # the smallest and largest number seen; answers stay between them
-    high: float
-
-    def __call__(self, features: Array) -> Array:
-        """The function's values, [rows]."""
-        found = (features - self.center) / self.scale @ self.weights + self.constant
-        return np.clip(found, self.low, self.high)
+SETTLED = 1e-3
+"""Rounds end when entries change by less than this on average, in deviations of their column."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """A line for each continuous column that had values to fit it to.
+    """Experts for each column that had entries to fit them to.
 
     Attributes:
-        lines: by column.
+        numbers: of continuous columns.
+        levels: of discrete ones.
     """
 
-    lines: dict[str, Line]
+    numbers: dict[str, Mixture]
+    levels: dict[str, Votes]
 
     def predict(
         self,
@@ -63,22 +54,33 @@ class Regressions:
         values: Mapping[str, Array],
         max_memory: float = MAX_MEMORY,
     ) -> dict[str, Array]:
-        """Numbers for the missing entries of every continuous column, [rows]; the others are as they are."""
+        """Every column with its missing entries filled in: numbers [rows], or chances of states [rows, states]."""
         told = _told(net, codes, values, max_memory)
         filled = dict(told.start)
         for _ in range(ROUNDS):
-            for name, line in self.lines.items():
-                gone = told.gone[name]
-                if gone.any():
-                    filled[name] = filled[name].copy()
-                    filled[name][gone] = line(_features(told, filled, name)[gone])
-        return filled
+            if max([self._fill(told, filled, name) for name in told.gone], default=0.0) < SETTLED:
+                break
+        return {name: column[:, 0] if name in values else column for name, column in filled.items()}
+
+    def _fill(self, told: _Told, filled: dict[str, Array], name: str) -> float:
+        """Fill in what is missing of a column, given the others; returns by how much it changed, in deviations."""
+        gone = told.gone[name]
+        if not gone.any() or not (name in self.numbers or name in self.levels):
+            return 0.0
+        said, others, known = told.said[name][gone], _others(filled, name, gone), _known(told, name, gone)
+        before, filled[name] = filled[name], filled[name].copy()
+        if name in self.numbers:
+            filled[name][gone, 0] = self.numbers[name](np.hstack([said, others]), known)
+        else:
+            filled[name][gone] = self.levels[name](said, others, known)
+        change = np.abs(filled[name][gone] - before[gone]).mean()
+        return float(change / (before.std() or 1.0)) if change else 0.0
 
 
 def fit_regressions(
     net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float = MAX_MEMORY
 ) -> Regressions:
-    """Fit a line for each continuous column to the rows that have it.
+    """Fit experts for each column to the rows that have it.
 
     Args:
         net: the fitted network.
@@ -87,61 +89,36 @@ def fit_regressions(
         max_memory: bytes that one array may take.
     """
     told = _told(net, codes, values, max_memory, own_rows=net.n_rows == len(codes))
-    filled, lines = dict(told.start), {}
+    filled, found = dict(told.start), Regressions({}, {})
     for _ in range(ROUNDS):
-        for name in values:
-            gone = told.gone[name]
-            if (~gone).sum() < 2:
+        change = 0.0
+        for i, name in enumerate(net.names):
+            has = ~told.gone[name]
+            if has.sum() < 2:
                 continue
-            features = _features(told, filled, name)
-            lines[name] = fit_line(features[~gone], values[name][~gone])
-            filled[name] = filled[name].copy()
-            filled[name][gone] = lines[name](features[gone])
-    return Regressions(lines)
-
-
-def fit_line(features: Array, target: Array) -> Line:
-    """Bayesian ridge regression: the prior's and the noise's precision by the fixed point of the evidence.
-
-    Example:
-        >>> x = np.arange(50.0)[:, None]
-        >>> fit_line(x, 2 * x[:, 0] + 1)(np.array([[10.0], [20.5]])).round(3).tolist()
-        [21.0, 42.0]
-    """
-    center, scale = features.mean(axis=0), features.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    constant = float(target.mean())
-    x, y = (features - center) / scale, target - constant
-    values, vectors = np.linalg.eigh(x.T @ x)
-    values = np.maximum(values, 0.0)
-    along = vectors.T @ (x.T @ y)
-    total, n = float(y @ y), len(y)
-    noise, prior, weights = n / (total or 1.0), 1.0, np.zeros(len(values))
-    for _ in range(STEPS):
-        before = weights
-        weights = noise * along / (noise * values + prior)
-        used = float((noise * values / (noise * values + prior)).sum())  # effective number of weights
-        rest = max(total - 2 * float(weights @ along) + float(values @ weights**2), 1e-12 * (total or 1.0))
-        prior = used / max(float(weights @ weights), 1e-300) if used > 0 else prior
-        noise = max(n - used, 1e-3) / rest
-        if np.abs(weights - before).sum() <= 1e-6 * np.abs(weights).sum():
+            said, others, known = told.said[name][has], _others(filled, name, has), _known(told, name, has)
+            if name in values:
+                found.numbers[name] = fit_mixture(np.hstack([said, others]), known, values[name][has])
+            else:
+                found.levels[name] = fit_votes(said, others, known, codes[has, i])
+            change = max(change, found._fill(told, filled, name))
+        if change < SETTLED:
             break
-    return Line(center, scale, vectors @ weights, constant, float(target.min()), float(target.max()))
+    return found
 
 
 class _Told(NamedTuple):
-    """What the network says of rows."""
+    """What the network says of rows, for each column."""
 
-    means: dict[str, Array]  # of continuous columns, given the rest of the row, [rows]
-    start: dict[str, Array]  # the numbers where they are, the means elsewhere
-    chances: Array  # of the states of all discrete columns, one of them 1 where it is known, [rows, states]
-    gone: dict[str, NDArray[np.bool_]]
+    said: dict[str, Array]  # the mean [rows, 1] or the posterior [rows, states] given the rest of the row
+    start: dict[str, Array]  # the number, or 1 at the state, where it is known, and what the network says elsewhere
+    gone: dict[str, NDArray[np.bool_]]  # [rows]
 
 
 def _told(
     net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float, *, own_rows: bool = False
 ) -> _Told:
-    plain, means, chances = network_of(net), {}, []
+    plain, told = network_of(net), _Told({}, {}, {})
     counts = expected_counts(plain, codes, max_memory=max_memory).counts if own_rows else []
     for i, name in enumerate(net.names):
         logs = log_posterior(plain, codes, i, max_memory=max_memory)
@@ -151,14 +128,13 @@ def _told(
         weights /= weights.sum(axis=1, keepdims=True)
         if name in net.policies:
             edges = net.edges(name)
-            means[name] = weights @ ((edges[:-1] + edges[1:]) / 2)
+            told.said[name] = (weights @ ((edges[:-1] + edges[1:]) / 2))[:, None]
+            told.gone[name], seen = np.isnan(values[name]), values[name][:, None]
         else:
-            known = codes[:, i] >= 0
-            weights[known] = np.eye(weights.shape[1])[codes[known, i]]
-            chances.append(weights)
-    gone = {name: np.isnan(column) for name, column in values.items()}
-    start = {name: np.where(gone[name], means[name], column) for name, column in values.items()}
-    return _Told(means, start, np.hstack([np.zeros((len(codes), 0)), *chances]), gone)
+            told.said[name] = weights
+            told.gone[name], seen = codes[:, i] < 0, np.eye(weights.shape[1])[codes[:, i]]
+        told.start[name] = np.where(told.gone[name][:, None], told.said[name], seen)
+    return told
 
 
 def _leave_own_row_out(
@@ -185,6 +161,16 @@ def _leave_own_row_out(
         logs[rows, codes[rows, variable]] += change
 
 
-def _features(told: _Told, filled: Mapping[str, Array], name: str) -> Array:
-    others = [column for other, column in filled.items() if other != name]
-    return np.column_stack([told.means[name], *others, told.chances])
+def _others(filled: Mapping[str, Array], name: str, rows: NDArray[np.bool_]) -> Array:
+    """The other columns of some rows, [rows, features]."""
+    return np.hstack([np.zeros((int(rows.sum()), 0)), *(c[rows] for other, c in filled.items() if other != name)])
+
+
+def _known(told: _Told, name: str, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of these are known and not filled in."""
+    there = [
+        np.repeat(~told.gone[other][rows, None], column.shape[1], axis=1)
+        for other, column in told.start.items()
+        if other != name
+    ]
+    return np.hstack([np.zeros((int(rows.sum()), 0), bool), *there])

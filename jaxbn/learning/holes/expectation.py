@@ -1,0 +1,60 @@
+"""What is expected of all missing entries together: each told by regressions on all other columns, in sweeps.
+
+Numbers are predicted by a line. A level's chances are, in equal parts, those of the network, which sees bins, and those
+of lines through the columns, one for each level, which see what lies inside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.graph import Parents
+from jaxbn.learning.holes.matching import predicted, predictors_of
+
+Array = NDArray[np.float64]
+
+LEAST = 1e-6
+"""Chance of a level that lines speak against."""
+
+
+@dataclass
+class Expectation:
+    """A table while it is completed.
+
+    Attributes:
+        values: of continuous columns, complete, [n].
+        chances: of the states of discrete columns, one of them 1 where it is known, [n, K].
+        posterior: the network's chances of the states, [holes, K] of each discrete column that lacks entries.
+        absent: where entries are missing, [n], of each column that lacks some.
+    """
+
+    values: dict[str, Array]
+    chances: dict[str, Array]
+    posterior: Mapping[str, Array]
+    absent: Mapping[str, NDArray[np.bool_]]
+
+    def sweep(self, parents: Parents) -> None:
+        """Tell every missing entry once, given all others as they are now."""
+        for name, gone in self.absent.items():
+            predictors = [column for other in predictors_of(parents, name) for column in self._seen(other)]
+            if not predictors:
+                continue
+            rows = np.flatnonzero(gone)
+            if name in self.values:
+                known = self.values[name][~gone]
+                said = predicted(self.values[name], predictors, ~gone, rows)
+                self.values[name][rows] = np.clip(said, known.min(), known.max())
+            elif name in self.posterior:
+                states = self.chances[name].T
+                by_lines = np.stack([predicted(state, predictors, ~gone, rows) for state in states], axis=1)
+                by_lines = np.clip(by_lines, LEAST, 1.0)
+                by_lines /= by_lines.sum(axis=1, keepdims=True)
+                self.chances[name][rows] = (self.posterior[name] + by_lines) / 2
+
+    def _seen(self, name: str) -> list[Array]:
+        """A continuous column itself, or the chances of a discrete one's states but the first."""
+        return [self.values[name]] if name in self.values else list(self.chances[name].T[1:])

@@ -1,0 +1,99 @@
+"""Chances of levels said by several experts together: the network's posterior, lines, and rows alike.
+
+As in ``mixture``, each counts by what it says of rows that it has not seen: the weights lie half-way between those of
+the mixture with the highest leave-one-out likelihood, found by EM, and equal parts of the network, lines and
+neighbours. Half-way, because levels are few and the network's cuts and arcs have seen every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.model.imputing.lines import Line, fit_line
+from jaxbn.model.imputing.mixture import MOST_COMPARED, MOST_FITTED, MOST_ROWS
+from jaxbn.model.imputing.neighbours import NEAREST, Neighbours
+
+Array = NDArray[np.float64]
+
+MOST_LEVELS = 20
+"""Levels up to which each has a line of its own."""
+
+STEPS = 200
+"""Of EM for the weights, a few numbers."""
+
+
+class Votes(NamedTuple):
+    """Experts and their weights."""
+
+    lines: list[Line]  # of the other columns, for each level; none where there are very many
+    neighbours: Neighbours | None
+    signs: Array  # of the rows that are compared with, 1 at the level of each, [rows, levels]
+    floor: float  # added to the chances of lines and neighbours
+    weights: Array  # [experts]
+
+    def __call__(self, posterior: Array, others: Array, known: NDArray[np.bool_]) -> Array:
+        """Chances of the levels, [rows, levels]; the same arguments as for ``fit_votes``."""
+        by_lines = np.column_stack([line(others) for line in self.lines]) if self.lines else None
+        near = None if self.neighbours is None else self.neighbours.means(self.signs, known, others)
+        return np.einsum("e,erk->rk", self.weights, _said(posterior, by_lines, near, self.floor))
+
+
+def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: NDArray[np.int32]) -> Votes:
+    """Fit the experts to rows, and their weights to what each says of the rows that it has not seen.
+
+    Args:
+        posterior: of the levels, by a network that has not seen the row, [rows, levels].
+        others: features of the rows, [rows, features].
+        known: which of these are known and not filled in, [rows, features].
+        codes: the level of each row, [rows].
+
+    Example:
+        >>> x = np.linspace(-1, 1, 200)[:, None]
+        >>> found = fit_votes(np.full((200, 2), 0.5), x, np.ones((200, 1), bool), (x[:, 0] > 0).astype(np.int32))
+        >>> found(np.full((1, 2), 0.5), np.array([[0.3]]), np.array([[True]])).argmax(axis=1).tolist()
+        [1]
+    """
+    n_levels = posterior.shape[1]
+    signs = np.eye(n_levels)[codes]
+    fitted = np.random.default_rng(0).permutation(len(codes))[:MOST_FITTED]
+    some = fitted[:MOST_COMPARED]
+    lines, by_lines = list[Line](), None
+    if n_levels <= MOST_LEVELS and others.shape[1]:
+        found = [fit_line(others[fitted], signs[fitted, level]) for level in range(n_levels)]
+        lines, by_lines = [line for line, _ in found], np.column_stack([left_out for _, left_out in found])[: len(some)]
+    neighbours, near = None, None
+    if NEAREST[0] < len(codes) <= MOST_ROWS and others.shape[1]:
+        neighbours = Neighbours.of(others[some])
+        near = neighbours.means(signs[some], known[some])
+    floor = 1 / (len(some) + 1)
+    said = _said(posterior[some], by_lines, near, floor)
+    weights = _weights(said[:, np.arange(len(some)), codes[some]])
+    equal = _equal_parts([1, int(by_lines is not None), 0 if near is None else near.shape[1]])
+    return Votes(lines, neighbours, signs[some], floor, (weights + equal) / 2)
+
+
+def _said(posterior: Array, by_lines: Array | None, near: Array | None, floor: float) -> Array:
+    """What each expert says, [experts, rows, levels]."""
+    found = [] if by_lines is None else [by_lines]
+    found += [] if near is None else list(near.swapaxes(0, 1))
+    chances = [np.clip(each, 0, 1) + floor for each in found]
+    return np.stack([posterior, *(each / each.sum(axis=1, keepdims=True) for each in chances)])
+
+
+def _equal_parts(kinds: Sequence[int]) -> Array:
+    """Weights of experts of several kinds, given how many there are of each: every kind that there is has the same."""
+    there = [n for n in kinds if n]
+    return np.concatenate([np.full(n, 1 / n / len(there)) for n in there])
+
+
+def _weights(said: Array) -> Array:
+    """The weights of the mixture that makes what happened most probable, from the chances of that, [experts, rows]."""
+    weights = np.full(len(said), 1 / len(said))
+    for _ in range(STEPS):
+        parts = weights[:, None] * np.maximum(said, 1e-300)
+        weights = (parts / parts.sum(axis=0)).mean(axis=1)
+    return weights
