@@ -23,6 +23,7 @@ from jaxbn.cuts.evidence import choice_cost
 from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
+from jaxbn.posterior.arc_blocks import blocks, draw_block
 from jaxbn.posterior.arc_moves import Graph, Rules, differences, draw_parents, move_arcs, propose
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime.interrupts import uninterrupted
@@ -35,6 +36,9 @@ from jaxbn.structure.arc_rules import bits, mask_of
 
 PROPOSALS = 4
 """Moves of arcs in a sweep for each pair of columns."""
+
+BLOCK = 6
+"""Columns among which all arcs are drawn together, at most."""
 
 MOST_SETS = 600
 """Sets of parents that are looked at in a sweep, to draw all parents of some columns together; with more, of none."""
@@ -226,8 +230,12 @@ class Chain:
                 known[child, parents] = self._scores.nats(self._scores.family(child, list(bits(parents))))
             return known[child, parents]
 
-        graph = move_arcs(state.graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
-        each = sum(math.comb(n - 1, k) for k in range(self.rules.max_parents + 1))
-        for child in rng.permutation(n)[: MOST_SETS // each].tolist():
-            graph = draw_parents(graph, child, self.rules, sizes, log_score, rng)
+        graph = state.graph
+        for members in blocks(n, BLOCK, rng):
+            graph = draw_block(graph, members, self.rules, sizes, log_score, rng)
+        if n > BLOCK:  # else all arcs have just been drawn together
+            graph = move_arcs(graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
+            each = sum(math.comb(n - 1, k) for k in range(self.rules.max_parents + 1))
+            for child in rng.permutation(n)[: MOST_SETS // each].tolist():
+                graph = draw_parents(graph, child, self.rules, sizes, log_score, rng)
         return state._replace(graph=graph)
