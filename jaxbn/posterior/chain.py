@@ -24,24 +24,21 @@ from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
 from jaxbn.posterior.arc_blocks import blocks, draw_block
-from jaxbn.posterior.arc_moves import Graph, Rules, differences, draw_parents, move_arcs, propose
+from jaxbn.posterior.arc_moves import Graph, Rules, differences, move_arcs, propose
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import coding_evidence
 from jaxbn.scores.families import Column, family_score
 from jaxbn.scores.parent_prior import log_parent_prior
-from jaxbn.scores.set_scores import SetScores
+from jaxbn.scores.single_families import SingleFamilies
 from jaxbn.structure.arc_rules import bits, mask_of
 
-PROPOSALS = 4
-"""Moves of arcs in a sweep for each pair of columns."""
+PROPOSALS = 1
+"""Moves of arcs in a sweep for each ordered pair of columns."""
 
 BLOCK = 6
 """Columns among which all arcs are drawn together, at most."""
-
-MOST_SETS = 600
-"""Sets of parents that are looked at in a sweep, to draw all parents of some columns together; with more, of none."""
 
 
 class State(NamedTuple):
@@ -61,7 +58,6 @@ class Chain:
     grid: int
     min_widths: Mapping[str, float] = field(default_factory=dict)
     moves_arcs: bool = True
-    _scores: SetScores = field(init=False, default_factory=lambda: SetScores(parent_prior=True))
     _keys: count[int] = field(init=False, default_factory=count)
     _own: dict[int, float] = field(init=False, default_factory=dict)  # by key of a column: what its coding adds to F
 
@@ -101,10 +97,9 @@ class Chain:
 
     def log_target(self, state: State) -> float:
         """F of a network: with the prior of every parent set, and on a grid with that of the grid's positions."""
-        self._scores.show(state.columns)
-        families = (self._scores.family(v, list(bits(state.graph[v]))) for v in range(len(self.names)))
+        families = SingleFamilies(state.columns)
         own = (self._coding(name, state) for name in state.codings)
-        return math.fsum([self._scores.nats(sum(families)), *own])
+        return math.fsum([*(families.nats(v, parents) for v, parents in enumerate(state.graph)), *own])
 
     # --- one variable: its arcs with the cuts summed out, then its cuts
 
@@ -220,22 +215,11 @@ class Chain:
     # --- arcs, all cuts as they are
 
     def _move_arcs(self, state: State, rng: np.random.Generator) -> State:
-        n = len(self.names)
-        self._scores.show(state.columns)
+        n, log_score = len(self.names), SingleFamilies(state.columns).nats
         sizes = [column.n_states for column in state.columns]
-        known: dict[tuple[int, int], float] = {}
-
-        def log_score(child: int, parents: int) -> float:
-            if (child, parents) not in known:
-                known[child, parents] = self._scores.nats(self._scores.family(child, list(bits(parents))))
-            return known[child, parents]
-
         graph = state.graph
         for members in blocks(n, BLOCK, rng):
             graph = draw_block(graph, members, self.rules, sizes, log_score, rng)
         if n > BLOCK:  # else all arcs have just been drawn together
             graph = move_arcs(graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
-            each = sum(math.comb(n - 1, k) for k in range(self.rules.max_parents + 1))
-            for child in rng.permutation(n)[: MOST_SETS // each].tolist():
-                graph = draw_parents(graph, child, self.rules, sizes, log_score, rng)
         return state._replace(graph=graph)

@@ -13,12 +13,12 @@ from jaxbn.cuts import interval_costs
 from jaxbn.cuts.policy import Policy
 from jaxbn.inputs.table import as_table
 from jaxbn.posterior.all_cuts import sum_over_cuts
-from jaxbn.posterior.arc_moves import Rules, ancestors, differences, draw_parents, moved, slots
+from jaxbn.posterior.arc_moves import Rules, ancestors, differences, moved, slots
 from jaxbn.posterior.chain import Chain
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.arc_rules import mask_of
 from tests.reference.posterior import every_policy, everything_by_enumeration, log_target
-from tests.reference.structure import all_graphs, k2_score
+from tests.reference.structure import all_graphs
 
 COLUMNS = [
     np.array([0, 1, 0, 1, 1, 0, 1, 0, 1, 1]),
@@ -68,23 +68,6 @@ def test_rules_find_cycles_and_limits() -> None:
     assert not limited.allows((0b100, 0b1, 0), [0], [3, 3, 3])  # forbidden
     assert not limited.allows((0, 0b1, 0b11), [2], [3, 3, 3])  # too many parents
     assert not limited.allows((0, 0b1, 0b10), [2], [3, 4, 3])  # too many cells
-
-
-def test_parents_are_drawn_by_their_probabilities() -> None:
-    codes = [COLUMNS[0], (COLUMNS[1] > 1.5).astype(int), (COLUMNS[2] > 0.6).astype(int)]
-
-    def log_score(child: int, parents: int) -> float:
-        return k2_score(codes, child, [u for u in range(3) if parents >> u & 1])
-
-    graph, n, rng = (0, 0b1, 0), 4000, np.random.default_rng(0)  # 0 -> 1: no parent of 0 may be 1
-    drawn = Counter(draw_parents(graph, 2, rules(), [2, 2, 2], log_score, rng)[2] for _ in range(n))
-    logs = np.array([log_score(2, parents) for parents in range(4)])
-    expected = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
-    for parents in range(4):
-        error = np.sqrt(expected[parents] * (1 - expected[parents]) / n)
-        assert abs(drawn[parents] / n - expected[parents]) <= 4 * error
-    drawn = Counter(draw_parents(graph, 0, rules(), [2, 2, 2], log_score, rng)[0] for _ in range(200))
-    assert set(drawn) == {0, 0b100}
 
 
 def chain_of(columns, continuous, **options) -> Chain:
