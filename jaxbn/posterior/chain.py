@@ -37,6 +37,15 @@ from jaxbn.structure.arc_rules import bits, mask_of
 PROPOSALS = 1
 """Moves of arcs in a sweep for each ordered pair of columns."""
 
+ATTEMPTS = 4
+"""Changes of an arc of a variable that are proposed at each visit, its cuts summed out."""
+
+PLAIN_BINS = 8
+"""Bins of equal frequency by which such a change is judged at first."""
+
+TRUST = 0.5
+"""The power of the ratio of probabilities with plain bins with which it passes."""
+
 BLOCK = 6
 """Columns among which all arcs are drawn together, at most."""
 
@@ -49,6 +58,13 @@ class State(NamedTuple):
     codings: Mapping[str, Coding]  # of continuous and grouped columns
 
 
+class Summed(NamedTuple):
+    """A variable to cut, and the sums over all its cuts."""
+
+    request: Request
+    sums: CutSums
+
+
 @dataclass
 class Chain:
     """Steps from network to network on one table; random numbers come with each sweep."""
@@ -59,6 +75,7 @@ class Chain:
     min_widths: Mapping[str, float] = field(default_factory=dict)
     moves_arcs: bool = True
     _keys: count[int] = field(init=False, default_factory=count)
+    _plain_bins: dict[int, Column] = field(init=False, default_factory=dict)
     _own: dict[int, float] = field(init=False, default_factory=dict)  # by key of a column: what its coding adds to F
 
     @property
@@ -104,40 +121,52 @@ class Chain:
     # --- one variable: its arcs with the cuts summed out, then its cuts
 
     def _visit(self, states: Sequence[State], v: int, rngs: Sequence[np.random.Generator]) -> list[State]:
-        graphs = [self._graphs(state, v, rng) for state, rng in zip(states, rngs, strict=True)]
-        of_chain = [c for c, some in enumerate(graphs) for _ in some]
-        found = [self._choice(state, v, graph) for state, some in zip(states, graphs, strict=True) for graph in some]
-        with uninterrupted():
-            sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in of_chain])
-            moved = []
-            for c, rng in enumerate(rngs):
-                first = of_chain.index(c)
-                chosen = self._chosen(states[c], v, graphs[c], sums[first : first + len(graphs[c])], rng)
-                ranks = sums[first + chosen].draw(rng)[0]
-                state = states[c]._replace(graph=graphs[c][chosen])
-                moved.append(self._recut(state, v, found[first + chosen][0], ranks))
+        states, moved = list(states), []
+        now = self._summed(states, v, range(len(states)))
+        plain = [self._plain(state, v) for state in states]
+        for _ in range(ATTEMPTS if self.moves_arcs and len(self.names) > 1 else 0):
+            found = {c: self._promising(states[c], v, plain[c], rng) for c, rng in enumerate(rngs)}
+            tried = {c: states[c]._replace(graph=new) for c, (new, _) in found.items() if new != states[c].graph}
+            for c, then in zip(tried, self._summed(tried, v, list(tried)), strict=True):
+                gain = self._gain(v, (states[c], now[c].sums), (tried[c], then.sums))
+                if np.log1p(-rngs[c].random()) < gain - found[c][1]:
+                    states[c], now[c] = tried[c], then
+        for state, (request, sums), rng in zip(states, now, rngs, strict=True):
+            with uninterrupted():
+                moved.append(self._recut(state, v, request, sums.draw(rng)[0]))
         return moved
 
-    def _graphs(self, state: State, v: int, rng: np.random.Generator) -> list[Graph]:
-        """The graph, and one that differs in the arcs of a variable if the proposal is allowed."""
-        if not self.moves_arcs or len(self.names) == 1:
-            return [state.graph]
+    def _summed(self, states: Mapping[int, State] | Sequence[State], v: int, chains: Sequence[int]) -> list[Summed]:
+        """The sums over all cuts of a variable in the states of some chains."""
+        found = [self._choice(states[c], v, states[c].graph) for c in chains]
+        with uninterrupted():
+            sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in chains])
+        return [Summed(request, each) for (request, _), each in zip(found, sums, strict=True)]
+
+    def _plain(self, state: State, v: int) -> SingleFamilies:
+        """Scores with plain bins of a variable, which do not depend on its cuts."""
+        if v not in self._plain_bins:
+            self._plain_bins[v] = self.data.plain_bins(self.names[v], PLAIN_BINS, "frequency")[0]
+        return SingleFamilies([self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)])
+
+    def _promising(self, state: State, v: int, plain: SingleFamilies, rng: np.random.Generator) -> tuple[Graph, float]:
+        """A graph that differs in the arcs of a variable and seems probable enough, or the same; and how it seems.
+
+        Most proposals are hopeless, and plain bins tell so at less cost than a sum over cuts.
+        """
         new = propose(state.graph, rng, v)
         changed = differences(state.graph, new)
         one_bin = [1 if i == v else column.n_states for i, column in enumerate(state.columns)]
-        return [state.graph, new] if changed and self.rules.allows(new, changed, one_bin) else [state.graph]
+        if not changed or not self.rules.allows(new, changed, one_bin):
+            return state.graph, 0.0
+        seems = seeming_gain(plain, state.graph, new)
+        return (new, seems) if np.log1p(-rng.random()) < seems else (state.graph, 0.0)
 
-    def _chosen(
-        self, state: State, v: int, graphs: Sequence[Graph], sums: Sequence[CutSums], rng: np.random.Generator
-    ) -> int:
-        """Metropolis: which of one or two graphs it is, the cuts of the variable summed out."""
-        if len(graphs) == 1:
-            return 0
-        changed = differences(*graphs)
-        old, new = (
-            each.log_evidence + self._rest(state, v, graph, changed) for each, graph in zip(sums, graphs, strict=True)
-        )
-        return int(np.log1p(-rng.random()) < new - old)
+    def _gain(self, v: int, old: tuple[State, CutSums], new: tuple[State, CutSums]) -> float:
+        """Log of how much more probable a graph is than another, the cuts of a variable summed out."""
+        changed = differences(old[0].graph, new[0].graph)
+        after, before = (sums.log_evidence + self._rest(state, v, state.graph, changed) for state, sums in (new, old))
+        return after - before
 
     def _choice(self, state: State, v: int, graph: Graph) -> tuple[Request, Choice]:
         """The ways to cut a variable given its blanket in a graph."""
@@ -223,3 +252,8 @@ class Chain:
         if n > BLOCK:  # else all arcs have just been drawn together
             graph = move_arcs(graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
         return state._replace(graph=graph)
+
+
+def seeming_gain(plain: SingleFamilies, old: Graph, new: Graph) -> float:
+    """Log of how much more probable a graph seems than another, in part: the same backwards with the other sign."""
+    return TRUST * sum(plain.nats(v, new[v]) - plain.nats(v, old[v]) for v in differences(old, new))
