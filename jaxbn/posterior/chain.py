@@ -1,9 +1,9 @@
 """A chain of networks whose long-run frequencies are their posterior probabilities, exp(F) up to a factor.
 
-One sweep visits every continuous variable: an arc of it may change, judged with its cuts summed out, and then all its
-cuts are drawn together from their exact posterior. Levels of grouped columns change their groups. Then arcs move with
-all cuts and groups as they are. Each of these steps leaves the posterior invariant (docs/maths.md, "Draws of cuts and
-arcs").
+One sweep visits every continuous variable: its arcs may change, judged with its cuts summed out, and then all its cuts
+are drawn together from their exact posterior. Levels of grouped columns change their groups. Then arcs are drawn with
+all cuts and groups as they are, among a few columns at a time. Each of these steps leaves the posterior invariant
+(docs/maths.md, "Draws of cuts and arcs").
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from jaxbn.structure.arc_rules import bits, mask_of
 PROPOSALS = 1
 """Moves of arcs in a sweep for each ordered pair of columns."""
 
-ATTEMPTS = 4
+ATTEMPTS = 8
 """Changes of an arc of a variable that are proposed at each visit, its cuts summed out."""
 
 PLAIN_BINS = 8

@@ -69,8 +69,8 @@ def sample_posterior(
 
     ``jaxbn.learn`` returns the network with the highest evidence that it finds; many others are nearly as probable.
     Here chains of networks begin at what ``learn`` finds and then visit each network as often as it is probable. In
-    every sweep each continuous variable has all its cuts drawn from their exact posterior, together with a change of
-    one of its arcs, each level of a grouped variable chooses its group again, and then all arcs among up to six
+    every sweep each continuous variable has all its cuts drawn from their exact posterior, together with changes of
+    its arcs, each level of a grouped variable chooses its group again, and then all arcs among up to six
     variables at a time are drawn together. There is nothing to tune.
 
     Args:
