@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.baselines import equal_frequency_policy
 from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost
@@ -40,11 +41,11 @@ PROPOSALS = 1
 ATTEMPTS = 8
 """Changes of an arc of a variable that are proposed at each visit, its cuts summed out."""
 
-PLAIN_BINS = 8
-"""Bins of equal frequency by which such a change is judged at first."""
+PLAIN_BINS = 4
+"""Bins of equal frequency by which such a change is judged at first, where no cuts are known that may suit."""
 
-TRUST = 0.5
-"""The power of the ratio of probabilities with plain bins with which it passes."""
+TRUST = 0.25
+"""The power of the ratio of probabilities in this first judgement, with which the change passes."""
 
 BLOCK = 6
 """Columns among which all arcs are drawn together, at most."""
@@ -74,6 +75,9 @@ class Chain:
     grid: int
     min_widths: Mapping[str, float] = field(default_factory=dict)
     moves_arcs: bool = True
+    likely: Mapping[str, Coding] = field(
+        default_factory=dict
+    )  # cuts that may suit; they save time, and must not change
     _keys: count[int] = field(init=False, default_factory=count)
     _plain_bins: dict[int, Column] = field(init=False, default_factory=dict)
     _own: dict[int, float] = field(init=False, default_factory=dict)  # by key of a column: what its coding adds to F
@@ -144,15 +148,18 @@ class Chain:
         return [Summed(request, each) for (request, _), each in zip(found, sums, strict=True)]
 
     def _plain(self, state: State, v: int) -> SingleFamilies:
-        """Scores with plain bins of a variable, which do not depend on its cuts."""
+        """Scores with bins of a variable that do not depend on its cuts."""
         if v not in self._plain_bins:
-            self._plain_bins[v] = self.data.plain_bins(self.names[v], PLAIN_BINS, "frequency")[0]
+            name, plain = self.names[v], self.likely.get(self.names[v])
+            if not isinstance(plain, Policy) or plain.n_bins == 1:
+                plain = equal_frequency_policy(self.data.ordered[name], PLAIN_BINS)
+            self._plain_bins[v] = self.data.coded(name, plain)
         return SingleFamilies([self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)])
 
     def _promising(self, state: State, v: int, plain: SingleFamilies, rng: np.random.Generator) -> tuple[Graph, float]:
         """A graph that differs in the arcs of a variable and seems probable enough, or the same; and how it seems.
 
-        Most proposals are hopeless, and plain bins tell so at less cost than a sum over cuts.
+        Most proposals are hopeless, and any bins tell so at less cost than a sum over cuts.
         """
         new = propose(state.graph, rng, v)
         changed = differences(state.graph, new)

@@ -128,7 +128,8 @@ def sample_posterior(
         kept.starts = _starts(table, options, limits, grouped, fixed, start, chains, seed, time_limit, progress)
     coded = CodedTable(table, grouped)
     widths = {name: options.narrowest(coded, name) for name in table.continuous}
-    chain = Chain(coded, _rules(table, limits, fixed), grid, widths, moves_arcs=fixed is None)
+    likely = kept.starts[0].policies
+    chain = Chain(coded, _rules(table, limits, fixed), grid, widths, moves_arcs=fixed is None, likely=likely)
     for c, begin in enumerate(kept.starts):
         found = saved.get(c)
         kept.now[c] = (0, chain.begin(begin.parents, begin.policies)) if found is None else restored(chain, found)

@@ -133,14 +133,15 @@ def summed_cuts(graph, column: int, cuts: dict[int, np.ndarray]) -> float:
     return float(logsumexp([log_target(COLUMNS, [1, 2], graph, {**cuts, column: policy}) for policy in policies]))
 
 
+@pytest.mark.parametrize("likely", [{}, {"c1": Policy(np.array([2.25])), "c2": Policy(np.array([0.6, 0.8]))}])
 @pytest.mark.parametrize("column", [1, 2])
-def test_an_arc_with_the_cuts_summed_out_is_in_detailed_balance(column: int) -> None:
+def test_an_arc_with_the_cuts_summed_out_is_in_detailed_balance(column: int, likely: dict[str, Policy]) -> None:
     """Proposals are symmetric (above); here the ratios by which each passes, and is then taken.
 
-    A graph seems more probable by plain bins, which do not depend on the cuts, and is more probable by the sums over
-    all cuts: what flows from one to the other flows back.
+    A graph seems more probable by bins that do not depend on the cuts, and is more probable by the sums over all
+    cuts: what flows from one to the other flows back.
     """
-    chain = chain_of(COLUMNS, [1, 2])
+    chain = chain_of(COLUMNS, [1, 2], likely=likely)
     policies = {"c1": Policy(np.array([1.5])), "c2": Policy(np.array([0.6, 0.8]))}
     other = {**policies, f"c{column}": Policy(np.array([]))}
     cuts = {1: np.array([1.5]), 2: np.array([0.6, 0.8])}
