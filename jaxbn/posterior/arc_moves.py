@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from jaxbn.structure.arc_rules import bits, mask_of
+from jaxbn.structure.arc_rules import bits
 
 Graph = tuple[int, ...]
 """The parents of each column as a bit mask."""
@@ -127,31 +126,6 @@ def move_arcs(
         if log_chance < gain:
             graph = new
     return graph
-
-
-def draw_parents(
-    graph: Graph,
-    child: int,
-    rules: Rules,
-    n_states: Sequence[int],
-    log_score: Callable[[int, int], float],
-    rng: np.random.Generator,
-) -> Graph:
-    """Gibbs: all parents of one column drawn together, given those of the others."""
-    below = [v for v in range(len(graph)) if v != child and ancestors(graph, v) >> child & 1]
-    banned = rules.forbidden[child] | mask_of(below) | 1 << child
-    free = [u for u in range(len(graph)) if not (banned | rules.required[child]) >> u & 1]
-    room = rules.max_parents - rules.required[child].bit_count()
-    sets = [
-        parents
-        for size in range(room + 1)
-        for some in combinations(free, size)
-        if rules.cells((parents := rules.required[child] | mask_of(some)) | 1 << child, n_states) <= rules.max_cells
-    ]
-    logs = np.array([log_score(child, parents) for parents in sets])
-    chances = np.exp(logs - logs.max())
-    chosen = sets[int(rng.choice(len(sets), p=chances / chances.sum()))]
-    return _with(graph, {child: chosen})
 
 
 def differences(graph: Graph, other: Graph) -> list[int]:

@@ -1,9 +1,9 @@
 """A chain of networks whose long-run frequencies are their posterior probabilities, exp(F) up to a factor.
 
-One sweep visits every continuous variable: an arc of it may change, judged with its cuts summed out, and then all its
-cuts are drawn together from their exact posterior. Levels of grouped columns change their groups. Then arcs move with
-all cuts and groups as they are. Each of these steps leaves the posterior invariant (docs/maths.md, "Draws of cuts and
-arcs").
+One sweep visits every continuous variable: its arcs may change, judged with its cuts summed out, and then all its cuts
+are drawn together from their exact posterior. Levels of grouped columns change their groups. Then arcs are drawn with
+all cuts and groups as they are, among a few columns at a time. Each of these steps leaves the posterior invariant
+(docs/maths.md, "Draws of cuts and arcs").
 """
 
 from __future__ import annotations
@@ -17,27 +17,38 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.baselines import equal_frequency_policy
 from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost
 from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
-from jaxbn.posterior.arc_moves import Graph, Rules, differences, draw_parents, move_arcs, propose
+from jaxbn.posterior.arc_blocks import blocks, draw_block
+from jaxbn.posterior.arc_moves import Graph, Rules, differences, move_arcs, propose
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import coding_evidence
 from jaxbn.scores.families import Column, family_score
 from jaxbn.scores.parent_prior import log_parent_prior
-from jaxbn.scores.set_scores import SetScores
+from jaxbn.scores.single_families import SingleFamilies
 from jaxbn.structure.arc_rules import bits, mask_of
 
-PROPOSALS = 4
-"""Moves of arcs in a sweep for each pair of columns."""
+PROPOSALS = 1
+"""Moves of arcs in a sweep for each ordered pair of columns."""
 
-MOST_SETS = 600
-"""Sets of parents that are looked at in a sweep, to draw all parents of some columns together; with more, of none."""
+ATTEMPTS = 8
+"""Changes of an arc of a variable that are proposed at each visit, its cuts summed out."""
+
+PLAIN_BINS = 4
+"""Bins of equal frequency by which such a change is judged at first, where no cuts are known that may suit."""
+
+TRUST = 0.25
+"""The power of the ratio of probabilities in this first judgement, with which the change passes."""
+
+BLOCK = 6
+"""Columns among which all arcs are drawn together, at most."""
 
 
 class State(NamedTuple):
@@ -46,6 +57,13 @@ class State(NamedTuple):
     graph: Graph
     columns: tuple[Column, ...]
     codings: Mapping[str, Coding]  # of continuous and grouped columns
+
+
+class Summed(NamedTuple):
+    """A variable to cut, and the sums over all its cuts."""
+
+    request: Request
+    sums: CutSums
 
 
 @dataclass
@@ -57,8 +75,11 @@ class Chain:
     grid: int
     min_widths: Mapping[str, float] = field(default_factory=dict)
     moves_arcs: bool = True
-    _scores: SetScores = field(init=False, default_factory=lambda: SetScores(parent_prior=True))
+    likely: Mapping[str, Coding] = field(
+        default_factory=dict
+    )  # cuts that may suit; they save time, and must not change
     _keys: count[int] = field(init=False, default_factory=count)
+    _plain_bins: dict[int, Column] = field(init=False, default_factory=dict)
     _own: dict[int, float] = field(init=False, default_factory=dict)  # by key of a column: what its coding adds to F
 
     @property
@@ -97,48 +118,62 @@ class Chain:
 
     def log_target(self, state: State) -> float:
         """F of a network: with the prior of every parent set, and on a grid with that of the grid's positions."""
-        self._scores.show(state.columns)
-        families = (self._scores.family(v, list(bits(state.graph[v]))) for v in range(len(self.names)))
+        families = SingleFamilies(state.columns)
         own = (self._coding(name, state) for name in state.codings)
-        return math.fsum([self._scores.nats(sum(families)), *own])
+        return math.fsum([*(families.nats(v, parents) for v, parents in enumerate(state.graph)), *own])
 
     # --- one variable: its arcs with the cuts summed out, then its cuts
 
     def _visit(self, states: Sequence[State], v: int, rngs: Sequence[np.random.Generator]) -> list[State]:
-        graphs = [self._graphs(state, v, rng) for state, rng in zip(states, rngs, strict=True)]
-        of_chain = [c for c, some in enumerate(graphs) for _ in some]
-        found = [self._choice(state, v, graph) for state, some in zip(states, graphs, strict=True) for graph in some]
-        with uninterrupted():
-            sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in of_chain])
-            moved = []
-            for c, rng in enumerate(rngs):
-                first = of_chain.index(c)
-                chosen = self._chosen(states[c], v, graphs[c], sums[first : first + len(graphs[c])], rng)
-                ranks = sums[first + chosen].draw(rng)[0]
-                state = states[c]._replace(graph=graphs[c][chosen])
-                moved.append(self._recut(state, v, found[first + chosen][0], ranks))
+        states, moved = list(states), []
+        now = self._summed(states, v, range(len(states)))
+        plain = [self._plain(state, v) for state in states]
+        for _ in range(ATTEMPTS if self.moves_arcs and len(self.names) > 1 else 0):
+            found = {c: self._promising(states[c], v, plain[c], rng) for c, rng in enumerate(rngs)}
+            tried = {c: states[c]._replace(graph=new) for c, (new, _) in found.items() if new != states[c].graph}
+            for c, then in zip(tried, self._summed(tried, v, list(tried)), strict=True):
+                gain = self._gain(v, (states[c], now[c].sums), (tried[c], then.sums))
+                if np.log1p(-rngs[c].random()) < gain - found[c][1]:
+                    states[c], now[c] = tried[c], then
+        for state, (request, sums), rng in zip(states, now, rngs, strict=True):
+            with uninterrupted():
+                moved.append(self._recut(state, v, request, sums.draw(rng)[0]))
         return moved
 
-    def _graphs(self, state: State, v: int, rng: np.random.Generator) -> list[Graph]:
-        """The graph, and one that differs in the arcs of a variable if the proposal is allowed."""
-        if not self.moves_arcs or len(self.names) == 1:
-            return [state.graph]
+    def _summed(self, states: Mapping[int, State] | Sequence[State], v: int, chains: Sequence[int]) -> list[Summed]:
+        """The sums over all cuts of a variable in the states of some chains."""
+        found = [self._choice(states[c], v, states[c].graph) for c in chains]
+        with uninterrupted():
+            sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in chains])
+        return [Summed(request, each) for (request, _), each in zip(found, sums, strict=True)]
+
+    def _plain(self, state: State, v: int) -> SingleFamilies:
+        """Scores with bins of a variable that do not depend on its cuts."""
+        if v not in self._plain_bins:
+            name, plain = self.names[v], self.likely.get(self.names[v])
+            if not isinstance(plain, Policy) or plain.n_bins == 1:
+                plain = equal_frequency_policy(self.data.ordered[name], PLAIN_BINS)
+            self._plain_bins[v] = self.data.coded(name, plain)
+        return SingleFamilies([self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)])
+
+    def _promising(self, state: State, v: int, plain: SingleFamilies, rng: np.random.Generator) -> tuple[Graph, float]:
+        """A graph that differs in the arcs of a variable and seems probable enough, or the same; and how it seems.
+
+        Most proposals are hopeless, and any bins tell so at less cost than a sum over cuts.
+        """
         new = propose(state.graph, rng, v)
         changed = differences(state.graph, new)
         one_bin = [1 if i == v else column.n_states for i, column in enumerate(state.columns)]
-        return [state.graph, new] if changed and self.rules.allows(new, changed, one_bin) else [state.graph]
+        if not changed or not self.rules.allows(new, changed, one_bin):
+            return state.graph, 0.0
+        seems = seeming_gain(plain, state.graph, new)
+        return (new, seems) if np.log1p(-rng.random()) < seems else (state.graph, 0.0)
 
-    def _chosen(
-        self, state: State, v: int, graphs: Sequence[Graph], sums: Sequence[CutSums], rng: np.random.Generator
-    ) -> int:
-        """Metropolis: which of one or two graphs it is, the cuts of the variable summed out."""
-        if len(graphs) == 1:
-            return 0
-        changed = differences(*graphs)
-        old, new = (
-            each.log_evidence + self._rest(state, v, graph, changed) for each, graph in zip(sums, graphs, strict=True)
-        )
-        return int(np.log1p(-rng.random()) < new - old)
+    def _gain(self, v: int, old: tuple[State, CutSums], new: tuple[State, CutSums]) -> float:
+        """Log of how much more probable a graph is than another, the cuts of a variable summed out."""
+        changed = differences(old[0].graph, new[0].graph)
+        after, before = (sums.log_evidence + self._rest(state, v, state.graph, changed) for state, sums in (new, old))
+        return after - before
 
     def _choice(self, state: State, v: int, graph: Graph) -> tuple[Request, Choice]:
         """The ways to cut a variable given its blanket in a graph."""
@@ -216,18 +251,16 @@ class Chain:
     # --- arcs, all cuts as they are
 
     def _move_arcs(self, state: State, rng: np.random.Generator) -> State:
-        n = len(self.names)
-        self._scores.show(state.columns)
+        n, log_score = len(self.names), SingleFamilies(state.columns).nats
         sizes = [column.n_states for column in state.columns]
-        known: dict[tuple[int, int], float] = {}
-
-        def log_score(child: int, parents: int) -> float:
-            if (child, parents) not in known:
-                known[child, parents] = self._scores.nats(self._scores.family(child, list(bits(parents))))
-            return known[child, parents]
-
-        graph = move_arcs(state.graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
-        each = sum(math.comb(n - 1, k) for k in range(self.rules.max_parents + 1))
-        for child in rng.permutation(n)[: MOST_SETS // each].tolist():
-            graph = draw_parents(graph, child, self.rules, sizes, log_score, rng)
+        graph = state.graph
+        for members in blocks(n, BLOCK, rng):
+            graph = draw_block(graph, members, self.rules, sizes, log_score, rng)
+        if n > BLOCK:  # else all arcs have just been drawn together
+            graph = move_arcs(graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
         return state._replace(graph=graph)
+
+
+def seeming_gain(plain: SingleFamilies, old: Graph, new: Graph) -> float:
+    """Log of how much more probable a graph seems than another, in part: the same backwards with the other sign."""
+    return TRUST * sum(plain.nats(v, new[v]) - plain.nats(v, old[v]) for v in differences(old, new))

@@ -69,9 +69,9 @@ def sample_posterior(
 
     ``jaxbn.learn`` returns the network with the highest evidence that it finds; many others are nearly as probable.
     Here chains of networks begin at what ``learn`` finds and then visit each network as often as it is probable. In
-    every sweep each continuous variable has all its cuts drawn from their exact posterior, together with a change of
-    one of its arcs, each level of a grouped variable chooses its group again, and then arcs are added, removed, turned
-    round and exchanged. There is nothing to tune.
+    every sweep each continuous variable has all its cuts drawn from their exact posterior, together with changes of
+    its arcs, each level of a grouped variable chooses its group again, and then all arcs among up to six
+    variables at a time are drawn together. There is nothing to tune.
 
     Args:
         data: a DataFrame, or a dict of columns.
@@ -128,7 +128,8 @@ def sample_posterior(
         kept.starts = _starts(table, options, limits, grouped, fixed, start, chains, seed, time_limit, progress)
     coded = CodedTable(table, grouped)
     widths = {name: options.narrowest(coded, name) for name in table.continuous}
-    chain = Chain(coded, _rules(table, limits, fixed), grid, widths, moves_arcs=fixed is None)
+    likely = kept.starts[0].policies
+    chain = Chain(coded, _rules(table, limits, fixed), grid, widths, moves_arcs=fixed is None, likely=likely)
     for c, begin in enumerate(kept.starts):
         found = saved.get(c)
         kept.now[c] = (0, chain.begin(begin.parents, begin.policies)) if found is None else restored(chain, found)

@@ -12,13 +12,12 @@ from scipy.special import logsumexp
 from jaxbn.cuts import interval_costs
 from jaxbn.cuts.policy import Policy
 from jaxbn.inputs.table import as_table
-from jaxbn.posterior.all_cuts import sum_over_cuts
-from jaxbn.posterior.arc_moves import Rules, ancestors, differences, draw_parents, moved, slots
-from jaxbn.posterior.chain import Chain
+from jaxbn.posterior.arc_moves import Rules, ancestors, differences, moved, propose, slots
+from jaxbn.posterior.chain import Chain, seeming_gain
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.arc_rules import mask_of
 from tests.reference.posterior import every_policy, everything_by_enumeration, log_target
-from tests.reference.structure import all_graphs, k2_score
+from tests.reference.structure import all_graphs
 
 COLUMNS = [
     np.array([0, 1, 0, 1, 1, 0, 1, 0, 1, 1]),
@@ -68,23 +67,6 @@ def test_rules_find_cycles_and_limits() -> None:
     assert not limited.allows((0b100, 0b1, 0), [0], [3, 3, 3])  # forbidden
     assert not limited.allows((0, 0b1, 0b11), [2], [3, 3, 3])  # too many parents
     assert not limited.allows((0, 0b1, 0b10), [2], [3, 4, 3])  # too many cells
-
-
-def test_parents_are_drawn_by_their_probabilities() -> None:
-    codes = [COLUMNS[0], (COLUMNS[1] > 1.5).astype(int), (COLUMNS[2] > 0.6).astype(int)]
-
-    def log_score(child: int, parents: int) -> float:
-        return k2_score(codes, child, [u for u in range(3) if parents >> u & 1])
-
-    graph, n, rng = (0, 0b1, 0), 4000, np.random.default_rng(0)  # 0 -> 1: no parent of 0 may be 1
-    drawn = Counter(draw_parents(graph, 2, rules(), [2, 2, 2], log_score, rng)[2] for _ in range(n))
-    logs = np.array([log_score(2, parents) for parents in range(4)])
-    expected = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
-    for parents in range(4):
-        error = np.sqrt(expected[parents] * (1 - expected[parents]) / n)
-        assert abs(drawn[parents] / n - expected[parents]) <= 4 * error
-    drawn = Counter(draw_parents(graph, 0, rules(), [2, 2, 2], log_score, rng)[0] for _ in range(200))
-    assert set(drawn) == {0, 0b100}
 
 
 def chain_of(columns, continuous, **options) -> Chain:
@@ -151,32 +133,53 @@ def summed_cuts(graph, column: int, cuts: dict[int, np.ndarray]) -> float:
     return float(logsumexp([log_target(COLUMNS, [1, 2], graph, {**cuts, column: policy}) for policy in policies]))
 
 
+@pytest.mark.parametrize("likely", [{}, {"c1": Policy(np.array([2.25])), "c2": Policy(np.array([0.6, 0.8]))}])
 @pytest.mark.parametrize("column", [1, 2])
-def test_an_arc_with_the_cuts_summed_out_is_in_detailed_balance(column: int) -> None:
-    """Proposals are symmetric (above); here the ratio by which each is taken is that of the sums over all cuts."""
-    chain = chain_of(COLUMNS, [1, 2])
+def test_an_arc_with_the_cuts_summed_out_is_in_detailed_balance(column: int, likely: dict[str, Policy]) -> None:
+    """Proposals are symmetric (above); here the ratios by which each passes, and is then taken.
+
+    A graph seems more probable by bins that do not depend on the cuts, and is more probable by the sums over all
+    cuts: what flows from one to the other flows back.
+    """
+    chain = chain_of(COLUMNS, [1, 2], likely=likely)
     policies = {"c1": Policy(np.array([1.5])), "c2": Policy(np.array([0.6, 0.8]))}
+    other = {**policies, f"c{column}": Policy(np.array([]))}
     cuts = {1: np.array([1.5]), 2: np.array([0.6, 0.8])}
     graphs = {masks(graph): graph for graph in all_graphs(3)}
-    state = chain.begin({"c0": (), "c1": (), "c2": ()}, policies)
+    state, recut = (chain.begin({"c0": (), "c1": (), "c2": ()}, each) for each in (policies, other))
+    plain = chain._plain(state, column)
+    logs = {graph: summed_cuts(parents, column, cuts) for graph, parents in graphs.items()}
     checked = 0
-    for graph, parents in graphs.items():
-        now = state._replace(graph=graph)
+    for graph in graphs:
         for kind in ("toggle", "reverse", "swap"):
             for slot in slots(graph, kind, column):
                 new = moved(graph, kind, slot)
                 if new == graph or new not in graphs:
                     continue
-                choices = [chain._choice(now, column, each)[1] for each in (graph, new)]
-                sums = sum_over_cuts(choices)
-                logs = [
-                    each.log_evidence + chain._rest(now, column, other, differences(graph, new))
-                    for each, other in zip(sums, (graph, new), strict=True)
-                ]
-                expected = summed_cuts(graphs[new], column, cuts) - summed_cuts(parents, column, cuts)
-                assert abs(logs[1] - logs[0] - expected) < 1e-9
+                both = [state._replace(graph=each) for each in (graph, new)]
+                sums = [each.sums for each in chain._summed(both, column, [0, 1])]
+                gain = chain._gain(column, (both[0], sums[0]), (both[1], sums[1]))
+                assert abs(gain - (logs[new] - logs[graph])) < 1e-9
+                there, back = seeming_gain(plain, graph, new), seeming_gain(plain, new, graph)
+                assert there == seeming_gain(chain._plain(recut, column), graph, new)
+                flow = logs[graph] + min(0.0, there) + min(0.0, gain - there)
+                assert abs(flow - (logs[new] + min(0.0, back) + min(0.0, -gain - back))) < 1e-9
                 checked += 1
     assert checked > 50
+
+
+def test_proposals_pass_as_often_as_they_seem_probable() -> None:
+    chain = chain_of(COLUMNS, [1, 2])
+    state = chain.begin({"c0": (), "c1": ("c0",), "c2": ("c1",)}, chain.data.start(2).policies)
+    plain, n = chain._plain(state, 1), 20_000
+    rng, other = np.random.default_rng(2), np.random.default_rng(3)
+    passed = Counter(chain._promising(state, 1, plain, rng)[0] for _ in range(n))
+    proposed = Counter(propose(state.graph, other, 1) for _ in range(n))
+    for graph in set(proposed) - {state.graph}:
+        changed = differences(state.graph, graph)
+        allowed = chain.rules.allows(graph, changed, [2, 1, 3])
+        chance = proposed[graph] / n * min(1.0, np.exp(seeming_gain(plain, state.graph, graph))) * allowed
+        assert abs(passed[graph] / n - chance) <= 5 * np.sqrt(2 * chance / n)
 
 
 def test_arcs_move_by_the_scores_of_families_with_all_cuts_as_they_are() -> None:

@@ -45,21 +45,18 @@ def test_draws_are_reproducible_and_chains_differ(found: jaxbn.Posterior) -> Non
 
 
 def test_the_evidence_of_a_draw_is_f(found: jaxbn.Posterior) -> None:
-    """F by the ledger of learning, for draws whose arcs all say something."""
+    """F by the ledger of learning, for draws without a variable in one bin: all their arcs say something."""
     from jaxbn.inputs.table import as_table
     from jaxbn.scores.coded_table import CodedTable
     from jaxbn.scores.evidence import Ledger
 
     coded = CodedTable(as_table(DATA))
     ledger = Ledger(coded, parent_prior=True)
-    for draw in found.draws[:6]:
+    varied = [draw for draw in found.draws if min(policy.n_bins for policy in draw.policies.values()) > 1]
+    assert len(varied) >= 3
+    for draw in varied:
         start = coded.recoded(draw.policies)
-        value = ledger.evidence(draw.parents, start.columns, start.policies)
-        assert draw.evidence <= value + 1e-8  # arcs that say nothing are charged in the chain
-    assert any(
-        abs(d.evidence - ledger.evidence(d.parents, coded.recoded(d.policies).columns, d.policies)) < 1e-8
-        for d in found.draws
-    )
+        assert abs(draw.evidence - ledger.evidence(draw.parents, start.columns, start.policies)) < 1e-8
 
 
 def test_summaries_count_draws(found: jaxbn.Posterior) -> None:

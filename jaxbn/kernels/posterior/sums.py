@@ -20,6 +20,9 @@ from jax import Array, lax
 
 from jaxbn.kernels.interval_costs import over_batch
 
+ROWS = 64
+"""Steps lead back only, so half of their table is empty; products leave it out in pieces of so many rows."""
+
 LOG_NEGLIGIBLE = -36.0
 """Log of the share of the sum that may be left out: e to the minus 36 is below the rounding of the rest."""
 
@@ -131,6 +134,11 @@ def _steps(costs: Array, log_before: Array, price: Array, n_groups: Array) -> Ar
 def _layers(steps: Array, log_weights: Array, ahead: Array, n_groups: Array) -> tuple[Array, Array, Array]:
     """Layers, how many, and the chance of more steps."""
     n, room = len(steps), len(log_weights)
+    parts = [steps[first : first + ROWS, : first + ROWS] for first in range(0, n, ROWS)]  # no step leads on
+
+    def before(chances: Array) -> Array:
+        """What a step leads to, from each position."""
+        return jnp.concatenate([jnp.zeros(1), *(part @ chances[: part.shape[1]] for part in parts)])
 
     def unfinished(carry: tuple[Array, Array, Array, Array]) -> Array:
         k, _, further, log_sum = carry
@@ -139,8 +147,7 @@ def _layers(steps: Array, log_weights: Array, ahead: Array, n_groups: Array) -> 
 
     def layer(carry: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         k, layers, further, log_sum = carry
-        following = jnp.append(0.0, steps @ layers[k, :n])  # two products: one with two columns takes thrice as long
-        further = jnp.append(0.0, steps @ further[:n])
+        following, further = before(layers[k]), before(further)  # one product with two columns takes thrice as long
         log_sum = jnp.logaddexp(log_sum, jnp.log(following[n_groups]) + log_weights[k + 1])
         return k + 1, layers.at[k + 1].set(following), further, log_sum
 

@@ -1,0 +1,205 @@
+"""All arcs among some columns drawn together from their exact posterior, the other arcs and all cuts as they are.
+
+A graph without cycles falls into layers: columns without parents first, then those whose parents lie in the layers
+before, one at least in the last of them. Weights of graphs are products over columns, so the sum over all graphs is a
+sum over layers, and layers are drawn one after the other, then the parents of each column (docs/maths.md, "Draws of
+cuts and arcs").
+
+Columns of the block are numbered 0 to m - 1, sets of them are bit masks. Parents that a column has outside the block
+stay, and so do the paths through columns outside: a column whose parent is reached from a member comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.posterior.arc_moves import Graph, Rules
+from jaxbn.structure.arc_rules import bits, mask_of
+
+NEVER = -1e300
+"""Log of the weight of what cannot be; unlike -inf it can be multiplied by zero."""
+
+
+class Parents(NamedTuple):
+    """The sets of parents that a member may have."""
+
+    masks: list[int]  # of all its parents, also those outside the block
+    before: NDArray[np.intp]  # members that must come before it, as masks of the block
+    logs: NDArray[np.float64]
+
+
+def blocks(n_columns: int, size: int, rng: np.random.Generator) -> list[list[int]]:
+    """Columns in blocks of nearly equal sizes, none larger than this, by chance; every column in one.
+
+    Example:
+        >>> blocks(4, 6, np.random.default_rng(0)), [len(each) for each in blocks(14, 6, np.random.default_rng(0))]
+        ([[0, 1, 2, 3]], [5, 5, 4])
+    """
+    n_blocks = -(-n_columns // size)
+    order = rng.permutation(n_columns) if n_blocks > 1 else np.arange(n_columns)
+    return [each.tolist() for each in np.array_split(order, n_blocks)]
+
+
+def draw_block(
+    graph: Graph,
+    members: Sequence[int],
+    rules: Rules,
+    n_states: Sequence[int],
+    log_score: Callable[[int, int], float],
+    rng: np.random.Generator,
+) -> Graph:
+    """Gibbs: all arcs among some columns drawn together, given all others."""
+    reached = reached_from(graph, members)
+    sets = [_sets(graph, members, i, reached, rules, n_states, log_score) for i in range(len(members))]
+    weights = np.full((len(members), 2 ** len(members)), NEVER)
+    for own, (_, before, logs) in zip(weights, sets, strict=True):
+        np.logaddexp.at(own, before, logs)
+    new = list(graph)
+    for layer, last, done in draw_layers(weights, rng):
+        for i in bits(layer):
+            masks, before, logs = sets[i]
+            fits = (before & ~done == 0) & ((before & last > 0) | (last == 0))
+            new[members[i]] = masks[_drawn(np.where(fits, logs, NEVER), rng)]
+    return tuple(new)
+
+
+def reached_from(graph: Graph, members: Sequence[int]) -> dict[int, int]:
+    """For each column outside a block, the members from which a path leads to it through columns outside.
+
+    Example:
+        >>> reached_from((0, 0b1, 0b10, 0b100), [0, 3])  # 0 -> 1 -> 2 -> 3
+        {1: 1, 2: 1}
+    """
+    place = {column: 1 << i for i, column in enumerate(members)}
+    found: dict[int, int] = {}
+
+    def of(column: int) -> int:
+        if column in place:
+            return place[column]
+        if column not in found:
+            found[column] = 0  # a graph without cycles does not come back here
+            for parent in bits(graph[column]):
+                found[column] |= of(parent)
+        return found[column]
+
+    for column in range(len(graph)):
+        of(column)
+    return found
+
+
+def _sets(
+    graph: Graph,
+    members: Sequence[int],
+    i: int,
+    reached: dict[int, int],
+    rules: Rules,
+    n_states: Sequence[int],
+    log_score: Callable[[int, int], float],
+) -> Parents:
+    """What the parents of a member can be: those outside as they are, those inside any within the rules."""
+    child = members[i]
+    outside = graph[child] & ~mask_of(members)
+    behind = 0
+    for column in bits(outside):
+        behind |= reached[column]
+    needed = rules.required[child]
+    free = [j for j, u in enumerate(members) if j != i and not (rules.forbidden[child] | needed) >> u & 1]
+    fixed = [j for j, u in enumerate(members) if needed >> u & 1]
+    room = rules.max_parents - outside.bit_count() - len(fixed)
+    masks, before = [], []
+    for size in range(min(room, len(free)) + 1):
+        for some in combinations(free, size):
+            inside = [*fixed, *some]
+            mask = outside | mask_of([members[j] for j in inside])
+            if rules.cells(mask | 1 << child, n_states) <= rules.max_cells:
+                masks.append(mask)
+                before.append(behind | mask_of(inside))
+    return Parents(masks, np.array(before, np.intp), np.array([log_score(child, mask) for mask in masks]))
+
+
+def draw_layers(weights: NDArray[np.float64], rng: np.random.Generator) -> list[tuple[int, int, int]]:
+    """Layers of a graph without cycles: each with the layer before it and all columns before it, as masks.
+
+    Args:
+        weights: [m, 2^m], log of the weight of each set of columns that come before a column.
+        rng: random numbers.
+    """
+    m = len(weights)
+    later = _later(weights)
+    found, last, done = [], 0, 0
+    while done < 2**m - 1:
+        following = _subsets(2**m - 1 & ~done)[1:]
+        logs = later.steps(last, done, following) + later.sums[done | following, following]
+        layer = int(following[_drawn(logs, rng)])
+        found.append((layer, last, done))
+        last, done = layer, done | layer
+    return found
+
+
+class _Later(NamedTuple):
+    """Sums over the layers that follow."""
+
+    sums: NDArray[np.float64]  # [done, last], log of the sum over all ways to go on
+    hit: NDArray[np.float64]  # [m, done, last], log of the weight of sets within `done` with one of `last`
+    roots: NDArray[np.float64]  # [m], log of the weight of no columns before
+
+    def steps(self, last: int | NDArray[np.intp], done: int, following: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Log of the weight of each layer that may follow [..., layers]."""
+        each = self.hit[:, done, last] if done else self.roots
+        return each.T @ _members(len(self.roots))[:, following]
+
+
+def _later(weights: NDArray[np.float64]) -> _Later:
+    m = len(weights)
+    later = _Later(np.full((2**m, 2**m), NEVER), _hits(weights), weights[:, 0])
+    later.sums[-1] = 0.0
+    for done in sorted(range(1, 2**m - 1), key=int.bit_count, reverse=True):
+        last, following = _subsets(done)[1:], _subsets(2**m - 1 & ~done)[1:]
+        logs = later.steps(last, done, following) + later.sums[done | following, following]
+        top = logs.max(axis=1, keepdims=True)
+        later.sums[done, last] = np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0]
+    return later
+
+
+def _hits(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log of the weight of all sets within `done` that have one of `last`: [m, done, last]; only sums, no differences.
+
+    They are those with the lowest column of `last`, and those without it that have one of the others.
+    """
+    m, size = weights.shape
+    with_one = np.where(_members(m)[:, None] > 0, weights, NEVER)  # [m, m, 2^m]: sets that have the first index
+    for j in range(m):  # now all sets within a set
+        halves = with_one.reshape(m, m, size >> j + 1, 2, 1 << j)
+        halves[..., 1, :] = np.logaddexp(halves[..., 0, :], halves[..., 1, :])
+    found = np.full((m, size, size), NEVER)
+    done = np.arange(size)
+    for last in range(1, size):
+        lowest = (last & -last).bit_length() - 1
+        found[:, :, last] = np.logaddexp(with_one[lowest], found[:, done & ~(1 << lowest), last & last - 1])
+    return found
+
+
+def _drawn(logs: NDArray[np.float64], rng: np.random.Generator) -> int:
+    chances = np.cumsum(np.exp(logs - logs.max()))
+    return int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
+
+
+@lru_cache(maxsize=16)
+def _members(m: int) -> NDArray[np.float64]:
+    """Whether a set has a column [m, 2^m]."""
+    return (np.arange(2**m) >> np.arange(m)[:, None] & 1).astype(np.float64)
+
+
+@lru_cache(maxsize=2**12)
+def _subsets(mask: int) -> NDArray[np.intp]:
+    """All subsets of a set, the empty one first."""
+    found = np.zeros(1, np.intp)
+    for i in bits(mask):
+        found = np.concatenate([found, found | 1 << i])
+    return found
