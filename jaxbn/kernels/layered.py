@@ -20,7 +20,7 @@ from jax import Array, lax
 from jaxbn.kernels.interval_costs import over_batch
 from jaxbn.kernels.sweep import earliest_best, rounding
 
-LAYERS = 8
+LAYERS = 16
 """K, the layers of one call."""
 
 STARTS_AT_ONCE = 512
