@@ -42,9 +42,9 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Example:
         >>> from jaxbn.sklearn import BayesNetImputer
-        >>> X = [[0.1, 5.5], [0.2, 5.0], [0.9, 1.5], [1.1, 1.0]] * 10 + [[1.0, float("nan")]]
+        >>> X = [[0.1, 5.5], [0.2, 5.0], [0.9, 1.5], [1.1, 1.0]] * 10 + [[1.1, float("nan")]]
         >>> BayesNetImputer().fit_transform(X)[-1].round(1).tolist()
-        [1.0, 1.2]
+        [1.1, 1.0]
     """
 
     def __init__(

@@ -3,7 +3,7 @@
 A round completes the rows under the network so far, by what is expected or by draws from the exact posterior, and
 learns on the complete table, from where the network stands. What is expected shows arcs that the network lacks, draws
 have as much noise as the rows. The best network of all rounds, by the evidence of what was observed, is finished with
-exact cuts. What a round settles depends on its draws alone, so the same seed gives the same result.
+its last cuts. What a round settles depends on its draws alone, so the same seed gives the same result.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Round(NamedTuple):
 def settle(
     many: ManyRuns, first: Round, plan: Plan, holed: CodedTable, rng: np.random.Generator, keep: Callable[[Round], None]
 ) -> Learned:
-    """The best run of the first round, learned again on further completions; the best of these, with exact cuts.
+    """The best run of the first round, learned again on further completions; the best of these, with its last cuts.
 
     Args:
         many: the runs of the first round, which are done.
