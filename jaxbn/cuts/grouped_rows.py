@@ -63,8 +63,7 @@ class GroupedRows:
     @cached_property
     def mass(self) -> NDArray[np.int64]:
         """Weight before each position [G + 1]."""
-        weights = self.rows.weights
-        return self.positions.astype(np.int64) if weights is None else np.append(0, np.cumsum(weights))[self.positions]
+        return self.rows.weight_before(self.positions)
 
     @cached_property
     def end(self) -> NDArray[np.float64]:

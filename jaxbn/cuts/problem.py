@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -118,6 +118,14 @@ class Rows:
         if most is None or len(found) - 1 <= most:
             return found
         return found[np.linspace(0, len(found) - 1, most + 1).round().astype(np.intp)]
+
+    def weight_before(self, positions: NDArray[np.intp]) -> NDArray[np.int64]:
+        """The weight of the rows before each of some positions."""
+        return positions.astype(np.int64) if self.weights is None else self._running_weight[positions]
+
+    @cached_property
+    def _running_weight(self) -> NDArray[np.int64]:
+        return np.append(0, np.cumsum(np.asarray(self.weights), dtype=np.int64))
 
     @property
     def task(self) -> Task:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.problem import Rows, Solution, Term, table
+from jaxbn.cuts.problem import Rows, Solution, Term, summed_tables
 from jaxbn.kernels.pruned.state import TINY
 
 Floats = NDArray[np.float64]
@@ -29,17 +29,17 @@ MOST_SWEEPS = 20
 SLACK = 1e-9
 """A move must gain more than this share of the cost: running sums over many rows are rounded."""
 
-
 NEAR_ROWS, NEAR_SHARE = 1000, 1 / 128
 """How far a cut may move in the first sweeps: so many rows, or this share of all. Later ones look twice as far as the
 farthest move before them."""
 
 
 class _Counted(NamedTuple):
-    """A term, and the weight of the earlier rows in each row's cell."""
+    """A term, the weight of the earlier rows in each row's cell, and the sum of its tables."""
 
     term: Term
     before: NDArray[np.integer]  # [n]
+    tables: Floats  # by weight
 
 
 class Sweeps:
@@ -94,8 +94,8 @@ class Sweeps:
         of_cut = np.repeat(movable, sizes)
         weight = 1 if rows.weights is None else rows.weights[near].astype(np.int64)
         steps = np.zeros(len(near))
-        for (term, before), at in zip(self._counted, self._at, strict=True):
-            cells, tables = term.cells[near], _summed(term, rows.total + 1)
+        for (term, before, tables), at in zip(self._counted, self._at, strict=True):
+            cells = term.cells[near]
             inside = before[near] - at[of_cut - 1, cells]
             after = at[of_cut + 1, cells] - at[of_cut - 1, cells] - inside
             # a row that comes to the left interval leaves the right one
@@ -111,13 +111,13 @@ class Sweeps:
 
     def _widths(self, bounds: Bounds, of_cut: Bounds, near: Bounds) -> Floats:
         """What the widths of both intervals cost."""
-        spread, mass = self.rows.spread, self._mass
+        spread, mass = self.rows.spread, self.rows.weight_before
         assert spread is not None
         ends = spread.positions
         first, last = bounds[of_cut - 1], bounds[of_cut + 1]
         left, right = ends[near + 1] - ends[first], ends[last] - ends[near + 1]
-        cost = (mass[near + 1] - mass[first]) * np.log(np.maximum(left, TINY))
-        cost += (mass[last] - mass[near + 1]) * np.log(np.maximum(right, TINY))
+        cost = (mass(near + 1) - mass(first)) * np.log(np.maximum(left, TINY))
+        cost += (mass(last) - mass(near + 1)) * np.log(np.maximum(right, TINY))
         return np.where((left >= spread.min_width) & (right >= spread.min_width), cost, np.inf)
 
     def _counts_at(self, bounds: Bounds, term: Term) -> NDArray[np.int64]:
@@ -129,13 +129,9 @@ class Sweeps:
 
     @cached_property
     def _counted(self) -> list[_Counted]:
-        return [_Counted(term, _before(term, self.rows.weights)) for term in self.rows.terms]
-
-    @cached_property
-    def _mass(self) -> NDArray[np.int64]:
-        """Weight before each position [n + 1]."""
-        weights = self.rows.weights
-        return np.arange(self.rows.n + 1) if weights is None else np.append(0, np.cumsum(weights, dtype=np.int64))
+        kinds = {term.tables for term in self.rows.terms}
+        tables = {kind: summed_tables([kind], 1, self.rows.total + 1) for kind in kinds}
+        return [_Counted(term, _before(term, self.rows.weights), tables[term.tables]) for term in self.rows.terms]
 
 
 def _before(term: Term, weights: NDArray[np.int32] | None) -> NDArray[np.integer]:
@@ -152,9 +148,3 @@ def _before(term: Term, weights: NDArray[np.int32] | None) -> NDArray[np.integer
     before: NDArray[np.integer] = np.empty(len(order), np.int32 if total[-1] < 2**31 else np.int64)
     before[order] = total - weight - np.repeat(first, sizes)
     return before
-
-
-def _summed(term: Term, length: int) -> Floats:
-    """The sum of a term's tables."""
-    first, *others = (table(name, length) for name in term.tables)
-    return sum(others, start=first)
