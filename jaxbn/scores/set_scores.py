@@ -16,34 +16,14 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
+from jaxbn.scores.count_tables import CountTables, unit_bits
 from jaxbn.scores.extension_sums import Counter, best_counter
 from jaxbn.scores.families import Column
 from jaxbn.scores.parent_prior import log_parent_prior
 
-SUM_BITS = 49
-"""Most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63."""
-
 ROWS_KEPT = 2**27
 """Bytes of sums that are remembered for columns that changed since."""
-
-TABLES_KEPT = 2**25
-"""Entries of tables of logarithms that are remembered in any case."""
-
-
-def unit_bits(n_rows: int) -> int:
-    """The unit is 2 to the minus this: the smallest with which the score of a family keeps within `SUM_BITS`.
-
-    A sum over n rows is at most ln Γ(2n), as no column has more states than rows; the rest is room for the prior.
-    """
-    return SUM_BITS - int(gammaln(2 * n_rows + 2) + 64).bit_length()
-
-
-def count_table(n_rows: int, r: int) -> NDArray[np.int64]:
-    """f_r at the counts 0 to n, in units."""
-    counts = np.arange(n_rows + 1)
-    return np.rint(np.ldexp(gammaln(counts + r) - gammaln(r), unit_bits(n_rows))).astype(np.int64)
 
 
 class _Row:
@@ -82,7 +62,7 @@ class SetScores:
         self._versions = np.empty(0, np.int64)
         self._shown = 0  # how often columns were shown
         self._rows: dict[tuple[tuple[int, ...], int], _Row] = {}  # by the versions of the base and r
-        self._tables: dict[int, NDArray[np.int64]] = {}  # f_r by r
+        self._tables = CountTables(0)
         if columns:
             self.show(columns)
 
@@ -98,8 +78,9 @@ class SetScores:
         self.n_states = [int(c.n_states) for c in columns]
         self.n_rows = len(columns[0].codes)
         self._cardinalities = sorted({1, *self.n_states})
-        if len(self._tables) * self.n_rows > TABLES_KEPT:  # of very many rows only those in use
-            self._tables = {r: table for r, table in self._tables.items() if r in self._cardinalities}
+        if self._tables.n_rows != self.n_rows:
+            self._tables = CountTables(self.n_rows)
+        self._tables.keep(self._cardinalities)
         self._counter: Counter | None = None
         self._forget()
 
@@ -179,7 +160,7 @@ class SetScores:
         for chosen, members in groups.items():
             columns = np.frombuffer(chosen, np.intp)
             if len(columns):
-                found = self._count_with().sums(members, [self._table(r) for r in wanted], columns)
+                found = self._count_with().sums(members, [self._tables[r] for r in wanted], columns)
                 for base, sums in zip(members, found, strict=True):
                     self._store(base, wanted, sums, columns)
 
@@ -190,7 +171,7 @@ class SetScores:
         if bases[0]:
             alone = np.array([self._rows[self._key(base[:-1]), r].sums[base[-1]] for base in bases])
         else:
-            alone = self._table(r)[[self.n_rows]]
+            alone = self._tables[r][[self.n_rows]]
         own = np.ones((len(bases), self.n_columns), bool)  # which columns do not divide the base
         own[:, members] = False
         for places in np.array(bases, np.intp).T:
@@ -206,15 +187,10 @@ class SetScores:
     def _count_both(self, parents: tuple[int, ...], child: int) -> None:
         """Count a family and its parents in one go."""
         columns = np.arange(self.n_columns)
-        tables = [self._table(r) for r in self._cardinalities]
+        tables = [self._tables[r] for r in self._cardinalities]
         family, base = self._count_with().family_sums(parents, child, tables, columns)
         self._store((*parents, child), [1], family[None], columns)
         self._store(parents, self._cardinalities, base, columns)
-
-    def _table(self, r: int) -> NDArray[np.int64]:
-        if r not in self._tables:
-            self._tables[r] = count_table(self.n_rows, r)
-        return self._tables[r]
 
     def _count_with(self) -> Counter:
         if self._counter is None:
@@ -257,7 +233,7 @@ class SetScores:
 
     def _empty(self, child: int) -> int:
         """F of no columns: one cell with all rows."""
-        return int(self._table(self.n_states[child])[self.n_rows])
+        return int(self._tables[self.n_states[child]][self.n_rows])
 
     def _forget(self) -> None:
         """Drop the oldest sums of bases that are no longer there, once they are too many."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.scores.count_tables import CountTables, unit_bits
 from jaxbn.scores.families import Column
 from jaxbn.scores.parent_prior import log_parent_prior
-from jaxbn.scores.set_scores import count_table, unit_bits
 
 MOST_KEPT = 2**24
 """Cells of rows that are remembered, of all sets of columns together."""
@@ -34,6 +34,7 @@ class SingleFamilies:
         self.n_rows = len(columns[0].codes)
         self._cells: dict[int, tuple[NDArray[np.int64], int]] = {}
         self._known: dict[tuple[int, int], int] = {}
+        self._tables = CountTables(self.n_rows)
 
     def nats(self, child: int, parents: int) -> float:
         """The score of a child with the parents of a bit mask, in natural units."""
@@ -51,7 +52,7 @@ class SingleFamilies:
         r = self.columns[child].n_states
         counts = np.bincount(cell * r + self.columns[child].codes, minlength=n_cells * r)
         above = counts.reshape(n_cells, r).sum(axis=1)
-        return int(count_table(self.n_rows, 1)[counts].sum() - count_table(self.n_rows, r)[above].sum())
+        return int(self._tables[1][counts].sum() - self._tables[r][above].sum())
 
     def _joint(self, members: int) -> tuple[NDArray[np.int64], int]:
         """The cell of every row in the table of some columns, and how many cells: no more than rows, if not few."""

@@ -1,0 +1,53 @@
+"""Tables of f_r(c) = ln Γ(c + r) - ln Γ(r) in whole units, which add up to the same in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+SUM_BITS = 49
+"""Most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63."""
+
+TABLES_KEPT = 2**25
+"""Entries of tables of logarithms that are remembered in any case."""
+
+
+def unit_bits(n_rows: int) -> int:
+    """The unit is 2 to the minus this: the smallest with which the score of a family keeps within `SUM_BITS`.
+
+    A sum over n rows is at most ln Γ(2n), as no column has more states than rows; the rest is room for the prior.
+    """
+    return SUM_BITS - int(gammaln(2 * n_rows + 2) + 64).bit_length()
+
+
+def count_table(n_rows: int, r: int) -> NDArray[np.int64]:
+    """f_r at the counts 0 to n, in units."""
+    counts = np.arange(n_rows + 1)
+    return np.rint(np.ldexp(gammaln(counts + r) - gammaln(r), unit_bits(n_rows))).astype(np.int64)
+
+
+class CountTables(dict[int, NDArray[np.int64]]):
+    """f_r by r, of tables of some rows; each is made when it is first asked for.
+
+    Example:
+        >>> tables = CountTables(4)
+        >>> len(tables[2]), len(tables)
+        (5, 1)
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        super().__init__()
+        self.n_rows = n_rows
+
+    def __missing__(self, r: int) -> NDArray[np.int64]:
+        self[r] = count_table(self.n_rows, r)
+        return self[r]
+
+    def keep(self, cardinalities: Sequence[int]) -> None:
+        """Forget the others, if they are too large."""
+        if len(self) * self.n_rows > TABLES_KEPT:
+            for r in self.keys() - set(cardinalities):
+                del self[r]
