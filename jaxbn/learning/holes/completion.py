@@ -31,8 +31,11 @@ SWEEPS_OF_ALL = 4
 FEW_ENTRIES, MANY_SWEEPS = 10**6, 10
 """Rows times columns up to which what is expected has this many sweeps."""
 
-States = Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32]]]
-"""Of every variable: its codes [n], -1 where missing, and the same completed."""
+Bins = tuple[NDArray[np.int32], NDArray[np.int32]]
+"""Codes of a variable [n], -1 where missing, and the same completed."""
+
+States = Mapping[str, Bins]
+"""Those of every variable."""
 
 Predictors = Sequence[NDArray[np.float64]]
 
@@ -57,13 +60,7 @@ def completed(
         basis: the complete table whose counts are the network's tables; without one, they are counted for each family
             in the rows that have all of it.
     """
-    net, codes = _network(data, parents, codings, basis)
-    states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
-
-    def of_rows_alike(name: str, column: NDArray[np.float64], predictors: Predictors) -> NDArray[np.float64]:
-        return column[matched_donors(column, predictors, *states[name], rng)]
-
-    return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, SWEEPS)
+    return _drawn(data, parents, codings, rng, basis, lambda name, states: states[name], SWEEPS)
 
 
 def matched(
@@ -78,14 +75,34 @@ def matched(
     Levels are drawn as there. A number is that of a row, in any bin, for which a regression on all other columns
     predicts nearly the same: as noisy as the rows, and as dependent on each other column.
     """
+
+    def one_bin(name: str, _: States) -> Bins:
+        bins = np.zeros(data.table.n_rows, np.int32)
+        return np.where(data.table.absent(name), MISSING, bins), bins
+
+    return _drawn(data, parents, codings, rng, basis, one_bin, SWEEPS_OF_ALL)
+
+
+def _drawn(
+    data: CodedTable,
+    parents: Parents,
+    codings: Mapping[str, Coding],
+    rng: np.random.Generator,
+    basis: CodedTable | None,
+    bins_of: Callable[[str, States], Bins],
+    sweeps: int,
+) -> Table:
+    """The table completed by draws: states from the network, then numbers of rows that are alike and in the same bin.
+
+    `bins_of` says in which bins the rows of a variable are matched.
+    """
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
 
     def of_rows_alike(name: str, column: NDArray[np.float64], predictors: Predictors) -> NDArray[np.float64]:
-        bins = np.zeros(len(column), np.int32)
-        return column[matched_donors(column, predictors, np.where(data.table.absent(name), MISSING, bins), bins, rng)]
+        return column[matched_donors(column, predictors, *bins_of(name, states), rng)]
 
-    return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, SWEEPS_OF_ALL)
+    return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, sweeps)
 
 
 def expected(
