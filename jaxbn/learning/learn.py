@@ -203,11 +203,12 @@ def _search(
     many: ManyRuns, first: Round, plan: Plan, table: CodedTable, rng: np.random.Generator
 ) -> tuple[Learned, Round, bool]:
     """The best network of all runs, what it was found on, and whether the search came to its end."""
-    runs, workshop, rounds = first.runs, first.workshop, list[Round]()
+    runs, workshop, now = first.runs, first.workshop, first
     sampled = first.data.table.n_rows < table.table.n_rows
 
     def begin(each: Round) -> None:
-        rounds[:] = [each]  # a completion of a large table takes much memory
+        nonlocal now
+        now = each  # and none before it: a completion of a large table takes much memory
         if each.runs.arcs is not None:
             each.runs.arcs.should_stop = many.time_is_up
 
@@ -215,15 +216,14 @@ def _search(
         return workshop, runs.learner(number, dict(many.found), watch)
 
     def on_all_rows(learned: Learned) -> Learned:
-        if len(rounds) == 1:
+        if now is first:
             begin(Round.of(table, plan))
-        last = rounds[-1].runs
-        assert isinstance(last, TurnRuns)  # K2 sees all rows
-        return last.from_sample(learned)
+        assert isinstance(now.runs, TurnRuns)  # K2 sees all rows
+        return now.runs.from_sample(learned)
 
     def so_far() -> tuple[Learned, Round, bool]:
-        learned = many.best_so_far(rounds[-1].data)
-        return on_all_rows(learned) if sampled and FINISH not in many.unfinished else learned, rounds[-1], False
+        learned = many.best_so_far(now.data)
+        return on_all_rows(learned) if sampled and FINISH not in many.unfinished else learned, now, False
 
     begin(first)
     try:
@@ -231,9 +231,9 @@ def _search(
         for numbers in runs.rounds():
             many.do(numbers, run)
         if table.table.holes:
-            return settle(many, first, plan, table, rng, begin), rounds[-1], True
+            return settle(many, first, plan, table, rng, begin), now, True
         best = on_all_rows(many.best) if sampled else None
-        return many.finish(rounds[-1].workshop, rounds[-1].runs.finish, best), rounds[-1], True
+        return many.finish(now.workshop, now.runs.finish, best), now, True
     except TimeIsUpError:
         return so_far()
     except KeyboardInterrupt:
@@ -248,7 +248,7 @@ def _first_rows(data: CodedTable, plan: Plan, rng: np.random.Generator) -> Coded
     table = data.table
     if table.holes:
         return CodedTable(first_completion(data, rng), plan.grouped)
-    long = plan.search != "k2" and table.n_rows > MANY_ROWS and any(data.grid(n, FINE_GRID) for n in data.ordered)
+    long = plan.search != "k2" and table.n_rows > MANY_ROWS and data.on_grid(FINE_GRID)
     return CodedTable(sample_rows(table, plan.seed), plan.grouped) if long else data
 
 
@@ -264,7 +264,7 @@ def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: flo
     runs, data = last.runs, last.data
     if runs.arcs is None:
         return report
-    exact = plan.options.proves_cuts(data.table.n_rows) or not any(data.grid(n, FINE_GRID) for n in data.ordered)
+    exact = plan.options.proves_cuts(data.table.n_rows) or not data.on_grid(FINE_GRID)
     columns = data.recoded(learned.policies).columns
     best = runs.arcs.best(columns, learned.parents, thorough=finished)  # an interrupted run is not kept waiting
     own = runs.arcs.score(columns, learned.parents)

@@ -69,7 +69,7 @@ def finish(
     Exact cuts take longer, so those of the grid are first placed to the last row around where they are: then exact
     ones are asked for few times. Without a common objective the arcs stay as they are.
     """
-    on_grid = any(data.grid(name, options.grid) for name in data.ordered)
+    on_grid = data.on_grid(options.grid)
     last = (None, 1) if options.proves_cuts(data.table.n_rows) else (FINE_GRID, FINE)
     if options.method != "evidence":
         return (yield from _last_passes(data, learned, options, *last)) if on_grid else learned

@@ -105,6 +105,10 @@ class CodedTable:
         """The grid of a variable: `most` positions, or None if it has no more than these."""
         return most if most is not None and name in self.ordered and self.ordered[name].n_distinct > most else None
 
+    def on_grid(self, most: int | None) -> bool:
+        """Whether some variable has more positions than a grid of `most`."""
+        return any(self.grid(name, most) for name in self.ordered)
+
     def recoded(self, policies: Mapping[str, Coding]) -> Start:
         """Every variable as some codings have it, the others as they are."""
         columns = {
