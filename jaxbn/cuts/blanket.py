@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ class Factor(NamedTuple):
     """One Dirichlet-multinomial factor of an interval's cost (docs/maths.md, "The paper's objective")."""
 
     context: NDArray[np.int32]  # [n] codes 0.., all 0 for a context that is always the same
-    outcome: NDArray[np.int32]  # [n] codes 0.., -1 for rows that lack a member
+    outcome: NDArray[np.signedinteger]  # [n] codes 0.., -1 for rows that lack a member
     cell: NDArray[np.int32]  # [n] codes 0.. of the pair (context, outcome)
     n_contexts: int  # observed
     n_cells: int  # observed
@@ -29,8 +29,13 @@ class Factor(NamedTuple):
     lacking: bool = False  # whether the last context, and the last cell, are of rows that lack a member
 
 
-def compact(codes: Codes) -> tuple[NDArray[np.int32], int]:
-    """Codes renumbered 0, 1, … in ascending order without gaps, and how many there are.
+def wide_enough(size: int) -> Any:
+    """The type for numbers below `size`: 32 bits, which take half the time and memory of 64, where they are enough."""
+    return np.int32 if size < 2**31 else np.int64
+
+
+def compact(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
+    """Codes renumbered 0, 1, … in ascending order without gaps, in 32 bits or fewer, and how many there are.
 
     Example:
         >>> compact(np.array([7, 2, 7]))
@@ -42,10 +47,11 @@ def compact(codes: Codes) -> tuple[NDArray[np.int32], int]:
         return renumbered.astype(np.int32), len(levels)
     seen = np.zeros(top + 1, bool)
     seen[codes] = True
-    return (np.cumsum(seen, dtype=np.int32) - 1)[codes], int(seen.sum())
+    few_bits: Any = codes.dtype if codes.dtype in (np.int8, np.int16) else np.int32
+    return (np.cumsum(seen, dtype=np.int32) - 1).astype(few_bits)[codes], int(seen.sum())
 
 
-def compact_known(codes: Codes) -> tuple[NDArray[np.int32], int]:
+def compact_known(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
     """The same where negative codes are missing entries, which become -1.
 
     Example:
@@ -55,16 +61,20 @@ def compact_known(codes: Codes) -> tuple[NDArray[np.int32], int]:
     if not len(codes) or codes.min() >= 0:
         return compact(codes)
     known = codes >= 0
-    found = np.full(len(codes), -1, np.int32)
-    found[known], n_levels = compact(codes[known])
+    renumbered, n_levels = compact(codes[known])
+    found = np.full(len(codes), -1, renumbered.dtype)
+    found[known] = renumbered
     return found, n_levels
 
 
-def joint(columns: Sequence[tuple[NDArray[np.int32], int]], n_rows: int) -> tuple[NDArray[np.int32], int]:
+def joint(columns: Sequence[tuple[NDArray[np.signedinteger], int]], n_rows: int) -> tuple[NDArray[np.int32], int]:
     """One compact code for the configuration of several compact columns; a single 0 for none."""
     code, n_levels = np.zeros(n_rows, np.int32), 1
     for codes, cardinality in columns:
-        code, n_levels = compact(code.astype(np.int64) * cardinality + codes)
+        cell = code.astype(wide_enough(n_levels * cardinality))
+        cell *= cardinality
+        cell += codes
+        code, n_levels = compact(cell)
     return code, n_levels
 
 
@@ -113,7 +123,7 @@ def factors_of(
     return factors
 
 
-_Column = tuple[NDArray[np.int32], int, bool]
+_Column = tuple[NDArray[np.signedinteger], int, bool]
 """Compact codes, how many there are, and whether some entries are missing, which are coded -1."""
 
 

@@ -114,10 +114,14 @@ def _spread(ordered: Ordered, min_width: float) -> tuple[Spread | None, float]:
         return None, 0.0
     scale = 1.0 if np.isfinite(high - low) else 0.25
     span = high * scale - low * scale
-    cuts = np.flatnonzero(ordered.can_cut)
-    edges = midpoints(values[cuts], values[cuts + 1])
-    of_row = np.append(edges, high)[np.searchsorted(cuts, np.arange(len(values)))]
+    cut = ordered.can_cut[:-1]
+    edges = midpoints(values[:-1][cut], values[1:][cut])
+    of_row = np.append(edges, high)
+    if not cut.all():
+        of_row = of_row[np.cumsum(ordered.can_cut) - ordered.can_cut]
     allowed = min(min_width * scale / span, 1.0) * (1 - TOLERANCE)
     origin = min(max(low, 0.0), high) * scale
-    begin, end = (low * scale - origin) / span, (of_row * scale - origin) / span
-    return Spread(end, allowed, begin), float(np.log(span) - np.log(scale))
+    of_row *= scale
+    of_row -= origin
+    of_row /= span
+    return Spread(of_row, allowed, (low * scale - origin) / span), float(np.log(span) - np.log(scale))

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.problem import ENTROPY, Rows, Term, table
+from jaxbn.cuts.blanket import wide_enough
+from jaxbn.cuts.problem import ENTROPY, Rows, Term, table, table_at
 from jaxbn.kernels.interval_costs import GROUPS, STARTS
 from jaxbn.kernels.pruned.state import TINY
 from jaxbn.runtime.shapes import MatrixShape
@@ -88,7 +89,7 @@ class GroupedRows:
     @cached_property
     def pairs(self) -> Pairs:
         """The pairs of all terms of more than one cell."""
-        of_row = np.repeat(np.arange(self.n), np.diff(self.positions))
+        of_row = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.positions))
         found, first = [], 0
         for term in self._of_cells:
             cell, of_group, weight = _weights(term, of_row, self.n, self.rows.weights)
@@ -117,11 +118,12 @@ class GroupedRows:
     def cost_of_one(self) -> float:
         """Cost of all rows in one interval."""
         pairs, total = self.pairs, self.total
-        cost = float(self.mass_table(total + 1)[total])
+        whole = np.array([total])
+        cost = sum(t.sign * float(table_at(name, whole, total + 1)[0]) for t in self._of_all for name in t.tables)
         counts = np.bincount(pairs.cell, pairs.weight, len(pairs.sign)).astype(np.int64)
         for name in np.unique(pairs.name):
             own = pairs.name == name
-            cost += float((pairs.sign[own] * table(int(name), total + 1)[counts[own]]).sum())
+            cost += float((pairs.sign[own] * table_at(int(name), counts[own], total + 1)).sum())
         return cost
 
     def floor(self) -> float:
@@ -129,28 +131,30 @@ class GroupedRows:
         length, masses = self.total + 1, np.diff(self.mass)
         cost = 0.0
         for term in self._of_all:
-            cost += term.sign * float(sum(table(name, length)[masses].sum() for name in term.floor))
+            cost += term.sign * float(sum(table_at(name, masses, length).sum() for name in term.floor))
         term_of = np.repeat(np.arange(len(self._of_cells)), [term.n_cells for term in self._of_cells])
         pairs = self.pairs
         for i, term in enumerate(self._of_cells):
             weight = pairs.weight[term_of[pairs.cell] == i]
-            cost += term.sign * float(sum(table(name, length)[weight].sum() for name in term.floor))
+            cost += term.sign * float(sum(table_at(name, weight, length).sum() for name in term.floor))
         if self.rows.spread is not None:
             cost += float((masses * np.log(np.maximum(np.diff(self.end), TINY))).sum())
         return cost
 
-    def chunks(self, shape: MatrixShape) -> list[Chunk]:
-        """The entries of all pairs, in as many chunks as they need; at least one."""
+    def chunks(self, shape: MatrixShape) -> Iterator[Chunk]:
+        """The entries of all pairs, in as many chunks as they need, made one by one; at least one."""
         pairs = _without_free(self.pairs)
-        return list(_chunks(pairs, 0, len(pairs.sign), self.n, shape))
+        return _chunks(pairs, 0, len(pairs.sign), self.n, shape)
 
 
 def _weights(
-    term: Term, group: NDArray[np.int64], n_groups: int, weights: NDArray[np.int32] | None
+    term: Term, group: NDArray[np.int32], n_groups: int, weights: NDArray[np.int32] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Cell, group and weight of the pairs of a term."""
-    key = term.cells.astype(np.int64) * n_groups + group
     size = term.n_cells * n_groups
+    key = term.cells.astype(wide_enough(size))
+    key *= n_groups
+    key += group
     if size <= 4 * len(key) + 2**16:
         sums = np.bincount(key, weights, size)
         found = np.flatnonzero(sums)
@@ -164,7 +168,8 @@ def _weights(
 def _seen(cell: NDArray[np.int64], weight: NDArray[np.int64]) -> NDArray[np.int64]:
     """Weight of the earlier pairs of the same cell [E]."""
     running = np.cumsum(weight) - weight
-    return running - running[np.searchsorted(cell, cell)]
+    begins = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
+    return running - running[begins][np.cumsum(begins) - 1]
 
 
 def _without_free(pairs: Pairs) -> Pairs:
@@ -190,28 +195,51 @@ def _chunks(pairs: Pairs, first: int, end: int, n_groups: int, shape: MatrixShap
     some = pairs._replace(
         group=pairs.group[part], cell=pairs.cell[part], weight=pairs.weight[part], seen=pairs.seen[part]
     )
-    chunk = _chunk(some, first, end, n_groups, stride, shape) if (end - first) * stride <= shape.counts else None
-    if chunk is not None:
-        yield chunk
+    counts = np.bincount(some.group, minlength=shape.groups)
+    counts += np.bincount(some.group[some.weight > 1], minlength=shape.groups)
+    begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
+    if (end - first) * stride <= shape.counts and begins[-1] <= shape.layers:
+        yield _chunk(some, first, end, counts, begins, stride, shape)
     else:
         middle = (first + end) // 2
         yield from _chunks(pairs, first, middle, n_groups, shape)
         yield from _chunks(pairs, middle, end, n_groups, shape)
 
 
-def _chunk(pairs: Pairs, first: int, end: int, n_groups: int, stride: int, shape: MatrixShape) -> Chunk | None:
-    """The entries of some cells, None where they need too many layers."""
-    group, cell, place, sign = _entries(pairs, shape.length)
-    order = np.argsort(group, kind="stable")
-    group, cell, place, sign = group[order], cell[order] - first, place[order], sign[order]
-    counts = np.bincount(group, minlength=shape.groups)
-    begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
-    if begins[-1] > shape.layers:
-        return None
-    rank = np.arange(len(group)) - (np.cumsum(counts) - counts)[group]
-    at = (begins[group // GROUPS] + rank, group % GROUPS)
+def _chunk(
+    pairs: Pairs,
+    first: int,
+    end: int,
+    counts: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    stride: int,
+    shape: MatrixShape,
+) -> Chunk:
+    """The entries of some cells: one for a weight of one, a step; two for more, from and to, in two layers.
+
+    Args:
+        pairs: of these cells.
+        first: the first cell.
+        end: after the last one.
+        counts: entries of each group.
+        begins: where the layers of each block of groups begin.
+        stride: places of a cell in `before`.
+        shape: of the program.
+    """
+    order = np.argsort(pairs.group.astype(np.uint16), kind="stable")  # sorted by counting
+    group, cell, weight = pairs.group[order], pairs.cell[order], pairs.weight[order]
+    two = weight > 1
+    groups = np.arange(shape.groups)
+    # where the first entry of each group goes, in layers of `GROUPS` places, less the number of entries before it
+    place_of = (begins[groups // GROUPS] - (np.cumsum(counts) - counts)) * GROUPS + groups % GROUPS
+    at = (np.cumsum(two) - two + np.arange(len(order))) * GROUPS + place_of[group]
+    offset = np.where(pairs.name == ENTROPY, 0, pairs.name - 1)
+    low, sign, where = pairs.seen[order] + offset[cell], pairs.sign[cell], (cell - first) * stride
     made = no_entries(shape)._replace(layers=begins.astype(np.int32))
-    made.cell[at], made.place[at], made.sign[at] = cell * stride, place, sign
+    cells, places, signs = (array.reshape(-1) for array in (made.cell, made.place, made.sign))
+    cells[at], places[at], signs[at] = where, low + np.where(two, weight, shape.length), sign
+    again = at[two] + GROUPS
+    cells[again], places[again], signs[again] = where[two], low[two], -sign[two]
     before = np.zeros((end - first, stride + 1), np.int32)
     before[pairs.cell - first, pairs.group + 1] = pairs.weight
     np.cumsum(before[:, :-1], axis=1, out=made.before[: (end - first) * stride].reshape(-1, stride))
@@ -223,18 +251,6 @@ def no_entries(shape: MatrixShape) -> Chunk:
     size = (shape.layers, GROUPS)
     numbers = np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size)
     return Chunk(np.zeros(shape.counts, np.int32), *numbers, np.zeros(shape.groups // GROUPS + 1, np.int32))
-
-
-def _entries(
-    pairs: Pairs, length: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Group, cell, place in the tables and sign: one for a weight of one, a step; two for more, from and to."""
-    offset = np.where(pairs.name == ENTROPY, 0, pairs.name - 1)[pairs.cell]
-    at, sign = pairs.seen + offset, pairs.sign[pairs.cell]
-    one, more = pairs.weight == 1, pairs.weight > 1
-    group, cell = (np.concatenate([f[one], f[more], f[more]]) for f in (pairs.group, pairs.cell))
-    place = np.concatenate([length + at[one], (at + pairs.weight)[more], at[more]])
-    return group, cell, place, np.concatenate([sign[one], sign[more], -sign[more]])
 
 
 def shared_tables(entropy: bool, length: int) -> NDArray[np.float64]:

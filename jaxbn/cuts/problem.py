@@ -17,8 +17,11 @@ from jaxbn.cuts.blanket import Factor
 ENTROPY = 0
 """Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
 
-LONG_TABLE = 2**22
-"""Tables of more entries are remembered two at a time."""
+LONG_TABLE = 2**18
+"""Tables of more entries are parts of one."""
+
+MANY_STATES = 10**6
+"""From so many states on a table is a running sum."""
 
 LARGEST_LOG = 690.0
 """Products below exp of this fit in a float, and so do their reciprocals."""
@@ -213,8 +216,32 @@ def padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype: 
 
 
 def table(name: int, length: int, *, steps: bool = False) -> NDArray[np.float64]:
-    """A cumulative table by name, or its differences, [length]; those of very many rows are remembered one by one."""
-    return (_last_table if length > LONG_TABLE else _table)(name, length, steps)
+    """A cumulative table by name, or its differences, [length]."""
+    if steps or not _is_part(name, length):
+        return (_last_table if length > LONG_TABLE else _table)(name, length, steps)
+    logs = up_to_a_constant((name,), length)
+    return logs - logs[0]
+
+
+def table_at(name: int, counts: NDArray[np.int64], length: int) -> NDArray[np.float64]:
+    """The entries of a table at some counts below `length`."""
+    if not _is_part(name, length):
+        return table(name, length)[counts]
+    logs = up_to_a_constant((name,), length)
+    return logs[counts] - logs[0]
+
+
+def up_to_a_constant(names: tuple[int, ...], length: int) -> NDArray[np.float64]:
+    """The sum of some tables, up to a constant [length]; a single long one takes no memory of its own."""
+    if len(names) == 1 and _is_part(names[0], length):
+        first = names[0] - 1
+        return _log_factorials(first + length)[first:]
+    return summed_tables([names], 1, length)
+
+
+def _is_part(name: int, length: int) -> bool:
+    """Whether a table is looked up in that of all log-factorials."""
+    return length > LONG_TABLE and ENTROPY < name < MANY_STATES
 
 
 @lru_cache(maxsize=64)
@@ -226,12 +253,23 @@ def _table(name: int, length: int, steps: bool) -> NDArray[np.float64]:
     logs = np.log(counts + name)
     if steps:
         return logs
-    if name < 1e6:
+    if name < MANY_STATES:
         return gammaln(counts + name) - gammaln(name)
     return np.concatenate([[0.0], np.cumsum(logs)[:-1]])  # ln Γ at large K has lost the digits of the difference
 
 
 _last_table = lru_cache(maxsize=2)(_table.__wrapped__)
+
+
+_longest = np.zeros(0)
+
+
+def _log_factorials(length: int) -> NDArray[np.float64]:
+    """Ln Γ(n + 1) for n = 0, 1, …; the table of K states is its part from K - 1 on, up to a constant."""
+    global _longest
+    if len(_longest) < length:
+        _longest = np.asarray(gammaln(np.arange(1, length + 1, dtype=np.float64)))
+    return _longest[:length]
 
 
 def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:

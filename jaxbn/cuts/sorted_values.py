@@ -8,11 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+MANY_ROWS = 2**20
+"""The order of more rows takes 32 bits each, to save memory; fewer are quicker with 64."""
+
 
 class Ordered(NamedTuple):
     """The values of a variable, sorted; made once, used for every discretization of it."""
 
-    order: NDArray[np.intp]  # [n] row of the data at each rank
+    order: NDArray[np.integer]  # [n] row of the data at each rank
     values: NDArray[np.float64]  # [n] ascending
     can_cut: NDArray[np.bool_]  # [n] whether the next value is larger; the last is False
 
@@ -28,7 +31,9 @@ class Ordered(NamedTuple):
 
 def sort_values(values: NDArray[np.float64]) -> Ordered:
     """Sort the values of a variable, stably; missing ones, NaN, are left out."""
-    order = np.argsort(values, kind="stable")  # with NaN at the end
+    order: NDArray[np.integer] = np.argsort(values, kind="stable")  # with NaN at the end
+    if len(values) > MANY_ROWS:
+        order = order.astype(np.int32)
     ascending = values[order]
     if len(values) and np.isnan(ascending[-1]):
         n = int(np.searchsorted(ascending, np.nan))
@@ -49,9 +54,12 @@ def midpoint(left: float, right: float) -> float:
 def midpoints(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """The cuts between pairs of neighbours, as `midpoint` has them."""
     with np.errstate(over="ignore"):
-        middle = (left + right) / 2
-    middle = np.where(np.isfinite(middle), middle, left / 2 + right / 2)
-    return np.where((left < middle) & (middle <= right), middle, right)
+        middle = left + right
+    middle /= 2
+    if not np.isfinite(middle).all():
+        middle = np.where(np.isfinite(middle), middle, left / 2 + right / 2)
+    between = (left < middle) & (middle <= right)
+    return middle if between.all() else np.where(between, middle, right)
 
 
 def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:

@@ -80,7 +80,10 @@ def _from_parquet(file: Path) -> pd.DataFrame:
         data = pyarrow.dataset.dataset(file, format="parquet", partitioning="hive")
         _check_parquet(file, data)
         names = _columns(data.schema)
-        columns = {name: data.to_table(columns=[name]).to_pandas()[name] for name in names}
+        columns = {}
+        for name in names:
+            columns[name] = data.to_table(columns=[name]).to_pandas()[name]
+            pyarrow.default_memory_pool().release_unused()  # what was read is kept for the next column otherwise
     except pyarrow.ArrowException as error:
         kind = "folder of Parquet files" if file.is_dir() else "Parquet file"
         raise ArgumentError("data", f"{str(file)!r} is not a valid {kind} ({error})", subject="") from None

@@ -74,7 +74,7 @@ def at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
         if isinstance(coding, Grouping) or coding.method == "evidence":
             continue
         ordered = data.ordered[name]
-        values, codes = ordered.values, columns[name].codes[ordered.order]
+        values, codes = ordered.values, columns[name].taken(ordered.order)
         cuts = np.flatnonzero(codes[1:] != codes[:-1])
         edges = midpoints(values[cuts], values[cuts + 1])
         widths = np.diff([values[0], *edges, values[-1]])

@@ -115,10 +115,11 @@ class Plan(NamedTuple):
 
     def runs(self, data: CodedTable, stream: int | np.random.Generator | None = None) -> Runs:
         """The runs on a table; `stream` takes the place of the seed."""
-        start = data.start(starting_bins(data.table, self.initial_bins, self.grouped), self.options.start_kind)
-        sizes = {name: column.n_states for name, column in start.columns.items()}
-        check_table_sizes(self.constraints.required, sizes, self.constraints.max_cells)
         seed = self.seed if stream is None else stream
+        if self.search == "k2" or self.constraints.required:
+            start = data.start(starting_bins(data.table, self.initial_bins, self.grouped), self.options.start_kind)
+            sizes = {name: column.n_states for name, column in start.columns.items()}
+            check_table_sizes(self.constraints.required, sizes, self.constraints.max_cells)
         if self.search == "k2":
             orders = (
                 random_orders(data.table, self.constraints, self.restarts, seed) if self.order is None else [self.order]

@@ -77,8 +77,8 @@ class Workshop:
     def _factors(self, cut: Cut, rows: Any, n_rows: int) -> list[Factor]:
         """The blanket of a variable in some rows, those that have it."""
         return factors_of(
-            [parent.codes[rows] for parent in cut.parents],
-            [(child.codes[rows], [s.codes[rows] for s in spouses]) for child, spouses in cut.children],
+            [parent.taken(rows) for parent in cut.parents],
+            [(child.taken(rows), [spouse.taken(rows) for spouse in spouses]) for child, spouses in cut.children],
             n_rows,
             [child.n_states for child, _ in cut.children] if self.data.table.holes else None,
         )

@@ -183,7 +183,7 @@ class Chain:
         request = Request(ordered, factors, 1.0, min_width=self.min_widths.get(name, 0.0))
         return request, choice_of(request, self.grid, self._most_states(state, v, graph))
 
-    def _factors(self, state: State, v: int, graph: Graph, rows: NDArray[np.intp] | slice) -> list[Factor]:
+    def _factors(self, state: State, v: int, graph: Graph, rows: NDArray[np.integer] | slice) -> list[Factor]:
         """The families of a variable in a graph, for some rows in their order."""
 
         def codes(members: int) -> list[NDArray[np.int32]]:

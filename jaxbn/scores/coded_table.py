@@ -18,7 +18,7 @@ from jaxbn.cuts.sorted_values import Ordered, sort_values
 from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.table import Table
-from jaxbn.scores.families import Column
+from jaxbn.scores.families import Column, narrow
 
 Columns = Mapping[str, Column]
 Coding = Policy | Grouping
@@ -28,7 +28,7 @@ STARTING_GROUPS = 10
 """Groups of levels that a search begins with."""
 
 
-COLUMNS_KEPT = 2**30
+COLUMNS_KEPT = 2**29
 """Bytes of codes that are remembered."""
 
 
@@ -64,8 +64,9 @@ class CodedTable:
         known = self._keys.get((name, identity))
         if known is None:
             dense, n_states = compact_known(codes)
-            known = self._keys[name, identity] = Column(_key(name, identity), dense, n_states)
-            if len(self._keys) * dense.nbytes > COLUMNS_KEPT:
+            wide = dense.astype(np.int32)  # so that products of codes fit
+            known = self._keys[name, identity] = Column(_key(name, identity), wide, n_states)
+            if len(self._keys) * wide.nbytes > COLUMNS_KEPT:
                 del self._keys[next(iter(self._keys))]  # the oldest: made once more if it comes back
         return known
 
@@ -76,11 +77,16 @@ class CodedTable:
             return self.column(name, of_level[self.table.codes[name]], repr(policy.groups).encode())
         identity = policy.edges.tobytes()
         known = self._keys.get((name, identity))
-        return known or self.column(name, self._unless_missing(name, policy(self.table.values[name])), identity)
+        return known or self.column(name, self._binned(name, policy.edges), identity)
 
-    def _unless_missing(self, name: str, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The codes of a continuous variable, -1 where it has no value."""
-        return codes if name not in self.table.holes else np.where(self.table.absent(name), MISSING, codes)
+    def _binned(self, name: str, edges: NDArray[np.float64]) -> NDArray[np.signedinteger]:
+        """The bins of a continuous variable, as a policy has them, -1 where it has no value."""
+        known = self.ordered[name]
+        first = np.searchsorted(known.values, edges)
+        codes = np.full(self.table.n_rows, MISSING, narrow(len(edges) + 1))
+        sizes = np.diff(first, prepend=0, append=len(known.values))
+        codes[known.order] = np.repeat(np.arange(len(edges) + 1, dtype=codes.dtype), sizes)
+        return codes
 
     def known_codes(self, name: str) -> NDArray[np.int32]:
         """The codes of a discrete variable in the rows that have it."""

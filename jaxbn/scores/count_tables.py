@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from jaxbn.cuts.problem import table
+
 SUM_BITS = 49
 """Most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63."""
 
@@ -25,8 +27,8 @@ def unit_bits(n_rows: int) -> int:
 
 def count_table(n_rows: int, r: int) -> NDArray[np.int64]:
     """f_r at the counts 0 to n, in units."""
-    counts = np.arange(n_rows + 1)
-    return np.rint(np.ldexp(gammaln(counts + r) - gammaln(r), unit_bits(n_rows))).astype(np.int64)
+    units = np.ldexp(table(r, n_rows + 1), unit_bits(n_rows))
+    return np.rint(units, out=units).astype(np.int64)
 
 
 class CountTables(dict[int, NDArray[np.int64]]):

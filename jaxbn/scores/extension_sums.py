@@ -151,8 +151,9 @@ class HostCounter:
                 self._indicators.clear()
             place = np.cumsum([0] + [self.n_states[c] for c in columns])
             made = np.zeros((self.codes.shape[1], place[-1]), np.uint16)
+            flat, of_row = made.reshape(-1), np.arange(len(made)) * place[-1]
             for column, first in zip(columns, place[:-1], strict=True):
-                made[np.arange(len(made)), first + self.codes[column].astype(np.intp)] = 1
+                flat[of_row + first + self.codes[column]] = 1
             self._indicators[key] = made
         return self._indicators[key]
 

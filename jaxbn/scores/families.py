@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -32,6 +32,20 @@ class Column(NamedTuple):
     key: int
     codes: NDArray[np.int32]  # [n], -1 where an entry is missing
     n_states: int  # distinct codes observed
+
+    def taken(self, rows: Any) -> NDArray[np.signedinteger]:
+        """The codes of some rows, in as few bits as they need: then more of a long column fits in the cache."""
+        return self.codes.astype(narrow(self.n_states))[rows]
+
+
+def narrow(n_states: int) -> np.dtype[np.signedinteger]:
+    """The smallest type for so many codes and -1.
+
+    Example:
+        >>> narrow(128), narrow(129)
+        (dtype('int8'), dtype('int16'))
+    """
+    return np.min_scalar_type(-max(n_states, 1))
 
 
 class Family(NamedTuple):

@@ -84,6 +84,11 @@ class SetScores:
         self._counter: Counter | None = None
         self._forget()
 
+    def rest(self) -> None:
+        """Give back the memory that counting takes, if it is much: nothing is counted for a while."""
+        self._tables.keep(())
+        self._counter = None
+
     @property
     def n_columns(self) -> int:
         """How many columns there are."""
@@ -194,7 +199,8 @@ class SetScores:
 
     def _count_with(self) -> Counter:
         if self._counter is None:
-            codes = np.stack([c.codes for c in self.columns]).astype(np.min_scalar_type(max(self.n_states) - 1))
+            kind = np.min_scalar_type(max(self.n_states) - 1)
+            codes = np.stack([column.codes.astype(kind) for column in self.columns])
             self._counter = self._make_counter(codes, self.n_states)
         return self._counter
 

@@ -61,6 +61,7 @@ class ArcSearch:
         known = self._known.get(key)
         if known is None:
             known, finished = self._search(columns, now, thorough)
+            self.scores.rest()
             if finished:
                 self._known[key] = known
         return known

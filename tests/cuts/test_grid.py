@@ -187,7 +187,7 @@ def test_costs_of_all_intervals(kind, shape):
         rows = rows_of(problem, None) if kind == "evidence" else Rows(request.ordered.can_cut, terms, request.weights)
         groups = GroupedRows(rows, rows.positions(40))
         sizes = MatrixShape.of(groups.n, groups.total, groups.most_states)._replace(**shape)
-        several += len(groups.chunks(sizes)) > 1
+        several += len(list(groups.chunks(sizes))) > 1
         with CostMatrices([groups], sizes) as matrices:
             found = np.asarray(matrices._costs)[0]
         for u in range(0, groups.n, 3):

@@ -85,7 +85,7 @@ def _to_the_last_row(
     first, size = affordable(rows, grid), affordable(rows, grid, DENSER)
     positions, sweeps = rows.positions(), Sweeps(rows, cut_cost)
     (found,) = solve([number], [GroupedRows(rows, rows.positions(first))])
-    found = sweeps.best_rows(found)
+    found = sweeps.best_rows(found, rows.n // first)  # up to the next position
     for _ in range(rounds):
         if not found.cuts or len(found.cuts) + first // SPREAD_OUT >= size:
             break

@@ -3,9 +3,9 @@
 The cost of an interval is a sum over its rows: a row adds the steps of the tables from the counts before it to those
 after it. So with both neighbours held, what a cut gains or loses on its way from row to row are running sums. Every
 second cut moves at a time, then the others, until none does. Nothing is compiled, and a sweep takes a few look-ups for
-each row near a cut, however many cells there are.
+each row near a cut, however many cells there are and however many rows are far from all cuts.
 
-Shapes: n rows, M bounds (the cuts and both ends), C cells of a term, r rows near the cuts that move.
+Shapes: n rows, M bounds (the cuts and both ends), C cells of a term, m cuts that move, r rows near these.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.problem import Rows, Solution, Term, summed_tables
+from jaxbn.cuts.blanket import wide_enough
+from jaxbn.cuts.problem import Rows, Solution, Term, up_to_a_constant
 from jaxbn.kernels.pruned.state import TINY
 
 Floats = NDArray[np.float64]
@@ -29,17 +30,19 @@ MOST_SWEEPS = 20
 SLACK = 1e-9
 """A move must gain more than this share of the cost: running sums over many rows are rounded."""
 
-NEAR_ROWS, NEAR_SHARE = 1000, 1 / 128
-"""How far a cut may move in the first sweeps: so many rows, or this share of all. Later ones look twice as far as the
-farthest move before them."""
+NEAR_ROWS = 1000
+"""How far a cut may move in the first sweeps, at least. Later ones look twice as far as the farthest move before."""
 
 
-class _Counted(NamedTuple):
-    """A term, the weight of the earlier rows in each row's cell, and the sum of its tables."""
+class _Near(NamedTuple):
+    """The rows near the cuts that move, cut after cut."""
 
-    term: Term
-    before: NDArray[np.integer]  # [n]
-    tables: Floats  # by weight
+    rows: NDArray[np.intp]  # [r], ascending
+    cut: NDArray[np.intp]  # [r], which of the bounds each is near to
+    place: NDArray[np.intp]  # [r], the same among those that move
+    weight: NDArray[np.int64] | int  # [r], or 1
+    first: NDArray[np.intp]  # [m], where the rows of each cut begin among these
+    left: NDArray[np.bool_]  # [r], whether the row lies before its cut
 
 
 class Sweeps:
@@ -49,11 +52,14 @@ class Sweeps:
         """`cut_cost` is that of a cut after each row [n], where it has one of its own."""
         self.rows, self.cut_cost = rows, cut_cost
 
-    def best_rows(self, solution: Solution) -> Solution:
-        """The same number of cuts, none of which can move to a row near it, between its neighbours, for less."""
+    def best_rows(self, solution: Solution, reach: int = NEAR_ROWS) -> Solution:
+        """The same number of cuts, none of which can move to a row near it, between its neighbours, for less.
+
+        `reach` is how many rows away a cut is looked for at first.
+        """
         bounds = np.array([0, *(cut + 1 for cut in solution.cuts), self.rows.n])
         least, gained, still = SLACK * (1 + abs(solution.cost)), 0.0, 0
-        reach = max(NEAR_ROWS, int(self.rows.n * NEAR_SHARE))
+        reach = max(NEAR_ROWS, reach)
         self._at = [self._counts_at(bounds, term) for term in self.rows.terms]
         for sweep in range(MOST_SWEEPS):
             gain, farthest = self._move(bounds, np.arange(1 + sweep % 2, len(bounds) - 1, 2), reach, least)
@@ -89,31 +95,37 @@ class Sweeps:
 
     def _costs(self, bounds: Bounds, movable: Bounds, low: Bounds, high: Bounds) -> Floats:
         """Cost of both intervals beside each movable cut if it lay after each row near it [r], up to a constant."""
-        rows, sizes = self.rows, high - low
-        near = np.repeat(low - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
-        of_cut = np.repeat(movable, sizes)
-        weight = 1 if rows.weights is None else rows.weights[near].astype(np.int64)
-        steps = np.zeros(len(near))
-        for (term, before, tables), at in zip(self._counted, self._at, strict=True):
-            cells = term.cells[near]
-            inside = before[near] - at[of_cut - 1, cells]
-            after = at[of_cut + 1, cells] - at[of_cut - 1, cells] - inside
+        near = self._near(bounds, movable, low, high)
+        steps = np.zeros(len(near.rows))
+        for term, tables, at in zip(self.rows.terms, self._tables, self._at, strict=True):
+            inside, after = _beside(near, term.cells[near.rows], at)
             # a row that comes to the left interval leaves the right one
-            steps += term.sign * (tables[inside + weight] - tables[inside] - tables[after] + tables[after - weight])
+            more, less = inside + near.weight, after - near.weight
+            steps += term.sign * (tables[more] - tables[inside] - tables[after] + tables[less])
         total = np.cumsum(steps)
-        costs = total - np.repeat(np.append(0.0, total)[np.cumsum(sizes) - sizes], sizes)
-        if rows.spread is not None:
-            costs += self._widths(bounds, of_cut, near)
+        costs = total - np.append(0.0, total)[near.first][near.place]
+        if self.rows.spread is not None:
+            costs += self._widths(bounds, near.cut, near.rows)
         if self.cut_cost is not None:
-            costs += self.cut_cost[near]
-        costs[~rows.can_cut[near]] = np.inf
+            costs += self.cut_cost[near.rows]
+        costs[~self.rows.can_cut[near.rows]] = np.inf
         return costs
+
+    def _near(self, bounds: Bounds, movable: Bounds, low: Bounds, high: Bounds) -> _Near:
+        sizes = high - low
+        first = np.cumsum(sizes) - sizes
+        rows = np.repeat(low - first, sizes) + np.arange(sizes.sum())
+        cut, place = np.repeat(movable, sizes), np.repeat(np.arange(len(movable)), sizes)
+        weights = self.rows.weights
+        return _Near(
+            rows, cut, place, 1 if weights is None else weights[rows].astype(np.int64), first, rows < bounds[cut]
+        )
 
     def _widths(self, bounds: Bounds, of_cut: Bounds, near: Bounds) -> Floats:
         """What the widths of both intervals cost."""
         spread, mass = self.rows.spread, self.rows.weight_before
         assert spread is not None
-        ends = spread.positions
+        ends = self._ends
         first, last = bounds[of_cut - 1], bounds[of_cut + 1]
         left, right = ends[near + 1] - ends[first], ends[last] - ends[near + 1]
         cost = (mass(near + 1) - mass(first)) * np.log(np.maximum(left, TINY))
@@ -122,29 +134,61 @@ class Sweeps:
 
     def _counts_at(self, bounds: Bounds, term: Term) -> NDArray[np.int64]:
         """Weight before each bound in every cell [M, C]."""
-        between = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-        key = between * term.n_cells + term.cells
+        first = np.arange(len(bounds) - 1) * term.n_cells
+        key = np.repeat(first.astype(wide_enough(len(bounds) * term.n_cells)), np.diff(bounds))
+        key += term.cells
         counts = np.bincount(key, self.rows.weights, (len(bounds) - 1) * term.n_cells).astype(np.int64)
         return np.concatenate([np.zeros((1, term.n_cells), np.int64), counts.reshape(-1, term.n_cells).cumsum(axis=0)])
 
     @cached_property
-    def _counted(self) -> list[_Counted]:
-        kinds = {term.tables for term in self.rows.terms}
-        tables = {kind: summed_tables([kind], 1, self.rows.total + 1) for kind in kinds}
-        return [_Counted(term, _before(term, self.rows.weights), tables[term.tables]) for term in self.rows.terms]
+    def _ends(self) -> Floats:
+        """Where the rows begin, and where each one ends [n + 1]."""
+        assert self.rows.spread is not None
+        return self.rows.spread.positions
+
+    @cached_property
+    def _tables(self) -> list[Floats]:
+        """Of every term, by weight; up to a constant."""
+        length = self.rows.total + 1
+        return [up_to_a_constant(term.tables, length) for term in self.rows.terms]
 
 
-def _before(term: Term, weights: NDArray[np.int32] | None) -> NDArray[np.integer]:
-    """Weight of the earlier rows in each row's cell [n]."""
-    if term.n_cells == 1:
-        n = len(term.cells)
-        return np.arange(n) if weights is None else np.cumsum(weights, dtype=np.int64) - weights
-    few = term.n_cells <= 2**16  # sorted by counting
-    order = np.argsort(term.cells.astype(np.uint16) if few else term.cells, kind="stable")
-    weight = np.ones(len(order), np.int64) if weights is None else weights[order].astype(np.int64)
-    total = np.cumsum(weight)
-    sizes = np.bincount(term.cells, minlength=term.n_cells)
-    first = np.append(0, total)[np.cumsum(sizes) - sizes]  # weight of all earlier cells
-    before: NDArray[np.integer] = np.empty(len(order), np.int32 if total[-1] < 2**31 else np.int64)
-    before[order] = total - weight - np.repeat(first, sizes)
-    return before
+def _beside(
+    near: _Near, cells: NDArray[np.int32], at: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Weight in each row's cell from the bound to the left of its cut to the row, and from there to the right [r].
+
+    Args:
+        near: the rows.
+        cells: those of a term [r].
+        at: weight before each bound in every cell [M, C].
+    """
+    n_cells = at.shape[1]
+    if n_cells == 1:
+        key, cells = near.place, np.zeros(len(cells), np.int32)
+    else:
+        key = near.place * n_cells + cells
+    n_cuts = len(near.first)
+    weights = near.weight[near.left] if isinstance(near.weight, np.ndarray) else None
+    window = np.bincount(key[near.left], weights, n_cuts * n_cells).astype(np.int64)  # near rows to the left of the cut
+    inside = at[near.cut, cells] - at[near.cut - 1, cells] - window[key] + _running(near, cells, n_cells)
+    return inside, at[near.cut + 1, cells] - at[near.cut - 1, cells] - inside
+
+
+def _running(near: _Near, cells: NDArray[np.int32], n_cells: int) -> NDArray[np.int64]:
+    """Weight of the earlier near rows of the same cut and cell [r]."""
+    if n_cells == 1:
+        total = np.arange(len(cells)) if isinstance(near.weight, int) else _before(near.weight)
+        return total - total[near.first][near.place]
+    few = n_cells <= 2**16  # sorted by counting; rows of one cell stay in their order, and so cut after cut
+    order = np.argsort(cells.astype(np.uint16) if few else cells, kind="stable")
+    cell, place = cells[order], near.place[order]
+    begins = np.append(True, (cell[1:] != cell[:-1]) | (place[1:] != place[:-1]))
+    total = np.arange(len(order)) if isinstance(near.weight, int) else _before(near.weight[order])
+    running = np.empty(len(order), np.int64)
+    running[order] = total - total[begins][np.cumsum(begins) - 1]
+    return running
+
+
+def _before(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.cumsum(weights) - weights
