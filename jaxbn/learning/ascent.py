@@ -41,10 +41,12 @@ def ascend(
     isolated: bool = True,
     grid: int | None = None,
     refinements: int = 1,
+    enough: float = 0.0,
 ) -> Learner[Settled]:
     """Passes over the variables, `isolated` ones too, until F rises no more; a start is first moved to midpoints.
 
-    With a `grid` cuts are searched among that many quantile positions only, refined around what was found there.
+    With a `grid` cuts are searched among that many quantile positions only, refined around what was found there. A pass
+    that raises F by no more than a share of `enough` is the last.
     """
     start = at_midpoints(data, start, options)
     columns, codings = dict(start.columns), dict(start.policies)
@@ -52,7 +54,7 @@ def ascend(
     visits = visiting_order(parents, priority, codings, isolated=isolated)
     done, changed = 0, True
     while changed and done < options.limit:
-        done, changed = done + 1, False
+        done, changed, before = done + 1, False, trace[-1]
         for name in visits:
             coding = yield cut_question(name, parents, columns, NO_RATE, data.grid(name, grid), refinements)
             column = data.coded(name, coding)
@@ -63,7 +65,7 @@ def ascend(
             if value > trace[-1] + tolerance(value):
                 codings[name], columns[name] = coding, column
                 trace.append(value)
-                changed = True
+                changed = value > before + enough * abs(before)
     return Settled(columns, codings, done, not changed, tuple(trace))
 
 

@@ -47,6 +47,9 @@ MANY = ((SMALL, 24), (2 * 10**5, 8), (4 * 10**6, 4), (2 * 10**7, 2))
 SAMPLE, MANY_ROWS = 5 * 10**5, 2 * 10**6
 """Rows of a sample, and of a table that is sampled."""
 
+ENOUGH = 1e-5
+"""Share of F that ends the last passes over such a table: of millions of rows each pass moves some across a cut."""
+
 SAMPLING = 2
 """Goes into the seed, so that a sample is drawn apart from everything else."""
 
@@ -146,7 +149,8 @@ class TurnRuns:
         """The best network with its last cuts; of several runs on a small table, led further by joint moves before."""
         if self.n_runs > 1 and size_of(self.data.table.n_rows, len(self.data.names)) <= SMALL:
             best = yield from joint_moves(self.data, best, self.arcs, self.options, self.ledger, watch)
-        return (yield from finish(self.data, best, self.arcs, self.options, self.ledger, watch))
+        enough = ENOUGH if self.data.table.n_rows > MANY_ROWS else 0.0
+        return (yield from finish(self.data, best, self.arcs, self.options, self.ledger, watch, enough))
 
     def _perturbed(self, learned: Learned, number: int) -> Start:
         """The codings of a network, some of them put back into plain bins or groups."""

@@ -62,10 +62,17 @@ def evidence_turns(
 
 
 def finish(
-    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger, watch: Watcher
+    data: CodedTable,
+    learned: Learned,
+    arcs: ArcSearch,
+    options: Options,
+    ledger: Ledger,
+    watch: Watcher,
+    enough: float = 0.0,
 ) -> Learner[Learned]:
     """The same network with its last cuts, exact or to the last row, in turns with its arcs until none can improve.
 
+    A pass over the cuts that raises F by no more than a share of `enough` is the last.
     Exact cuts take longer, so those of the grid are first placed to the last row around where they are: then exact
     ones are asked for few times. Without a common objective the arcs stay as they are.
     """
@@ -79,7 +86,20 @@ def finish(
             data, learned.parents, data.names, start, options, ledger, grid=FINE_GRID, refinements=FINE
         )
         learned = state(dict(learned.parents), settled.start, (*learned.trace, *settled.trace[1:]))
-    return (yield from _settle(data, learned, arcs, options, ledger, watch, stage=2, grid=last[0], refinements=last[1]))
+    return (
+        yield from _settle(
+            data,
+            learned,
+            arcs,
+            options,
+            ledger,
+            watch,
+            stage=2,
+            grid=last[0],
+            refinements=last[1],
+            enough=enough,
+        )
+    )
 
 
 def _last_passes(
@@ -153,11 +173,12 @@ def _settle(
     stage: int,
     grid: int | None,
     refinements: int = 1,
+    enough: float = 0.0,
 ) -> Learner[Learned]:
     """Turns until F rises no more; the first stage leaves variables without neighbours as they are."""
     parents, now, trace = dict(learned.parents), data.recoded(learned.policies), list(learned.trace)
-    raised = True
-    while raised:
+    settled: Settled | None = None
+    while True:
         before = trace[-1]
         found = arcs.best(now.columns, parents, thorough=stage == STAGES)
         value = ledger.evidence(found.parents, now.columns, now.policies)
@@ -165,13 +186,26 @@ def _settle(
             parents = found.parents
             trace.append(value)
             watch(stage, parents, Settled(now.columns, now.policies, 0, False, tuple(trace)))
+        elif settled is not None and settled.converged:
+            break  # these cuts are the best for the same arcs
         settled = yield from ascend(
-            data, parents, data.names, now, options, ledger, isolated=stage > 0, grid=grid, refinements=refinements
+            data,
+            parents,
+            data.names,
+            now,
+            options,
+            ledger,
+            isolated=stage > 0,
+            grid=grid,
+            refinements=refinements,
+            enough=enough,
         )
         now, parents = settled.start, _without_idle_arcs(parents, settled.columns, arcs)
         trace += settled.trace[1:]
-        raised = trace[-1] > before + tolerance(before)
-        watch(stage + (not raised), parents, settled._replace(trace=tuple(trace)))
+        if trace[-1] <= before + tolerance(before):
+            break
+        watch(stage, parents, settled._replace(trace=tuple(trace)))
+    watch(stage + 1, parents, settled._replace(trace=tuple(trace)))
     return state(parents, now, tuple(trace))
 
 
