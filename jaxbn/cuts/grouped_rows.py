@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,12 +25,15 @@ NO_COST_ALONE = (1, ENTROPY)
 
 
 class Pairs(NamedTuple):
-    """Groups and cells in which they have weight, cell after cell, and in each of them group after group."""
+    """Groups and cells in which they have weight, cell after cell, and in each of them group after group.
 
-    group: NDArray[np.int64]  # [E]
-    cell: NDArray[np.int64]  # [E]
-    weight: NDArray[np.int64]  # [E]
-    seen: NDArray[np.int64]  # [E], weight of the earlier groups in the cell
+    Cells that cost nothing in any interval, those of one row in all, are left out.
+    """
+
+    group: NDArray[np.int32]  # [E]
+    cell: NDArray[np.int32]  # [E]
+    weight: NDArray[np.int32]  # [E]
+    seen: NDArray[np.int32]  # [E], weight of the earlier groups in the cell
     sign: NDArray[np.float64]  # [C]
     name: NDArray[np.int64]  # [C], of the cell's table
 
@@ -86,26 +90,21 @@ class GroupedRows:
     def _of_cells(self) -> list[Term]:
         return [term for term in self.rows.terms if term.n_cells > 1]
 
-    @cached_property
+    @property
     def pairs(self) -> Pairs:
         """The pairs of all terms of more than one cell."""
+        return self._counted[0]
+
+    @cached_property
+    def _counted(self) -> tuple[Pairs, list[int]]:
+        """The pairs, and where those of each term end."""
         of_row = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.positions))
-        found, first = [], 0
+        found, first = [_no_pairs()], 0
         for term in self._of_cells:
-            cell, of_group, weight = _weights(term, of_row, self.n, self.rows.weights)
-            found.append((of_group, cell + first, weight))
-            first += term.n_cells
-        of_cell = [term for term in self._of_cells for _ in range(term.n_cells)]
-        nothing = np.zeros(0, np.int64)
-        group, cell, weight = (np.concatenate([nothing, *(part[i] for part in found)]) for i in range(3))
-        return Pairs(
-            group,
-            cell,
-            weight,
-            _seen(cell, weight),
-            np.array([term.sign for term in of_cell]),
-            np.concatenate([nothing, *(term.names for term in self._of_cells)]),
-        )
+            found.append(_pairs(term, of_row, self.n, self.rows.weights, first))
+            first += len(found[-1].sign)
+        ends = np.cumsum([len(part.group) for part in found])
+        return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True))), ends.tolist()
 
     def mass_table(self, length: int) -> NDArray[np.float64]:
         """What a weight costs by the terms of one cell [length]."""
@@ -132,10 +131,9 @@ class GroupedRows:
         cost = 0.0
         for term in self._of_all:
             cost += term.sign * float(sum(table_at(name, masses, length).sum() for name in term.floor))
-        term_of = np.repeat(np.arange(len(self._of_cells)), [term.n_cells for term in self._of_cells])
-        pairs = self.pairs
-        for i, term in enumerate(self._of_cells):
-            weight = pairs.weight[term_of[pairs.cell] == i]
+        pairs, ends = self._counted
+        for term, (first, end) in zip(self._of_cells, pairwise(ends), strict=True):
+            weight = pairs.weight[first:end]
             cost += term.sign * float(sum(table_at(name, weight, length).sum() for name in term.floor))
         if self.rows.spread is not None:
             cost += float((masses * np.log(np.maximum(np.diff(self.end), TINY))).sum())
@@ -143,84 +141,92 @@ class GroupedRows:
 
     def chunks(self, shape: MatrixShape) -> Iterator[Chunk]:
         """The entries of all pairs, in as many chunks as they need, made one by one; at least one."""
-        pairs = _without_free(self.pairs)
-        return _chunks(pairs, 0, len(pairs.sign), self.n, shape)
+        return _chunks(self.pairs, 0, len(self.pairs.sign), self.n, shape)
+
+
+def _no_pairs() -> Pairs:
+    none = np.zeros(0, np.int32)
+    return Pairs(none, none, none, none, np.zeros(0), np.zeros(0, np.int64))
+
+
+def _pairs(
+    term: Term, of_row: NDArray[np.int32], n_groups: int, weights: NDArray[np.int32] | None, first: int
+) -> Pairs:
+    """The pairs of a term, whose cells have numbers from `first` on; `of_row` is the group of every row."""
+    cell, group, weight = _weights(term, of_row, n_groups, weights)
+    names = term.names
+    counts = np.bincount(cell, weight, term.n_cells)
+    kept = (counts > 1) | ~np.isin(names, NO_COST_ALONE)
+    if not kept.all():
+        chosen = kept[cell]
+        cell, group, weight = (np.cumsum(kept, dtype=np.int32) - 1)[cell[chosen]], group[chosen], weight[chosen]
+        names = names[kept]
+    cell += np.int32(first)
+    return Pairs(group, cell, weight, _seen(cell, weight), np.full(len(names), term.sign), names)
 
 
 def _weights(
-    term: Term, group: NDArray[np.int32], n_groups: int, weights: NDArray[np.int32] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    term: Term, of_row: NDArray[np.int32], n_groups: int, weights: NDArray[np.int32] | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Cell, group and weight of the pairs of a term."""
     size = term.n_cells * n_groups
     key = term.cells.astype(wide_enough(size))
     key *= n_groups
-    key += group
+    key += of_row
     if size <= 4 * len(key) + 2**16:
         sums = np.bincount(key, weights, size)
-        found = np.flatnonzero(sums)
+        found = np.flatnonzero(sums).astype(key.dtype)
         weight = sums[found]
     else:
         found, place = np.unique(key, return_inverse=True)
         weight = np.bincount(place, weights, len(found))
-    return found // n_groups, found % n_groups, weight.astype(np.int64)
+    cell, group = np.divmod(found, key.dtype.type(n_groups))
+    return cell.astype(np.int32, copy=False), group.astype(np.int32, copy=False), weight.astype(np.int32)
 
 
-def _seen(cell: NDArray[np.int64], weight: NDArray[np.int64]) -> NDArray[np.int64]:
+def _seen(cell: NDArray[np.int32], weight: NDArray[np.int32]) -> NDArray[np.int32]:
     """Weight of the earlier pairs of the same cell [E]."""
-    running = np.cumsum(weight) - weight
+    running = np.cumsum(weight, dtype=np.int32) - weight
     begins = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
-    return running - running[begins][np.cumsum(begins) - 1]
-
-
-def _without_free(pairs: Pairs) -> Pairs:
-    """The pairs without the cells that cost nothing in any interval: those of one row in all."""
-    counts = np.bincount(pairs.cell, pairs.weight, len(pairs.sign))
-    kept = (counts > 1) | ~np.isin(pairs.name, NO_COST_ALONE)
-    number, chosen = np.cumsum(kept) - 1, kept[pairs.cell]
-    return Pairs(
-        pairs.group[chosen],
-        number[pairs.cell[chosen]],
-        pairs.weight[chosen],
-        pairs.seen[chosen],
-        pairs.sign[kept],
-        pairs.name[kept],
-    )
+    return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
 
 
 def _chunks(pairs: Pairs, first: int, end: int, n_groups: int, shape: MatrixShape) -> Iterator[Chunk]:
     """The entries of the cells from `first` to before `end`, halved until they fit."""
     stride = -(-n_groups // STARTS) * STARTS
-    begin, stop = np.searchsorted(pairs.cell, [first, end])
-    part = slice(begin, stop)
-    some = pairs._replace(
-        group=pairs.group[part], cell=pairs.cell[part], weight=pairs.weight[part], seen=pairs.seen[part]
+    if (end - first) * stride <= shape.counts:
+        some = _of_cells(pairs, first, end)
+        counts = np.bincount(some.group, minlength=shape.groups)
+        counts += np.bincount(some.group[some.weight > 1], minlength=shape.groups)
+        begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
+        if begins[-1] <= shape.layers:
+            yield _chunk(some, counts, begins, stride, shape)
+            return
+    middle = (first + end) // 2
+    yield from _chunks(pairs, first, middle, n_groups, shape)
+    yield from _chunks(pairs, middle, end, n_groups, shape)
+
+
+def _of_cells(pairs: Pairs, first: int, end: int) -> Pairs:
+    """The pairs of the cells from `first` to before `end`, numbered from 0."""
+    part = slice(*np.searchsorted(pairs.cell, [first, end]))
+    return Pairs(
+        pairs.group[part],
+        pairs.cell[part] - np.int32(first),
+        pairs.weight[part],
+        pairs.seen[part],
+        pairs.sign[first:end],
+        pairs.name[first:end],
     )
-    counts = np.bincount(some.group, minlength=shape.groups)
-    counts += np.bincount(some.group[some.weight > 1], minlength=shape.groups)
-    begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
-    if (end - first) * stride <= shape.counts and begins[-1] <= shape.layers:
-        yield _chunk(some, first, end, counts, begins, stride, shape)
-    else:
-        middle = (first + end) // 2
-        yield from _chunks(pairs, first, middle, n_groups, shape)
-        yield from _chunks(pairs, middle, end, n_groups, shape)
 
 
 def _chunk(
-    pairs: Pairs,
-    first: int,
-    end: int,
-    counts: NDArray[np.int64],
-    begins: NDArray[np.int64],
-    stride: int,
-    shape: MatrixShape,
+    pairs: Pairs, counts: NDArray[np.int64], begins: NDArray[np.int64], stride: int, shape: MatrixShape
 ) -> Chunk:
     """The entries of some cells: one for a weight of one, a step; two for more, from and to, in two layers.
 
     Args:
         pairs: of these cells.
-        first: the first cell.
-        end: after the last one.
         counts: entries of each group.
         begins: where the layers of each block of groups begin.
         stride: places of a cell in `before`.
@@ -234,15 +240,16 @@ def _chunk(
     place_of = (begins[groups // GROUPS] - (np.cumsum(counts) - counts)) * GROUPS + groups % GROUPS
     at = (np.cumsum(two) - two + np.arange(len(order))) * GROUPS + place_of[group]
     offset = np.where(pairs.name == ENTROPY, 0, pairs.name - 1)
-    low, sign, where = pairs.seen[order] + offset[cell], pairs.sign[cell], (cell - first) * stride
+    low, sign, where = pairs.seen[order] + offset[cell], pairs.sign[cell], cell * np.int32(stride)
     made = no_entries(shape)._replace(layers=begins.astype(np.int32))
     cells, places, signs = (array.reshape(-1) for array in (made.cell, made.place, made.sign))
     cells[at], places[at], signs[at] = where, low + np.where(two, weight, shape.length), sign
     again = at[two] + GROUPS
     cells[again], places[again], signs[again] = where[two], low[two], -sign[two]
-    before = np.zeros((end - first, stride + 1), np.int32)
-    before[pairs.cell - first, pairs.group + 1] = pairs.weight
-    np.cumsum(before[:, :-1], axis=1, out=made.before[: (end - first) * stride].reshape(-1, stride))
+    n_cells = len(pairs.sign)
+    before = np.zeros((n_cells, stride + 1), np.int32)
+    before[pairs.cell, pairs.group + 1] = pairs.weight
+    np.cumsum(before[:, :-1], axis=1, out=made.before[: n_cells * stride].reshape(-1, stride))
     return made
 
 

@@ -223,7 +223,7 @@ def table(name: int, length: int, *, steps: bool = False) -> NDArray[np.float64]
     return logs - logs[0]
 
 
-def table_at(name: int, counts: NDArray[np.int64], length: int) -> NDArray[np.float64]:
+def table_at(name: int, counts: NDArray[np.integer], length: int) -> NDArray[np.float64]:
     """The entries of a table at some counts below `length`."""
     if not _is_part(name, length):
         return table(name, length)[counts]
