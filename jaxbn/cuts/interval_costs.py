@@ -42,17 +42,16 @@ class CostMatrices:
         size = len(self.problems), self.shape.groups
         entropy = any(ENTROPY in term.tables for problem in self.problems for term in problem.rows.terms)
         spread = self.problems[0].rows.spread is not None
-        widths: Any = _stacked([_widths(problem, self.shape) for problem in self.problems])
+        on_host: Any = _stacked([_widths(problem, self.shape) for problem in self.problems])
         entries_of = [problem.chunks(self.shape) for problem in self.problems]
         with jax.enable_x64(True):
             spare = _spare[size]
             costs = spare.pop() if spare else jax.device_put(np.zeros((size[0], size[1], size[1])))
+            widths = jax.device_put(Widths(*on_host))  # once: of many rows it is large
             for i, some in enumerate(zip_longest(*entries_of, fillvalue=no_entries(self.shape))):
                 entries: Any = _stacked(some)
                 tables = _device_tables(entropy, self.shape.length)
-                costs = interval_costs(
-                    Widths(*widths), Entries(*entries), tables, costs, np.bool_(i > 0), spread=spread
-                )
+                costs = interval_costs(widths, Entries(*entries), tables, costs, np.bool_(i > 0), spread=spread)
         self._costs = costs
         return self
 

@@ -27,6 +27,7 @@ from jaxbn.cuts.problem import (
 from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
+from jaxbn.runtime import kept_programs
 from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, SHARED_ROWS, PrunedShape, pruned_shape
 
 
@@ -92,7 +93,7 @@ def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> Stat
     problem = jax.device_put(Problem(**_arrays(task, prices, shape)))
     state = initial_state(problem, shape.settled, shape.recent, shape.width)
     while True:
-        state = advance(problem, state, switches=switches)
+        state = kept_programs.run(advance, problem, state, switches=switches)
         if int(state.block) * BLOCK >= task.n_rows:
             return state
         state = with_more_slots(state)
