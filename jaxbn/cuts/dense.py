@@ -14,7 +14,7 @@ from jaxbn.cuts.problem import Solution, Task, interval_starts, ratios_fit
 from jaxbn.kernels.dense import DenseProblem, solve_dense
 from jaxbn.runtime.batches import Batch, in_batches
 from jaxbn.runtime.devices import RATIO
-from jaxbn.runtime.shapes import DenseShape, bucket, dense_at_once, dense_shape
+from jaxbn.runtime.shapes import DENSE_ROWS, VALUES, DenseShape, bucket, dense_at_once, dense_shape
 
 
 def solve_small(tasks: Sequence[Task]) -> list[Solution]:
@@ -35,7 +35,8 @@ def solve_small(tasks: Sequence[Task]) -> list[Solution]:
 
 def fits_dense(task: Task) -> bool:
     """Whether the dense program is made for a task: rows of weight one, and tables of which products will do."""
-    return ratios_fit(task) and all(not term.lacking and (term.sign > 0 or term.tables == (1,)) for term in task.terms)
+    plain = all(not term.lacking and (term.sign > 0 or term.tables == (1,)) for term in task.terms)
+    return plain and ratios_fit(task, DENSE_ROWS // VALUES)
 
 
 def _dense_shape(task: Task) -> DenseShape:

@@ -21,9 +21,8 @@ from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Cut, Learner, Question, Result
 from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.families import Column
+from jaxbn.scores.families import Column, score_families
 from jaxbn.scores.families import Family as Family
-from jaxbn.scores.families import score_families
 
 MOST_CODES = 2**22
 """Rows of all factors that are remembered, at most."""
