@@ -41,7 +41,7 @@ def fits_dense(task: Task) -> bool:
 
 def _dense_shape(task: Task) -> DenseShape:
     n_values = int(np.isfinite(task.cut_cost).sum())
-    n_factors = sum(len(term.tables) for term in task.terms)  # more than there are of contexts or of outcomes alone
+    n_factors = max(sum(len(t.tables) for t in task.terms if t.sign == sign) for sign in (-1, 1))
     return dense_shape(n_values, n_factors, sum(term.n_cells for term in task.terms))
 
 

@@ -17,8 +17,8 @@ from jaxbn.kernels.resampled import WIDTH
 DENSE_ROWS = 512
 """Up to this many rows every interval is costed: there is nothing to win by pruning."""
 
-DENSE_TASKS = 8
-"""From this many problems on it pays to cost the intervals of all of them in one batch."""
+DENSE_TASKS = 2
+"""From this many problems on the dense program is worth being compiled; one alone shares those of larger ones."""
 
 VALUES = 128
 """Distinct values are padded to a multiple of this."""
@@ -123,7 +123,7 @@ def dense_shape(n_values: int, n_factors: int, n_cells: int) -> DenseShape:
     return DenseShape(
         rows_at_once=rows_at_once,
         steps=DENSE_ROWS if rows_at_once == 1 else values + DENSE_ROWS // rows_at_once,
-        factors=bucket(n_factors, 16),
+        factors=bucket(n_factors, 8),
         values=values,
         cells=bucket(n_cells, 256, 4),
     )
