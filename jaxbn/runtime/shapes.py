@@ -17,8 +17,8 @@ from jaxbn.kernels.resampled import WIDTH
 DENSE_ROWS = 512
 """Up to this many rows every interval is costed: there is nothing to win by pruning."""
 
-DENSE_TASKS = 2
-"""From this many problems on the dense program is worth being compiled; one alone shares those of larger ones."""
+DENSE_TASKS = 8
+"""From this many problems on the dense program is worth being compiled; fewer share those of larger ones."""
 
 VALUES = 128
 """Distinct values are padded to a multiple of this."""
