@@ -85,7 +85,7 @@ def command_line(case: str) -> dict[str, Any]:
             drawn = draw(1_000_000, 4, 3)
             drawn.frame.to_csv(Path(folder) / "table.csv", index=False)
             arguments = ["table.csv", "--max-parents", "2", "--folds", "0"]
-        environment = {**os.environ, "PYTHONPATH": str(Path.cwd()), "XDG_CACHE_HOME": folder}
+        environment = {**os.environ, "PYTHONPATH": str(Path.cwd()), "XDG_CACHE_HOME": folder, "JAXBN_NO_CACHE": ""}
         begin = time.perf_counter()
         subprocess.run(
             [sys.executable, "-m", "jaxbn", "learn", *arguments, "--force"], cwd=folder, env=environment, check=True,
@@ -102,7 +102,8 @@ def parquet() -> dict[str, Any]:
             drawn.frame.iloc[:1_000_000].to_parquet(Path(folder) / f"{part}.parquet")
         program = "import jaxbn, sys; net = jaxbn.learn(sys.argv[1], max_parents=2, progress=False); print(net.search)"
         begin = time.perf_counter()
-        subprocess.run([sys.executable, "-c", program, folder], check=True)
+        environment = os.environ | {"JAXBN_NO_CACHE": "1"}
+        subprocess.run([sys.executable, "-c", program, folder], env=environment, check=True)
         return {"first": time.perf_counter() - begin, "peak_gb": _peak_of_children()}
 
 
@@ -112,7 +113,7 @@ def _peak_of_children() -> float:
 
 def in_new_process(case: str, cache: str | None) -> dict[str, Any]:
     """The figures of a case, measured in a process of its own."""
-    kept = {"JAX_COMPILATION_CACHE_DIR": cache} if cache else {}
+    kept = {"JAX_COMPILATION_CACHE_DIR": cache} if cache else {"JAXBN_NO_CACHE": "1"}
     environment = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"} | kept
     command = [sys.executable, "-m", "benchmarks.learning", "--inside", case]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)

@@ -15,6 +15,9 @@ MAX_CONFIGURATIONS = 10**300
 Codes = NDArray[np.integer]
 Child = tuple[Codes, Sequence[Codes]]
 
+CompactColumn = tuple[NDArray[np.signedinteger], int, bool]
+"""Compact codes, how many there are, and whether some entries are missing, which are coded -1."""
+
 
 class Factor(NamedTuple):
     """One Dirichlet-multinomial factor of an interval's cost (docs/maths.md, "The paper's objective")."""
@@ -27,6 +30,10 @@ class Factor(NamedTuple):
     n_states: int  # K, the outcome's cardinality
     context_states: int  # product of the context variables' cardinalities, observed together or not
     lacking: bool = False  # whether the last context, and the last cell, are of rows that lack a member
+
+    def at(self, rows: NDArray[np.intp] | slice) -> Factor:
+        """The same with the rows in another order."""
+        return self._replace(context=self.context[rows], outcome=self.outcome[rows], cell=self.cell[rows])
 
 
 def wide_enough(size: int) -> Any:
@@ -104,35 +111,41 @@ def factors_of(
         n_rows: n.
         child_states: cardinality of each child, where it is known to be more than these rows show.
     """
-    columns = [_column(codes) for codes in parents]
+    factors = [parents_factor([_column(codes) for codes in parents], n_rows)]
+    for i, (codes, spouses) in enumerate(children):
+        child, others = _column(codes), [_column(spouse) for spouse in spouses]
+        k = child[1] if child_states is None else child_states[i]
+        factors.append(child_factor(child, others, n_rows, k, f"spouses of children[{i}]"))
+    return factors
+
+
+def parents_factor(columns: Sequence[CompactColumn], n_rows: int) -> Factor:
+    """The factor of all parents together; their context never changes, but for rows that lack one of them."""
     cell, n_cells, lacking = _joint(columns, n_rows)
     n_states = _configurations("parents", [k for _, k, _ in columns]) if n_cells > lacking else 1
     context = (cell == n_cells - 1).astype(np.int32) if lacking else np.zeros(n_rows, np.int32)
     outcome = np.where(context, -1, cell).astype(np.int32) if lacking else cell
-    factors = [Factor(context, outcome, cell, min(1 + lacking, n_cells), n_cells, n_states, 1, lacking)]
-    for i, (codes, spouses) in enumerate(children):
-        child, others = _column(codes), [_column(spouse) for spouse in spouses]
-        states = _configurations(f"spouses of children[{i}]", [k for _, k, _ in others])
-        k = child[1] if child_states is None else child_states[i]
-        if child[2] or any(lacks for _, _, lacks in others):
-            factors.append(_holed_factor(child, others, k, states))
-            continue
-        context, n_contexts, _ = _joint(others, n_rows)
-        cell, n_cells = joint([(context, n_contexts), child[:2]], n_rows)
-        factors.append(Factor(context, child[0], cell, n_contexts, n_cells, k, states))
-    return factors
+    return Factor(context, outcome, cell, min(1 + lacking, n_cells), n_cells, n_states, 1, lacking)
 
 
-_Column = tuple[NDArray[np.signedinteger], int, bool]
-"""Compact codes, how many there are, and whether some entries are missing, which are coded -1."""
+def child_factor(
+    child: CompactColumn, others: Sequence[CompactColumn], n_rows: int, n_states: int, whose: str = "spouses"
+) -> Factor:
+    """The factor of a child of `n_states` given its other parents; `whose` names these in an error."""
+    states = _configurations(whose, [k for _, k, _ in others])
+    if child[2] or any(lacks for _, _, lacks in others):
+        return _holed_factor(child, others, n_states, states)
+    context, n_contexts, _ = _joint(others, n_rows)
+    cell, n_cells = joint([(context, n_contexts), child[:2]], n_rows)
+    return Factor(context, child[0], cell, n_contexts, n_cells, n_states, states)
 
 
-def _column(codes: Codes) -> _Column:
+def _column(codes: Codes) -> CompactColumn:
     found, n_levels = compact_known(np.asarray(codes))
     return found, n_levels, bool((found < 0).any())
 
 
-def _joint(columns: Sequence[_Column], n_rows: int) -> tuple[NDArray[np.int32], int, bool]:
+def _joint(columns: Sequence[CompactColumn], n_rows: int) -> tuple[NDArray[np.signedinteger], int, bool]:
     """One code for the configuration of some columns; rows that lack one of them, if any, have the last code."""
     plain = [(codes, k) for codes, k, _ in columns]
     holed = [codes < 0 for codes, _, lacks in columns if lacks]
@@ -146,7 +159,7 @@ def _joint(columns: Sequence[_Column], n_rows: int) -> tuple[NDArray[np.int32], 
     return code, n_known + 1, True
 
 
-def _holed_factor(child: _Column, spouses: Sequence[_Column], n_states: int, context_states: int) -> Factor:
+def _holed_factor(child: CompactColumn, spouses: Sequence[CompactColumn], n_states: int, context_states: int) -> Factor:
     """The factor of a child where some rows lack it, or a spouse."""
     n_rows = len(child[0])
     has_child = np.where(child[0] < 0, -1, 0).astype(np.int32), 1, True

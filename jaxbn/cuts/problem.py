@@ -183,11 +183,11 @@ def _terms(
     return terms
 
 
-def ratios_fit(task: Task) -> bool:
-    """Whether a row adds ln(Π (context + K) / Π (outcome + 1)) to an interval, and the products fit in a float."""
+def ratios_fit(task: Task, rows_at_once: int = 1) -> bool:
+    """Whether a row adds ln(Π (context + K) / Π (outcome + 1)) to an interval, and products of rows fit in a float."""
     names = [name for term in task.terms for name in term.tables]
     largest = task.n_rows + max(names, default=0)
-    return task.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
+    return task.weights is None and ENTROPY not in names and rows_at_once * len(names) * np.log(largest) < LARGEST_LOG
 
 
 def size(task: Task) -> dict[str, int]:

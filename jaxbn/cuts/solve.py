@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.dense import solve_small
+from jaxbn.cuts.dense import fits_dense, solve_small
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import in_matrices
 from jaxbn.cuts.on_grid.grid import solve_on_grid
@@ -38,7 +38,7 @@ def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 
     quicker in batches of the dense program.
     """
     most = min(DENSE_ROWS, grid or DENSE_ROWS)
-    small = [i for i, task in enumerate(tasks) if task.n_rows <= most and not any(term.lacking for term in task.terms)]
+    small = [i for i, task in enumerate(tasks) if task.n_rows <= most and fits_dense(task)]
     small = small if len(small) >= DENSE_TASKS else []
     solutions = dict(zip(small, solve_small([tasks[i] for i in small]), strict=True))
     others = sorted(set(range(len(tasks))) - set(small))

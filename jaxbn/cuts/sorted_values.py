@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 
 MANY_ROWS = 2**20
 """The order of more rows takes 32 bits each, to save memory; fewer are quicker with 64."""
+
+FEW_VALUES = 2048
+"""Up to this many values what cuts cost is remembered."""
 
 
 class Ordered(NamedTuple):
@@ -67,7 +71,17 @@ def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
 
     g_t is the gap's share of the range. A huge L g_t does not overflow; one too small for a float has a logarithm.
     """
+    if len(values) <= FEW_VALUES:
+        return _few_cut_costs(values.tobytes(), rate)
     return np.append(gap_costs(*_steps(values), rate), 0.0)
+
+
+@lru_cache(maxsize=256)
+def _few_cut_costs(values: bytes, rate: float) -> NDArray[np.float64]:
+    """The same for few values, remembered: a variable of a network is asked about again and again."""
+    costs = np.append(gap_costs(*_steps(np.frombuffer(values)), rate), 0.0)
+    costs.flags.writeable = False
+    return costs
 
 
 def gap_costs(steps: NDArray[np.float64], span: NDArray[np.float64] | np.float64, rate: float) -> NDArray[np.float64]:

@@ -1,127 +1,162 @@
 """The plain dynamic program for few rows: every interval is costed (the paper's Algorithm 1).
 
-Quicker than the pruned program while there are few intervals, and without a branch, so that many problems run as one
-batch. It goes through the rows once, in steps of a few rows of one distinct value, and keeps for every start of the
-last interval the cost of the interval up to the current step; no matrix of all intervals is kept. Intervals begin and
-end only between distinct values.
+Quicker than the pruned program while there are few intervals. It goes through the rows once, in steps of a few rows of
+one distinct value and blocks of steps, and keeps for every start of the last interval the cost of the interval up to
+the current block; no matrix of all intervals is kept. Intervals begin and end only between distinct values.
 
-Shapes: B problems, S steps (padded), E entries of a step (padded): one for each of its rows and terms, M distinct
-    values (padded), C cells of all terms (padded), Z entries of the tables.
+All weights are one, so a row adds the logarithm of a ratio to an interval: of the product of (context + K) to that of
+(outcome + 1) over all factors, counts without the row itself. Products take a fraction of the time of table look-ups.
+
+Shapes: B problems, S steps (padded), P factors (padded), R rows of a step at most, M distinct values (padded), C cells
+    of all problems (padded).
 """
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.sweep import Optima, Sweep, earliest_best, first_sweep, widened
+from jaxbn.kernels.arithmetic import kept, log, running_sum
+from jaxbn.kernels.sweep import Optima, rounding
 
 STEPS = 32
-"""Steps whose increments are looked up together; S is a multiple of it."""
+"""Steps of a block; S is a multiple of it."""
 
-GROUP = 4
-"""Entries that are looked up together; E is a multiple of it."""
+STARTS = 64
+"""Starts of a tile; M is a multiple of it."""
 
-N_WIDTHS = 2
-"""The array of starts grows to its full width M in this many steps; each is compiled on its own."""
-
-NEVER = -(2**24)
-"""Stands in `seen` for no entry: what is looked up there is zero."""
+LANES = 16
+"""Starts side by side in a minimum over all of them: a compiler makes vector instructions of that."""
 
 
 class DenseProblem(NamedTuple):
-    """Variables to cut, as arrays."""
+    """Variables to cut, as arrays; where there is no row, or no factor, a ratio of one."""
 
-    cells: Array  # [B, E, S] int32, the cell of an entry, unique over terms
-    seen: Array  # [B, E, S] int32, weight of the rows in that cell up to and including its own
-    weights: Array  # [B, E, S] int32, of its row; [B, 0, 0] if all are one
-    tables: Array  # [B, E] int32, where its table begins
-    before: Array  # [B, C, M] int32, weight of the rows before each distinct value in each cell
+    cells: Array  # [B, P, 2, R, S] int32, the cells of a row in the contexts and in the outcomes of each factor
+    seen: Array  # [B, P, 2, R, S] int32, rows in that cell up to and including its own, for contexts K - 1 more
+    value: Array  # [B, S] int32, the distinct value of a step, ascending
+    opens: Array  # [B, M] int32, the step after which each distinct value begins, -1 for the first and for padding
     cut_cost: Array  # [B, S] float64, of a cut after a step, +inf where there can be none, 0 after the last
-    opens: Array  # [B, S] int32, the distinct value that begins after a step, M if none
     first_cost: Array  # [B] float64
+    n_factors: Array  # [B] int32
+    n_steps: Array  # [B] int32
 
 
-class Extent(NamedTuple):
-    """How much of the padded arrays is in use by any problem of the batch."""
+class _Carry(NamedTuple):
+    """Everything between two blocks."""
 
-    n_groups: Array  # [] int32, groups of entries
-    ends: Array  # [N_WIDTHS] int32, up to which block of steps each width is enough
-
-
-def _increments(problem: DenseProblem, tables: Array, block: Array, n_groups: Array, width: int) -> Array:
-    """What each step of a block adds to the intervals from the first distinct values on, [B, STEPS, width]."""
-    unit = not problem.weights.size
-
-    def look_up(begin: Array, count: Array) -> Array:  # below zero if the interval begins after the row
-        return tables.at[begin + jnp.maximum(count, 0)].get(mode="promise_in_bounds")
-
-    def of_one(before: Array, entries: tuple[Array, ...], total: Array) -> Array:
-        for begin, cell, seen, *weight in zip(*entries, strict=True):
-            count = seen[:, None] - before.at[cell].get(mode="promise_in_bounds")[:, :width]
-            total += look_up(begin, count)
-            if not unit:
-                total -= look_up(begin, count - weight[0][:, None])
-        return total
-
-    def group(g: Array, total: Array) -> Array:
-        def steps(array: Array) -> Array:
-            return lax.dynamic_slice_in_dim(entries(array), block * STEPS, STEPS, axis=2)
-
-        def entries(array: Array) -> Array:
-            return lax.dynamic_slice_in_dim(array, g * GROUP, GROUP, axis=1)
-
-        weights = () if unit else (steps(problem.weights),)
-        chosen = (entries(problem.tables), steps(problem.cells), steps(problem.seen), *weights)
-        return jax.vmap(of_one)(problem.before, chosen, total)
-
-    return lax.fori_loop(0, n_groups, group, jnp.zeros((len(problem.cells), STEPS, width)))
+    inside: Array  # [M] float64, cost of the interval from each distinct value to the current step
+    before: Array  # [M] float64, best cost of everything before it, +inf if not known yet
+    best: Array  # [S] float64
+    start: Array  # [S] int32
 
 
-@jax.jit
-def solve_dense(problem: DenseProblem, tables: Array, extent: Extent) -> Optima:
+@partial(jax.jit, static_argnames=("at_once",))
+def solve_dense(problem: DenseProblem, before: Array, *, at_once: int | None) -> Optima:
     """Solve a batch.
 
     Args:
         problem: the problems.
-        tables: [Z] float64, shared by all, with their signs and T(0) = 0: what weight n in a cell costs, or if all
-            weights are one, what the n-th row in it adds.
-        extent: of the batch.
+        before: [C, M] int32, rows before each distinct value in each cell; cells of all problems are numbered through.
+        at_once: problems that are solved side by side; None for one after the other, as a CPU has it.
     """
-    n_values = problem.before.shape[2]
-    cut_cost, opens = problem.cut_cost.T, problem.opens.T  # the batch axis is the last one from here on
+    return lax.map(partial(_solve_one, before), problem, batch_size=at_once)
 
-    def at(array: Array, i: Array) -> Array:
-        return lax.dynamic_index_in_dim(array, i, keepdims=False)
 
-    def block_of_steps(block: Array, carry: Sweep, width: int) -> Sweep:
-        increments = _increments(problem, tables, block, extent.n_groups, width).transpose(1, 2, 0)
-        starts = jnp.arange(width, dtype=jnp.int32)[:, None]
+def _solve_one(counts: Array, problem: DenseProblem) -> Optima:
+    n_values, n_steps = counts.shape[1], len(problem.value)
 
-        def step(i: Array, carry: Sweep) -> Sweep:
-            s = block * STEPS + i
-            inside = carry.inside + at(increments, i)
-            total = carry.before + inside
-            least, start = earliest_best(total, starts, n_values)
-            best = least + at(cut_cost, s)
-            return Sweep(
-                inside,
-                jnp.where(starts == at(opens, s), best, carry.before),
-                lax.dynamic_update_index_in_dim(carry.best, best, s, axis=0),
-                lax.dynamic_update_index_in_dim(carry.start, start, s, axis=0),
-            )
+    def block(b: Array, carry: _Carry) -> _Carry:
+        some = partial(lax.dynamic_slice_in_dim, start_index=b * STEPS, slice_size=STEPS, axis=-1)
+        value, cut_cost = some(problem.value), some(problem.cut_cost)
+        entries = some(problem.cells), some(problem.seen)
+        inside, costs = _interval_costs(counts, entries, value, problem.n_factors, carry.inside)
+        before, best = _settled(carry.before, costs, problem.opens - b * STEPS, cut_cost)
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=b * STEPS, axis=0)
+        start = _earliest_best(before + costs)
+        return _Carry(inside, before, put(carry.best, best), put(carry.start, start))
 
-        return lax.fori_loop(0, STEPS, step, carry)
+    nothing = _Carry(
+        jnp.zeros(n_values),
+        jnp.where(jnp.arange(n_values) == 0, problem.first_cost, jnp.inf),
+        jnp.full(n_steps, jnp.inf),
+        jnp.zeros(n_steps, jnp.int32),
+    )
+    found = lax.fori_loop(0, (problem.n_steps + STEPS - 1) // STEPS, block, nothing)
+    return Optima(found.best, found.start)
 
-    width = n_values // N_WIDTHS
-    carry = first_sweep(problem.first_cost, len(cut_cost), width)
-    begin = jnp.int32(0)
-    for k in range(N_WIDTHS):
-        carry = widened(carry, width) if k else carry
-        carry = lax.fori_loop(begin, extent.ends[k], partial(block_of_steps, width=(k + 1) * width), carry)
-        begin = extent.ends[k]
-    return carry.optima
+
+def _interval_costs(
+    counts: Array, entries: tuple[Array, Array], value: Array, n_factors: Array, inside: Array
+) -> tuple[Array, Array]:
+    """Costs of the intervals up to each step of a block, [STEPS, M], and up to its last, [M]."""
+    cells, seen = entries
+
+    def tile(t: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        inside, costs = carry
+        first = t * STARTS
+        known = first + jnp.arange(STARTS, dtype=jnp.int32) <= value[:, None]
+        added = jnp.where(known, log(_ratio(counts, cells, seen, n_factors, first)), 0.0)
+        rows = running_sum(added) + lax.dynamic_slice_in_dim(inside, first, STARTS)
+        inside = lax.dynamic_update_slice_in_dim(inside, rows[-1], first, 0)
+        return inside, lax.dynamic_update_slice_in_dim(costs, jnp.where(known, rows, jnp.inf), first, 1)
+
+    none = jnp.full((STEPS, len(inside)), jnp.inf)
+    return lax.fori_loop(0, value[-1] // STARTS + 1, tile, (inside, none))
+
+
+def _ratio(counts: Array, cells: Array, seen: Array, n_factors: Array, first: Array) -> Array:
+    """What the rows of each step multiply the intervals from the starts of a tile with, [STEPS, STARTS]."""
+
+    def number(cell: Array, seen: Array) -> Array:
+        row = jax.vmap(lambda c: lax.dynamic_slice(counts, (c, first), (1, STARTS))[0])(cell)
+        return (seen[:, None] - row).astype(jnp.float64)
+
+    def product(cells: Array, seen: Array) -> Array:
+        found = number(cells[0], seen[0])
+        for r in range(1, len(cells)):
+            found *= number(cells[r], seen[r])
+        return found
+
+    def factor(p: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        contexts, outcomes = carry
+        return contexts * product(cells[p, 0], seen[p, 0]), outcomes * product(cells[p, 1], seen[p, 1])
+
+    one = jnp.ones((STEPS, STARTS))
+    contexts, outcomes = lax.fori_loop(0, n_factors, factor, (one, one))
+    return contexts / outcomes
+
+
+def _settled(before: Array, costs: Array, opens: Array, cut_cost: Array) -> tuple[Array, Array]:
+    """Best cost before each start after a block [M], and up to each of its steps with a cut after it [STEPS].
+
+    `opens` [M] is the step of the block after which a start begins. Each turn of the loop allows one more interval to
+    begin inside the block; few are of use.
+    """
+    inside, after = (opens >= 0) & (opens < STEPS), jnp.clip(opens, 0, STEPS - 1)
+
+    def with_one_more(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        before, best, _ = carry
+        better = _least(before + costs) + cut_cost
+        opened = better.at[after].get(mode="promise_in_bounds")
+        return jnp.where(inside, opened, before), better, jnp.any(better < best)
+
+    carry = before, jnp.full(STEPS, jnp.inf), jnp.array(True)
+    return lax.while_loop(lambda carry: carry[2], with_one_more, carry)[:2]
+
+
+def _earliest_best(total: Array) -> Array:
+    """The start of the least total of each step; of equal ones, up to rounding, the earliest start wins."""
+    starts, least = jnp.arange(total.shape[1], dtype=jnp.int32), _least(total)
+    return _least(jnp.where(total <= (least + rounding(least))[:, None], starts, total.shape[1]))
+
+
+def _least(total: Array) -> Array:
+    """The least of each row; compilers make vector instructions of minima of slices, but not of one along a row."""
+    parts = [total[:, i : i + LANES] for i in range(0, total.shape[1], LANES)]
+    lanes = kept(reduce(jnp.minimum, parts))
+    return reduce(jnp.minimum, [lanes[:, i] for i in range(LANES)])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbn.cuts.blanket import Factor, factors_of
+from jaxbn.cuts.blanket import Factor, child_factor, factors_of, parents_factor
 from jaxbn.cuts.discretize_variable import Request, best_policies
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
@@ -21,8 +21,11 @@ from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Cut, Learner, Question, Result
 from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.scores.coded_table import CodedTable, Coding
+from jaxbn.scores.families import Column, score_families
 from jaxbn.scores.families import Family as Family
-from jaxbn.scores.families import score_families
+
+MOST_CODES = 2**22
+"""Rows of all factors that are remembered, at most."""
 
 
 @dataclass
@@ -34,6 +37,7 @@ class Workshop:
     min_widths: Mapping[str, float] = field(default_factory=dict)  # of bins, where the method looks at widths
     policies: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
     scores: dict[tuple[int, ...], float] = field(default_factory=dict)
+    factors: dict[tuple[Any, ...], Factor] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: CodedTable, options: Options) -> Workshop:
@@ -76,12 +80,32 @@ class Workshop:
 
     def _factors(self, cut: Cut, rows: Any, n_rows: int) -> list[Factor]:
         """The blanket of a variable in some rows, those that have it."""
+        if not self.data.table.holes and n_rows <= MOST_CODES:  # these are all rows, in another order
+            families = [(None, cut.parents), *cut.children]
+            return [self._factor(child, others, n_rows).at(rows) for child, others in families]
         return factors_of(
             [parent.taken(rows) for parent in cut.parents],
             [(child.taken(rows), [spouse.taken(rows) for spouse in spouses]) for child, spouses in cut.children],
             n_rows,
             [child.n_states for child, _ in cut.children] if self.data.table.holes else None,
         )
+
+    def _factor(self, child: Column | None, others: Sequence[Column], n_rows: int) -> Factor:
+        """The factor of a child and the spouses, or of all parents, in the order of the table.
+
+        It is remembered: a variable is mostly asked about again when one of its neighbours has changed.
+        """
+        key = None if child is None else child.key, tuple(other.key for other in others)
+        if key not in self.factors:
+            if len(self.factors) * n_rows > MOST_CODES:
+                self.factors.clear()
+            columns = [(other.codes, other.n_states, False) for other in others]
+            if child is None:
+                made = parents_factor(columns, n_rows)
+            else:
+                made = child_factor((child.codes, child.n_states, False), columns, n_rows, child.n_states)
+            self.factors[key] = made
+        return self.factors[key]
 
     def request(self, cut: Cut) -> Request:
         """The question as rows in ascending order of the variable's values."""

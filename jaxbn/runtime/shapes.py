@@ -18,38 +18,35 @@ DENSE_ROWS = 512
 """Up to this many rows every interval is costed: there is nothing to win by pruning."""
 
 DENSE_TASKS = 8
-"""From this many problems on it pays to cost the intervals of all of them in one batch."""
+"""From this many problems on the dense program is worth being compiled; fewer share those of larger ones."""
 
-VALUES = 256
+VALUES = 128
 """Distinct values are padded to a multiple of this."""
 
 
+def dense_at_once() -> int | None:
+    """Problems of a batch that are solved side by side: on a CPU one after the other."""
+    return None if jax.default_backend() == "cpu" else DENSE_BATCH
+
+
+DENSE_BATCH = 64
+"""Problems solved side by side on devices other than CPUs."""
+
+
 class DenseShape(NamedTuple):
-    """Sizes and switches of a compiled program of `dense`; the letters are its own."""
+    """Sizes of a compiled program of `dense`; the letters are its own."""
 
-    rows_at_once: int  # rows of a step, at most
+    rows_at_once: int  # R
     steps: int  # S
-    entries: int  # E
+    factors: int  # P
     values: int  # M
-    cells: int  # C
-    length: int  # entries of each table
-    unit: bool
-
-    @property
-    def terms(self) -> int:
-        """Terms there is room for."""
-        return self.entries // self.rows_at_once
-
-    @property
-    def tables(self) -> int:
-        """Tables a problem uses at most."""
-        return self.terms // 2 + 1
+    cells: int  # of one problem, at most
 
     @property
     def n_bytes(self) -> int:
-        """Memory of one problem at work: its arrays, as made and on the device, and its share of the tables."""
-        entries = (8 if self.unit else 12) * self.entries * self.steps
-        return 2 * (entries + 4 * self.cells * self.values) + 8 * self.tables * self.length
+        """Memory of one problem at work: its arrays, as made and on the device."""
+        entries = 2 * self.factors * self.rows_at_once * self.steps
+        return 2 * 4 * (2 * entries + self.cells * self.values)
 
 
 class PrunedShape(NamedTuple):
@@ -119,18 +116,16 @@ def bucket(size: int, least: int, ratio: int = 2) -> int:
     return least
 
 
-def dense_shape(n_values: int, n_terms: int, n_cells: int, total_weight: int, *, unit: bool) -> DenseShape:
+def dense_shape(n_values: int, n_factors: int, n_cells: int) -> DenseShape:
     """The bucket of a problem of at most `DENSE_ROWS` rows."""
     values = -(-n_values // VALUES) * VALUES
     rows_at_once = max(DENSE_ROWS // values, 1)  # the fewer the values, the more rows each has
     return DenseShape(
         rows_at_once=rows_at_once,
         steps=DENSE_ROWS if rows_at_once == 1 else values + DENSE_ROWS // rows_at_once,
-        entries=rows_at_once * bucket(n_terms, 16),
+        factors=bucket(n_factors, 8),
         values=values,
         cells=bucket(n_cells, 256, 4),
-        length=bucket(total_weight + 2, 2 * DENSE_ROWS),
-        unit=unit,
     )
 
 
