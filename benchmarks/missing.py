@@ -4,7 +4,7 @@
     python benchmarks/missing.py arcs [--rows 5000] [--columns 12] [--seeds 5]
     python benchmarks/missing.py time --rows 1000000 --columns 7
 
-`learning`: entries of the training rows are removed, completely at random ("random") or depending on another column
+`learning`: (`--folder` keeps the scores of single folds, to go on later) entries of the training rows are removed, completely at random ("random") or depending on another column
 ("dependent": only where that column lies above its median, or is not its most frequent level). A network is learned
 from what is left, with `missing="infer"`, from the complete rows alone ("drop"), after filling in median and mode
 ("simple") or by scikit-learn's IterativeImputer ("iterative"), and from the table before entries were removed ("full").
@@ -18,10 +18,13 @@ of the data set that is not in the package. Figures are in NOTES.md.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -129,42 +132,76 @@ def folds_of(n: int, folds: int, seed: int = 0) -> Iterator[np.ndarray]:
         yield number == fold
 
 
-def learning(
-    names: Sequence[str],
-    shares: Sequence[float],
-    kinds: Sequence[str],
-    folds: int,
-    ways: Sequence[str],
-    *,
-    some: int,
-    recorded: bool,
-) -> None:
-    """One line for each data set, kind and share."""
-    print("data kind share | " + " ".join(f"{way:>9}" for way in ways) + " | seconds full, infer", flush=True)
-    for name in names:
-        frame, continuous = prepared(name, recorded=recorded)
-        bounds = {n: (float(frame[n].min()), float(frame[n].max())) for n in continuous}
-        full: list[float] = []
-        for kind in kinds:
-            for share in shares if kind == "random" else [s for s in shares if s == 0.2]:
-                found: dict[str, list[float]] = {way: [] for way in ways}
-                seconds = dict.fromkeys(ways, 0.0)
-                for fold, held_out in enumerate(itertools.islice(folds_of(len(frame), folds), some)):
-                    training = frame[~held_out].reset_index(drop=True)
-                    rng = np.random.default_rng([fold, int(1000 * share), len(kind)])
-                    holed = removed(training, share, kind, rng).dropna(how="all", ignore_index=True)
-                    for way in ways:
-                        if way == "full" and len(full) > fold:
-                            found[way].append(full[fold])
-                            continue
-                        began = time.perf_counter()
-                        rows = WAYS[way](training, holed, continuous)
-                        found[way].append(score(rows, frame[held_out], continuous, bounds))
-                        seconds[way] += time.perf_counter() - began
-                full = found.get("full", full)
-                means = " ".join(f"{np.mean(found[way]):9.3f}" for way in ways)
-                times = f"{seconds.get('full', 0):.1f} {seconds.get('infer', 0):.1f}"
-                print(f"{name} {kind} {share} | {means} | {times}", flush=True)
+class Kept:
+    """Scores of single folds, in a file of the folder if one is given: what is there is not worked out again."""
+
+    def __init__(self, folder: str | None) -> None:
+        self.file = None if folder is None else Path(folder) / "learning.csv"
+        self.found: dict[str, tuple[float, float]] = {}
+        if self.file is not None and self.file.exists():
+            for line in self.file.read_text().splitlines():
+                *key, score, seconds = line.split(",")
+                self.found[",".join(key)] = float(score), float(seconds)
+
+    def scored(self, key: str, compute: Callable[[], float]) -> tuple[float, float]:
+        """A score and the seconds it took."""
+        if key not in self.found:
+            began = time.perf_counter()
+            self.found[key] = compute(), time.perf_counter() - began
+            if self.file is not None:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                with self.file.open("a") as lines:
+                    print(key, *self.found[key], sep=",", file=lines)
+        return self.found[key]
+
+
+class Setting(NamedTuple):
+    """Which entries are removed, and how rows are held out."""
+
+    kind: str
+    share: float
+    folds: int
+    some: int
+    recorded: bool
+
+
+def learning(names: Sequence[str], settings: Sequence[Setting], ways: Sequence[str], kept: Kept) -> None:
+    """One line for each setting and data set."""
+    heading = " ".join(f"{way:>9}" for way in ways)
+    print(f"data kind share folds | {heading} | infer - iterative (standard error) | seconds", flush=True)
+    for setting, name in itertools.product(settings, names):
+        found = np.array(list(scores_of(name, setting, ways, kept)))  # [folds, ways, score and seconds]
+        means = " ".join(f"{mean:9.3f}" for mean in found[:, :, 0].mean(axis=0))
+        seconds = " ".join(f"{total:.0f}" for total in found[:, :, 1].sum(axis=0))
+        words = [f"{name} {setting.kind} {setting.share} {len(found)}", means]
+        if {"infer", "iterative"} <= set(ways):
+            ahead = found[:, ways.index("infer"), 0] - found[:, ways.index("iterative"), 0]
+            error = ahead.std(ddof=1) / len(ahead) ** 0.5 if len(ahead) > 1 else float("nan")
+            words.append(f"{ahead.mean():+.3f} ({error:.3f})")
+        print(" | ".join([*words, seconds]), flush=True)
+
+
+def scores_of(name: str, setting: Setting, ways: Sequence[str], kept: Kept) -> Iterator[list[tuple[float, float]]]:
+    """Of every fold the score of each way, and its seconds."""
+    kind, share, folds, some, recorded = setting
+    frame, continuous = prepared(name, recorded=recorded)
+    bounds = {n: (float(frame[n].min()), float(frame[n].max())) for n in continuous}
+    for fold, held_out in enumerate(itertools.islice(folds_of(len(frame), folds), some)):
+        training = frame[~held_out].reset_index(drop=True)
+        rng = np.random.default_rng([fold, int(1000 * share), len(kind)])
+        holed = removed(training, share, kind, rng).dropna(how="all", ignore_index=True)
+
+        def compute(way: str, full=training, holed=holed, held_out=held_out) -> float:
+            return score(WAYS[way](full, holed, continuous), frame[held_out], continuous, bounds)
+
+        form = "recorded" if recorded else "dequantised"
+        yield [
+            kept.scored(
+                f"{name},{form},{'' if way == 'full' else f'{kind} {share}'},{fold} of {folds},{way}",
+                functools.partial(compute, way),
+            )
+            for way in ways
+        ]
 
 
 def arcs(n_rows: int, seeds: int, n_columns: int) -> None:
@@ -219,6 +256,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--some", type=int, default=1000, help="only the first so many of the folds")
     parser.add_argument("--recorded", action="store_true", help="columns as they were recorded, not dequantised")
+    parser.add_argument("--folder", help="keep the scores of folds here; a run that was stopped goes on from them")
     parser.add_argument("--ways", default=",".join(METHODS))
     given = parser.parse_args()
     if given.part == "arcs":
@@ -227,16 +265,13 @@ def main() -> None:
     if given.part == "time":
         timing(given.rows, given.columns)
         return
-    shares = [float(share) for share in given.shares.split(",")]
-    learning(
-        given.data.split(","),
-        shares,
-        given.kinds.split(","),
-        given.folds,
-        given.ways.split(","),
-        some=given.some,
-        recorded=given.recorded,
-    )
+    settings = [
+        Setting(kind, share, given.folds, given.some, given.recorded)
+        for kind in given.kinds.split(",")
+        for share in map(float, given.shares.split(","))
+        if kind == "random" or share == 0.2
+    ]
+    learning(given.data.split(","), settings, given.ways.split(","), Kept(given.folder))
 
 
 if __name__ == "__main__":
