@@ -22,6 +22,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows, no_entries, shared_tables
 from jaxbn.cuts.problem import ENTROPY, Solution, interval_starts, padded
 from jaxbn.kernels.interval_costs import Entries, Widths, interval_costs
 from jaxbn.kernels.layered import further_layers, priced_intervals
+from jaxbn.runtime.one_thread import on_one_thread
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, matrices_at_once
 
 _spare: dict[tuple[int, int], list[Array]] = defaultdict(list)
@@ -39,6 +40,8 @@ class CostMatrices:
         self._before[:, 0] = 0.0
 
     def __enter__(self) -> CostMatrices:
+        self._device = on_one_thread()
+        self._device.__enter__()
         size = len(self.problems), self.shape.groups
         entropy = any(ENTROPY in term.tables for problem in self.problems for term in problem.rows.terms)
         spread = self.problems[0].rows.spread is not None
@@ -58,6 +61,7 @@ class CostMatrices:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._device.__exit__(kind, error, trace)
         _spare[len(self.problems), self.shape.groups].append(self._costs)
 
     @property

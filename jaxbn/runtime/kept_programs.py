@@ -62,10 +62,14 @@ def store() -> Path | None:
 
 def _loaded(file: Path) -> Callable[..., Any] | None:
     """The program in a file; None if there is none that this process can use."""
+    import jax
     from jax.experimental.serialize_executable import deserialize_and_load
 
     try:
-        found: Callable[..., Any] = deserialize_and_load(*pickle.loads(file.read_bytes()))
+        device: Any = jax.config.jax_default_device  # type: ignore[attr-defined]
+        client = None if device is None else device.client
+        program, in_tree, out_tree = pickle.loads(file.read_bytes())
+        found: Callable[..., Any] = deserialize_and_load(program, in_tree, out_tree, backend=client)
     except Exception:  # whatever is wrong with it, it can be made again
         return None
     with suppress(OSError):
