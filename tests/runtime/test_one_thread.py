@@ -17,8 +17,6 @@ from jaxbn.runtime import one_thread
 from tests.helpers.random_variables import method_options, random_variable
 
 SAME = "import os; from jaxbn.runtime.one_thread import own_device; print(own_device(), os.environ.get('PJRT_NPROC'))"
-    "import os, jax; from jaxbn.runtime.one_thread import own_device; print(own_device(), os.environ.get('PJRT_NPROC'))"
-)
 
 
 def test_it_is_another_client_and_the_users_arrays_stay_where_they_were():
