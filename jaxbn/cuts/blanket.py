@@ -55,7 +55,10 @@ def compact(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
     seen = np.zeros(top + 1, bool)
     seen[codes] = True
     few_bits: Any = codes.dtype if codes.dtype in (np.int8, np.int16) else np.int32
-    return (np.cumsum(seen, dtype=np.int32) - 1).astype(few_bits)[codes], int(seen.sum())
+    n_levels = int(np.count_nonzero(seen))
+    if n_levels == len(seen):
+        return codes.astype(few_bits), n_levels
+    return (np.cumsum(seen, dtype=np.int32) - 1).astype(few_bits)[codes], n_levels
 
 
 def compact_known(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:

@@ -41,7 +41,8 @@ def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 
     most = min(DENSE_ROWS, grid or DENSE_ROWS)
     small = [i for i, task in enumerate(tasks) if task.n_rows <= most and fits_dense(task)]
     small = small if len(small) >= DENSE_TASKS else []
-    solutions = dict(zip(small, solve_small([tasks[i] for i in small]), strict=True))
+    with on_one_thread():
+        solutions = dict(zip(small, solve_small([tasks[i] for i in small]), strict=True))
     others = sorted(set(range(len(tasks))) - set(small))
 
     def at_positions(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
