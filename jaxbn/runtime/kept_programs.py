@@ -27,8 +27,8 @@ OFF = "JAXBN_NO_CACHE"
 MOST_FILES = 32
 """The oldest programs go when there are more; each has some two megabytes."""
 
-_ready: dict[str, Callable[..., Any]] = {}
-"""Programs of this process, by what they depend on."""
+_ready: dict[tuple[Any, str], Callable[..., Any]] = {}
+"""Programs of this process, by their device, None for the usual one, and by what else they depend on."""
 
 
 def run(program: Any, *arguments: Any, **static: Any) -> Any:
@@ -42,11 +42,11 @@ def run(program: Any, *arguments: Any, **static: Any) -> Any:
     folder = store()
     if folder is None:
         return program(*arguments, **static)
-    name = _name(program.__name__, arguments, static)
-    if name not in _ready:
+    device, name = _device(), _name(program.__name__, arguments, static)
+    if (device, name) not in _ready:
         file = folder / name
-        _ready[name] = _loaded(file) or _stored(file, program.lower(*arguments, **static).compile())
-    return _ready[name](*arguments)
+        _ready[device, name] = _loaded(file, device) or _stored(file, program.lower(*arguments, **static).compile())
+    return _ready[device, name](*arguments)
 
 
 def store() -> Path | None:
@@ -60,13 +60,19 @@ def store() -> Path | None:
     return user_cache_path("jaxbn") / "programs"
 
 
-def _loaded(file: Path) -> Callable[..., Any] | None:
-    """The program in a file; None if there is none that this process can use."""
+def _device() -> Any:
+    """The device that was chosen for what runs now, None for the usual one."""
     import jax
+
+    settings: Any = jax.config
+    return settings.jax_default_device
+
+
+def _loaded(file: Path, device: Any) -> Callable[..., Any] | None:
+    """The program in a file, for a device; None if there is none that this process can use."""
     from jax.experimental.serialize_executable import deserialize_and_load
 
     try:
-        device: Any = jax.config.jax_default_device  # type: ignore[attr-defined]
         client = None if device is None else device.client
         program, in_tree, out_tree = pickle.loads(file.read_bytes())
         found: Callable[..., Any] = deserialize_and_load(program, in_tree, out_tree, backend=client)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from jaxbn.runtime import kept_programs
+from jaxbn.runtime.one_thread import on_one_thread, own_device
 from tests.helpers.compilations import compilations
 
 TWICE = """
@@ -54,6 +55,17 @@ def test_a_program_is_stored_once_and_read_back(folder, monkeypatch):
     assert list(folder.iterdir()) == [file]
     kept_programs.run(add, np.arange(4), np.arange(4))  # another shape, another program
     assert len(list(folder.iterdir())) == 2
+
+
+def test_a_program_runs_on_the_device_that_was_chosen(folder):
+    """A compiled program belongs to one device: that of the first call must not serve the others."""
+    x = np.arange(3)
+    with on_one_thread():
+        assert kept_programs.run(add, x, x).devices() == {own_device()}
+    assert kept_programs.run(add, x, x).devices() == {jax.devices()[0]}
+    with jax.default_device(jax.devices()[0]):
+        assert kept_programs.run(add, x, x).devices() == {jax.devices()[0]}
+    assert len(list(folder.iterdir())) == 1  # the file serves all
 
 
 @pytest.mark.parametrize("content", [b"", b"no program", b"\x80\x04N."])
