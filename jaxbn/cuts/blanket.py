@@ -32,7 +32,7 @@ class Factor(NamedTuple):
     lacking: bool = False  # whether the last context, and the last cell, are of rows that lack a member
 
     def at(self, rows: NDArray[np.intp] | slice) -> Factor:
-        """The same with the rows in another order."""
+        """The same for some of the rows, in any order."""
         return self._replace(context=self.context[rows], outcome=self.outcome[rows], cell=self.cell[rows])
 
 

@@ -233,7 +233,7 @@ def _without_repeats(request: Request) -> Request:
     first = np.empty(n_codes, np.intp)
     first[code] = np.arange(n)
     total = np.bincount(code, weights, n_codes).astype(np.int32)
-    thinned = [f._replace(context=f.context[first], outcome=f.outcome[first], cell=f.cell[first]) for f in factors]
+    thinned = [factor.at(first) for factor in factors]
     values = ordered.values[first]
     can_cut = np.append(values[1:] > values[:-1], False)
     return request._replace(ordered=Ordered(ordered.order[first], values, can_cut), factors=thinned, weights=total)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.blanket import wide_enough
-from jaxbn.cuts.problem import ENTROPY, Rows, Term, table, table_at
+from jaxbn.cuts.problem import ENTROPY, Rows, Term, since_begin, table, table_at
 from jaxbn.kernels.interval_costs import GROUPS, STARTS
 from jaxbn.kernels.pruned.state import TINY
 from jaxbn.runtime.shapes import MatrixShape
@@ -188,7 +188,7 @@ def _seen(cell: NDArray[np.int32], weight: NDArray[np.int32]) -> NDArray[np.int3
     """Weight of the earlier pairs of the same cell [E]."""
     running = np.cumsum(weight, dtype=np.int32) - weight
     begins = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
-    return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
+    return since_begin(running, begins)
 
 
 def _chunks(pairs: Pairs, first: int, end: int, n_groups: int, shape: MatrixShape) -> Iterator[Chunk]:

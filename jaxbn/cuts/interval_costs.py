@@ -40,8 +40,6 @@ class CostMatrices:
         self._before[:, 0] = 0.0
 
     def __enter__(self) -> CostMatrices:
-        self._device = on_one_thread()
-        self._device.__enter__()
         size = len(self.problems), self.shape.groups
         entropy = any(ENTROPY in term.tables for problem in self.problems for term in problem.rows.terms)
         spread = self.problems[0].rows.spread is not None
@@ -51,9 +49,9 @@ class CostMatrices:
             spare = _spare[size]
             costs = spare.pop() if spare else jax.device_put(np.zeros((size[0], size[1], size[1])))
             widths = jax.device_put(Widths(*on_host))  # once: of many rows it is large
+            tables = _device_tables(entropy, self.shape.length)
             for i, some in enumerate(zip_longest(*entries_of, fillvalue=no_entries(self.shape))):
                 entries: Any = _stacked(some)
-                tables = _device_tables(entropy, self.shape.length)
                 costs = interval_costs(widths, Entries(*entries), tables, costs, np.bool_(i > 0), spread=spread)
         self._costs = costs
         return self
@@ -61,7 +59,6 @@ class CostMatrices:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._device.__exit__(kind, error, trace)
         _spare[len(self.problems), self.shape.groups].append(self._costs)
 
     @property
@@ -131,7 +128,7 @@ def in_matrices(problems: Sequence[GroupedRows]) -> Iterator[tuple[int, CostMatr
             max(problem.total for problem in some),
             max(problem.most_states for problem in some),
         )
-        with CostMatrices(some, shape) as matrices:
+        with on_one_thread(), CostMatrices(some, shape) as matrices:
             yield first, matrices
 
 

@@ -232,11 +232,12 @@ def table_at(name: int, counts: NDArray[np.integer], length: int) -> NDArray[np.
 
 
 def up_to_a_constant(names: tuple[int, ...], length: int) -> NDArray[np.float64]:
-    """The sum of some tables, up to a constant [length]; a single long one takes no memory of its own."""
-    if len(names) == 1 and _is_part(names[0], length):
-        first = names[0] - 1
-        return _log_factorials(first + length)[first:]
-    return summed_tables([names], 1, length)
+    """The sum of some tables, up to a constant [length]; a single one takes no memory of its own."""
+    if len(names) > 1:
+        return summed_tables([names], 1, length)
+    if not _is_part(names[0], length):
+        return table(names[0], length)
+    return _log_factorials(names[0] - 1 + length)[names[0] - 1 :]
 
 
 def _is_part(name: int, length: int) -> bool:
@@ -270,6 +271,16 @@ def _log_factorials(length: int) -> NDArray[np.float64]:
     if len(_longest) < length:
         _longest = np.asarray(gammaln(np.arange(1, length + 1, dtype=np.float64)))
     return _longest[:length]
+
+
+def since_begin(running: NDArray[np.signedinteger], begins: NDArray[np.bool_]) -> NDArray[np.signedinteger]:
+    """A running number counted from where its stretch begins.
+
+    Example:
+        >>> since_begin(np.array([0, 2, 5, 6]), np.array([True, False, True, False])).tolist()
+        [0, 2, 0, 1]
+    """
+    return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
 
 
 def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:

@@ -64,7 +64,7 @@ class CodedTable:
         known = self._keys.get((name, identity))
         if known is None:
             dense, n_states = compact_known(codes)
-            wide = dense.astype(np.int32)  # so that products of codes fit
+            wide = dense.astype(np.int32, copy=False)  # so that products of codes fit
             known = self._keys[name, identity] = Column(_key(name, identity), wide, n_states)
             if len(self._keys) * wide.nbytes > COLUMNS_KEPT:
                 del self._keys[next(iter(self._keys))]  # the oldest: made once more if it comes back

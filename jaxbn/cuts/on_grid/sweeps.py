@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.blanket import wide_enough
-from jaxbn.cuts.problem import Rows, Solution, Term, up_to_a_constant
+from jaxbn.cuts.problem import Rows, Solution, Term, since_begin, up_to_a_constant
 from jaxbn.kernels.pruned.state import TINY
 
 Floats = NDArray[np.float64]
@@ -164,11 +164,7 @@ def _beside(
         at: weight before each bound in every cell [M, C].
     """
     n_cells = at.shape[1]
-    if n_cells == 1:
-        key, cells = near.place, np.zeros(len(cells), np.int32)
-    else:
-        key = near.place * n_cells + cells
-    n_cuts = len(near.first)
+    key, n_cuts = near.place * n_cells + cells, len(near.first)
     weights = near.weight[near.left] if isinstance(near.weight, np.ndarray) else None
     window = np.bincount(key[near.left], weights, n_cuts * n_cells).astype(np.int64)  # near rows to the left of the cut
     inside = at[near.cut, cells] - at[near.cut - 1, cells] - window[key] + _running(near, cells, n_cells)
@@ -186,7 +182,7 @@ def _running(near: _Near, cells: NDArray[np.int32], n_cells: int) -> NDArray[np.
     begins = np.append(True, (cell[1:] != cell[:-1]) | (place[1:] != place[:-1]))
     total = np.arange(len(order)) if isinstance(near.weight, int) else _before(near.weight[order])
     running = np.empty(len(order), np.int64)
-    running[order] = total - total[begins][np.cumsum(begins) - 1]
+    running[order] = since_begin(total, begins)
     return running
 
 
