@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.blanket import wide_enough
-from jaxbn.cuts.problem import ENTROPY, Rows, Term, since_begin, table, table_at
+from jaxbn.cuts.problem import ENTROPY, Rows, Term, table, table_at
 from jaxbn.kernels.interval_costs import GROUPS, STARTS
 from jaxbn.kernels.pruned.state import TINY
 from jaxbn.runtime.shapes import MatrixShape
@@ -189,6 +189,16 @@ def _seen(cell: NDArray[np.int32], weight: NDArray[np.int32]) -> NDArray[np.int3
     running = np.cumsum(weight, dtype=np.int32) - weight
     begins = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
     return since_begin(running, begins)
+
+
+def since_begin(running: NDArray[np.signedinteger], begins: NDArray[np.bool_]) -> NDArray[np.signedinteger]:
+    """A running number counted from where its stretch begins.
+
+    Example:
+        >>> since_begin(np.array([0, 2, 5, 6]), np.array([True, False, True, False])).tolist()
+        [0, 2, 0, 1]
+    """
+    return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
 
 
 def _chunks(pairs: Pairs, first: int, end: int, n_groups: int, shape: MatrixShape) -> Iterator[Chunk]:

@@ -273,16 +273,6 @@ def _log_factorials(length: int) -> NDArray[np.float64]:
     return _longest[:length]
 
 
-def since_begin(running: NDArray[np.signedinteger], begins: NDArray[np.bool_]) -> NDArray[np.signedinteger]:
-    """A running number counted from where its stretch begins.
-
-    Example:
-        >>> since_begin(np.array([0, 2, 5, 6]), np.array([True, False, True, False])).tolist()
-        [0, 2, 0, 1]
-    """
-    return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
-
-
 def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:
     """Walk back over an optimum: where its intervals begin, ascending, without the first.
 

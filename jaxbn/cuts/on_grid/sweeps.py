@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.blanket import wide_enough
-from jaxbn.cuts.problem import Rows, Solution, Term, since_begin, up_to_a_constant
+from jaxbn.cuts.grouped_rows import since_begin
+from jaxbn.cuts.problem import Rows, Solution, Term, up_to_a_constant
 from jaxbn.kernels.pruned.state import TINY
 
 Floats = NDArray[np.float64]
