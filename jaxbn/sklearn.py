@@ -122,7 +122,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         options: dict[str, Any] = {"rate": self.rate, "method": self.method, "max_passes": self.max_passes}
         options["group"] = [name for name in columns_to_group(table, None) if name != self.class_name_]
         graph, codings = self._found(table, options)
-        return fit(table, graph, codings, alpha=self.alpha)
+        return fit(table, graph, codings, alpha=self.alpha, inside_bins=True)
 
     def _found(self, table: Table, options: dict[str, Any]) -> tuple[Any, Any]:
         """Structure and codings of the table."""
@@ -157,7 +157,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         options |= {} if fixed is not None else self._limits(table)
         found = jaxbn.sample_posterior(completed_by(self.network_, table), fixed, **options)
         drawn: Any = ((draw.parents, draw.codings) for draw in found.draws)
-        return jaxbn.AverageNet(tuple(fit(table, graph, codings, alpha=self.alpha) for graph, codings in drawn))
+        fitted = (fit(table, graph, codings, alpha=self.alpha, inside_bins=True) for graph, codings in drawn)
+        return jaxbn.AverageNet(tuple(fitted))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -73,10 +73,10 @@ class ArcBootstrap(Bootstrap):
         """
         if self.table is None:
             raise ValueError("there are no rows to fit the networks to; make the bootstrap by jaxbn.bootstrap")
-        networks = [
-            fit(self.table, parents, {**{name: found[i] for name, found in self.policies.items()}, **groups})
-            for i, (parents, groups) in enumerate(zip(self.parents, self.groupings, strict=True))
-        ]
+        networks = []
+        for i, (parents, groups) in enumerate(zip(self.parents, self.groupings, strict=True)):
+            cuts = {name: found[i] for name, found in self.policies.items()}
+            networks.append(fit(self.table, parents, {**cuts, **groups}, inside_bins=True))
         return AverageNet(tuple(networks))
 
     def consensus(self, threshold: float = 0.5) -> nx.DiGraph:

@@ -174,7 +174,7 @@ def cross_validate(
         chunk = numbers[first : first + step]
         training = [table.take(fold_of_row != fold) for fold in chunk]
         for fold, rows, found in zip(chunk, training, structures(training, plan), strict=True):
-            net = fit(rows, found.parents, found.policies, alpha=alpha, bounds=bounds)
+            net = fit(rows, found.parents, found.policies, alpha=alpha, bounds=bounds, inside_bins=True)
             held_out = fold_of_row == fold
             scores[held_out] = _score(net, table.take(held_out), conditions)
             for name, policy in net.policies.items():

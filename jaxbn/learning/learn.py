@@ -277,7 +277,7 @@ def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> Baye
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
-    net = fit(table, parents, learned.policies)
+    net = fit(table, parents, learned.policies, inside_bins=True)
     if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
         return replace(net, search=report)
     return replace(net, score=learned.score, trace=learned.trace, search=report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,11 +19,14 @@ from jaxbn.inputs.graph import as_parents, check_table_sizes
 from jaxbn.inputs.kinds import MAX_INTEGER_LEVELS
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.holes.em import fit_by_em
+from jaxbn.model.holes.em import EMFit, fit_by_em
 from jaxbn.model.holes.network import Structure, positions
+from jaxbn.model.imputing.inside_bins import MOST_ROWS, evidence_inside_bins
 from jaxbn.scores.tables import family_counts, k2_score, posterior_means
 
 __all__ = ["BayesNet", "fit"]
+
+LOG = logging.getLogger("jaxbn")
 
 
 def fit(
@@ -35,6 +39,7 @@ def fit(
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
     missing: Missing = "infer",
+    inside_bins: bool = False,
 ) -> BayesNet:
     """Fit the conditional tables of a network.
 
@@ -55,6 +60,9 @@ def fit(
             expected counts: ``net.em_trace`` is the log-likelihood of what was observed, with the prior of the tables,
             after each round, and never falls. ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have
             one, ``"state"`` makes being missing a state of its own (see ``jaxbn.as_table``).
+        inside_bins: with ``"infer"``, let where a row's numbers lie inside their bins have a say in what its missing
+            numbers are, as ``learn`` does: what was observed is the numbers then, and not the bins alone. Of tables of
+            up to 20,000 rows.
 
     Returns:
         The fitted network. Its tables cover all bins and all declared levels; its score counts observed ones only, and
@@ -91,7 +99,8 @@ def fit(
     for name, grouping in groupings.items():
         codes[name] = np.append(grouping(table.levels[name], name=name), MISSING)[table.codes[name]]
         levels[name], shares[name] = _shares(grouping, table.levels[name], table.codes[name], alphas.get(name, alpha))
-    counts, tables, trace = _tables(parents, codes, cards, {name: alphas.get(name, alpha) for name in parents})
+    weights = {name: alphas.get(name, alpha) for name in parents}
+    counts, tables, trace = _tables(parents, codes, cards, weights, table.values if inside_bins else {})
     score = 0.0
     for found in counts.values():  # one after the other: sum() would round differently
         score += k2_score(found)
@@ -105,12 +114,13 @@ def _tables(
     codes: Mapping[str, NDArray[np.int32]],
     cards: Mapping[str, int],
     alphas: Mapping[str, float],
+    numbers: Mapping[str, NDArray[np.float64]],
 ) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]], tuple[float, ...]]:
     """The counts and the tables of every family, and how EM went where entries are missing."""
     if any((column == MISSING).any() for column in codes.values()):
         structure = Structure(positions(parents), tuple(cards[name] for name in parents))
         rows = np.stack([codes[name] for name in parents], axis=1)
-        found = fit_by_em(structure, rows, [alphas[name] for name in parents])
+        found = _fitted_by_em(structure, rows, [alphas[name] for name in parents], parents, numbers)
         tables = dict(zip(parents, found.network.tables, strict=True))
         return dict(zip(parents, found.counts, strict=True)), tables, found.trace
     counts = {
@@ -118,6 +128,25 @@ def _tables(
         for name, found in parents.items()
     }
     return counts, {name: posterior_means(found, alphas[name]) for name, found in counts.items()}, ()
+
+
+def _fitted_by_em(
+    structure: Structure,
+    codes: NDArray[np.int32],
+    alphas: Sequence[float],
+    parents: Mapping[str, Sequence[str]],
+    numbers: Mapping[str, NDArray[np.float64]],
+) -> EMFit:
+    """Tables fitted to the bins; then, from there, to the numbers that are given."""
+    found = fit_by_em(structure, codes, alphas)
+    if not numbers or len(codes) > MOST_ROWS or not found.converged:
+        return found
+    try:
+        evidence = evidence_inside_bins(found.network, parents, codes, numbers)
+    except KeyboardInterrupt:
+        LOG.warning("interrupted: the tables are fitted to bins, not to the numbers inside them")
+        return found
+    return fit_by_em(structure, codes, alphas, start=found.network, evidence=evidence) if evidence else found
 
 
 def _bins(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -24,20 +24,26 @@ def probability(parents, tables, row):
     )
 
 
-def posterior(parents, tables, row):
-    """All completions of a row with their probabilities, and the probability of the row."""
+def posterior(parents, tables, row, evidence=None):
+    """All completions of a row with their probabilities, and the probability of the row.
+
+    `evidence` has, for some variables, the logarithm of the likelihood of each state, which counts where it is missing.
+    """
     sizes = [table.shape[-1] for table in tables]
     found = {full: probability(parents, tables, full) for full in completions(sizes, row)}
+    for v, logs in (evidence or {}).items():
+        if row[v] < 0:
+            found = {full: p * math.exp(logs[full[v]]) for full, p in found.items()}
     total = math.fsum(found.values())
     return {full: p / total for full, p in found.items()}, total
 
 
-def expected_counts(parents, tables, rows):
-    """Expected counts of every family, and the log-likelihood of what the rows have."""
+def expected_counts(parents, tables, rows, evidence=None):
+    """Expected counts of every family, and the log-likelihood of what the rows have, `evidence` [rows, K] included."""
     counts = [np.zeros(table.shape) for table in tables]
     log_likelihood = 0.0
-    for row in rows:
-        chances, total = posterior(parents, tables, row)
+    for i, row in enumerate(rows):
+        chances, total = posterior(parents, tables, row, {v: logs[i] for v, logs in (evidence or {}).items()})
         log_likelihood += math.log(total)
         for full, chance in chances.items():
             for child, found in enumerate(parents):
@@ -45,9 +51,9 @@ def expected_counts(parents, tables, rows):
     return counts, log_likelihood
 
 
-def em_round(parents, tables, rows, alpha):
+def em_round(parents, tables, rows, alpha, evidence=None):
     """The tables after one round of EM, and the objective before it: log-likelihood plus alpha times all logarithms."""
-    counts, log_likelihood = expected_counts(parents, tables, rows)
+    counts, log_likelihood = expected_counts(parents, tables, rows, evidence)
     objective = log_likelihood + alpha * sum(float(np.log(table).sum()) for table in tables)
     weights = [found + alpha for found in counts]
     return [w / w.sum(axis=-1, keepdims=True) for w in weights], objective

@@ -156,7 +156,7 @@ def _write(
     from jaxbn.model.fit import fit
 
     graph = found.consensus(chosen["threshold"])
-    net = fit(table, graph, discretize(table, graph, **cutting).codings)
+    net = fit(table, graph, discretize(table, graph, **cutting).codings, inside_bins=True)
     if out is not None:
         output.write(out, net.save)
     if report is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,13 @@ from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
 from jaxbn.learning.holes.expectation import Expectation
-from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values, predictors_of
-from jaxbn.learning.holes.scale import Scale
+from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.completions import draw_completions, most_probable_completions
 from jaxbn.model.holes.marginals import marginals
 from jaxbn.model.holes.network import Network, network, positions
+from jaxbn.model.imputing.donors import donors_of, predictors_of
+from jaxbn.model.imputing.scale import Scale
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means
 
@@ -37,7 +39,17 @@ Bins = tuple[NDArray[np.int32], NDArray[np.int32]]
 States = Mapping[str, Bins]
 """Those of every variable."""
 
-Predictors = Sequence[NDArray[np.float64]]
+
+class Predictor(NamedTuple):
+    """What a number is told from: a column, complete, and where it is known and not filled in, [n] each."""
+
+    values: NDArray[np.float64]
+    known: NDArray[np.bool_]
+
+
+Predictors = Sequence[Predictor]
+DonorsFor = Callable[[NDArray[np.float64], Bins, Predictors], NDArray[np.intp]]
+"""The rows that the missing entries of a column are taken from, [holes]."""
 
 MOST_STATES = 10
 """States of a discrete column that a regression tells apart."""
@@ -60,7 +72,11 @@ def completed(
         basis: the complete table whose counts are the network's tables; without one, they are counted for each family
             in the rows that have all of it.
     """
-    return _drawn(data, parents, codings, rng, basis, lambda name, states: states[name], SWEEPS)
+
+    def of_rows_alike(column: NDArray[np.float64], bins: Bins, predictors: Predictors) -> NDArray[np.intp]:
+        return matched_donors(column, [each.values for each in predictors], *bins, rng)
+
+    return _drawn(data, parents, codings, rng, basis, of_rows_alike, SWEEPS)
 
 
 def matched(
@@ -72,15 +88,15 @@ def matched(
 ) -> Table:
     """The table of `data` completed by draws that keep what the network has no arc for: arguments as for ``completed``.
 
-    Levels are drawn as there. A number is that of a row, in any bin, for which a regression on all other columns
-    predicts nearly the same: as noisy as the rows, and as dependent on each other column.
+    Levels are drawn as there. A number is that of a row, in any bin, of which a line over all other columns says nearly
+    the same, or that looks alike: as noisy as the rows, and as dependent on each other column.
     """
 
-    def one_bin(name: str, _: States) -> Bins:
-        bins = np.zeros(data.table.n_rows, np.int32)
-        return np.where(data.table.absent(name), MISSING, bins), bins
+    def of_rows_alike(column: NDArray[np.float64], bins: Bins, predictors: Predictors) -> NDArray[np.intp]:
+        features, known = (np.stack(each, axis=1) for each in zip(*predictors, strict=True))
+        return donors_of(column, features, known, bins[0]).draw(rng)
 
-    return _drawn(data, parents, codings, rng, basis, one_bin, SWEEPS_OF_ALL)
+    return _drawn(data, parents, codings, rng, basis, of_rows_alike, SWEEPS_OF_ALL)
 
 
 def _drawn(
@@ -89,20 +105,32 @@ def _drawn(
     codings: Mapping[str, Coding],
     rng: np.random.Generator,
     basis: CodedTable | None,
-    bins_of: Callable[[str, States], Bins],
+    donors_for: DonorsFor,
     sweeps: int,
 ) -> Table:
-    """The table completed by draws: states from the network, then numbers of rows that are alike and in the same bin.
+    """The table completed by draws: states from the network, then numbers of rows that are alike.
 
-    `bins_of` says in which bins the rows of a variable are matched.
+    Each number is told `sweeps` times, given all others as they are then.
     """
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
-
-    def of_rows_alike(name: str, column: NDArray[np.float64], predictors: Predictors) -> NDArray[np.float64]:
-        return column[matched_donors(column, predictors, *bins_of(name, states), rng)]
-
-    return _regressed(data, parents, states, _filled(data, codings, states, rng), of_rows_alike, sweeps)
+    filled = _filled(data, codings, states, rng)
+    scales = {name: Scale.of(known.values) for name, known in data.ordered.items()}
+    values = {name: scales[name].to(column) for name, column in filled.values.items()}
+    numbers = [name for name in data.table.holes if name in values]
+    for _ in range(sweeps):
+        for name in numbers:
+            others = predictors_of(parents, name)
+            predictors = [each for other in others for each in _predictors(data.table, other, values, states)]
+            if predictors:
+                donors = donors_for(values[name], states[name], predictors)
+                values[name] = values[name].copy()
+                values[name][data.table.absent(name)] = values[name][donors]
+    result = dict(filled.values)
+    for name in numbers:
+        absent = data.table.absent(name)
+        result[name][absent] = scales[name].back(values[name][absent])
+    return replace(filled, values=result)
 
 
 def expected(
@@ -193,45 +221,14 @@ def completed_by(net: BayesNet, table: Table, seed: int = 0) -> Table:
     return completed(CodedTable(table), net.parents, net.codings, rng) if table.holes else table
 
 
-def _regressed(
-    data: CodedTable,
-    parents: Parents,
-    states: States,
-    filled: Table,
-    values_for: Callable[[str, NDArray[np.float64], Predictors], NDArray[np.float64]],
-    sweeps: int,
-) -> Table:
-    """The filled table with numbers that regressions chose instead of any numbers of the bins.
-
-    `values_for` gives those of a column's missing entries, from the column and what predicts it.
-    """
-    scales = {name: Scale.of(known.values) for name, known in data.ordered.items()}
-    values = {name: scales[name].to(column) for name, column in filled.values.items()}
-    for _ in range(sweeps):
-        for name in (name for name in data.table.holes if name in values):
-            others = predictors_of(parents, name)
-            predictors = [p for other in others for p in _numbers(other, values, states)]
-            if predictors:
-                found = values_for(name, values[name], predictors)
-                values[name] = values[name].copy()
-                values[name][data.table.absent(name)] = found
-    result = dict(filled.values)
-    for name in (name for name in data.table.holes if name in values):
-        absent = data.table.absent(name)
-        result[name][absent] = scales[name].back(values[name][absent])
-    return replace(filled, values=result)
-
-
-def _numbers(
-    name: str,
-    values: Mapping[str, NDArray[np.float64]],
-    states: States,
-) -> list[NDArray[np.float64]]:
+def _predictors(table: Table, name: str, values: Mapping[str, NDArray[np.float64]], states: States) -> list[Predictor]:
     """A continuous column itself, or whether a discrete one has each of its states but one."""
+    known = ~table.absent(name) if name in table.holes else np.ones(table.n_rows, bool)
     if name in values:
-        return [values[name]]
+        return [Predictor(values[name], known)]
     drawn = states[name][1]
-    return [(drawn == state).astype(np.float64) for state in range(1, min(int(drawn.max()) + 1, MOST_STATES))]
+    shown = range(1, min(int(drawn.max()) + 1, MOST_STATES))
+    return [Predictor((drawn == state).astype(np.float64), known) for state in shown]
 
 
 def _filled(

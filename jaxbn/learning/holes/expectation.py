@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.graph import Parents
-from jaxbn.learning.holes.matching import predicted, predictors_of
+from jaxbn.learning.holes.matching import predicted
+from jaxbn.model.imputing.donors import predictors_of
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.graph import Parents, markov_blanket
-from jaxbn.learning.holes.scale import places
+from jaxbn.model.imputing.scale import places
 
 Values = Mapping[str, NDArray[np.float64]]
 
@@ -26,9 +25,6 @@ RIDGE = 1e-3
 
 MOST_ROWS = 10**5
 """Rows that a regression is fitted to, about: more of them would not change it."""
-
-MOST_PREDICTORS = 30
-"""Columns that a value is predicted from, at most."""
 
 
 def matched_donors(
@@ -106,9 +102,3 @@ def predicted(
     for weight, (each, center, scale) in zip(weights[1:], used, strict=True):
         found += weight / scale * (each[rows] - center)
     return found
-
-
-def predictors_of(parents: Parents, name: str) -> list[str]:
-    """The columns that a value is predicted from: its Markov blanket and then the others, up to a number of them."""
-    blanket = list(markov_blanket(parents, name))
-    return [*blanket, *(other for other in parents if other != name and other not in blanket)][:MOST_PREDICTORS]

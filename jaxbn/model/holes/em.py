@@ -21,6 +21,7 @@ from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.elimination import Array
 from jaxbn.model.holes.expected_counts import Counter
 from jaxbn.model.holes.network import Network, Structure
+from jaxbn.model.holes.work import Evidence
 from jaxbn.scores.tables import posterior_means
 
 LOG = logging.getLogger("jaxbn")
@@ -54,6 +55,7 @@ def fit_by_em(
     alpha: float | Sequence[float] = 1.0,
     *,
     start: Network | None = None,
+    evidence: Evidence | None = None,
     tolerance: float = TOLERANCE,
     max_rounds: int = MAX_ROUNDS,
     max_memory: float = MAX_MEMORY,
@@ -67,6 +69,7 @@ def fit_by_em(
         codes: [rows, variables], -1 where missing.
         alpha: Dirichlet weight of each cell, or one for each variable's table.
         start: tables to start from; by default those of the rows that have all of a family.
+        evidence: what else is known of the states of missing entries; it is a part of what was observed.
         tolerance: ends when a round gains less than this for each row, in nats.
         max_rounds: ends after this many rounds.
         max_memory: bytes that one array may take.
@@ -79,7 +82,7 @@ def fit_by_em(
     """
     n = len(structure.sizes)
     alphas = [float(alpha)] * n if isinstance(alpha, int | float) else [float(weight) for weight in alpha]
-    counter = Counter(structure, codes, max_memory=max_memory)
+    counter = Counter(structure, codes, evidence=evidence, max_memory=max_memory)
     now = start or _means(structure, counter.observed_counts(), alphas)
     found: EMFit | None = None
     trace: tuple[float, ...] = ()

@@ -12,7 +12,7 @@ from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.answers import observed_places
 from jaxbn.model.holes.elimination import Array, beliefs_of, eliminate, log_sum
 from jaxbn.model.holes.network import Network, Structure
-from jaxbn.model.holes.work import Task, take_apart
+from jaxbn.model.holes.work import Evidence, Task, take_apart
 
 Codes = NDArray[np.integer[Any]]
 
@@ -27,6 +27,12 @@ class Expected(NamedTuple):
 class Counter:
     """A table with missing entries, prepared for expected counts under one network after the other.
 
+    Args:
+        structure: parents and numbers of states.
+        codes: [rows, variables], -1 where missing.
+        evidence: what else is known of the states of missing entries.
+        max_memory: bytes that one array may take.
+
     Example:
         >>> from jaxbn.model.holes.network import network
         >>> net = network([(), (0,)], [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
@@ -35,12 +41,19 @@ class Counter:
         [1.1111, 0.8889]
     """
 
-    def __init__(self, structure: Structure, codes: Codes, *, max_memory: float = MAX_MEMORY) -> None:
+    def __init__(
+        self,
+        structure: Structure,
+        codes: Codes,
+        *,
+        evidence: Evidence | None = None,
+        max_memory: float = MAX_MEMORY,
+    ) -> None:
         self.structure = structure
         self.max_memory = max_memory
         self.tasks = [
             task
-            for work in take_apart(structure, codes, drop_barren=False, max_memory=max_memory)
+            for work in take_apart(structure, codes, drop_barren=False, evidence=evidence, max_memory=max_memory)
             for task in work.tasks
         ]
         self.observed = [_observed_counts(structure, codes, child) for child in range(len(structure.sizes))]

@@ -6,7 +6,7 @@ Shapes: B rows, V variables; of one task n rows, U distinct ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ from jaxbn.model.holes.network import Network, Structure
 CELLS = 2**18  # numbers worked on at a time: they stay in the processor's cache
 BLOCK = 2**26  # entries of a table that are taken apart at a time
 
+Evidence = Mapping[int, Array]
+"""Of some variables, what else is known of their states where they are missing: ln P(it | state), [rows, K]."""
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -37,6 +40,7 @@ class Task:
         outer: of each step and each of its families the place of a distinct row's observed entries in the flat table,
             [U], or [1] where none is observed.
         inner: the places of the hidden variables' states from there, over the step's scope.
+        evidence: of each step what else is known of its variable's state in the distinct rows, [U, K]; None: nothing.
     """
 
     component: Component
@@ -46,6 +50,7 @@ class Task:
     counts: NDArray[np.int64]
     outer: list[list[NDArray[np.int64]]]
     inner: list[list[NDArray[np.int64]]]
+    evidence: list[Array | None]
 
     @property
     def n_distinct(self) -> int:
@@ -66,11 +71,15 @@ class Task:
         return chosen.reshape(-1, *[1] * inner.ndim) + inner
 
     def factors(self, network: Network, part: slice) -> list[list[Array]]:
-        """The log tables of every step's families at the observed entries of some distinct rows."""
-        return [
-            [network.log_tables[child].take(self.places(k, i, part)) for i, child in enumerate(step.families)]
-            for k, step in enumerate(self.plan.steps)
-        ]
+        """The log tables of every step's families at the observed entries of some distinct rows, and the evidence."""
+        found = []
+        for k, step in enumerate(self.plan.steps):
+            own = [network.log_tables[child].take(self.places(k, i, part)) for i, child in enumerate(step.families)]
+            more = self.evidence[k]
+            if more is not None:
+                own.append(more[part].reshape(-1, *[1] * (len(step.scope) - 1), more.shape[1]))
+            found.append(own)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,14 +103,19 @@ def take_apart(
     *,
     drop_barren: bool,
     target: int | None = None,
+    evidence: Evidence | None = None,
     max_memory: float = MAX_MEMORY,
 ) -> Iterator[Work]:
-    """The work of a table, block by block of its rows; see ``components.split`` for the arguments."""
+    """The work of a table, block by block of its rows; see ``components.split`` for the arguments.
+
+    Rows whose hidden variables have evidence are all distinct.
+    """
     size = max(2**16, BLOCK // max(1, codes.shape[1]))
     for start in range(0, len(codes), size):
         block = codes[start : start + size]
         parts, barren = split(structure, block == MISSING, drop_barren=drop_barren, target=target)
-        tasks = [_task(structure, block, component, rows, max_memory, target) for component, rows in parts]
+        more = {v: logs[start : start + size] for v, logs in (evidence or {}).items()}
+        tasks = [_task(structure, block, component, rows, max_memory, target, more) for component, rows in parts]
         yield Work(start, tasks, barren)
 
 
@@ -112,15 +126,19 @@ def _task(
     rows: NDArray[np.intp],
     max_memory: float,
     target: int | None,
+    evidence: Evidence,
 ) -> Task:
     blanket = list(component.blanket)
     observed = codes.T[np.array(blanket, np.intp)[:, None], rows].astype(np.int64)  # [blanket, n]
     first, where = distinct_rows(list(observed), [structure.sizes[v] for v in blanket], len(rows))
+    if any(v in evidence for v in component.hidden):
+        first = where = np.arange(len(rows))
     known = dict(zip(blanket, observed[:, first], strict=True))
     route = plan(structure, component, max_memory, target)
     outer = [[_outer(structure, child, known) for child in step.families] for step in route.steps]
     inner = [[_inner(structure, child, step.scope) for child in step.families] for step in route.steps]
-    return Task(component, route, rows, where, np.bincount(where, minlength=len(first)), outer, inner)
+    more = [evidence[step.variable][rows] if step.variable in evidence else None for step in route.steps]
+    return Task(component, route, rows, where, np.bincount(where, minlength=len(first)), outer, inner, more)
 
 
 def _outer(structure: Structure, child: int, known: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,13 @@ SOFT = 0.1
 
 CELLS = 2**21
 """Distances worked out at a time."""
+
+
+class Nearest(NamedTuple):
+    """The nearest rows, and what each of them weighs."""
+
+    rows: NDArray[np.intp]  # [asked, nearest]
+    weights: Array  # [asked, nearest]
 
 
 class Neighbours(NamedTuple):
@@ -48,32 +56,41 @@ class Neighbours(NamedTuple):
             >>> Neighbours.of(x).means(x, np.array([[True]]), np.array([[50.0]])).round().ravel().tolist()
             [50.0, 50.0, 50.0, 50.0]
         """
-        asked = self.rows if features is None else (features - self.center) / self.scale
-        found = np.empty((len(asked), len(NEAREST), targets.shape[1]))
-        step = max(1, CELLS // len(self.rows))
-        for first in range(0, len(asked), step):
-            has = known[first : first + step].astype(np.float64)
-            part = has * asked[first : first + step]
-            apart = (part**2).sum(axis=1)[:, None] + has @ (self.rows**2).T - 2 * part @ self.rows.T
-            if features is None:
-                apart[np.arange(len(part)), np.arange(first, first + len(part))] = np.inf
-            found[first : first + step] = _means(apart, targets)
+        found = np.empty((len(known), len(NEAREST), targets.shape[1]))
+        for part, (rows, weights) in self.nearest(known, features):
+            sums = np.cumsum(weights[..., None] * targets[rows], axis=1)
+            ends = np.minimum(np.array(NEAREST), rows.shape[1]) - 1
+            found[part] = sums[:, ends] / np.cumsum(weights, axis=1)[:, ends, None]
         found[~known.any(axis=1)] = targets.mean(axis=0)
         return found
 
+    def nearest(self, known: NDArray[np.bool_], features: Array | None = None) -> Iterator[tuple[slice, Nearest]]:
+        """The nearest rows to those that are asked about, the nearest first, part by part; arguments as for ``means``.
 
-def _means(apart: Array, targets: Array) -> Array:
-    """Weighted means over the nearest rows; squared distances [asked, rows]."""
+        Example:
+            >>> x = np.arange(100.0)[:, None]
+            >>> [(part, found)] = Neighbours.of(x).nearest(np.array([[True]]), np.array([[50.2]]))
+            >>> found.rows[0, :3].tolist()
+            [50, 51, 49]
+        """
+        asked = self.rows if features is None else (features - self.center) / self.scale
+        squares = (self.rows**2).T
+        step = max(1, CELLS // len(self.rows))
+        for first in range(0, len(asked), step):
+            part = slice(first, min(first + step, len(asked)))
+            has = known[part].astype(np.float64)
+            seen = has * asked[part]
+            apart = (seen**2).sum(axis=1)[:, None] + has @ squares - 2 * seen @ self.rows.T
+            if features is None:
+                apart[np.arange(len(seen)), np.arange(part.start, part.stop)] = np.inf
+            yield part, _nearest(apart)
+
+
+def _nearest(apart: Array) -> Nearest:
+    """The nearest of all rows, given squared distances [asked, rows]."""
     most = min(NEAREST[-1], apart.shape[1] - 1)
     nearest = np.argpartition(apart, most - 1, axis=1)[:, :most]
     squares = np.take_along_axis(apart, nearest, axis=1)
     order = np.argsort(squares, axis=1, kind="stable")
-    nearest, distances = (
-        np.take_along_axis(nearest, order, axis=1),
-        np.sqrt(np.take_along_axis(squares, order, axis=1).clip(0)),
-    )
-    weights = 1 / (distances + SOFT)
-    sums = np.cumsum(weights[..., None] * targets[nearest], axis=1)
-    total = np.cumsum(weights, axis=1)
-    ends = np.minimum(np.array(NEAREST), most) - 1
-    return np.asarray(sums[:, ends] / total[:, ends, None], np.float64)
+    distances = np.sqrt(np.take_along_axis(squares, order, axis=1).clip(0))
+    return Nearest(np.take_along_axis(nearest, order, axis=1), 1 / (distances + SOFT))

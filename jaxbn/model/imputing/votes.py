@@ -71,7 +71,7 @@ def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: 
         near = neighbours.means(signs[some], known[some])
     floor = 1 / (len(some) + 1)
     said = _said(posterior[some], by_lines, near, floor)
-    weights = _weights(said[:, np.arange(len(some)), codes[some]])
+    weights = likeliest_weights(said[:, np.arange(len(some)), codes[some]])
     equal = _equal_parts([1, int(by_lines is not None), 0 if near is None else near.shape[1]])
     return Votes(lines, neighbours, signs[some], floor, (weights + equal) / 2)
 
@@ -90,7 +90,7 @@ def _equal_parts(kinds: Sequence[int]) -> Array:
     return np.concatenate([np.full(n, 1 / n / len(there)) for n in there])
 
 
-def _weights(said: Array) -> Array:
+def likeliest_weights(said: Array) -> Array:
     """The weights of the mixture that makes what happened most probable, from the chances of that, [experts, rows]."""
     weights = np.full(len(said), 1 / len(said))
     for _ in range(STEPS):

@@ -44,10 +44,37 @@ def test_rounds_equal_enumeration(seed, alpha):
     assert not found.converged
 
 
+def said_of(structure, codes, seed: int):
+    """Evidence of the states of every other variable, some states being next to impossible."""
+    rng = np.random.default_rng(seed)
+    return {v: rng.normal(scale=4, size=(len(codes), structure.sizes[v])) for v in range(0, len(structure.sizes), 2)}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("max_memory", [2e9, 3e4])
+def test_rounds_with_evidence_equal_enumeration(seed, max_memory):
+    structure, codes = holed(seed)
+    codes[1] = codes[0] = -1  # two rows of the same codes and other evidence
+    tables, evidence = uniform(structure), said_of(structure, codes, seed)
+    start = network(structure.parents, tables)
+    found = fit_by_em(
+        structure, codes, start=start, evidence=evidence, tolerance=-1.0, max_rounds=5, max_memory=max_memory
+    )
+    objectives = []
+    for _ in range(6):
+        before = tables
+        tables, objective = holes.em_round(structure.parents, tables, codes, 1.0, evidence)
+        objectives.append(objective)
+    np.testing.assert_allclose(found.trace, objectives, atol=1e-9)
+    for ours, theirs in zip(found.network.tables, before, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_the_objective_never_falls(seed):
+@pytest.mark.parametrize("with_evidence", [False, True])
+def test_the_objective_never_falls(seed, with_evidence):
     structure, codes = holed(seed + 100, n_rows=60, share=0.1 + 0.04 * seed)
-    found = fit_by_em(structure, codes, 0.5)
+    found = fit_by_em(structure, codes, 0.5, evidence=said_of(structure, codes, seed) if with_evidence else None)
     assert found.converged
     assert (np.diff(found.trace) >= -1e-9).all()
 
