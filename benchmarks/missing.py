@@ -1,6 +1,6 @@
 """Learning from tables with missing entries: held-out likelihood and arcs, against what people do instead.
 
-    python benchmarks/missing.py learning [--folds 10] [--shares 0.05,0.1,0.2,0.4] [--kinds random,dependent]
+    python benchmarks/missing.py learning [--folds 10 --some 5] [--shares 0.05,0.1,0.2,0.4] [--kinds random,dependent]
     python benchmarks/missing.py arcs [--rows 5000] [--columns 12] [--seeds 5]
     python benchmarks/missing.py time --rows 1000000 --columns 7
 
@@ -8,8 +8,8 @@
 ("dependent": only where that column lies above its median, or is not its most frequent level). A network is learned
 from what is left, with `missing="infer"`, from the complete rows alone ("drop"), after filling in median and mode
 ("simple") or by scikit-learn's IterativeImputer ("iterative"), and from the table before entries were removed ("full").
-"counted" is the network of "infer", its tables counted in five completions instead of fitted by EM. `--folder` keeps
-the scores of single folds, and a run that was stopped goes on from there.
+"bins" is the network of "infer", its tables fitted to bins instead of numbers. Ten folds, or five of tables with more
+than 500 rows. `--folder` keeps the scores of single folds, and a run that was stopped goes on from there.
 Columns are dequantised first, unless `--recorded` is given: every value is moved by a uniform draw from the step to
 which its column is recorded (Theis et al. 2016). Recorded values have no density: the closer cuts lie around them, the
 better, without end, and an imputer that puts values between them lets cuts lie closer.
@@ -25,24 +25,21 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import jax
 import numpy as np
 import pandas as pd
 
 import jaxbn
-from jaxbn.inputs.table import Table, as_table
-from jaxbn.learning.holes.completion import matched
-from jaxbn.scores.coded_table import CodedTable
+from jaxbn.inputs.table import as_table
 
 DATA = (
     "iris", "seeds", "wine", "glass", "liver_disorders", "auto_mpg", "heart", "ilpd", "housing", "banknote",
 )  # fmt: skip
-METHODS = ("full", "infer", "counted", "drop", "simple", "iterative")
-COMPLETIONS = 5
+METHODS = ("full", "infer", "bins", "drop", "simple", "iterative")
+MANY_ROWS = 500
 
 
 def prepared(name: str, *, recorded: bool = False) -> tuple[pd.DataFrame, list[str]]:
@@ -105,7 +102,7 @@ def iterative(frame: pd.DataFrame, continuous: Sequence[str]) -> pd.DataFrame:
 WAYS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Sequence[str]], pd.DataFrame]] = {
     "full": lambda full, holed, continuous: full,
     "infer": lambda full, holed, continuous: holed,
-    "counted": lambda full, holed, continuous: holed,
+    "bins": lambda full, holed, continuous: holed,
     "drop": lambda full, holed, continuous: holed.dropna(ignore_index=True),
     "simple": lambda full, holed, continuous: simple(holed, continuous),
     "iterative": lambda full, holed, continuous: iterative(holed, continuous),
@@ -140,25 +137,12 @@ class Fold:
         if len(rows) < 2 or any(rows[name].nunique() < 1 for name in rows.columns):
             return -np.inf
         table = as_table(rows, continuous=self.continuous, missing="infer")
-        learner = "infer" if way == "counted" else way
+        learner = "infer" if way == "bins" else way
         if learner not in self.networks:
             self.networks[learner] = jaxbn.learn(table, progress=False)
         net = self.networks[learner]
-        alpha = 1.0
-        if way == "counted":  # all completions one below the other, and a weight of one cell in each
-            table, alpha = completions(net, table), float(COMPLETIONS)
-        net = jaxbn.fit(table, net.parents, net.codings, bounds=self.bounds, alpha=alpha)
+        net = jaxbn.fit(table, net.parents, net.codings, bounds=self.bounds, inside_bins=way != "bins")
         return float(net.log_likelihood(self.held_out).mean())
-
-
-def completions(net: jaxbn.BayesNet, table: Table) -> Table:
-    """A table completed several times, with numbers of rows that are alike, one completion below the other."""
-    rng = np.random.default_rng(0)
-    with jax.enable_x64(True):
-        drawn = [matched(CodedTable(table), net.parents, net.codings, rng) for _ in range(COMPLETIONS)]
-    values = {name: np.concatenate([each.values[name] for each in drawn]) for name in table.values}
-    codes = {name: np.concatenate([each.codes[name] for each in drawn]) for name in table.codes}
-    return replace(table, values=values, codes=codes, n_rows=COMPLETIONS * table.n_rows)
 
 
 def folds_of(n: int, folds: int, seed: int = 0) -> Iterator[np.ndarray]:
@@ -204,13 +188,13 @@ class Setting(NamedTuple):
 def learning(names: Sequence[str], settings: Sequence[Setting], ways: Sequence[str], kept: Kept) -> None:
     """One line for each setting and data set."""
     heading = " ".join(f"{way:>9}" for way in ways)
-    print(f"data kind share folds | {heading} | infer, and counted, - iterative (standard error) | seconds", flush=True)
+    print(f"data kind share folds | {heading} | infer, and bins, - iterative (standard error) | seconds", flush=True)
     for setting, name in itertools.product(settings, names):
         found = np.array(list(scores_of(name, setting, ways, kept)))  # [folds, ways, score and seconds]
         means = " ".join(f"{mean:9.3f}" for mean in found[:, :, 0].mean(axis=0))
         seconds = " ".join(f"{total:.0f}" for total in found[:, :, 1].sum(axis=0))
         words = [f"{name} {setting.kind} {setting.share} {len(found)}", means]
-        for way in ("infer", "counted"):
+        for way in ("infer", "bins"):
             if {way, "iterative"} <= set(ways):
                 ahead = found[:, ways.index(way), 0] - found[:, ways.index("iterative"), 0]
                 error = ahead.std(ddof=1) / len(ahead) ** 0.5 if len(ahead) > 1 else float("nan")
@@ -222,6 +206,7 @@ def scores_of(name: str, setting: Setting, ways: Sequence[str], kept: Kept) -> I
     """Of every fold the score of each way, and its seconds."""
     kind, share, folds, some, recorded = setting
     frame, continuous = prepared(name, recorded=recorded)
+    folds = folds or (5 if len(frame) > MANY_ROWS else 10)
     bounds = {n: (float(frame[n].min()), float(frame[n].max())) for n in continuous}
     for fold, held_out in enumerate(itertools.islice(folds_of(len(frame), folds), some)):
         training = frame[~held_out].reset_index(drop=True)
@@ -288,7 +273,7 @@ def main() -> None:
     parser.add_argument("--data", default=",".join(DATA))
     parser.add_argument("--shares", default="0.05,0.1,0.2,0.4")
     parser.add_argument("--kinds", default="random,dependent")
-    parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--folds", type=int, default=0, help="by default 10, or 5 of tables with more than 500 rows")
     parser.add_argument("--some", type=int, default=1000, help="only the first so many of the folds")
     parser.add_argument("--recorded", action="store_true", help="columns as they were recorded, not dequantised")
     parser.add_argument("--folder", help="keep the scores of folds here; a run that was stopped goes on from them")

@@ -27,11 +27,8 @@ from jaxbn.scores.tables import family_counts, posterior_means
 HOLES = 18
 """Added to the seed of the draws for missing entries."""
 
-SWEEPS_OF_ALL = 4
-"""Times that every number is predicted from all other columns."""
-
-FEW_ENTRIES, MANY_SWEEPS = 10**6, 10
-"""Rows times columns up to which what is expected has this many sweeps."""
+FEW_ENTRIES, MANY_SWEEPS, FEW_SWEEPS = 10**6, 10, 4
+"""Rows times columns up to which what is expected has many sweeps."""
 
 Bins = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Codes of a variable [n], -1 where missing, and the same completed."""
@@ -96,7 +93,7 @@ def matched(
         features, known = (np.stack(each, axis=1) for each in zip(*predictors, strict=True))
         return donors_of(column, features, known, bins[0]).draw(rng)
 
-    return _drawn(data, parents, codings, rng, basis, of_rows_alike, SWEEPS_OF_ALL)
+    return _drawn(data, parents, codings, rng, basis, of_rows_alike, SWEEPS)
 
 
 def _drawn(
@@ -156,7 +153,7 @@ def expected(
         _posterior(data, net, codes, [name for name in filled.codes if name not in codings]),
         {name: data.table.absent(name) for name in data.table.holes},
     )
-    for _ in range(SWEEPS_OF_ALL if codes.size > FEW_ENTRIES else MANY_SWEEPS):
+    for _ in range(FEW_SWEEPS if codes.size > FEW_ENTRIES else MANY_SWEEPS):
         told.sweep(parents)
     values, levels = dict(filled.values), dict(filled.codes)
     for name, gone in told.absent.items():

@@ -9,6 +9,7 @@ its cuts and arcs have seen every row.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents, markov_blanket
 from jaxbn.model.imputing.lines import fit_line
-from jaxbn.model.imputing.mixture import MOST_COMPARED, MOST_ROWS
+from jaxbn.model.imputing.mixture import MOST_ROWS
 from jaxbn.model.imputing.neighbours import NEAREST, Nearest, Neighbours
 from jaxbn.model.imputing.scale import places
 from jaxbn.model.imputing.votes import likeliest_weights
@@ -26,6 +27,12 @@ Array = NDArray[np.float64]
 
 NEAREST_BY_LINE = (4, 10, 30)
 """Numbers of rows of which a line says nearly the same."""
+
+MOST_COMPARED = 1000
+"""Rows that others are compared with."""
+
+MOST_JUDGED = 500
+"""Rows of which experts have to tell the bin, for their weights."""
 
 MOST_PREDICTORS = 30
 """Columns that a number is told from, at most."""
@@ -78,25 +85,25 @@ def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: ND
         ([100.0], [[1.0, 0.0]])
     """
     has, holes = np.flatnonzero(bins != MISSING), np.flatnonzero(bins == MISSING)
-    some = np.random.default_rng(0).permutation(len(has))[:MOST_COMPARED]  # these are told, and compared with
+    some = np.random.default_rng(0).permutation(len(has))[:MOST_COMPARED]
+    judged = some[:MOST_JUDGED]
     line, left_out = fit_line(features[has], target[has])
     by_line = _Sorted.of(left_out)
     kinds: list[tuple[tuple[int, ...], Nearest, Nearest]] = [
-        (NEAREST_BY_LINE, by_line.nearest(left_out[some], some), by_line.nearest(line(features[holes])))
+        (NEAREST_BY_LINE, by_line.nearest(left_out[judged], judged), by_line.nearest(line(features[holes])))
     ]
     if NEAREST[0] < len(has) <= MOST_ROWS and features.shape[1]:
-        compared = has[some]
-        alike = Neighbours.of(features[compared])
-        told = _all_nearest(alike, known[compared])
-        asked = _all_nearest(alike, known[holes], features[holes])
-        kinds.append((NEAREST, told._replace(rows=some[told.rows]), asked._replace(rows=some[asked.rows])))
+        alike = Neighbours.of(features[has[some]])
+        own, asked = alike.nearest(known[has[judged]]), alike.nearest(known[holes], features[holes])
+        kinds.append((NEAREST, _all_parts(own, some), _all_parts(asked, some)))
     seen, n_bins = bins[has], int(bins.max()) + 1
-    said = [_right(seen, some, numbers, told) for numbers, told, _ in kinds]
-    weights = likeliest_weights(_never_zero(np.concatenate(said), n_bins, len(has)))
+    right = [_right(seen, judged, numbers, told) for numbers, told, _ in kinds]
+    weights = likeliest_weights(_never_zero(np.concatenate(right), n_bins, len(has)))
     rows, shares, first = [], [], 0
-    for numbers, _, asked in kinds:
-        rows.append(has[asked.rows])
-        shares.append(np.einsum("e,ehd->hd", weights[first : first + len(numbers)], _parts(numbers, asked.weights)))
+    for numbers, _, nearest in kinds:
+        rows.append(has[nearest.rows])
+        counted = _parts(numbers, nearest.weights)
+        shares.append(np.einsum("e,ehd->hd", weights[first : first + len(numbers)], counted))
         first += len(numbers)
     return Donors(np.hstack(rows), np.hstack(shares), len(has))
 
@@ -137,11 +144,14 @@ class _Sorted(NamedTuple):
         return Nearest(rows, np.ones(rows.shape))
 
 
-def _all_nearest(alike: Neighbours, known: NDArray[np.bool_], features: Array | None = None) -> Nearest:
-    found = [nearest for _, nearest in alike.nearest(known, features)]
+def _all_parts(parts: Iterable[tuple[slice, Nearest]], rows: NDArray[np.intp]) -> Nearest:
+    """What was found part by part, in one, and of some rows in place of positions among them."""
+    found = [nearest for _, nearest in parts]
     if not found:
         return Nearest(np.zeros((0, 1), np.intp), np.ones((0, 1)))
-    return Nearest(*(np.concatenate(each) for each in zip(*found, strict=True)))
+    return Nearest(
+        rows[np.concatenate([each.rows for each in found])], np.concatenate([each.weights for each in found])
+    )
 
 
 def _parts(numbers: tuple[int, ...], weights: Array) -> Array:

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 MOST_ROWS = 20_000
 """Rows of a table whose numbers are looked at: with more of them bins are fine, and it would take long."""
 
-SWEEPS = 3
+SWEEPS = 2
 """Times that every missing number is told, given what was told of the others."""
 
 MOST_STATES = 10
@@ -66,20 +66,25 @@ def evidence_inside_bins(
         else _signs(columns[name], chances[name])
         for name in parents
     }
-    evidence: dict[int, Array] = {}
-    for _ in range(SWEEPS):
-        for i, name in enumerate(parents):
-            gone, others = columns[name] == MISSING, predictors_of(parents, name)
-            if name not in values or not others or not 0 < gone.sum() < len(gone):
-                continue
-            features = np.hstack([told[other] for other in others])
-            known = [np.repeat(columns[other][:, None] != MISSING, told[other].shape[1], axis=1) for other in others]
-            donors = donors_of(told[name][:, 0], features, np.hstack(known), columns[name])
-            told[name][gone, 0] = donors.means(told[name][:, 0])
-            said = donors.chances(columns[name], chances[name].shape[1])
-            evidence[i] = np.zeros((len(codes), said.shape[1]))
-            evidence[i][gone] = np.log(said / np.maximum(chances[name], LEAST))
-    return evidence
+    lacking = [name for name in values if (columns[name] == MISSING).any() and predictors_of(parents, name)]
+    evidence: dict[str, Array] = {}
+    for name in lacking * SWEEPS:
+        gone = columns[name] == MISSING
+        donors = donors_of(told[name][:, 0], *_features(parents, name, columns, told), columns[name])
+        told[name][gone, 0] = donors.means(told[name][:, 0])
+        said = donors.chances(columns[name], chances[name].shape[1])
+        evidence[name] = np.zeros((len(codes), said.shape[1]))
+        evidence[name][gone] = np.log(said / np.maximum(chances[name], LEAST))
+    return {i: evidence[name] for i, name in enumerate(parents) if name in evidence}
+
+
+def _features(
+    parents: Parents, name: str, columns: Mapping[str, NDArray[np.int32]], told: Mapping[str, Array]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """What a column is told from, and which of it is known, [n, features] each."""
+    others = predictors_of(parents, name)
+    known = [np.repeat(columns[other][:, None] != MISSING, told[other].shape[1], axis=1) for other in others]
+    return np.hstack([told[other] for other in others]), np.hstack(known)
 
 
 def _chances(
