@@ -40,7 +40,8 @@ class BayesNet(Written):
         trace: how the evidence rose while the network was learned with ``method="evidence"``; it is not saved.
         search: how ``learn`` found the network and what is known of its arcs; None if it was fitted otherwise.
         em_trace: where the data lacked entries, the log-likelihood of what was observed, with the log prior of the
-            tables, at the start and after each round of EM; it never falls, and is not saved.
+            tables, at the start and after each round of EM; it never falls, and is not saved. Of a network of ``learn``
+            that is what the numbers say, up to a constant, not their bins alone (``fit(inside_bins=True)``).
         groupings: groups of the discrete variables whose levels were merged; their tables are over groups.
         shares: P(level | its group) for each level of these variables.
 

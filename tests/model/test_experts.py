@@ -92,6 +92,22 @@ def test_experts_see_what_no_line_does() -> None:
     assert (chances.argmax(axis=1) == (new[:, 0] * new[:, 1] > 0)).mean() > 0.85
 
 
+def test_lines_that_part_levels_are_sure_of_them() -> None:
+    """What three lines say of the level in the middle is hardly more than of the others; their chances are."""
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, 3, 300).astype(np.int32)
+    features = np.eye(3)[codes] + 0.3 * rng.normal(size=(300, 3)) + rng.normal(size=(300, 1))
+    known = np.ones(features.shape, bool)
+    votes = fit_votes(np.full((300, 3), 1 / 3), features, known, codes)
+    assert votes.sharpness > 3
+    said = np.column_stack([line(features) for line in votes.lines])
+    right = np.arange(300), codes
+    sharp = np.exp(votes.sharpness * said)
+    likelihood = np.log((sharp / sharp.sum(axis=1, keepdims=True))[right]).sum()
+    plain = np.clip(said, 1e-3, 1)
+    assert likelihood > np.log((plain / plain.sum(axis=1, keepdims=True))[right]).sum()
+
+
 def test_levels_are_filled_in_by_what_lies_inside_bins() -> None:
     """The bins of the network say nothing of the word; the numbers inside them do."""
     rng = np.random.default_rng(6)

@@ -3,6 +3,10 @@
 As in ``mixture``, each counts by what it says of rows that it has not seen: the weights lie half-way between those of
 the mixture with the highest leave-one-out likelihood, found by EM, and equal parts of the network, lines and
 neighbours. Half-way, because levels are few and the network's cuts and arcs have seen every row.
+
+A line for each level says how much a row looks like one of that level, which is no chance of it: where lines part the
+levels without an error, they still say 0.6 and 0.4. So what they say is made sharper, by a softmax, until the rows that
+were left out are most probable.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
 
 from jaxbn.model.imputing.lines import Line, fit_line
 from jaxbn.model.imputing.mixture import MOST_COMPARED, MOST_FITTED, MOST_ROWS
@@ -22,6 +28,9 @@ Array = NDArray[np.float64]
 MOST_LEVELS = 20
 """Levels up to which each has a line of its own."""
 
+SHARPEST = 5.0
+"""Logarithm of the largest number by which what lines say is multiplied."""
+
 STEPS = 200
 """Of EM for the weights, a few numbers."""
 
@@ -30,6 +39,7 @@ class Votes(NamedTuple):
     """Experts and their weights."""
 
     lines: list[Line]  # of the other columns, for each level; none where there are very many
+    sharpness: float  # of what lines say
     neighbours: Neighbours | None
     signs: Array  # of the rows that are compared with, 1 at the level of each, [rows, levels]
     floor: float  # added to the chances of lines and neighbours
@@ -37,7 +47,9 @@ class Votes(NamedTuple):
 
     def __call__(self, posterior: Array, others: Array, known: NDArray[np.bool_]) -> Array:
         """Chances of the levels, [rows, levels]; the same arguments as for ``fit_votes``."""
-        by_lines = np.column_stack([line(others) for line in self.lines]) if self.lines else None
+        by_lines = None
+        if self.lines:
+            by_lines = softmax(self.sharpness * np.column_stack([line(others) for line in self.lines]), axis=1)
         near = None if self.neighbours is None else self.neighbours.means(self.signs, known, others)
         return np.einsum("e,erk->rk", self.weights, _said(posterior, by_lines, near, self.floor))
 
@@ -61,19 +73,21 @@ def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: 
     signs = np.eye(n_levels)[codes]
     fitted = np.random.default_rng(0).permutation(len(codes))[:MOST_FITTED]
     some = fitted[:MOST_COMPARED]
-    lines, by_lines = list[Line](), None
+    lines, sharpness, by_lines = list[Line](), 1.0, None
     if n_levels <= MOST_LEVELS and others.shape[1]:
         found = [fit_line(others[fitted], signs[fitted, level]) for level in range(n_levels)]
-        lines, by_lines = [line for line, _ in found], np.column_stack([left_out for _, left_out in found])[: len(some)]
+        lines, said = [line for line, _ in found], np.column_stack([left_out for _, left_out in found])[: len(some)]
+        sharpness = _sharpness(said, codes[some])
+        by_lines = softmax(sharpness * said, axis=1)
     neighbours, near = None, None
     if NEAREST[0] < len(codes) <= MOST_ROWS and others.shape[1]:
         neighbours = Neighbours.of(others[some])
         near = neighbours.means(signs[some], known[some])
     floor = 1 / (len(some) + 1)
-    said = _said(posterior[some], by_lines, near, floor)
-    weights = likeliest_weights(said[:, np.arange(len(some)), codes[some]])
+    experts = _said(posterior[some], by_lines, near, floor)
+    weights = likeliest_weights(experts[:, np.arange(len(some)), codes[some]])
     equal = _equal_parts([1, int(by_lines is not None), 0 if near is None else near.shape[1]])
-    return Votes(lines, neighbours, signs[some], floor, (weights + equal) / 2)
+    return Votes(lines, sharpness, neighbours, signs[some], floor, (weights + equal) / 2)
 
 
 def _said(posterior: Array, by_lines: Array | None, near: Array | None, floor: float) -> Array:
@@ -82,6 +96,15 @@ def _said(posterior: Array, by_lines: Array | None, near: Array | None, floor: f
     found += [] if near is None else list(near.swapaxes(0, 1))
     chances = [np.clip(each, 0, 1) + floor for each in found]
     return np.stack([posterior, *(each / each.sum(axis=1, keepdims=True) for each in chances)])
+
+
+def _sharpness(said: Array, codes: NDArray[np.int32]) -> float:
+    """The number by which what lines say [rows, levels] is multiplied, so that the levels are most probable."""
+
+    def minus_log_likelihood(log_sharpness: float) -> float:
+        return -float(log_softmax(np.exp(log_sharpness) * said, axis=1)[np.arange(len(codes)), codes].sum())
+
+    return float(np.exp(minimize_scalar(minus_log_likelihood, bounds=(0.0, SHARPEST), method="bounded").x))
 
 
 def _equal_parts(kinds: Sequence[int]) -> Array:
