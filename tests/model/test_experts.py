@@ -11,6 +11,7 @@ from jaxbn.model.imputing.lines import fit_line
 from jaxbn.model.imputing.mixture import _weights as least_squares
 from jaxbn.model.imputing.mixture import fit_mixture
 from jaxbn.model.imputing.neighbours import NEAREST, SOFT, Neighbours
+from jaxbn.model.imputing.votes import _chances as votes_by_lines
 from jaxbn.model.imputing.votes import fit_votes
 from jaxbn.model.imputing.votes import likeliest_weights as most_likely
 
@@ -99,13 +100,24 @@ def test_lines_that_part_levels_are_sure_of_them() -> None:
     features = np.eye(3)[codes] + 0.3 * rng.normal(size=(300, 3)) + rng.normal(size=(300, 1))
     known = np.ones(features.shape, bool)
     votes = fit_votes(np.full((300, 3), 1 / 3), features, known, codes)
-    assert votes.sharpness > 3
     said = np.column_stack([line(features) for line in votes.lines])
     right = np.arange(300), codes
-    sharp = np.exp(votes.sharpness * said)
+    sharp = votes.shares * np.exp(votes.sharpness * said)
     likelihood = np.log((sharp / sharp.sum(axis=1, keepdims=True))[right]).sum()
     plain = np.clip(said, 1e-3, 1)
-    assert likelihood > np.log((plain / plain.sum(axis=1, keepdims=True))[right]).sum()
+    assert likelihood > np.log((plain / plain.sum(axis=1, keepdims=True))[right]).sum() + 50
+
+
+def test_lines_that_know_nothing_say_the_shares_of_levels() -> None:
+    rng = np.random.default_rng(8)
+    codes = rng.choice(4, 400, p=[0.7, 0.25, 0.05, 0.0]).astype(np.int32)
+    features = rng.normal(size=(400, 3))
+    votes = fit_votes(np.full((400, 4), 0.25), features, np.ones((400, 3), bool), codes)
+    said = np.column_stack([line(features) for line in votes.lines])
+    np.testing.assert_allclose(
+        votes_by_lines(said, votes.shares, votes.sharpness).mean(axis=0), votes.shares, atol=0.03
+    )
+    assert (votes_by_lines(said, votes.shares, votes.sharpness)[:, 3] == 0).all()
 
 
 def test_levels_are_filled_in_by_what_lies_inside_bins() -> None:

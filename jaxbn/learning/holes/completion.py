@@ -19,7 +19,7 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.completions import draw_completions, most_probable_completions
 from jaxbn.model.holes.marginals import marginals
 from jaxbn.model.holes.network import Network, network, positions
-from jaxbn.model.imputing.donors import donors_of, predictors_of
+from jaxbn.model.imputing.donors import MOST_STATES, donors_of, predictors_of, shown_states
 from jaxbn.model.imputing.scale import Scale
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means
@@ -47,9 +47,6 @@ class Predictor(NamedTuple):
 Predictors = Sequence[Predictor]
 DonorsFor = Callable[[NDArray[np.float64], Bins, Predictors], NDArray[np.intp]]
 """The rows that the missing entries of a column are taken from, [holes]."""
-
-MOST_STATES = 10
-"""States of a discrete column that a regression tells apart."""
 
 
 def completed(
@@ -224,7 +221,7 @@ def _predictors(table: Table, name: str, values: Mapping[str, NDArray[np.float64
     if name in values:
         return [Predictor(values[name], known)]
     drawn = states[name][1]
-    shown = range(1, min(int(drawn.max()) + 1, MOST_STATES))
+    shown = shown_states(drawn, int(drawn.max()) + 1)
     return [Predictor((drawn == state).astype(np.float64), known) for state in shown]
 
 

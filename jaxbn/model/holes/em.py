@@ -83,7 +83,7 @@ def fit_by_em(
     n = len(structure.sizes)
     alphas = [float(alpha)] * n if isinstance(alpha, int | float) else [float(weight) for weight in alpha]
     counter = Counter(structure, codes, evidence=evidence, max_memory=max_memory)
-    now = start or _means(structure, counter.observed_counts(), alphas)
+    now = start or means(structure, counter.observed_counts(), alphas)
     found: EMFit | None = None
     trace: tuple[float, ...] = ()
     try:
@@ -94,7 +94,7 @@ def fit_by_em(
             found = EMFit(now, counts, log_likelihood, trace, done)
             if done:
                 break
-            now = _means(structure, counts, alphas)
+            now = means(structure, counts, alphas)
     except KeyboardInterrupt:
         if found is None:
             raise
@@ -103,7 +103,8 @@ def fit_by_em(
     return found
 
 
-def _means(structure: Structure, counts: Sequence[NDArray[Any]], alphas: Sequence[float]) -> Network:
+def means(structure: Structure, counts: Sequence[NDArray[Any]], alphas: Sequence[float]) -> Network:
+    """The tables that are the posterior means of counts."""
     tables = [posterior_means(found, alpha) for found, alpha in zip(counts, alphas, strict=True)]
     return Network(structure, tuple(tables))
 

@@ -30,7 +30,7 @@ class Counter:
     Args:
         structure: parents and numbers of states.
         codes: [rows, variables], -1 where missing.
-        evidence: what else is known of the states of missing entries.
+        evidence: what else is known of the states of missing entries; it may change from one network to the next.
         max_memory: bytes that one array may take.
 
     Example:
@@ -51,11 +51,8 @@ class Counter:
     ) -> None:
         self.structure = structure
         self.max_memory = max_memory
-        self.tasks = [
-            task
-            for work in take_apart(structure, codes, drop_barren=False, evidence=evidence, max_memory=max_memory)
-            for task in work.tasks
-        ]
+        self.evidence = evidence or {}
+        self.work = list(take_apart(structure, codes, drop_barren=False, evidence=evidence, max_memory=max_memory))
         self.observed = [_observed_counts(structure, codes, child) for child in range(len(structure.sizes))]
 
     def expected(self, network: Network) -> Expected:
@@ -66,7 +63,7 @@ class Counter:
         """
         counts = [found.astype(np.float64) for found in self.observed]
         total = sum(_weighted(found, logs) for found, logs in zip(self.observed, network.log_tables, strict=True))
-        for task in self.tasks:
+        for task in (task for work in self.work for task in work.tasks):
             total += self._add(network, task, counts)
         if not total > -np.inf:
             raise ValueError("a row has probability 0 under the network, so its missing entries have no posterior")

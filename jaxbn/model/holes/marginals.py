@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.elimination import Array, beliefs_of, eliminate, log_sum
 from jaxbn.model.holes.network import Network
-from jaxbn.model.holes.work import take_apart
+from jaxbn.model.holes.work import Work, take_apart
 
 
 class Marginal(NamedTuple):
@@ -39,7 +39,13 @@ def marginals(
         >>> next(marginals(net, np.array([[-1, 1]]))).chances.round(3).tolist()
         [[0.111, 0.889]]
     """
-    for work in take_apart(network.structure, codes, drop_barren=False, max_memory=max_memory):
+    works = take_apart(network.structure, codes, drop_barren=False, max_memory=max_memory)
+    return marginals_of(network, works, max_memory=max_memory)
+
+
+def marginals_of(network: Network, works: Iterable[Work], *, max_memory: float = MAX_MEMORY) -> Iterator[Marginal]:
+    """The same of a table that has been taken apart, without leaving out barren variables."""
+    for work in works:
         for task in work.tasks:
             steps = task.plan.steps
             chances = [np.empty((task.n_distinct, network.structure.sizes[step.variable])) for step in steps]

@@ -40,7 +40,8 @@ class Task:
         outer: of each step and each of its families the place of a distinct row's observed entries in the flat table,
             [U], or [1] where none is observed.
         inner: the places of the hidden variables' states from there, over the step's scope.
-        evidence: of each step what else is known of its variable's state in the distinct rows, [U, K]; None: nothing.
+        evidence: of each step what else is known of its variable's state, [B, K], None if nothing is; the distinct rows
+            are all the rows then. It may change from one network to the next.
     """
 
     component: Component
@@ -77,7 +78,7 @@ class Task:
             own = [network.log_tables[child].take(self.places(k, i, part)) for i, child in enumerate(step.families)]
             more = self.evidence[k]
             if more is not None:
-                own.append(more[part].reshape(-1, *[1] * (len(step.scope) - 1), more.shape[1]))
+                own.append(more[self.rows[part]].reshape(-1, *[1] * (len(step.scope) - 1), more.shape[1]))
             found.append(own)
         return found
 
@@ -130,14 +131,15 @@ def _task(
 ) -> Task:
     blanket = list(component.blanket)
     observed = codes.T[np.array(blanket, np.intp)[:, None], rows].astype(np.int64)  # [blanket, n]
-    first, where = distinct_rows(list(observed), [structure.sizes[v] for v in blanket], len(rows))
     if any(v in evidence for v in component.hidden):
         first = where = np.arange(len(rows))
+    else:
+        first, where = distinct_rows(list(observed), [structure.sizes[v] for v in blanket], len(rows))
     known = dict(zip(blanket, observed[:, first], strict=True))
     route = plan(structure, component, max_memory, target)
     outer = [[_outer(structure, child, known) for child in step.families] for step in route.steps]
     inner = [[_inner(structure, child, step.scope) for child in step.families] for step in route.steps]
-    more = [evidence[step.variable][rows] if step.variable in evidence else None for step in route.steps]
+    more = [evidence.get(step.variable) for step in route.steps]
     return Task(component, route, rows, where, np.bincount(where, minlength=len(first)), outer, inner, more)
 
 

@@ -10,7 +10,7 @@ its cuts and arcs have seen every row.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,14 @@ from jaxbn.model.imputing.votes import likeliest_weights
 
 Array = NDArray[np.float64]
 
-NEAREST_BY_LINE = (4, 10, 30)
+NEAREST_BY_LINE = (4, 10, 30, 100)
 """Numbers of rows of which a line says nearly the same."""
+
+FOLDS = 5
+"""Lines by which rows are judged that they have not seen."""
+
+BLUR = 1e-6
+"""What is added to what a line says, in deviations of it: of rows that are equal, others are taken each time."""
 
 MOST_COMPARED = 1000
 """Rows that others are compared with."""
@@ -37,6 +43,9 @@ MOST_JUDGED = 500
 MOST_PREDICTORS = 30
 """Columns that a number is told from, at most."""
 
+MOST_STATES = 10
+"""States of a discrete column that are told apart."""
+
 
 class Donors(NamedTuple):
     """Rows that missing entries of a column may be taken from.
@@ -44,12 +53,10 @@ class Donors(NamedTuple):
     Attributes:
         rows: for each entry, [holes, donors].
         shares: how much each of them counts, those of an entry 1 together, [holes, donors].
-        n_rows: rows that have the column.
     """
 
     rows: NDArray[np.intp]
     shares: Array
-    n_rows: int
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """One donor of each entry, by their shares, [holes]."""
@@ -57,15 +64,16 @@ class Donors(NamedTuple):
         drawn = (ends < (rng.random(len(ends)) * ends[:, -1])[:, None]).sum(axis=1)
         return np.take_along_axis(self.rows, drawn[:, None], axis=1)[:, 0]
 
-    def means(self, values: Array) -> Array:
-        """Means of values [rows] over the donors of each entry, [holes]."""
-        return np.asarray((self.shares * values[self.rows]).sum(axis=1), np.float64)
+    def chances(self, codes: NDArray[np.int32], otherwise: Array) -> Array:
+        """The donors' shares of the states of codes [rows], [holes, states].
 
-    def chances(self, codes: NDArray[np.int32], n_states: int) -> Array:
-        """The donors' shares of the states of some codes [rows], none of them 0, [holes, states]."""
-        found = np.zeros((len(self.rows), n_states))
+        `otherwise` has the same by other means and counts as one more donor: donors are few, and a state that none of
+        them has is not impossible.
+        """
+        found = np.zeros(otherwise.shape)
         np.add.at(found, (np.arange(len(found))[:, None], codes[self.rows]), self.shares)
-        return _never_zero(found, n_states, self.n_rows)
+        number = 1 / np.square(self.shares).sum(axis=1, keepdims=True)  # as many equal ones would be as unsure
+        return (number * found + otherwise) / (number + 1)
 
 
 def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: NDArray[np.int32]) -> Donors:
@@ -81,31 +89,33 @@ def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: ND
         >>> x = np.arange(200.0)
         >>> bins = np.where(x == 50, -1, x >= 100).astype(np.int32)
         >>> found = donors_of(2 * x, x[:, None], np.ones((200, 1), bool), bins)
-        >>> found.means(2 * x).round().tolist(), found.chances(bins, 2).round(2).tolist()
-        ([100.0], [[1.0, 0.0]])
+        >>> found.chances(bins, np.array([[1.0, 0.0]])).round(6).tolist()
+        [[1.0, 0.0]]
     """
     has, holes = np.flatnonzero(bins != MISSING), np.flatnonzero(bins == MISSING)
-    some = np.random.default_rng(0).permutation(len(has))[:MOST_COMPARED]
+    rng = np.random.default_rng(0)
+    some = rng.permutation(len(has))[:MOST_COMPARED]
     judged = some[:MOST_JUDGED]
-    line, left_out = fit_line(features[has], target[has])
-    by_line = _Sorted.of(left_out)
-    kinds: list[tuple[tuple[int, ...], Nearest, Nearest]] = [
-        (NEAREST_BY_LINE, by_line.nearest(left_out[judged], judged), by_line.nearest(line(features[holes])))
+    kinds = [
+        _Kind(
+            NEAREST_BY_LINE,
+            _by_lines(features[has], target[has], judged, rng),
+            _by_line(features[has], target[has], features[holes], rng),
+        )
     ]
     if NEAREST[0] < len(has) <= MOST_ROWS and features.shape[1]:
         alike = Neighbours.of(features[has[some]])
         own, asked = alike.nearest(known[has[judged]]), alike.nearest(known[holes], features[holes])
-        kinds.append((NEAREST, _all_parts(own, some), _all_parts(asked, some)))
-    seen, n_bins = bins[has], int(bins.max()) + 1
-    right = [_right(seen, judged, numbers, told) for numbers, told, _ in kinds]
-    weights = likeliest_weights(_never_zero(np.concatenate(right), n_bins, len(has)))
-    rows, shares, first = [], [], 0
-    for numbers, _, nearest in kinds:
-        rows.append(has[nearest.rows])
-        counted = _parts(numbers, nearest.weights)
-        shares.append(np.einsum("e,ehd->hd", weights[first : first + len(numbers)], counted))
-        first += len(numbers)
-    return Donors(np.hstack(rows), np.hstack(shares), len(has))
+        kinds.append(_Kind(NEAREST, _all_parts(own, some), _all_parts(asked, some)))
+    right = np.concatenate([_right(bins[has], judged, kind) for kind in kinds])
+    floor = 1 / (len(has) + 1)  # as if one more row were in each bin
+    weights = likeliest_weights((right + floor) / (1 + floor * (bins.max() + 1)))
+    ends = np.cumsum([len(kind.numbers) for kind in kinds])
+    shares = [
+        np.einsum("e,ehd->hd", weights[end - len(kind.numbers) : end], _parts(kind.numbers, kind.asked.weights))
+        for end, kind in zip(ends, kinds, strict=True)
+    ]
+    return Donors(np.hstack([has[kind.asked.rows] for kind in kinds]), np.hstack(shares))
 
 
 def predictors_of(parents: Parents, name: str) -> list[str]:
@@ -114,34 +124,53 @@ def predictors_of(parents: Parents, name: str) -> list[str]:
     return [*blanket, *(other for other in parents if other != name and other not in blanket)][:MOST_PREDICTORS]
 
 
-class _Sorted(NamedTuple):
-    """What a line says of the rows that have a column, each by the line of all others."""
+def shown_states(codes: NDArray[np.integer[Any]], n_states: int) -> NDArray[np.intp]:
+    """The states of a discrete column that are told apart: the most frequent ones, without the first of them.
 
-    order: NDArray[np.intp]
-    ascending: Array
+    Example:
+        >>> shown_states(np.array([2, 1, 2, 2, 1], np.int32), 3).tolist()
+        [1, 0]
+    """
+    return np.argsort(-np.bincount(codes, minlength=n_states), kind="stable")[1:MOST_STATES]
 
-    @classmethod
-    def of(cls, said: Array) -> _Sorted:
-        order = np.argsort(said, kind="stable")
-        return cls(order, said[order])
 
-    def nearest(self, said: Array, own: NDArray[np.intp] | None = None) -> Nearest:
-        """The rows of which nearly the same is said, the nearest first and all of one weight.
+class _Kind(NamedTuple):
+    """Donors of one kind: of rows that have the column, each left out itself, and of those that lack it."""
 
-        Args:
-            said: of the rows that are asked about, [asked].
-            own: which rows these are, [asked]; none of them is among its own nearest.
-        """
-        n = len(self.order)
-        most = max(1, min(NEAREST_BY_LINE[-1], n - (own is not None)))
-        place = places(self.ascending, said)[:, None] + np.arange(-most, most + 1)
-        inside = np.clip(place, 0, n - 1)
-        apart = np.where(place == inside, np.abs(self.ascending[inside] - said[:, None]), np.inf)
-        if own is not None:
-            apart[self.order[inside] == own[:, None]] = np.inf
-        nearest = np.argsort(apart, axis=1, kind="stable")[:, :most]
-        rows = self.order[np.take_along_axis(inside, nearest, axis=1)]
-        return Nearest(rows, np.ones(rows.shape))
+    numbers: tuple[int, ...]  # how many of the nearest count, one expert for each
+    judged: Nearest
+    asked: Nearest
+
+
+def _by_line(features: Array, target: Array, asked: Array, rng: np.random.Generator) -> Nearest:
+    """The rows of which a line says nearly the same as of those that are asked about.
+
+    Of rows of which exactly the same is said, as of levels, others are taken each time.
+    """
+    line, _ = fit_line(features, target)
+    said, wanted = line(features), line(asked)
+    blur = BLUR * (said.std() or 1.0)
+    said, wanted = said + blur * rng.random(len(said)), wanted + blur * rng.random(len(wanted))
+    order = np.argsort(said)
+    most = min(NEAREST_BY_LINE[-1], len(order))
+    place = places(said[order], wanted)[:, None] + np.arange(-most, most)
+    inside = np.clip(place, 0, len(order) - 1)
+    apart = np.where(place == inside, np.abs(said[order][inside] - wanted[:, None]), np.inf)
+    nearest = np.argsort(apart, axis=1, kind="stable")[:, :most]
+    rows = order[np.take_along_axis(inside, nearest, axis=1)]
+    return Nearest(rows, np.ones(rows.shape))
+
+
+def _by_lines(features: Array, target: Array, judged: NDArray[np.intp], rng: np.random.Generator) -> Nearest:
+    """The same for rows among these, by lines that have not seen them, a fold of them at a time."""
+    most = len(target) - -(-len(judged) // FOLDS)  # rows left to each line
+    most = max(1, min(NEAREST_BY_LINE[-1], most))
+    rows = np.zeros((len(judged), most), np.intp)
+    for fold in range(min(FOLDS, len(judged))):
+        told = judged[fold::FOLDS]
+        others = np.setdiff1d(np.arange(len(target)), told) if len(told) < len(target) else told
+        rows[fold::FOLDS] = others[_by_line(features[others], target[others], features[told], rng).rows[:, :most]]
+    return Nearest(rows, np.ones(rows.shape))
 
 
 def _all_parts(parts: Iterable[tuple[slice, Nearest]], rows: NDArray[np.intp]) -> Nearest:
@@ -161,13 +190,7 @@ def _parts(numbers: tuple[int, ...], weights: Array) -> Array:
     return np.asarray(counted / counted.sum(axis=2, keepdims=True), np.float64)
 
 
-def _right(bins: NDArray[np.int32], some: NDArray[np.intp], numbers: tuple[int, ...], told: Nearest) -> Array:
+def _right(bins: NDArray[np.int32], judged: NDArray[np.intp], kind: _Kind) -> Array:
     """The chance that donors give to the right bin of rows, for each number of them, [numbers, rows]."""
-    right = bins[told.rows] == bins[some][:, None]
-    return np.asarray((_parts(numbers, told.weights) * right).sum(axis=2), np.float64)
-
-
-def _never_zero(chances: Array, n_states: int, n_rows: int) -> Array:
-    """Chances of states, with a little for what no donor has: as if one more row were in any state."""
-    floor = 1 / (n_rows + 1)
-    return (chances + floor) / (1 + floor * n_states)
+    right = bins[kind.judged.rows] == bins[judged][:, None]
+    return np.asarray((_parts(kind.numbers, kind.judged.weights) * right).sum(axis=2), np.float64)

@@ -1,18 +1,20 @@
 """What the numbers of rows say beyond the bins they lie in, of the bins of missing ones.
 
-To a network of bins a row is its codes c. Where in their bins its numbers x lie says more of an entry that is missing:
+To a network of bins a row is its codes c. Where in their bins its numbers lie says more of an entry that is missing:
+with x for its numbers and levels,
 
     P(state | x)  ~  P(state | c) P(x | c, state),   so   P(x | c, state)  ~  P(state | x) / P(state | c),
 
-up to a factor that is the same for all states. P(state | c) is the posterior under the network, and P(state | x) the
-shares of rows that a line, or likeness in all columns, chooses (``donors``). The quotient is evidence of each state, by
-which tables can be fitted to what was observed, numbers included (``holes.em``). Of an entry's row, other missing
-entries are filled in for this.
+up to a factor that is the same for all states. P(state | x) is told by rows that may be alike (``donors``), and
+P(state | c) is the posterior under the network. The quotient is evidence of each state, by which EM can fit tables to
+what was observed, numbers included. Tables change the posterior, and missing numbers of a row tell each other; so
+evidence and tables are settled in turns, until the posterior with the evidence is what rows alike say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +22,26 @@ from numpy.typing import NDArray
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.model.contraction import MAX_MEMORY
-from jaxbn.model.holes.marginals import marginals
+from jaxbn.model.holes.completions import draw_completions
+from jaxbn.model.holes.em import means
+from jaxbn.model.holes.expected_counts import Counter
+from jaxbn.model.holes.marginals import marginals_of
 from jaxbn.model.holes.network import Network
 from jaxbn.model.holes.work import Evidence
-from jaxbn.model.imputing.donors import donors_of, predictors_of
+from jaxbn.model.imputing.donors import donors_of, predictors_of, shown_states
 from jaxbn.model.imputing.scale import Scale
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
 
-MOST_ROWS = 20_000
-"""Rows of a table whose numbers are looked at: with more of them bins are fine, and it would take long."""
+MOST_ROWS, MOST_ENTRIES = 20_000, 10**6
+"""Rows, and rows times columns, of a table whose numbers are looked at: of larger ones bins are fine."""
 
-SWEEPS = 2
-"""Times that every missing number is told, given what was told of the others."""
+TIMES = 3
+"""Times that missing entries are drawn, and told given what was drawn of the others."""
 
-MOST_STATES = 10
-"""States of a discrete column that a line tells apart."""
+ROUNDS = 10
+"""Of evidence and tables in turns."""
 
 LEAST = 1e-12
 """A chance below this counts as this much."""
@@ -44,77 +50,90 @@ LEAST = 1e-12
 def evidence_inside_bins(
     network: Network,
     parents: Parents,
-    codes: NDArray[np.int32],
+    codes: Codes,
     values: Mapping[str, Array],
+    alphas: Sequence[float],
     *,
     max_memory: float = MAX_MEMORY,
 ) -> Evidence:
-    """Ln P(numbers of the row | state) of missing entries of continuous columns, up to a constant of each entry.
+    """The log-likelihood of a row's numbers given each state of a missing one, up to a constant of each entry.
 
     Args:
-        network: fitted to the rows.
+        network: fitted to the codes.
         parents: its structure by names, in the order of its variables.
         codes: [rows, variables], -1 where missing.
         values: the continuous columns, NaN where missing, [rows].
+        alphas: Dirichlet weights of the tables.
         max_memory: bytes that one array may take.
     """
-    columns = {name: codes[:, i] for i, name in enumerate(parents)}
-    chances = _chances(network, columns, codes, max_memory)
-    told = {
-        name: _numbers(values[name], columns[name], chances[name])
-        if name in values
-        else _signs(columns[name], chances[name])
-        for name in parents
-    }
-    lacking = [name for name in values if (columns[name] == MISSING).any() and predictors_of(parents, name)]
-    evidence: dict[str, Array] = {}
-    for name in lacking * SWEEPS:
-        gone = columns[name] == MISSING
-        donors = donors_of(told[name][:, 0], *_features(parents, name, columns, told), columns[name])
-        told[name][gone, 0] = donors.means(told[name][:, 0])
-        said = donors.chances(columns[name], chances[name].shape[1])
-        evidence[name] = np.zeros((len(codes), said.shape[1]))
-        evidence[name][gone] = np.log(said / np.maximum(chances[name], LEAST))
-    return {i: evidence[name] for i, name in enumerate(parents) if name in evidence}
+    sizes, absent = network.structure.sizes, codes == MISSING
+    told = [i for i, name in enumerate(parents) if name in values and sizes[i] > 1 and predictors_of(parents, name)]
+    evidence = {i: np.zeros((len(codes), sizes[i])) for i in told if 0 < absent[:, i].sum() < len(codes)}
+    if not evidence:
+        return {}
+    counter = Counter(network.structure, codes, evidence=evidence, max_memory=max_memory)
+    said = _said(network, parents, codes, values, _posteriors(network, counter, absent))
+    together = absent[:, list(evidence)].sum(axis=1, keepdims=True)
+    for _ in range(ROUNDS):
+        for i, chances in _posteriors(network, counter, absent).items():
+            wanting = np.log(np.maximum(said[i], LEAST) / np.maximum(chances, LEAST))
+            evidence[i][absent[:, i]] += wanting / together[absent[:, i]]  # as those that tell each other move together
+        network = means(network.structure, counter.expected(network).counts, alphas)
+    return evidence
 
 
-def _features(
-    parents: Parents, name: str, columns: Mapping[str, NDArray[np.int32]], told: Mapping[str, Array]
-) -> tuple[Array, NDArray[np.bool_]]:
-    """What a column is told from, and which of it is known, [n, features] each."""
-    others = predictors_of(parents, name)
-    known = [np.repeat(columns[other][:, None] != MISSING, told[other].shape[1], axis=1) for other in others]
-    return np.hstack([told[other] for other in others]), np.hstack(known)
-
-
-def _chances(
-    network: Network, columns: Mapping[str, NDArray[np.int32]], codes: NDArray[np.int32], max_memory: float
-) -> dict[str, Array]:
-    """The network's posterior of the states of every column where it is missing, [holes, K] each."""
-    names, sizes = list(columns), network.structure.sizes
-    gone = {name: column == MISSING for name, column in columns.items()}
-    place = {name: np.cumsum(absent) - 1 for name, absent in gone.items()}  # of a row among those that lack the column
-    found = {name: np.zeros((int(gone[name].sum()), sizes[i])) for i, name in enumerate(names)}
-    for variable, rows, where, posterior in marginals(network, codes, max_memory=max_memory):
-        name = names[variable]
-        found[name][place[name][rows]] = posterior[where]
+def _posteriors(network: Network, counter: Counter, absent: NDArray[np.bool_]) -> dict[int, Array]:
+    """The posterior of the states of each column that has evidence, where it is missing, [holes, K]."""
+    place = np.cumsum(absent, axis=0) - 1  # of a row among those that lack the column
+    sizes = network.structure.sizes
+    found = {i: np.zeros((int(absent[:, i].sum()), sizes[i])) for i in counter.evidence}
+    for variable, rows, where, chances in marginals_of(network, counter.work, max_memory=counter.max_memory):
+        if variable in found:
+            found[variable][place[rows, variable]] = chances[where]
     return found
 
 
-def _numbers(values: Array, bins: NDArray[np.int32], chances: Array) -> Array:
-    """A continuous column as lines see it, with the mean over its bins where it is missing, [n, 1]."""
-    has = bins != MISSING
-    seen = Scale.of(np.sort(values[has])).to(values)
-    counts = np.bincount(bins[has], minlength=chances.shape[1])
-    means = np.bincount(bins[has], seen[has], minlength=chances.shape[1]) / np.maximum(counts, 1)
-    seen = seen.copy()
-    seen[~has] = (chances * (counts > 0)) @ means / np.maximum(chances @ (counts > 0), LEAST)
-    return seen[:, None]
+def _said(
+    network: Network, parents: Parents, codes: Codes, values: Mapping[str, Array], posterior: Mapping[int, Array]
+) -> dict[int, Array]:
+    """Chances of the states of missing numbers by rows that may be alike, for each column of `posterior`, [holes, K].
+
+    Other missing entries of a row are filled in by draws, several times: what is said is as unsure as they are.
+    """
+    names, known = list(parents), codes != MISSING
+    seen = {name: Scale.of(np.sort(column[~np.isnan(column)])).to(column) for name, column in values.items()}
+    found = {i: np.zeros(chances.shape) for i, chances in posterior.items()}
+    rng = np.random.default_rng(0)
+    for _ in range(TIMES):
+        drawn = draw_completions(network, codes, rng)
+        told = [
+            _numbers(seen[name], codes[:, i], drawn[:, i], rng)
+            if name in values
+            else _signs(drawn[:, i], network.structure.sizes[i])
+            for i, name in enumerate(names)
+        ]
+        for i, chances in posterior.items():
+            others = [names.index(other) for other in predictors_of(parents, names[i])]
+            features = np.hstack([told[other] for other in others])
+            shown = np.hstack([np.repeat(known[:, [other]], told[other].shape[1], axis=1) for other in others])
+            donors = donors_of(told[i][:, 0], features, shown, codes[:, i])
+            found[i] += donors.chances(codes[:, i], chances) / TIMES
+            told[i][~known[:, i]] = told[i][donors.draw(rng)]
+    return found
 
 
-def _signs(codes: NDArray[np.int32], chances: Array) -> Array:
-    """Whether each row has each state of a discrete column but the first, or the chance of it, [n, states]."""
-    states = np.arange(1, min(chances.shape[1], MOST_STATES))
-    signs = (codes[:, None] == states).astype(np.float64)
-    signs[codes == MISSING] = chances[:, states]
-    return signs
+def _numbers(seen: Array, bins: Codes, drawn: NDArray[np.integer[Any]], rng: np.random.Generator) -> Array:
+    """A continuous column, with the number of any row in the drawn bin where it is missing, [n, 1]."""
+    has, gone = rng.permutation(np.flatnonzero(bins != MISSING)), bins == MISSING
+    has = has[np.argsort(bins[has], kind="stable")]
+    begin, end = (np.searchsorted(bins[has], drawn[gone], side=side) for side in ("left", "right"))
+    empty = begin == end  # a bin that no row is in: any row
+    rows = has[rng.integers(np.where(empty, 0, begin), np.where(empty, len(has), end))]
+    found = seen.copy()
+    found[gone] = seen[rows]
+    return found[:, None]
+
+
+def _signs(drawn: NDArray[np.integer[Any]], n_states: int) -> Array:
+    """Whether each row has each state of a discrete column but one, [n, states]."""
+    return (drawn[:, None] == shown_states(drawn, n_states)).astype(np.float64)

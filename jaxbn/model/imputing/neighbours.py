@@ -38,7 +38,7 @@ class Neighbours(NamedTuple):
     def of(cls, features: Array) -> Neighbours:
         """Rows [rows, features] to be compared with."""
         center, scale = features.mean(axis=0), features.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+        scale = np.where(scale > 0, scale, np.inf)  # what all rows have in common makes none of them near or far
         return cls(center, scale, (features - center) / scale)
 
     def means(self, targets: Array, known: NDArray[np.bool_], features: Array | None = None) -> Array:

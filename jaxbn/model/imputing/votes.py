@@ -5,19 +5,20 @@ the mixture with the highest leave-one-out likelihood, found by EM, and equal pa
 neighbours. Half-way, because levels are few and the network's cuts and arcs have seen every row.
 
 A line for each level says how much a row looks like one of that level, which is no chance of it: where lines part the
-levels without an error, they still say 0.6 and 0.4. So what they say is made sharper, by a softmax, until the rows that
-were left out are most probable.
+levels without an error, they still say 0.6 and 0.4. So the chances of levels are those of all rows, and as much larger
+or smaller by a softmax of what lines say beyond them as makes the rows that were left out most probable.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from jaxbn.model.imputing.lines import Line, fit_line
 from jaxbn.model.imputing.mixture import MOST_COMPARED, MOST_FITTED, MOST_ROWS
@@ -28,8 +29,11 @@ Array = NDArray[np.float64]
 MOST_LEVELS = 20
 """Levels up to which each has a line of its own."""
 
-SHARPEST = 5.0
-"""Logarithm of the largest number by which what lines say is multiplied."""
+SHARPNESS = (-4.0, 5.0)
+"""Logarithms of the least and largest number by which what lines say is multiplied."""
+
+LEAST = 1e-300
+"""A chance below this counts as this much."""
 
 STEPS = 200
 """Of EM for the weights, a few numbers."""
@@ -39,7 +43,8 @@ class Votes(NamedTuple):
     """Experts and their weights."""
 
     lines: list[Line]  # of the other columns, for each level; none where there are very many
-    sharpness: float  # of what lines say
+    shares: Array  # of the levels, [levels]
+    sharpness: float  # of what lines say beyond these
     neighbours: Neighbours | None
     signs: Array  # of the rows that are compared with, 1 at the level of each, [rows, levels]
     floor: float  # added to the chances of lines and neighbours
@@ -49,7 +54,7 @@ class Votes(NamedTuple):
         """Chances of the levels, [rows, levels]; the same arguments as for ``fit_votes``."""
         by_lines = None
         if self.lines:
-            by_lines = softmax(self.sharpness * np.column_stack([line(others) for line in self.lines]), axis=1)
+            by_lines = _chances(np.column_stack([line(others) for line in self.lines]), self.shares, self.sharpness)
         near = None if self.neighbours is None else self.neighbours.means(self.signs, known, others)
         return np.einsum("e,erk->rk", self.weights, _said(posterior, by_lines, near, self.floor))
 
@@ -74,11 +79,12 @@ def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: 
     fitted = np.random.default_rng(0).permutation(len(codes))[:MOST_FITTED]
     some = fitted[:MOST_COMPARED]
     lines, sharpness, by_lines = list[Line](), 1.0, None
+    shares = signs.mean(axis=0)
     if n_levels <= MOST_LEVELS and others.shape[1]:
         found = [fit_line(others[fitted], signs[fitted, level]) for level in range(n_levels)]
         lines, said = [line for line, _ in found], np.column_stack([left_out for _, left_out in found])[: len(some)]
-        sharpness = _sharpness(said, codes[some])
-        by_lines = softmax(sharpness * said, axis=1)
+        sharpness = _sharpness(said, shares, codes[some])
+        by_lines = _chances(said, shares, sharpness)
     neighbours, near = None, None
     if NEAREST[0] < len(codes) <= MOST_ROWS and others.shape[1]:
         neighbours = Neighbours.of(others[some])
@@ -87,7 +93,7 @@ def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: 
     experts = _said(posterior[some], by_lines, near, floor)
     weights = likeliest_weights(experts[:, np.arange(len(some)), codes[some]])
     equal = _equal_parts([1, int(by_lines is not None), 0 if near is None else near.shape[1]])
-    return Votes(lines, sharpness, neighbours, signs[some], floor, (weights + equal) / 2)
+    return Votes(lines, shares, sharpness, neighbours, signs[some], floor, (weights + equal) / 2)
 
 
 def _said(posterior: Array, by_lines: Array | None, near: Array | None, floor: float) -> Array:
@@ -98,13 +104,20 @@ def _said(posterior: Array, by_lines: Array | None, near: Array | None, floor: f
     return np.stack([posterior, *(each / each.sum(axis=1, keepdims=True) for each in chances)])
 
 
-def _sharpness(said: Array, codes: NDArray[np.int32]) -> float:
-    """The number by which what lines say [rows, levels] is multiplied, so that the levels are most probable."""
+def _chances(said: Array, shares: Array, sharpness: float) -> Array:
+    """Chances of levels, from what a line says of each, [rows, levels]; a level that no row has, has none."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(softmax(np.log(shares) + sharpness * (said - shares), axis=1), np.float64)
+
+
+def _sharpness(said: Array, shares: Array, codes: NDArray[np.int32]) -> float:
+    """How sharp what lines say [rows, levels] has to be, so that the levels of the rows are most probable."""
 
     def minus_log_likelihood(log_sharpness: float) -> float:
-        return -float(log_softmax(np.exp(log_sharpness) * said, axis=1)[np.arange(len(codes)), codes].sum())
+        chances = _chances(said, shares, math.exp(log_sharpness))[np.arange(len(codes)), codes]
+        return -float(np.log(np.maximum(chances, LEAST)).sum())
 
-    return float(np.exp(minimize_scalar(minus_log_likelihood, bounds=(0.0, SHARPEST), method="bounded").x))
+    return math.exp(minimize_scalar(minus_log_likelihood, bounds=SHARPNESS, method="bounded").x)
 
 
 def _equal_parts(kinds: Sequence[int]) -> Array:
@@ -117,6 +130,6 @@ def likeliest_weights(said: Array) -> Array:
     """The weights of the mixture that makes what happened most probable, from the chances of that, [experts, rows]."""
     weights = np.full(len(said), 1 / len(said))
     for _ in range(STEPS):
-        parts = weights[:, None] * np.maximum(said, 1e-300)
+        parts = weights[:, None] * np.maximum(said, LEAST)
         weights = (parts / parts.sum(axis=0)).mean(axis=1)
     return weights
