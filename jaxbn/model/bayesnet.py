@@ -41,7 +41,7 @@ class BayesNet(Written):
         search: how ``learn`` found the network and what is known of its arcs; None if it was fitted otherwise.
         em_trace: where the data lacked entries, the log-likelihood of what was observed, with the log prior of the
             tables, at the start and after each round of EM; it never falls, and is not saved. Of a network of ``learn``
-            that is what the numbers say, up to a constant, not their bins alone (``fit(inside_bins=True)``).
+            it has the evidence of numbers inside their bins, up to a constant (``fit(inside_bins=True)``).
         groupings: groups of the discrete variables whose levels were merged; their tables are over groups.
         shares: P(level | its group) for each level of these variables.
 

@@ -60,9 +60,9 @@ def fit(
             expected counts: ``net.em_trace`` is the log-likelihood of what was observed, with the prior of the tables,
             after each round, and never falls. ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have
             one, ``"state"`` makes being missing a state of its own (see ``jaxbn.as_table``).
-        inside_bins: with ``"infer"``, let where a row's numbers lie inside their bins have a say in what its missing
-            numbers are, as ``learn`` does: what was observed is the numbers then, and not the bins alone. Of tables of
-            up to 20,000 rows.
+        inside_bins: let where a row's numbers lie inside their bins have a say in what its missing numbers are, as
+            ``learn`` does: what was observed is the numbers then, and not the bins alone. In tables of up to 20,000
+            rows and a million entries.
 
     Returns:
         The fitted network. Its tables cover all bins and all declared levels; its score counts observed ones only, and

@@ -9,7 +9,7 @@ its cuts and arcs have seen every row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents, markov_blanket
 from jaxbn.model.imputing.lines import fit_line
 from jaxbn.model.imputing.mixture import MOST_ROWS
-from jaxbn.model.imputing.neighbours import NEAREST, Nearest, Neighbours
+from jaxbn.model.imputing.neighbours import CELLS, NEAREST, Nearest, Neighbours
 from jaxbn.model.imputing.scale import places
 from jaxbn.model.imputing.votes import likeliest_weights
 
@@ -110,11 +110,8 @@ def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: ND
     right = np.concatenate([_right(bins[has], judged, kind) for kind in kinds])
     floor = 1 / (len(has) + 1)  # as if one more row were in each bin
     weights = likeliest_weights((right + floor) / (1 + floor * (bins.max() + 1)))
-    ends = np.cumsum([len(kind.numbers) for kind in kinds])
-    shares = [
-        np.einsum("e,ehd->hd", weights[end - len(kind.numbers) : end], _parts(kind.numbers, kind.asked.weights))
-        for end, kind in zip(ends, kinds, strict=True)
-    ]
+    own_weights = np.split(weights, np.cumsum([len(kind.numbers) for kind in kinds])[:-1])
+    shares = [_shared(own, kind) for own, kind in zip(own_weights, kinds, strict=True)]
     return Donors(np.hstack([has[kind.asked.rows] for kind in kinds]), np.hstack(shares))
 
 
@@ -152,13 +149,19 @@ def _by_line(features: Array, target: Array, asked: Array, rng: np.random.Genera
     blur = BLUR * (said.std() or 1.0)
     said, wanted = said + blur * rng.random(len(said)), wanted + blur * rng.random(len(wanted))
     order = np.argsort(said)
-    most = min(NEAREST_BY_LINE[-1], len(order))
-    place = places(said[order], wanted)[:, None] + np.arange(-most, most)
-    inside = np.clip(place, 0, len(order) - 1)
-    apart = np.where(place == inside, np.abs(said[order][inside] - wanted[:, None]), np.inf)
-    nearest = np.argsort(apart, axis=1, kind="stable")[:, :most]
-    rows = order[np.take_along_axis(inside, nearest, axis=1)]
+    step = CELLS // NEAREST_BY_LINE[-1]
+    parts = [_nearest(said[order], wanted[first : first + step]) for first in range(0, len(wanted), step)]
+    rows = order[np.concatenate([np.zeros((0, min(NEAREST_BY_LINE[-1], len(order))), np.intp), *parts])]
     return Nearest(rows, np.ones(rows.shape))
+
+
+def _nearest(ascending: Array, wanted: Array) -> NDArray[np.intp]:
+    """Places of the numbers nearest to each wanted one, the nearest first, [wanted, most]."""
+    most = min(NEAREST_BY_LINE[-1], len(ascending))
+    place = places(ascending, wanted)[:, None] + np.arange(-most, most)
+    inside = np.clip(place, 0, len(ascending) - 1)
+    apart = np.where(place == inside, np.abs(ascending[inside] - wanted[:, None]), np.inf)
+    return np.take_along_axis(inside, np.argsort(apart, axis=1, kind="stable")[:, :most], axis=1)
 
 
 def _by_lines(features: Array, target: Array, judged: NDArray[np.intp], rng: np.random.Generator) -> Nearest:
@@ -178,19 +181,26 @@ def _all_parts(parts: Iterable[tuple[slice, Nearest]], rows: NDArray[np.intp]) -
     found = [nearest for _, nearest in parts]
     if not found:
         return Nearest(np.zeros((0, 1), np.intp), np.ones((0, 1)))
-    return Nearest(
-        rows[np.concatenate([each.rows for each in found])], np.concatenate([each.weights for each in found])
-    )
+    nearest, weights = (np.concatenate(each) for each in zip(*found, strict=True))
+    return Nearest(rows[nearest], weights)
 
 
-def _parts(numbers: tuple[int, ...], weights: Array) -> Array:
-    """Shares of donors if only the nearest so many count, for each of the numbers, [numbers, asked, donors]."""
-    first = np.arange(weights.shape[1]) < np.array(numbers)[:, None]
-    counted = first[:, None] * weights
-    return np.asarray(counted / counted.sum(axis=2, keepdims=True), np.float64)
+def _parts(numbers: Sequence[int], weights: Array) -> Iterator[Array]:
+    """Shares of donors if only the nearest so many count, for each of the numbers, [asked, donors]."""
+    for number in numbers:
+        counted = np.where(np.arange(weights.shape[1]) < number, weights, 0.0)
+        yield counted / counted.sum(axis=1, keepdims=True)
 
 
 def _right(bins: NDArray[np.int32], judged: NDArray[np.intp], kind: _Kind) -> Array:
     """The chance that donors give to the right bin of rows, for each number of them, [numbers, rows]."""
     right = bins[kind.judged.rows] == bins[judged][:, None]
-    return np.asarray((_parts(kind.numbers, kind.judged.weights) * right).sum(axis=2), np.float64)
+    return np.stack([(shares * right).sum(axis=1) for shares in _parts(kind.numbers, kind.judged.weights)])
+
+
+def _shared(weights: Array, kind: _Kind) -> Array:
+    """Shares of the donors of missing entries, given how much each number of them weighs, [holes, donors]."""
+    found = np.zeros(kind.asked.weights.shape)
+    for weight, shares in zip(weights.tolist(), _parts(kind.numbers, kind.asked.weights), strict=True):
+        found += weight * shares
+    return found

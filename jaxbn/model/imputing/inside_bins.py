@@ -37,8 +37,8 @@ Codes = NDArray[np.int32]
 MOST_ROWS, MOST_ENTRIES = 20_000, 10**6
 """Rows, and rows times columns, of a table whose numbers are looked at: of larger ones bins are fine."""
 
-TIMES = 3
-"""Times that missing entries are drawn, and told given what was drawn of the others."""
+FEW_ENTRIES, TIMES = 50_000, 3
+"""Rows times columns up to which missing entries are drawn, and told given the others, so many times; then once."""
 
 ROUNDS = 10
 """Of evidence and tables in turns."""
@@ -104,7 +104,8 @@ def _said(
     seen = {name: Scale.of(np.sort(column[~np.isnan(column)])).to(column) for name, column in values.items()}
     found = {i: np.zeros(chances.shape) for i, chances in posterior.items()}
     rng = np.random.default_rng(0)
-    for _ in range(TIMES):
+    times = TIMES if codes.size <= FEW_ENTRIES else 1
+    for _ in range(times):
         drawn = draw_completions(network, codes, rng)
         told = [
             _numbers(seen[name], codes[:, i], drawn[:, i], rng)
@@ -117,7 +118,7 @@ def _said(
             features = np.hstack([told[other] for other in others])
             shown = np.hstack([np.repeat(known[:, [other]], told[other].shape[1], axis=1) for other in others])
             donors = donors_of(told[i][:, 0], features, shown, codes[:, i])
-            found[i] += donors.chances(codes[:, i], chances) / TIMES
+            found[i] += donors.chances(codes[:, i], chances) / times
             told[i][~known[:, i]] = told[i][donors.draw(rng)]
     return found
 
