@@ -183,6 +183,7 @@ class Setting(NamedTuple):
     folds: int
     some: int
     recorded: bool
+    split: int = 0
 
 
 def learning(names: Sequence[str], settings: Sequence[Setting], ways: Sequence[str], kept: Kept) -> None:
@@ -204,17 +205,17 @@ def learning(names: Sequence[str], settings: Sequence[Setting], ways: Sequence[s
 
 def scores_of(name: str, setting: Setting, ways: Sequence[str], kept: Kept) -> Iterator[list[tuple[float, float]]]:
     """Of every fold the score of each way, and its seconds."""
-    kind, share, folds, some, recorded = setting
+    kind, share, folds, some, recorded, split = setting
     frame, continuous = prepared(name, recorded=recorded)
     folds = folds or (5 if len(frame) > MANY_ROWS else 10)
     bounds = {n: (float(frame[n].min()), float(frame[n].max())) for n in continuous}
-    for fold, held_out in enumerate(itertools.islice(folds_of(len(frame), folds), some)):
+    for fold, held_out in enumerate(itertools.islice(folds_of(len(frame), folds, split), some)):
         training = frame[~held_out].reset_index(drop=True)
-        rng = np.random.default_rng([fold, int(1000 * share), len(kind)])
+        rng = np.random.default_rng([fold, int(1000 * share), len(kind), *([split] if split else [])])
         holed = removed(training, share, kind, rng).dropna(how="all", ignore_index=True)
 
         task = Fold(training, holed, frame[held_out], continuous, bounds)
-        form = "recorded" if recorded else "dequantised"
+        form = ("recorded" if recorded else "dequantised") + (f" split {split}" if split else "")
         yield [
             kept.scored(
                 f"{name},{form},{'' if way == 'full' else f'{kind} {share}'},{fold} of {folds},{way}",
@@ -275,6 +276,7 @@ def main() -> None:
     parser.add_argument("--kinds", default="random,dependent")
     parser.add_argument("--folds", type=int, default=0, help="by default 10, or 5 of tables with more than 500 rows")
     parser.add_argument("--some", type=int, default=1000, help="only the first so many of the folds")
+    parser.add_argument("--split", type=int, default=0, help="other folds, and other entries that are removed")
     parser.add_argument("--recorded", action="store_true", help="columns as they were recorded, not dequantised")
     parser.add_argument("--folder", help="keep the scores of folds here; a run that was stopped goes on from them")
     parser.add_argument("--ways", default=",".join(METHODS))
@@ -286,7 +288,7 @@ def main() -> None:
         timing(given.rows, given.columns)
         return
     settings = [
-        Setting(kind, share, given.folds, given.some, given.recorded)
+        Setting(kind, share, given.folds, given.some, given.recorded, given.split)
         for kind in given.kinds.split(",")
         for share in map(float, given.shares.split(","))
         if kind == "random" or share == 0.2
