@@ -21,7 +21,7 @@ from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.em import EMFit, fit_by_em
 from jaxbn.model.holes.network import Structure, positions
-from jaxbn.model.imputing.inside_bins import MOST_ENTRIES, MOST_ROWS, evidence_inside_bins
+from jaxbn.model.imputing.inside_bins import evidence_inside_bins
 from jaxbn.scores.tables import family_counts, k2_score, posterior_means
 
 __all__ = ["BayesNet", "fit"]
@@ -139,7 +139,7 @@ def _fitted_by_em(
 ) -> EMFit:
     """Tables fitted to the bins; then, from there, to the numbers that are given."""
     found = fit_by_em(structure, codes, alphas)
-    if not numbers or len(codes) > MOST_ROWS or codes.size > MOST_ENTRIES or not found.converged:
+    if not numbers or not found.converged:
         return found
     try:
         evidence = evidence_inside_bins(found.network, parents, codes, numbers, alphas)

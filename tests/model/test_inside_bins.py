@@ -10,7 +10,7 @@ import pytest
 
 import jaxbn
 from jaxbn.model import fit as fitting
-from jaxbn.model.imputing import donors
+from jaxbn.model.imputing import donors, inside_bins
 from jaxbn.model.imputing.donors import FOLDS, NEAREST_BY_LINE, donors_of
 from jaxbn.model.imputing.lines import fit_line
 from jaxbn.model.imputing.neighbours import NEAREST, SOFT
@@ -230,7 +230,7 @@ def test_groups_and_states_of_missing_entries() -> None:
 
 
 def test_many_rows_are_fitted_by_their_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "MOST_ROWS", 300)
+    monkeypatch.setattr(inside_bins, "MOST_ROWS", 300)
     assert fit(line()) == fit(line(), inside_bins=False)
 
 

@@ -17,9 +17,9 @@ from jaxbn.learning.holes.expectation import Expectation
 from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.completions import draw_completions, most_probable_completions
-from jaxbn.model.holes.marginals import marginals
+from jaxbn.model.holes.marginals import by_column, marginals
 from jaxbn.model.holes.network import Network, network, positions
-from jaxbn.model.imputing.donors import MOST_STATES, donors_of, predictors_of, shown_states
+from jaxbn.model.imputing.donors import MOST_STATES, donors_of, predictors_of, signs_of
 from jaxbn.model.imputing.scale import Scale
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means
@@ -70,7 +70,7 @@ def completed(
     def of_rows_alike(column: NDArray[np.float64], bins: Bins, predictors: Predictors) -> NDArray[np.intp]:
         return matched_donors(column, [each.values for each in predictors], *bins, rng)
 
-    return _drawn(data, parents, codings, rng, basis, of_rows_alike, SWEEPS)
+    return _drawn(data, parents, codings, rng, basis, of_rows_alike)
 
 
 def matched(
@@ -90,7 +90,7 @@ def matched(
         features, known = (np.stack(each, axis=1) for each in zip(*predictors, strict=True))
         return donors_of(column, features, known, bins[0]).draw(rng)
 
-    return _drawn(data, parents, codings, rng, basis, of_rows_alike, SWEEPS)
+    return _drawn(data, parents, codings, rng, basis, of_rows_alike)
 
 
 def _drawn(
@@ -100,11 +100,10 @@ def _drawn(
     rng: np.random.Generator,
     basis: CodedTable | None,
     donors_for: DonorsFor,
-    sweeps: int,
 ) -> Table:
     """The table completed by draws: states from the network, then numbers of rows that are alike.
 
-    Each number is told `sweeps` times, given all others as they are then.
+    Each number is told several times, given all others as they are then.
     """
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
@@ -112,7 +111,7 @@ def _drawn(
     scales = {name: Scale.of(known.values) for name, known in data.ordered.items()}
     values = {name: scales[name].to(column) for name, column in filled.values.items()}
     numbers = [name for name in data.table.holes if name in values]
-    for _ in range(sweeps):
+    for _ in range(SWEEPS):
         for name in numbers:
             others = predictors_of(parents, name)
             predictors = [each for other in others for each in _predictors(data.table, other, values, states)]
@@ -170,13 +169,11 @@ def _posterior(
     data: CodedTable, net: Network, codes: NDArray[np.int32], names: Sequence[str]
 ) -> dict[str, NDArray[np.float64]]:
     """The network's chances of the states of some columns where they are missing, [holes, K]."""
-    rows = data.table.holed_rows
-    kept = [name for name in names if name in data.table.holes and net.structure.sizes[_at(data, name)] <= MOST_STATES]
-    found = {name: np.zeros((len(codes), net.structure.sizes[_at(data, name)])) for name in kept}
-    for variable, some, where, chances in marginals(net, codes[rows]):
-        if data.names[variable] in found:
-            found[data.names[variable]][np.flatnonzero(rows)[some]] = chances[where]
-    return {name: chances[data.table.absent(name)] for name, chances in found.items()}
+    holed, sizes = codes[data.table.holed_rows], net.structure.sizes
+    places = {_at(data, name): name for name in names if name in data.table.holes}
+    kept = [place for place in places if sizes[place] <= MOST_STATES]
+    found = by_column(marginals(net, holed), holed == MISSING, {place: sizes[place] for place in kept})
+    return {places[place]: chances for place, chances in found.items()}
 
 
 def _at(data: CodedTable, name: str) -> int:
@@ -221,8 +218,7 @@ def _predictors(table: Table, name: str, values: Mapping[str, NDArray[np.float64
     if name in values:
         return [Predictor(values[name], known)]
     drawn = states[name][1]
-    shown = shown_states(drawn, int(drawn.max()) + 1)
-    return [Predictor((drawn == state).astype(np.float64), known) for state in shown]
+    return [Predictor(sign, known) for sign in signs_of(drawn, int(drawn.max()) + 1).T]
 
 
 def _filled(

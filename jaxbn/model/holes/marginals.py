@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,3 +55,19 @@ def marginals_of(network: Network, works: Iterable[Work], *, max_memory: float =
                     mine[part] = belief.reshape(len(belief), -1, belief.shape[-1]).sum(axis=1)
             for step, mine in zip(steps, chances, strict=True):
                 yield Marginal(step.variable, work.start + task.rows, task.where, mine)
+
+
+def by_column(found: Iterable[Marginal], absent: NDArray[np.bool_], sizes: Mapping[int, int]) -> dict[int, Array]:
+    """The posteriors of some columns where they are missing, in the order of rows, [holes, K] each.
+
+    Args:
+        found: the marginals of a table.
+        absent: [rows, variables], which of its entries are missing.
+        sizes: K of the columns that are asked about.
+    """
+    place = np.cumsum(absent, axis=0) - 1  # of a row among those that lack the column
+    chances = {variable: np.zeros((int(absent[:, variable].sum()), size)) for variable, size in sizes.items()}
+    for variable, rows, where, distinct in found:
+        if variable in chances:
+            chances[variable][place[rows, variable]] = distinct[where]
+    return chances

@@ -121,14 +121,15 @@ def predictors_of(parents: Parents, name: str) -> list[str]:
     return [*blanket, *(other for other in parents if other != name and other not in blanket)][:MOST_PREDICTORS]
 
 
-def shown_states(codes: NDArray[np.integer[Any]], n_states: int) -> NDArray[np.intp]:
-    """The states of a discrete column that are told apart: the most frequent ones, without the first of them.
+def signs_of(codes: NDArray[np.integer[Any]], n_states: int) -> Array:
+    """Whether each row has each of the most frequent states of a discrete column, without the first, [n, states].
 
     Example:
-        >>> shown_states(np.array([2, 1, 2, 2, 1], np.int32), 3).tolist()
-        [1, 0]
+        >>> signs_of(np.array([2, 1, 2, 2, 0], np.int32), 3).tolist()
+        [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [1.0, 0.0]]
     """
-    return np.argsort(-np.bincount(codes, minlength=n_states), kind="stable")[1:MOST_STATES]
+    shown = np.argsort(-np.bincount(codes, minlength=n_states), kind="stable")[1:MOST_STATES]
+    return (codes[:, None] == shown).astype(np.float64)
 
 
 class _Kind(NamedTuple):

@@ -25,10 +25,10 @@ from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.completions import draw_completions
 from jaxbn.model.holes.em import means
 from jaxbn.model.holes.expected_counts import Counter
-from jaxbn.model.holes.marginals import marginals_of
+from jaxbn.model.holes.marginals import by_column, marginals_of
 from jaxbn.model.holes.network import Network
 from jaxbn.model.holes.work import Evidence
-from jaxbn.model.imputing.donors import donors_of, predictors_of, shown_states
+from jaxbn.model.imputing.donors import donors_of, predictors_of, signs_of
 from jaxbn.model.imputing.scale import Scale
 
 Array = NDArray[np.float64]
@@ -66,8 +66,10 @@ def evidence_inside_bins(
         alphas: Dirichlet weights of the tables.
         max_memory: bytes that one array may take.
     """
+    if len(parents) < 2 or len(codes) > MOST_ROWS or codes.size > MOST_ENTRIES:
+        return {}
     sizes, absent = network.structure.sizes, codes == MISSING
-    told = [i for i, name in enumerate(parents) if name in values and sizes[i] > 1 and predictors_of(parents, name)]
+    told = [i for i, name in enumerate(parents) if name in values and sizes[i] > 1]
     evidence = {i: np.zeros((len(codes), sizes[i])) for i in told if 0 < absent[:, i].sum() < len(codes)}
     if not evidence:
         return {}
@@ -84,13 +86,8 @@ def evidence_inside_bins(
 
 def _posteriors(network: Network, counter: Counter, absent: NDArray[np.bool_]) -> dict[int, Array]:
     """The posterior of the states of each column that has evidence, where it is missing, [holes, K]."""
-    place = np.cumsum(absent, axis=0) - 1  # of a row among those that lack the column
-    sizes = network.structure.sizes
-    found = {i: np.zeros((int(absent[:, i].sum()), sizes[i])) for i in counter.evidence}
-    for variable, rows, where, chances in marginals_of(network, counter.work, max_memory=counter.max_memory):
-        if variable in found:
-            found[variable][place[rows, variable]] = chances[where]
-    return found
+    found = marginals_of(network, counter.work, max_memory=counter.max_memory)
+    return by_column(found, absent, {i: network.structure.sizes[i] for i in counter.evidence})
 
 
 def _said(
@@ -103,6 +100,7 @@ def _said(
     names, known = list(parents), codes != MISSING
     seen = {name: Scale.of(np.sort(column[~np.isnan(column)])).to(column) for name, column in values.items()}
     found = {i: np.zeros(chances.shape) for i, chances in posterior.items()}
+    others = {i: [names.index(other) for other in predictors_of(parents, names[i])] for i in posterior}
     rng = np.random.default_rng(0)
     times = TIMES if codes.size <= FEW_ENTRIES else 1
     for _ in range(times):
@@ -110,13 +108,12 @@ def _said(
         told = [
             _numbers(seen[name], codes[:, i], drawn[:, i], rng)
             if name in values
-            else _signs(drawn[:, i], network.structure.sizes[i])
+            else signs_of(drawn[:, i], network.structure.sizes[i])
             for i, name in enumerate(names)
         ]
         for i, chances in posterior.items():
-            others = [names.index(other) for other in predictors_of(parents, names[i])]
-            features = np.hstack([told[other] for other in others])
-            shown = np.hstack([np.repeat(known[:, [other]], told[other].shape[1], axis=1) for other in others])
+            features = np.hstack([told[other] for other in others[i]])
+            shown = np.hstack([np.repeat(known[:, [other]], told[other].shape[1], axis=1) for other in others[i]])
             donors = donors_of(told[i][:, 0], features, shown, codes[:, i])
             found[i] += donors.chances(codes[:, i], chances) / times
             told[i][~known[:, i]] = told[i][donors.draw(rng)]
@@ -133,8 +130,3 @@ def _numbers(seen: Array, bins: Codes, drawn: NDArray[np.integer[Any]], rng: np.
     found = seen.copy()
     found[gone] = seen[rows]
     return found[:, None]
-
-
-def _signs(drawn: NDArray[np.integer[Any]], n_states: int) -> Array:
-    """Whether each row has each state of a discrete column but one, [n, states]."""
-    return (drawn[:, None] == shown_states(drawn, n_states)).astype(np.float64)
