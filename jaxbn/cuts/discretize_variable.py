@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.blanket import Child, Factor, factors_of, joint
-from jaxbn.cuts.by_number.charged import solve_charged
+from jaxbn.cuts.by_number.charged import Charged, solve_charged
 from jaxbn.cuts.description_length import description_length_problem
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.problem import Solution, Task, dirichlet_terms
+from jaxbn.cuts.shape import Shape
 from jaxbn.cuts.solve import solve
 from jaxbn.cuts.sorted_values import Ordered, cut_costs, sort_values
 from jaxbn.inputs import checks
@@ -30,6 +32,8 @@ class Request(NamedTuple):
     rate: float
     weights: NDArray[np.int32] | None = None
     min_width: float = 0.0
+    max_bins: int | None = None
+    shapes: tuple[Shape, ...] = ()  # with "evidence": the best of them is taken; none is flat
 
 
 def discretize_variable(
@@ -192,12 +196,33 @@ def answer_requests(
         charged = [description_length_problem(r.ordered, r.factors, r.weights) for r in requests]
         solutions = solve_charged(charged, grid, refinements)
     else:
-        charged = [evidence_problem(r.ordered, r.factors, r.weights, r.min_width, grid) for r in requests]
-        solutions = solve_charged(charged, grid, refinements)
+        return _by_evidence(requests, grid, refinements)
     return [
         Answer(_policy(r.ordered, found, method), grid is None or r.ordered.n_distinct <= grid)
         for r, found in zip(requests, solutions, strict=True)
     ]
+
+
+def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int) -> list[Answer]:
+    """Each variable with the shape that it is best cut with."""
+    tried = [(i, shape) for i, request in enumerate(requests) for shape in request.shapes or (None,)]
+    charged = [_evidence_problem(requests[i], shape, grid) for i, shape in tried]
+    found = list(zip(tried, solve_charged(charged, grid, refinements), strict=True))
+    answers = []
+    for i, request in enumerate(requests):
+        solution, shape = min(
+            ((solution, shape) for (j, shape), solution in found if j == i), key=lambda pair: pair[0].cost
+        )
+        policy = replace(_policy(request.ordered, solution, "evidence"), shape=shape)
+        answers.append(Answer(policy, grid is None or request.ordered.n_distinct <= grid))
+    return answers
+
+
+def _evidence_problem(request: Request, shape: Shape | None, grid: int | None) -> Charged:
+    limits = [limit for limit in (grid, request.max_bins) if limit is not None]
+    return evidence_problem(
+        request.ordered, request.factors, request.weights, request.min_width, min(limits, default=None), shape
+    )
 
 
 def best_policies(
@@ -222,7 +247,7 @@ def _policy(ordered: Ordered, solution: Solution, method: str) -> Policy:
 
 def _without_repeats(request: Request) -> Request:
     """Rows that agree in everything become one, with their weights added; only where that leaves many fewer."""
-    ordered, factors, _, weights, _ = request
+    ordered, factors, weights = request.ordered, request.factors, request.weights
     n = len(ordered.values)
     if n <= 2048 or 2 * ordered.n_distinct > n:
         return request

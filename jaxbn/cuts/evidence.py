@@ -1,8 +1,10 @@
 """The evidence of the data in original units, one objective for cuts and structure.
 
-    F(G, Λ) = Σ_i ln P(X*_i | Pa*_i) - Σ_{continuous i} [ Σ_bins n_b ln width_b + charge of k_i bins of m_i values ]
+    F(G, Λ) = Σ_i ln P(X*_i | Pa*_i) + Σ_{continuous i} [ ln Z_i - Σ_bins n_b ln M_i(b) - charge of k_i bins of m_i values ]
 
-P is the K2 evidence of the codes, k_i the bins and m_i the distinct values of a variable. With all the rest fixed,
+P is the K2 evidence of the codes, k_i the bins and m_i the distinct values of a variable, M_i(b) the share of a bin in
+the base measure of the column and Z_i the evidence of the column alone (`shape`); for a flat shape these are the length
+of the bin and 1, in the units of the column. With all the rest fixed,
 minus F is a charge A(k) for the number of bins of one variable plus a sum over its intervals, the same shape as the
 minimum description length: the optimum is exact (docs/maths.md, "The evidence in original units").
 """
@@ -19,6 +21,7 @@ from scipy.special import gammaln
 from jaxbn.cuts.blanket import Factor
 from jaxbn.cuts.by_number.charged import Charged
 from jaxbn.cuts.problem import ALL, Rows, Spread, Term, dirichlet_terms
+from jaxbn.cuts.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
 FEW_BINS = 2048
@@ -85,15 +88,19 @@ def evidence_problem(
     weights: NDArray[np.int32] | None,
     min_width: float,
     most_bins: int | None = None,
+    shape: Shape | None = None,
 ) -> Charged:
-    """One variable to cut, into at most so many bins; the cost is minus the part of F that depends on its policy."""
+    """One variable to cut, into at most so many bins; the cost is minus the part of F that depends on its policy.
+
+    The ruler of its intervals is the measure of a shape, or their length.
+    """
     own = factors[0]
     configurations = np.bincount(own.cell, weights, own.n_cells).astype(np.int64)
     # within a factor of the parents the cost is superadditive as it stands, so it is its own floor
     terms = [Term(own.cell, own.n_cells, -1.0, (1,), (1,), ALL, own.n_cells), *dirichlet_terms(factors[1:], 1)]
-    spread, log_range = _spread(ordered, min_width)
+    spread, per_value = _spread(ordered, min_width, shape)
     rows = Rows(ordered.can_cut, terms, weights, spread)
-    return Charged(rows, charge(configurations, ordered.n_distinct, most_bins), rows.total * log_range)
+    return Charged(rows, charge(configurations, ordered.n_distinct, most_bins), rows.total * per_value)
 
 
 def smallest_gap(ordered: Ordered) -> float:
@@ -102,10 +109,10 @@ def smallest_gap(ordered: Ordered) -> float:
     return float(gaps.min()) if len(gaps) else 0.0
 
 
-def _spread(ordered: Ordered, min_width: float) -> tuple[Spread | None, float]:
-    """Where intervals end in units of the range, and the log of the range; a constant has no width.
+def _spread(ordered: Ordered, min_width: float, shape: Shape | None) -> tuple[Spread | None, float]:
+    """Where intervals end in units of the whole, and the cost of a value in the whole; a constant has no width.
 
-    Ends are measured from zero, or from the value nearest to it: only there can values lie closer together than the
+    Lengths are measured from zero, or from the value nearest to it: only there can values lie closer together than the
     rounding of their range, and measured from elsewhere their differences would be lost.
     """
     values = ordered.values
@@ -116,12 +123,29 @@ def _spread(ordered: Ordered, min_width: float) -> tuple[Spread | None, float]:
     span = high * scale - low * scale
     cut = ordered.can_cut[:-1]
     edges = midpoints(values[:-1][cut], values[1:][cut])
-    of_row = np.append(edges, high)
-    if not cut.all():
-        of_row = of_row[np.cumsum(ordered.can_cut) - ordered.can_cut]
-    allowed = min(min_width * scale / span, 1.0) * (1 - TOLERANCE)
     origin = min(max(low, 0.0), high) * scale
-    of_row *= scale
-    of_row -= origin
-    of_row /= span
-    return Spread(of_row, allowed, (low * scale - origin) / span), float(np.log(span) - np.log(scale))
+    lengths = Spread(_of_rows((np.append(edges, high) * scale - origin) / span, ordered), (low * scale - origin) / span)
+    latest = _latest(lengths, min(min_width * scale / span, 1.0) * (1 - TOLERANCE)) if min_width else None
+    if shape is None:
+        return lengths._replace(latest=latest), float(np.log(span) - np.log(scale))
+    measure = Spread(_of_rows(np.append(shape.below(edges), 1.0), ordered), 0.0, latest)
+    return measure, -shape.log_evidence
+
+
+def _of_rows(ends: NDArray[np.float64], ordered: Ordered) -> NDArray[np.float64]:
+    """The ends of distinct values, for every row."""
+    if ordered.can_cut[:-1].all():
+        return ends
+    return ends[np.cumsum(ordered.can_cut) - ordered.can_cut]
+
+
+def _latest(lengths: Spread, least: float) -> NDArray[np.int32]:
+    """The last row that an interval may begin with so that it is wide enough; a single interval always is."""
+    begins = lengths.positions[:-1]
+    found = np.searchsorted(begins, lengths.end - least, side="right") - 1
+    # rounding: what the comparison of the difference says, not that of the sum
+    found -= (found >= 0) & (lengths.end - begins[np.maximum(found, 0)] < least)
+    after = np.minimum(found + 1, len(begins) - 1)
+    found += (after > found) & (lengths.end - begins[after] >= least)
+    found[-1] = max(found[-1], 0)
+    return np.minimum(found, np.arange(len(begins))).astype(np.int32)

@@ -77,6 +77,15 @@ class GroupedRows:
         return np.zeros(self.n + 1) if spread is None else spread.positions[self.positions]
 
     @property
+    def latest(self) -> NDArray[np.int32]:
+        """The last group that an interval may begin with if it ends with each [G]."""
+        spread = self.rows.spread
+        if spread is None or spread.latest is None:
+            return np.arange(self.n, dtype=np.int32)
+        rows = spread.latest[self.positions[1:] - 1]
+        return (np.searchsorted(self.positions, rows, side="right") - 1).astype(np.int32)
+
+    @property
     def most_states(self) -> int:
         """The largest number that names a table of cells."""
         return max((term.tables[0] for term in self._of_cells), default=1)

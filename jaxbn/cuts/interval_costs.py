@@ -138,12 +138,12 @@ def _stacked(parts: Sequence[tuple[Any, ...]]) -> list[NDArray[Any]]:
 
 
 def _widths(problem: GroupedRows, shape: MatrixShape) -> tuple[Any, ...]:
-    spread, positions = problem.rows.spread, (shape.groups + 1,)
+    positions = (shape.groups + 1,)
     return (
         padded(problem.mass, positions, int(problem.mass[-1])),
         padded(problem.end, positions, problem.end[-1], np.float64),
         problem.mass_table(shape.mass_length),
-        np.float64(0.0 if spread is None else spread.min_width),
+        padded(problem.latest, (shape.groups,), shape.groups),
         np.int32(problem.n),
     )
 

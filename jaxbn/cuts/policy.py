@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbn.cuts.shape import Shape
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -29,6 +31,7 @@ class Policy:
         upper: largest value of that data; the last bin's density ends here.
         method: what chose the cuts, e.g. ``"bayesian"``; ``"not cut"`` where nothing did and the bins are those in
             which a search begins.
+        shape: how values are distributed inside the bins, a base density of the whole column; None: evenly.
 
     Example:
         >>> policy = Policy([1.0, 2.5])
@@ -43,6 +46,7 @@ class Policy:
     lower: float = float("-inf")
     upper: float = float("inf")
     method: str = field(default="given")
+    shape: Shape | None = None
 
     def __post_init__(self) -> None:
         edges = np.array(self.edges, dtype=np.float64)
@@ -77,7 +81,7 @@ class Policy:
         if not isinstance(other, Policy):
             return NotImplemented
         numbers = ((self.cost, other.cost), (self.lower, other.lower), (self.upper, other.upper))
-        same = np.array_equal(self.edges, other.edges) and self.method == other.method
+        same = np.array_equal(self.edges, other.edges) and self.method == other.method and self.shape == other.shape
         return bool(same) and all(same_number(a, b) for a, b in numbers)
 
     def __hash__(self) -> int:

@@ -56,13 +56,23 @@ class Spread(NamedTuple):
     """Where intervals end, for objectives in which n values spread over a width cost n ln width."""
 
     end: NDArray[np.float64]  # [n], of an interval that ends at each row, in units of the range; ascending
-    min_width: float  # narrower intervals are not allowed; at most 1
     begin: float = 0.0  # of the interval that begins at the first row; `end[-1] - begin` is 1
+    latest: NDArray[np.int32] | None = None  # [n], the last row of an interval's begin, by its last row; None: any
 
     @property
     def positions(self) -> NDArray[np.float64]:
         """Where the rows begin, and where each one ends [n + 1]."""
         return np.append(self.begin, self.end)
+
+    @property
+    def mirrored(self) -> Spread:
+        """The same for the rows in descending order."""
+        latest = self.latest
+        if latest is not None:
+            n = len(latest)
+            earliest = np.searchsorted(latest, np.arange(n))  # the first row at which an interval may end, by its begin
+            latest = (n - 1 - earliest[::-1]).astype(np.int32)
+        return Spread(-self.positions[-2::-1], -self.end[-1], latest)
 
 
 @dataclass(frozen=True)
@@ -140,12 +150,11 @@ class Rows:
     @property
     def mirrored(self) -> Rows:
         """The same rows in descending order."""
-        spread = self.spread
         return Rows(
             np.append(self.can_cut[-2::-1], False),
             [replace(term, cells=term.cells[::-1]) for term in self.terms],
             None if self.weights is None else self.weights[::-1],
-            None if spread is None else Spread(-spread.positions[-2::-1], spread.min_width, -spread.end[-1]),
+            None if self.spread is None else self.spread.mirrored,
         )
 
 

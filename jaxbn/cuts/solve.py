@@ -116,7 +116,7 @@ def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str
         "mass": padded(np.cumsum(weights), (shape.rows,), int(weights.sum())),
         "end": _ends(task, shape.rows),
         "begin": np.float64(0 if task.spread is None else task.spread.begin),
-        "min_width": np.float64(0 if task.spread is None else task.spread.min_width),
+        "latest": _latest(task, shape.rows),
         "cut_cost": padded(task.cut_cost, (shape.rows,), np.inf, np.float64),
         "first_cost": np.float64(task.first_cost),
         "prices": np.array(prices, np.float64),
@@ -131,6 +131,12 @@ def _ends(task: Task, n_rows: int) -> NDArray[np.float64]:
     if task.spread is None:
         return np.zeros(n_rows)
     return padded(task.spread.end, (n_rows,), task.spread.end[-1], np.float64)
+
+
+def _latest(task: Task, n_rows: int) -> NDArray[np.int32]:
+    if task.spread is None or task.spread.latest is None:
+        return np.arange(n_rows, dtype=np.int32)
+    return padded(task.spread.latest, (n_rows,), n_rows)
 
 
 def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:

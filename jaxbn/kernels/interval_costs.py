@@ -37,7 +37,7 @@ class Widths(NamedTuple):
     mass: Array  # [A, G + 1] int32, weight before each position
     end: Array  # [A, G + 1] float64, where each position lies, in units of the range
     table: Array  # [A, Z] float64, cost of the weight
-    min_width: Array  # [A] float64, narrower intervals are not allowed
+    latest: Array  # [A, G] int32, the last group that an interval may begin with if it ends with each
     n_groups: Array  # [A] int32
 
 
@@ -135,4 +135,6 @@ def _by_width(widths: Widths, b: Array, t: Array, spread: bool) -> Array:
     if not spread:
         return cost
     width = after(widths.end)[:, None] - before(widths.end)
-    return cost + jnp.where(width >= widths.min_width, log_width(mass, width), jnp.inf)
+    starts = t * STARTS + jnp.arange(STARTS, dtype=jnp.int32)
+    latest = lax.dynamic_slice_in_dim(widths.latest, b * GROUPS, GROUPS)[:, None]
+    return cost + jnp.where(starts <= latest, log_width(mass, width), jnp.inf)

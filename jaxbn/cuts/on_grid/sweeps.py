@@ -131,7 +131,9 @@ class Sweeps:
         left, right = ends[near + 1] - ends[first], ends[last] - ends[near + 1]
         cost = (mass(near + 1) - mass(first)) * np.log(np.maximum(left, TINY))
         cost += (mass(last) - mass(near + 1)) * np.log(np.maximum(right, TINY))
-        return np.where((left >= spread.min_width) & (right >= spread.min_width), cost, np.inf)
+        if spread.latest is None:
+            return cost
+        return np.where((first <= spread.latest[near]) & (near + 1 <= spread.latest[last - 1]), cost, np.inf)
 
     def _counts_at(self, bounds: Bounds, term: Term) -> NDArray[np.int64]:
         """Weight before each bound in every cell [M, C]."""

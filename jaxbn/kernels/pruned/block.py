@@ -44,7 +44,8 @@ class Block(NamedTuple):
     counts: Array  # [C, B] int32, rows up to and including row t in every cell
     mass_before: Array  # [] int32, of all rows before the block
     end_before: Array  # [] float64
-    end_after: Array  # [] float64, end of the first row after the block
+    latest: Array  # [B] int32
+    latest_after: Array  # [] int32, that of the first row after the block
 
 
 def block_rows(problem: Problem, block: Array, prefix: Array) -> Block:
@@ -69,13 +70,14 @@ def block_rows(problem: Problem, block: Array, prefix: Array) -> Block:
         counts=before.at[cells].add(jnp.broadcast_to(since, (len(cells), BLOCK, BLOCK)), mode="drop"),
         mass_before=mass_before,
         end_before=end_before,
-        end_after=end_of_first_row(problem, block + 1),
+        latest=rows(problem.latest),
+        latest_after=latest_of_first_row(problem, block + 1),
     )
 
 
-def end_of_first_row(problem: Problem, block: Array) -> Array:
-    """Where an interval ends that ends at the block's first row."""
-    return problem.end[jnp.minimum(block * BLOCK, problem.end.shape[0] - 1)]
+def latest_of_first_row(problem: Problem, block: Array) -> Array:
+    """The last row that an interval may begin with if it ends at the block's first row."""
+    return problem.latest[jnp.minimum(block * BLOCK, problem.latest.shape[0] - 1)]
 
 
 def just_before(problem: Problem, block: Array) -> tuple[Array, Array]:
@@ -148,10 +150,10 @@ def product_of(n: Array, factor: Callable[[Array], Array], shape: tuple[int, int
     return lax.fori_loop(0, n, lambda i, product: product * factor(i), jnp.ones(shape))
 
 
-def spread_of(problem: Problem, rows: Block, begin: Array, mass: Array) -> Array:
+def spread_of(rows: Block, first: Array, begin: Array, mass: Array) -> Array:
     """The n ln width of the intervals from some starts to every row [B, W], +inf for those too narrow."""
     width = rows.end[:, None] - begin
-    return jnp.where(width >= problem.min_width, log_width(rows.mass[:, None] - mass, width), jnp.inf)
+    return jnp.where(first <= rows.latest[:, None], log_width(rows.mass[:, None] - mass, width), jnp.inf)
 
 
 def triangle_of(problem: Problem, rows: Block, switches: Switches, *, floor: bool = False) -> tuple[Array, Array]:
@@ -166,5 +168,6 @@ def triangle_of(problem: Problem, rows: Block, switches: Switches, *, floor: boo
 
     steps = increments_of(problem, rows, before, (BLOCK, BLOCK), switches, outside=outside, floor=floor)
     inside = running_sum(steps)
-    whole = inside + spread_of(problem, rows, rows.end, rows.mass) if switches.spread else inside
+    starts = rows.first + 1 + jnp.arange(BLOCK, dtype=jnp.int32)
+    whole = inside + spread_of(rows, starts, rows.end, rows.mass) if switches.spread else inside
     return jnp.where(outside, jnp.inf, whole), inside

@@ -33,7 +33,7 @@ from jaxbn.kernels.pruned.block import (
     BLOCK,
     Switches,
     block_rows,
-    end_of_first_row,
+    latest_of_first_row,
     number_of_blocks,
     triangle_of,
 )
@@ -78,14 +78,14 @@ def _step(problem: Problem, state: State, switches: Switches) -> State:
     def settled(tile_best: Array, cut_cost: Array) -> tuple[Array, Array, Array]:
         best, after = settle_block(tile_best, triangle, cut_cost)
         keep = jnp.isfinite(best)
-        return best, after, keep & ~dominated_inside(problem, rows, best, floor) if switches.prune else keep
+        return best, after, keep & ~dominated_inside(rows, best, floor) if switches.prune else keep
 
     best, after, keep = few_prices_at_once(settled, found.best, rows.cut_cost)
     last = jnp.where(after >= 0, rows.first + after + 1, found.row)
     visited += n_live(recent)
     check = check_row(rows, best)
     if switches.prune:
-        recent = without_useless(problem, recent, check, rows.end_after, switches)
+        recent = without_useless(problem, recent, check, rows.latest_after, switches)
     return State(
         block=state.block + 1,
         prefix=rows.counts[:, -1],
@@ -149,8 +149,8 @@ def advance(problem: Problem, state: State, *, switches: Switches) -> State:
     def legs_and_a_check(carry: tuple[Array, State]) -> tuple[Array, State]:
         _, measured, state = lax.while_loop(can_append, leg, (jnp.int32(0), *carry))
         if switches.prune:
-            end_after = end_of_first_row(problem, state.block)
-            settled = without_useless(problem, state.settled, state.check, end_after, switches)
+            latest = latest_of_first_row(problem, state.block)
+            settled = without_useless(problem, state.settled, state.check, latest, switches)
             state = state._replace(settled=settled)
         return measured, state
 

@@ -12,13 +12,14 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, just_before
-from jaxbn.kernels.pruned.state import TINY, Check, Chunks, Problem, Starts, State, alive, log_width
+from jaxbn.kernels.pruned.state import NEVER, TINY, Check, Chunks, Problem, Starts, State, alive, log_width
 from jaxbn.kernels.pruned.tiles import CELL_GROUP, Chunk, cell_sums, chunk_of, chunks_in_use, slack
 
 
-def dominated_inside(problem: Problem, rows: Block, best: Array, floor: Array) -> Array:
+def dominated_inside(rows: Block, best: Array, floor: Array) -> Array:
     """Whether the start after row s of the block is dropped at a later row t of it, [P, B]."""
-    reached = rows.end_after - rows.end >= problem.min_width  # by every later end, from a start after row t
+    starts = rows.first + 1 + jnp.arange(BLOCK, dtype=jnp.int32)
+    reached = starts <= rows.latest_after  # by every later end, from a start after row t
     worse = (best[:, None, :] + floor >= (best + slack(best))[:, :, None]) & jnp.isfinite(floor)
     return jnp.any(worse & reached[:, None], axis=1)
 
@@ -30,11 +31,11 @@ def check_row(rows: Block, best: Array) -> Check:
     first, final = jnp.argmax(finite), BLOCK - 1 - jnp.argmax(finite[::-1])
     slope = (mean[final] - mean[first]) / jnp.maximum(final - first, 1)
     t = jnp.argmin(jnp.where(finite, mean - slope * jnp.arange(BLOCK), jnp.inf))
-    return Check(rows.counts[:, t], rows.mass[t], rows.end[t], best[:, t])
+    return Check(rows.counts[:, t], rows.mass[t], rows.end[t], rows.first + 1 + t.astype(jnp.int32), best[:, t])
 
 
-def without_useless(problem: Problem, starts: Starts, check: Check, end_after: Array, switches: Switches) -> Starts:
-    """Drop the starts that no later end can use; `end_after` is the end of the next row.
+def without_useless(problem: Problem, starts: Starts, check: Check, latest: Array, switches: Switches) -> Starts:
+    """Drop the starts that no later end can use; `latest` is the last row that an interval to the next row may begin with.
 
     A start u is dropped at t when S_u + floor(u, t) >= S_t, where cost(u, T) >= floor(u, t) + cost(t, T) for every
     later T: the floor is the cost at the maximum-likelihood parameters. It has to stay until every later end can be
@@ -51,8 +52,8 @@ def without_useless(problem: Problem, starts: Starts, check: Check, end_after: A
         put = partial(lax.dynamic_update_slice_in_dim, start_index=number * width, axis=1)
         if not switches.spread:
             return put(carry[0], jnp.where(doomed, jnp.inf, some.cost)), carry[1]
-        doom = jnp.where(doomed, jnp.minimum(some.doom, check.end), some.doom)
-        cost = jnp.where(end_after - doom >= problem.min_width, jnp.inf, some.cost)
+        doom = jnp.where(doomed, jnp.minimum(some.doom, check.start), some.doom)
+        cost = jnp.where(doom <= latest, jnp.inf, some.cost)
         return put(carry[0], cost), put(carry[1], doom)
 
     cost, doom = lax.fori_loop(0, chunks_in_use(starts, width), chunk, (starts.cost, starts.doom))
@@ -145,6 +146,6 @@ def with_own_starts(starts: Starts, rows: Block, cost: Array, inside: Array, kee
         before=place(starts.before, rows.counts[:, order], axis=1),
         mass=place(starts.mass, rows.mass[order], axis=0),
         begin=place(starts.begin, rows.end[order], axis=0),
-        doom=place(starts.doom, jnp.full(keep.shape, jnp.inf), axis=1),
+        doom=place(starts.doom, jnp.full(keep.shape, NEVER, jnp.int32), axis=1),
         n_slots=starts.n_slots + keep.any(axis=0).sum(dtype=jnp.int32),
     )

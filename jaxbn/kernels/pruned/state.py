@@ -16,6 +16,9 @@ from jax import Array, lax
 
 from jaxbn.kernels.arithmetic import log
 
+NEVER = 2**31 - 1
+"""A row that is not there, after all others."""
+
 NO_START = -1
 """`last` of a row that no interval may end at."""
 
@@ -31,7 +34,7 @@ class Problem(NamedTuple):
     mass: Array  # [N] int32, weight of the rows up to and including row i
     end: Array  # [N] float64, where an interval that ends at row i ends, in units of the range
     begin: Array  # [] float64, where an interval that begins at row 0 begins
-    min_width: Array  # [] float64, narrower intervals are not allowed
+    latest: Array  # [N] int32, the last row that an interval may begin with if it ends at row i
     cut_cost: Array  # [N] float64, cost of a cut after row i: +inf where there can be none, 0 after the last row
     first_cost: Array  # [] float64, cost of the empty prefix
     prices: Array  # [P] float64, what every interval costs more: one optimum for each
@@ -64,7 +67,7 @@ class Starts(NamedTuple):
     before: Array  # [C, M] int32, counts of all rows before it
     mass: Array  # [M] int32, weight of all rows before it
     begin: Array  # [M] float64, where the interval begins, in units of the range
-    doom: Array  # [P, M] float64, where a better start lies for every later end that this one can reach
+    doom: Array  # [P, M] int32, the row of a better start for every later end that can be reached from there
     n_slots: Array  # [] int32, slots in use
 
 
@@ -96,6 +99,7 @@ class Check(NamedTuple):
     counts: Array  # [C] int32, of all rows up to it
     mass: Array  # [] int32
     end: Array  # [] float64
+    start: Array  # [] int32, the row after it
     cost: Array  # [P] float64, the best up to it
 
 
@@ -127,7 +131,7 @@ def no_starts(n_cells: int, n_prices: int, capacity: int) -> Starts:
         before=jnp.zeros((n_cells, capacity), jnp.int32),
         mass=jnp.zeros(capacity, jnp.int32),
         begin=jnp.zeros(capacity),
-        doom=jnp.full((n_prices, capacity), jnp.inf),
+        doom=jnp.full((n_prices, capacity), NEVER, jnp.int32),
         n_slots=jnp.int32(0),
     )
 
@@ -178,7 +182,7 @@ def initial_state(problem: Problem, settled: int, recent: int, width: int) -> St
     return State(
         block=jnp.int32(0),
         prefix=no_counts,
-        check=Check(no_counts, jnp.int32(0), jnp.float64(0), jnp.full(n_prices, jnp.inf)),
+        check=Check(no_counts, jnp.int32(0), jnp.float64(0), jnp.int32(0), jnp.full(n_prices, jnp.inf)),
         leader=jnp.zeros(n_prices, jnp.int32),
         settled=nobody,
         chunks=no_chunks(n_cells, n_prices, settled // width),

@@ -49,7 +49,7 @@ class Chunk(NamedTuple):
     inside: Array  # [W] float64
     mass: Array  # [W] int32
     begin: Array  # [W] float64
-    doom: Array  # [P, W] float64
+    doom: Array  # [P, W] int32
     before: Array  # [C, M] int32, or [C, W] where there are few cells
     first: Array  # [] int32, the first slot in it
 
@@ -120,7 +120,7 @@ def _compete(problem: Problem, rows: Block, starts: Chunk, found: Found, switche
     shape = (BLOCK, switches.width)
     increments = increments_of(problem, rows, lambda j: starts.before_in(rows.cells[j]), shape, switches)
     interval = running_sum(increments) + starts.inside
-    whole = interval + spread_of(problem, rows, starts.begin, starts.mass) if switches.spread else interval
+    whole = interval + spread_of(rows, starts.row, starts.begin, starts.mass) if switches.spread else interval
     best, start = few_prices_at_once(partial(_best_starts, whole, starts.row), starts.cost)
     near = rounding(found.best)
     better = (best < found.best - near) | ((best <= found.best + near) & (start < found.row))

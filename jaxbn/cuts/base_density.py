@@ -1,0 +1,236 @@
+"""The base density of a column: the mean of all its histograms, each weighed by its evidence.
+
+A histogram with k bins between some of the positions, of n values, n_b of them in bin b, has the evidence
+
+    Γ(k) / Γ(k + n) · Π_b n_b! / length_b^n_b
+
+times the prior of its cuts (`evidence.choice_cost`): that of a network of this column alone. The sum over all of them
+is a sum over paths, and the number of bins enters only at the end: bins are first given a price, which makes the paths
+those of a Markov chain; its powers then tell the histograms with 1, 2, 3, … bins apart
+(docs/maths.md, "The shape of a column").
+
+Shapes: P cells between neighbouring positions, K numbers of bins.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from jaxbn.cuts.evidence import choice_cost, own_charge
+from jaxbn.cuts.recording import Recording, recorded
+from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.sorted_values import Ordered, midpoints
+
+QUANTILES = 160
+"""Positions at even shares of the rows. A value more frequent than that has a cell of its own."""
+
+EVERY_VALUE = 256
+"""Up to so many distinct values every gap is a position."""
+
+NEGLIGIBLE = 1e-14
+"""Share of the evidence below which further numbers of bins are not looked at."""
+
+FAR = 600.0
+"""Logarithms are cut off here: numbers of bins that are so far from the best have no paths to speak of."""
+
+
+class Column(NamedTuple):
+    """Distinct values and how often each occurs."""
+
+    values: NDArray[np.float64]  # [m] ascending
+    counts: NDArray[np.int64]  # [m]
+
+
+def column_shapes(ordered: Ordered, weights: NDArray[np.integer] | None = None) -> tuple[Shape, ...]:
+    """The flat shape of a column and that of all its histograms, both with the digits it was recorded to.
+
+    A constant has none. The one with digits has the higher evidence, less what its weights cost, or there are none.
+    """
+    column = distinct(ordered, weights)
+    if len(column.values) < 2 or not np.isfinite(column.values[-1] - column.values[0]):
+        return ()
+    found = recorded(*column)
+    plain = Recording(found.step)
+    shape = histograms_mean(column, plain)
+    if found.has_digits:
+        charge = 0.5 * (len(set(found.weights)) - 1) * np.log(column.counts.sum())
+        other = histograms_mean(column, found, charge)
+        if other.log_evidence > shape.log_evidence:
+            return flat_shape(column, found, charge), other
+    return flat_shape(column, plain), shape
+
+
+def distinct(ordered: Ordered, weights: NDArray[np.integer] | None = None) -> Column:
+    """The distinct values of a column and their weights."""
+    last = np.append(np.flatnonzero(ordered.can_cut[:-1]), len(ordered.values) - 1)
+    running = np.arange(1, len(ordered.values) + 1) if weights is None else np.cumsum(weights, dtype=np.int64)
+    return Column(ordered.values[last], np.diff(running[last], prepend=0).astype(np.int64))
+
+
+def flat_shape(column: Column, recording: Recording, charge: float = 0.0) -> Shape:
+    """One cell, from the smallest value to the largest; of recorded digits, from the begin of a cell to an end."""
+    low, high = column.values[0] - recording.half, column.values[-1] + recording.half
+    length = float(np.diff(recording.length(np.array([low, high])))[0])
+    told = float((column.counts * np.log(recording.weight(column.values))).sum())
+    evidence = (told - charge) / float(column.counts.sum()) - np.log(length)
+    return Shape.flat(low, high, recording, evidence)
+
+
+def histograms_mean(column: Column, recording: Recording, charge: float = 0.0) -> Shape:
+    """The mean of the densities of all histograms between the positions, weighed by their evidence.
+
+    Args:
+        column: the values.
+        recording: how they were recorded.
+        charge: what is taken off the evidence.
+    """
+    knots, counts = cells(column, recording)
+    lengths = np.diff(recording.length(knots))
+    heights, evidence = mean_heights(counts, lengths)
+    told = float((column.counts * np.log(recording.weight(column.values))).sum())
+    return Shape(knots, heights * lengths, recording, (evidence + told - charge) / float(column.counts.sum()))
+
+
+def cells(column: Column, recording: Recording) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Where histograms may be cut, ends included, and how many values lie between [P + 1], [P].
+
+    Of many distinct values these are even quantiles of the rows, before and after every frequent value, and in the
+    tails ever finer ones.
+    """
+    values, counts = column
+    gaps = midpoints(values[:-1], values[1:])
+    before = np.cumsum(counts)[:-1]  # rows up to each gap
+    kept = np.arange(len(gaps))
+    if len(values) > EVERY_VALUE:
+        n = int(counts.sum())
+        tails = 2 ** np.arange(int(np.log2(max(n // QUANTILES, 1))) + 1)
+        wanted = np.unique(np.concatenate([np.arange(1, QUANTILES) * n / QUANTILES, tails, n - tails]))
+        at = np.searchsorted(before, wanted)  # the first gap with as many rows before it
+        kept = np.unique(np.clip(np.concatenate([at - 1, at]), 0, len(gaps) - 1))
+    knots = np.concatenate([[values[0] - recording.half], gaps[kept], [values[-1] + recording.half]])
+    found = np.diff(np.concatenate([[0], before[kept], [counts.sum()]]))
+    wide = np.append(np.diff(knots) > 0, True)  # neighbours so close that no number lies between them
+    if not wide.all():
+        found = np.add.reduceat(found, np.flatnonzero(np.append(True, wide[:-1])[: len(found)]))
+        knots = knots[wide] if wide[0] else np.append(knots[0], knots[1:][wide[1:]])
+    return knots, found.astype(np.int64)
+
+
+def mean_heights(counts: NDArray[np.int64], lengths: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """The mean density in every cell [P], and ln of the evidence of all histograms together.
+
+    Args:
+        counts: values in each cell [P].
+        lengths: of each cell [P].
+    """
+    n, span = int(counts.sum()), float(lengths.sum())
+    rows = np.append(0, np.cumsum(counts))
+    ends = np.append(0.0, np.cumsum(lengths)) / span
+    log_chance = _log_chances(rows, ends)
+    charge = own_charge(np.array([n]), len(counts)) + choice_cost(len(counts), np.arange(1, len(counts) + 1))
+    layers = _layers(log_chance, charge)
+    density = _interval_weights(layers, layers.weight / (n + np.arange(1, len(layers.weight) + 1)))
+    at = np.triu_indices(len(counts) + 1, 1)
+    density[at] *= (rows[at[1]] - rows[at[0]] + 1) / (ends[at[1]] - ends[at[0]])
+    covered = np.cumsum(density.sum(axis=1) - density.sum(axis=0))[:-1]  # intervals that have begun and not ended
+    return covered / float((covered * np.diff(ends)).sum()) / span, layers.log_total - n * np.log(span)
+
+
+def _log_chances(rows: NDArray[np.int64], ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ln of n! / length^n of the interval between any two positions, -inf where it ends before it begins."""
+    n = rows[None, :] - rows[:, None]
+    length = ends[None, :] - ends[:, None]
+    found = np.full(n.shape, -np.inf)
+    after = np.triu(np.ones(n.shape, bool), 1)
+    found[after] = gammaln(n[after] + 1.0) - n[after] * np.log(length[after])
+    return found
+
+
+class _Chain(NamedTuple):
+    """Histograms at a price for each bin, as a Markov chain over the positions, from the end to the begin."""
+
+    steps: NDArray[np.float64]  # [P + 1, P + 1], from each position (second axis) to the one where its bin begins
+    price: float
+    n_bins: float  # expected
+    log_total: float  # ln of the sum over all histograms at that price
+
+
+def _chain(log_chance: NDArray[np.float64], price: float) -> _Chain:
+    size = len(log_chance)
+    log_sum, bins, steps = np.zeros(size), np.zeros(size), np.zeros((size, size))
+    columns = np.ascontiguousarray(log_chance.T)
+    for v in range(1, size):
+        terms = log_sum[:v] + columns[v, :v]
+        top = terms.max()
+        chances = np.exp(terms - top)
+        total = chances.sum()
+        chances /= total
+        steps[v, :v] = chances
+        log_sum[v] = top + np.log(total) - price
+        bins[v] = 1.0 + chances @ bins[:v]
+    return _Chain(np.ascontiguousarray(steps.T), price, float(bins[-1]), float(log_sum[-1]))
+
+
+class _Layers(NamedTuple):
+    """Histograms with 1, 2, … bins apart."""
+
+    chain: _Chain
+    forward: NDArray[np.float64]  # [K, P + 1], paths of 0, 1, … bins from each position to the first one
+    backward: NDArray[np.float64]  # [K, P + 1], and from the last one to each
+    weight: NDArray[np.float64]  # [K], by which paths of 1, 2, … bins count; the weighed paths sum to 1
+    log_total: float  # ln of the evidence of all histograms
+
+
+def _layers(log_chance: NDArray[np.float64], charge: NDArray[np.float64]) -> _Layers:
+    """The layers of a chain whose number of bins is about the one that the charge chooses.
+
+    A charge that grows ever slower may have two favourites, few bins and many: both are tried.
+    """
+    slopes = np.diff(charge, append=charge[-1])
+    tried: dict[int, _Layers] = {}
+    for first in (4, len(charge) // 2):
+        k = min(first, len(charge))
+        for _ in range(5):
+            chain = _chain(log_chance, float(slopes[k - 1]))
+            known, k = k, int(np.clip(round(chain.n_bins), 1, len(charge)))
+            if abs(k - known) <= 1 + known // 8:
+                break
+        if k not in tried:
+            tried[k] = _powers(chain, charge)
+    return max(tried.values(), key=lambda found: found.log_total)
+
+
+def _powers(chain: _Chain, charge: NDArray[np.float64]) -> _Layers:
+    size, near = len(chain.steps), int(np.clip(round(chain.n_bins), 1, len(charge)))
+    log_weight = chain.price * np.arange(1, len(charge) + 1) - charge
+    scale = float(log_weight[near - 1])
+    weight = np.exp(np.minimum(log_weight - scale, FAR))
+    forward, backward = [np.eye(size)[0]], [np.eye(size)[-1]]
+    found: list[float] = []
+    for k in range(len(charge)):
+        forward.append(forward[-1] @ chain.steps)
+        found.append(float(weight[k] * forward[-1][-1]))
+        if k > 2 * near and found[-1] <= NEGLIGIBLE * sum(found):
+            break
+        backward.append(chain.steps @ backward[-1])
+    total = sum(found)
+    n = len(found)
+    return _Layers(
+        chain,
+        np.array(forward[:n]),
+        np.array(backward[:n]),
+        weight[:n] / total,
+        chain.log_total + scale + float(np.log(total)),
+    )
+
+
+def _interval_weights(layers: _Layers, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weight of all histograms with a bin between two positions [P + 1, P + 1]; `weight` is by number of bins."""
+    n = len(weight)
+    bins = np.add.outer(np.arange(n), np.arange(n))  # before the interval and after it
+    together = np.where(bins < n, weight[np.minimum(bins, n - 1)], 0.0)
+    return (layers.forward.T @ together @ layers.backward) * layers.chain.steps

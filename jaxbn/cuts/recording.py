@@ -1,0 +1,199 @@
+"""How the values of a column were recorded: the step of the grid they lie on, and the digits that people prefer.
+
+A value t · step stands for the cell [(t - 1/2) step, (t + 1/2) step). Where some endings are favoured (whole numbers,
+halves, multiples of 100), cells of such endings have more weight, and the length of an interval is the weight of its
+cells: favourite digits then look like length, and no longer like structure
+(docs/maths.md, "Recorded digits").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FINEST = 2.0**-24
+"""Share of the range below which a step is that of the float format, and not one that somebody chose."""
+
+MULTIPLES = (10.0, 5.0, 2.5, 2.0)
+"""A step may be this many times a power of ten; 25 and 2.5 stand for quarters."""
+
+DIVISORS = ((2,), (5,), (4, 2), (10, 5), (10, 5, 2), (100, 50, 10, 5), (1000, 500, 100, 50, 10, 5))
+"""Classes of endings that are tried: a cell belongs to the first of these numbers that divides it, or to none."""
+
+FEWEST_ROWS = 20
+"""Fewer rows say nothing about digits."""
+
+MOST_CELLS = 2**22
+"""A grid of more cells than this is not looked at for digits."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The grid on which a column was recorded.
+
+    Attributes:
+        step: distance of neighbouring values on the grid; 0 if there is none.
+        weights: relative frequency of each ending, from 0 on; their mean is 1, and none stands for equal ones. The
+            ending of t · step is t modulo their number.
+
+    Example:
+        >>> found = Recording(0.5, (1.5, 0.5))  # whole numbers three times as often
+        >>> found.length(np.array([0.75, 1.25, 1.75])).tolist()  # of all cells up to a number, from the cell of 0 on
+        [1.0, 1.75, 2.0]
+    """
+
+    step: float = 0.0
+    weights: tuple[float, ...] = ()
+
+    @property
+    def has_digits(self) -> bool:
+        """Whether some endings are preferred."""
+        return len(self.weights) > 0
+
+    @property
+    def half(self) -> float:
+        """How far the cells of the outer values reach beyond them."""
+        return self.step / 2 if self.has_digits else 0.0
+
+    @cached_property
+    def _before(self) -> NDArray[np.float64]:
+        """Weight of the endings before each, and of all [period + 1]."""
+        return np.append(0.0, np.cumsum(self.weights))
+
+    def length(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The length up to each number, in original units, up to a constant."""
+        if not self.has_digits:
+            return np.asarray(x, np.float64)
+        place = x / self.step + 0.5
+        cell = np.floor(place)
+        cycle, ending = np.divmod(cell, len(self.weights))
+        ending = ending.astype(np.intp)
+        inside = self._before[ending] + (place - cell) * np.asarray(self.weights)[ending]
+        return self.step * (cycle * self._before[-1] + inside)
+
+    def weight(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weight of the cell of each number: the slope of the length there."""
+        if not self.has_digits:
+            return np.ones(np.shape(x))
+        return np.asarray(self.weights)[(np.floor(x / self.step + 0.5) % len(self.weights)).astype(np.intp)]
+
+    def number(self, length: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The inverse of ``length``."""
+        if not self.has_digits:
+            return np.asarray(length, np.float64)
+        cycle, inside = np.divmod(np.asarray(length) / self.step, self._before[-1])
+        ending = np.clip(np.searchsorted(self._before, inside, side="right") - 1, 0, len(self.weights) - 1)
+        share = (inside - self._before[ending]) / np.asarray(self.weights)[ending]
+        return self.step * (cycle * len(self.weights) + ending + np.clip(share, 0.0, 1.0) - 0.5)
+
+    def rounded(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Each number as it would have been recorded: that of its cell.
+
+        Example:
+            >>> Recording(0.1).rounded(np.array([0.26, 2.9999])).tolist()
+            [0.3, 3.0]
+        """
+        if not self.step:
+            return x
+        places = max(0, -int(np.floor(np.log10(self.step))) + 1)
+        return np.round(np.round(x / self.step) * self.step, places)
+
+    def __str__(self) -> str:
+        if not self.step:
+            return "no step"
+        return f"step {self.step:g}" + "".join(f", {text}" for text in self._preferences())
+
+    def _preferences(self) -> list[str]:
+        """The endings that are preferred, in words: "multiples of 1 6 times as often"."""
+        if not self.has_digits:
+            return []
+        weights, found, rest = np.asarray(self.weights), [], min(self.weights)
+        for divisor in range(len(weights), 1, -1):
+            own = weights[0] if divisor == len(weights) else weights[divisor]
+            if len(weights) % divisor == 0 and own > 1.5 * rest and own not in [w for _, w in found]:
+                found.append((divisor, own))
+        return [f"multiples of {d * self.step:g} {own / max(rest, 1e-9):.3g} times as often" for d, own in found[:3]]
+
+
+def recorded(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Recording:
+    """The grid of a column, and the endings that are preferred as far as a count of the endings tells.
+
+    Args:
+        values: distinct values, ascending.
+        counts: how often each occurs.
+
+    Example:
+        >>> recorded(np.array([0.0, 0.5, 1.5, 4.0]), np.array([1, 2, 1, 3]))
+        Recording(step=0.5, weights=())
+    """
+    step = recording_step(values)
+    if not step or counts.sum() < FEWEST_ROWS:
+        return Recording(step)
+    cell = np.round(values / step).astype(np.int64)
+    if cell[-1] - cell[0] >= MOST_CELLS:
+        return Recording(step)
+    tried = [_preferred(cell, counts, divisors) for divisors in DIVISORS]
+    best = max(tried, key=lambda found: found.gain)
+    return Recording(step, tuple(best.weights.tolist()) if best.gain > 0 else ())
+
+
+def recording_step(values: NDArray[np.float64]) -> float:
+    """The coarsest step of which all values are multiples, 0 if they lie on no grid that somebody would choose."""
+    low, high = float(values[0]), float(values[-1])
+    if not (high > low and np.isfinite(high - low)):
+        return 0.0
+    largest = max(abs(low), abs(high))
+    coarsest = int(np.floor(np.log10(high - low)))
+    for power in range(coarsest, coarsest - 8, -1):
+        for multiple in (*MULTIPLES, 1.0):
+            step = multiple * 10.0**power if power >= 0 else multiple / 10.0**-power
+            if step < FINEST * largest:
+                return 0.0
+            place = values / step
+            # a single-precision number is off by this share of itself
+            if (np.abs(place - np.round(place)) <= np.minimum(1e-6 + 6e-8 * np.abs(place), 1e-3)).all():
+                return step
+    return 0.0
+
+
+class _Preferred(NamedTuple):
+    weights: NDArray[np.float64]  # [period], mean 1
+    gain: float  # in log likelihood, less what the weights cost
+
+
+def _preferred(cell: NDArray[np.int64], counts: NDArray[np.int64], divisors: tuple[int, ...]) -> _Preferred:
+    """Weights of the classes of endings, compared with what the neighbours of each cell let one expect of it."""
+    period = divisors[0]
+    every = np.zeros(int(cell[-1] - cell[0]) + 1)
+    every[cell - cell[0]] = counts
+    if len(every) < 2 * period:
+        return _Preferred(np.ones(period), -np.inf)
+    ending = (np.arange(len(every)) + cell[0]) % period
+    class_of = np.array([next((i for i, d in enumerate(divisors) if e % d == 0), len(divisors)) for e in range(period)])
+    of_cell = class_of[ending]
+    seen = np.bincount(of_cell, every, len(divisors) + 1)
+    weights = np.ones(period)
+    for _ in range(4):  # the neighbourhood is judged by the weights that it is to find: a few rounds settle both
+        smooth = _running_mean(every, period) / np.maximum(_running_mean(weights[ending], period), 1e-300)
+        expected = np.bincount(of_cell, smooth, len(divisors) + 1)
+        ratio = (seen + 0.5) / np.maximum(expected + 0.5, 1e-300)
+        weights = ratio[class_of] / ratio[class_of].mean()
+    share = seen / max(seen.sum(), 1)
+    usual = expected / max(expected.sum(), 1e-300)
+    told = np.where(seen > 0, seen * np.log(np.maximum(share, 1e-300) / np.maximum(usual, 1e-300)), 0.0).sum()
+    return _Preferred(weights, float(told) - 0.5 * len(divisors) * np.log(max(counts.sum(), 2)))
+
+
+def _running_mean(values: NDArray[np.float64], period: int) -> NDArray[np.float64]:
+    """The mean over a period around each place, both half periods the same; cut off at the ends."""
+    before = np.append(0.0, np.cumsum(values))
+    place = np.arange(len(values))
+    low = np.maximum(place - period // 2, 0)
+    high = np.minimum(place - period // 2 + period, len(values))
+    low = np.minimum(low, np.maximum(high - period, 0))
+    high = np.maximum(high, np.minimum(low + period, len(values)))
+    return (before[high] - before[low]) / (high - low)
