@@ -126,7 +126,7 @@ def _spread(ordered: Ordered, min_width: float, shape: Shape | None) -> tuple[Sp
     origin = min(max(low, 0.0), high) * scale
     lengths = Spread(_of_rows((np.append(edges, high) * scale - origin) / span, ordered), (low * scale - origin) / span)
     latest = _latest(lengths, min(min_width * scale / span, 1.0) * (1 - TOLERANCE)) if min_width else None
-    if shape is None:
+    if shape is None or shape.is_flat:
         return lengths._replace(latest=latest), float(np.log(span) - np.log(scale))
     measure = Spread(_of_rows(np.append(shape.below(edges), 1.0), ordered), 0.0, latest)
     return measure, -shape.log_evidence

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 FINEST = 2.0**-24
 """Share of the range below which a step is that of the float format, and not one that somebody chose."""
 
+NEAR = 1e-3
+"""Share of a step by which a value may miss the grid: 9.899999 was 9.9 once."""
+
 MULTIPLES = (10.0, 5.0, 2.5, 2.0)
 """A step may be this many times a power of ten; 25 and 2.5 stand for quarters."""
 
@@ -154,8 +157,7 @@ def recording_step(values: NDArray[np.float64]) -> float:
             if step < FINEST * largest:
                 return 0.0
             place = values / step
-            # a single-precision number is off by this share of itself
-            if (np.abs(place - np.round(place)) <= np.minimum(1e-6 + 6e-8 * np.abs(place), 1e-3)).all():
+            if (np.abs(place - np.round(place)) <= NEAR).all():
                 return step
     return 0.0
 

@@ -10,7 +10,6 @@ m is the base density and M(bin) its integral over the bin. A flat shape has the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -148,9 +147,3 @@ class Shape:
         if self.recording.has_digits:
             found["endings"] = list(self.recording.weights)
         return found
-
-    @classmethod
-    def from_fields(cls, found: Mapping[str, Any]) -> Shape:
-        """The shape that a file has kept."""
-        recording = Recording(float(found.get("step", 0.0)), tuple(map(float, found.get("endings", ()))))
-        return cls(found["knots"], found["masses"], recording)

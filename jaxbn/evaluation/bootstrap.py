@@ -151,13 +151,13 @@ def bootstrap(
         return ArcBootstrap(policies, count, seed, structures, table, groupings)
     _refuse({"checkpoint": checkpoint}, "is for learning the structure; leave it out, or leave out ")
     parents = as_parents(graph, table.names)
-    coded = CodedTable(table, grouped)
+    coded = CodedTable(table, grouped, options.flat)
     start = coded.start(starting_bins(table, initial_bins, grouped), options.start_kind)
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
     settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     if table.holes:
         filled = completed(coded, parents, settled.policies, np.random.default_rng([seed, HOLES]))
-        coded = CodedTable(filled, grouped)
+        coded = coded.like(filled)
         settled = settled._replace(columns=coded.recoded(settled.policies).columns)
     call = f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
     policies, gaps = {}, {}

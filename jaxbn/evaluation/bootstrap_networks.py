@@ -55,12 +55,14 @@ def learn_resamples(
     order = None if plan.order is None else list(plan.order)
     about = {"kind": "bootstrap", **plan.described(table), "seed": plan.seed, "restarts": plan.restarts, "order": order}
 
+    whole = CodedTable(table, plan.grouped, plan.options.flat)
+
     def resample(number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
         """One resample: its rows written out, and the best network of its runs."""
         rng = stream(plan.seed, number)
-        data = CodedTable(table.take(drawn_rows(rng, table.n_rows)), plan.grouped)
+        data = whole.like(table.take(drawn_rows(rng, table.n_rows)))
         if guess is not None:
-            data = CodedTable(completed(data, guess.parents, guess.codings, rng), plan.grouped)
+            data = data.like(completed(data, guess.parents, guess.codings, rng))
         return Workshop.of(data, plan.options), all_runs(plan.runs(data, rng), watch)
 
     with team(f"{count} resamples of {json.dumps(about)}, {side_by_side} side by side") as mates:

@@ -110,7 +110,7 @@ def _marginal(table: Table, plan: Plan) -> dict[str, Policy]:
     if plan.bins is not None or plan.method not in WITH_BINS:
         return cut(plan.bins or 1)
     assert plan.parents is not None
-    data, parents = CodedTable(table), plan.parents
+    data, parents = CodedTable(table, flat=True), plan.parents
     return max(map(cut, NUMBERS_OF_BINS), key=lambda policies: _evidence(data, parents, policies))
 
 

@@ -9,7 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.recording import Recording
+from jaxbn.cuts.shape import Shape
 from jaxbn.formats.fields import Field
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import Level
@@ -170,7 +174,8 @@ def _policy(field: Field) -> Policy:
         raise ValueError(f"'lower' and 'upper' of {field.place!r} must be numbers, got nan")
     edges, cost, method = field.get("edges").numbers(), field.get("cost").number(), field.get("method").text()
     try:
-        return Policy(edges, cost=cost, method=method, **limits)
+        shape = _shape(field.get("shape")) if field.has("shape") else None
+        return Policy(edges, cost=cost, method=method, shape=shape, **limits)
     except ValueError as error:
         raise ValueError(f"{field.place!r}: {error}") from None
 
@@ -192,6 +197,13 @@ def _alphas(field: Field, variables: Mapping[str, Field]) -> dict[str, float]:
     return {name: weight.positive() for name, weight in field.entries().items()}
 
 
+def _shape(field: Field) -> Shape:
+    knots, masses = field.get("knots").numbers(), field.get("masses").numbers()
+    step = field.get("step").number() if field.has("step") else 0.0
+    endings = field.get("endings").numbers() if field.has("endings") else np.zeros(0)
+    return Shape(knots, masses, Recording(step, tuple(endings.tolist())))
+
+
 def _states(net: BayesNet, name: str) -> dict[str, Any]:
     if name in net.groupings:
         grouping, levels = net.groupings[name], list(net.levels[name])
@@ -202,8 +214,9 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
         return {"levels": list(net.levels[name])}
     policy = net.policies[name]
     fields = {key: _number(getattr(policy, key)) for key in ("cost", "lower", "upper")}
+    shape = {} if policy.shape is None else {"shape": policy.shape.fields()}
     return {
-        "policy": {"edges": policy.edges.tolist(), **fields, "method": policy.method},
+        "policy": {"edges": policy.edges.tolist(), **fields, "method": policy.method, **shape},
         "bounds": list(net.bounds[name]),
     }
 

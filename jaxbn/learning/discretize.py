@@ -18,10 +18,11 @@ from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import GraphLike, Parents, as_parents, check_table_sizes
 from jaxbn.inputs.table import DataLike, Missing, as_frame, as_table
 from jaxbn.learning.ascent import ascend
-from jaxbn.learning.options import Initial, MinWidth, Options, Rate, check_options
+from jaxbn.learning.options import Initial, MaxBins, MinWidth, Options, Rate, Shaping, check_options
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.scores.density import shaped
 from jaxbn.scores.coded_table import CodedTable, Coding, Start, initial_bins
 from jaxbn.scores.evidence import Ledger
 
@@ -119,6 +120,8 @@ def discretize(
     missing: Missing = "infer",
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
+    max_bins: MaxBins = "auto",
+    shape: Shaping | None = None,
 ) -> Discretization:
     """Cut all continuous variables of a network, each given its Markov blanket, until nothing changes.
 
@@ -145,6 +148,11 @@ def discretize(
             by default those with more than 50 levels, and ``()`` for none.
         min_width: with ``"evidence"``, the smallest width of a bin: a number, ``{column: number}``, or ``"gap"`` for
             the smallest gap between the values of each column; no limit if not given.
+        max_bins: with ``"evidence"``, most bins of a column: a number, ``{column: number}`` (None there, or alone, for
+            no limit); by default 8, which people can read. The optimum is exact under the limit.
+        shape: with ``"evidence"``, how values are distributed inside bins. ``"auto"``: as the whole column is, by the
+            mean of all its histograms and the digits it was recorded to, or evenly where that has the higher evidence;
+            so cuts are there only for what depends on other columns. ``"flat"``: evenly.
 
     Returns:
         The policies, the passes made, and whether the last one changed nothing.
@@ -163,14 +171,16 @@ def discretize(
         rate=rate,
         max_passes=max_passes,
         min_width=min_width,
+        max_bins=max_bins,
+        shape=shape,
         initial=initial,
         continuous=table.continuous,
     )
-    coded = CodedTable(table, columns_to_group(table, group))
+    coded = CodedTable(table, columns_to_group(table, group), options.flat)
     start = coded.start(starting_bins(table, initial_bins, coded.grouped), options.start_kind)
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
     found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
-    policies, groupings = split_codings(found.policies, table.names)
+    policies, groupings = split_codings(shaped(coded, found.policies), table.names)
     return Discretization(policies, found.passes, found.converged, groupings, found.trace)
 
 

@@ -37,7 +37,7 @@ def network_for_target(
     """
     features = [name for name in table.names if name != target]
     graph = {name: [target] for name in features}
-    coded = CodedTable(table, tuple(options.get("group") or ()))
+    coded = CodedTable(table, tuple(options.get("group") or ()), flat=True)
     best, best_score = None, float("-inf")
     for _ in range(MOST_TURNS):
         cut = discretize(table, graph, **options)

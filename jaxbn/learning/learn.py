@@ -23,7 +23,7 @@ from jaxbn.learning.holes.first import first_completion
 from jaxbn.learning.holes.rounds import Round, settle
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.many_runs import FINISH, ManyRuns, TimeIsUpError
-from jaxbn.learning.options import GRID, Initial, MinWidth, Rate, Select, check_options
+from jaxbn.learning.options import GRID, Initial, MaxBins, MinWidth, Rate, Select, Shaping, check_options
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
@@ -35,6 +35,7 @@ from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.density import shaped
 from jaxbn.structure.search import Search
 
 SIDE_BY_SIDE = 64
@@ -84,6 +85,8 @@ def learn(
     progress: bool = True,
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
+    max_bins: MaxBins = "auto",
+    shape: Shaping | None = None,
     grid: int | None = GRID,
     exact: bool | None = None,
 ) -> BayesNet:
@@ -135,6 +138,8 @@ def learn(
         group: discrete columns whose levels are merged by evidence, again in each pass; by default those with more than
             50 levels, and ``()`` for none.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
+        max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
+        shape: with ``"evidence"``, how values are distributed inside bins, see ``jaxbn.discretize``.
         grid: positions of a column at which cuts are searched while arcs move; then they are placed to the last row.
             None searches all positions from the beginning. The search ``"k2"`` has no grid.
         exact: whether the cuts of the network are then proved, each given the rest, to be the best of all. By default
@@ -157,6 +162,8 @@ def learn(
         rate=rate,
         max_passes=max_passes,
         min_width=min_width,
+        max_bins=max_bins,
+        shape=shape,
         warm_start=warm_start,
         select=select,
         grid=grid,
@@ -178,7 +185,7 @@ def learn(
         forbidden=forbidden,
         max_cells=max_cells,
     )
-    coded = CodedTable(table, plan.grouped)
+    coded = CodedTable(table, plan.grouped, options.flat)
     rng = np.random.default_rng([plan.seed, HOLES])
     now = Round.of(_first_rows(coded, plan, rng), plan)
     runs, seen = now.runs, now.data.table.n_rows
@@ -247,9 +254,9 @@ def _first_rows(data: CodedTable, plan: Plan, rng: np.random.Generator) -> Coded
     """What is learned from first: a completion of a table with holes, a sample of a very long one, or all of it."""
     table = data.table
     if table.holes:
-        return CodedTable(first_completion(data, rng), plan.grouped)
+        return data.like(first_completion(data, rng))
     long = plan.search != "k2" and table.n_rows > MANY_ROWS and data.on_grid(FINE_GRID)
-    return CodedTable(sample_rows(table, plan.seed), plan.grouped) if long else data
+    return CodedTable(sample_rows(table, plan.seed), plan.grouped, data.flat) if long else data
 
 
 def _interrupted(many: ManyRuns, n_runs: int) -> str:
@@ -277,7 +284,7 @@ def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> Baye
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
-    net = fit(table, parents, learned.policies, inside_bins=True)
+    net = fit(table, parents, shaped(data, learned.policies), inside_bins=True)
     if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
         return replace(net, search=report)
     return replace(net, score=learned.score, trace=learned.trace, search=report)

@@ -14,9 +14,11 @@ from jaxbn.inputs.checks import ArgumentError, Mention, suggest
 from jaxbn.scores.coded_table import CodedTable
 
 Rate = float | Literal["network", "blanket"]
+MaxBins = int | Mapping[str, int | None] | Literal["auto"] | None
 MinWidth = float | Mapping[str, float] | Literal["gap"] | None
 Select = Literal["density", "k2"]
 Initial = Literal["width", "frequency"]
+Shaping = Literal["auto", "flat"]
 
 STRUCTURE_OPTIONS = (
     "search", "order", "max_parents", "restarts", "time_limit", "grid", "exact", "warm_start", "select",
@@ -27,6 +29,8 @@ STRUCTURE_OPTIONS = (
 USED_BY: dict[str, tuple[str, ...]] = {
     "rate": ("bayesian",),
     "min_width": ("evidence",),
+    "max_bins": ("evidence",),
+    "shape": ("evidence",),
     "warm_start": ("bayesian", "mdl"),
     "select": ("bayesian", "mdl"),
     "group": METHODS,
@@ -34,6 +38,9 @@ USED_BY: dict[str, tuple[str, ...]] = {
 }
 """The methods that use an option, where not all do; None says that an option was not given."""
 
+
+MAX_BINS = 8
+"""Bins of a continuous column by default, at most: what a reader can take in."""
 
 GRID = 512
 """Positions at which cuts are searched while arcs move."""
@@ -53,12 +60,23 @@ class Options(NamedTuple):
     select: str = "density"
     grid: int | None = GRID  # positions at which cuts are searched while arcs move; None: all
     initial: str | None = None  # what the bins of the start are equal in, if that was said
+    max_bins: int | Mapping[str, int | None] | None = None  # most bins of a column
+    shape: str = "auto"  # inside bins: "auto", or "flat"
     exact: bool | None = None  # whether the last cuts are proved the best; None: if there are not too many rows
 
     @property
     def start_kind(self) -> str:
         """What the bins of the start are equal in: ``"width"``, as in the paper, or ``"frequency"``."""
         return "width" if self.initial is None else self.initial
+
+    @property
+    def flat(self) -> bool:
+        """Whether values are spread evenly inside bins, as the paper has them."""
+        return self.method != "evidence" or self.shape == "flat"
+
+    def most_bins(self, name: str) -> int | None:
+        """Bins that a column may have, None for any number."""
+        return self.max_bins.get(name, MAX_BINS) if isinstance(self.max_bins, Mapping) else self.max_bins
 
     @property
     def limit(self) -> float:
@@ -80,7 +98,8 @@ class Options(NamedTuple):
     def described(self) -> dict[str, Any]:
         """The options as JSON can hold them."""
         widths = dict(self.min_width) if isinstance(self.min_width, Mapping) else self.min_width
-        return {**self._asdict(), "min_width": widths, "initial": self.start_kind}
+        bins = dict(self.max_bins) if isinstance(self.max_bins, Mapping) else self.max_bins
+        return {**self._asdict(), "min_width": widths, "max_bins": bins, "initial": self.start_kind}
 
 
 def check_options(
@@ -94,6 +113,8 @@ def check_options(
     grid: int | None = GRID,
     initial: str | None = None,
     exact: bool | None = None,
+    max_bins: MaxBins = "auto",
+    shape: str | None = None,
     continuous: Sequence[str] | None = None,
 ) -> Options:
     """Options with their defaults filled in; one that the method does not use must not be given.
@@ -108,6 +129,8 @@ def check_options(
         grid: positions at which cuts are searched while arcs move, None for all.
         initial: what the bins of the start are equal in.
         exact: whether the last cuts are proved the best, None if there are not too many rows.
+        max_bins: most bins of a column.
+        shape: how values are distributed inside bins.
         continuous: the columns that may have a smallest width.
 
     Example:
@@ -117,7 +140,8 @@ def check_options(
         jaxbn.inputs.checks.ArgumentError: rate is for method='bayesian', got 3.0 with method 'mdl'; leave it out
     """
     checks.one_of("method", method, METHODS)
-    for argument, value in (("rate", rate), ("min_width", min_width), ("warm_start", warm_start), ("select", select)):
+    given = {"rate": rate, "min_width": min_width, "warm_start": warm_start, "select": select, "shape": shape}
+    for argument, value in {**given, "max_bins": None if max_bins == "auto" else max_bins}.items():
         refuse_unused(argument, value, method)
     _check_widths(min_width, continuous)
     return Options(
@@ -129,6 +153,8 @@ def check_options(
         "density" if select is None else checks.one_of("select", select, ("density", "k2")),
         None if grid is None else checks.at_least("grid", grid, 2),
         None if initial is None else checks.one_of("initial", initial, ("width", "frequency")),
+        None if method != "evidence" else _checked_bins(max_bins, continuous),
+        "auto" if shape is None else checks.one_of("shape", shape, ("auto", "flat")),
         None if exact is None else bool(exact),
     )
 
@@ -173,6 +199,21 @@ def _checked_rate(rate: Rate) -> Rate:
     if rate not in ("network", "blanket"):
         raise ArgumentError("rate", f"must be 'network', 'blanket' or a number above zero, got {rate!r}", value=rate)
     return rate
+
+
+def _checked_bins(max_bins: MaxBins, continuous: Sequence[str] | None) -> int | Mapping[str, int | None] | None:
+    if isinstance(max_bins, str):
+        if max_bins != "auto":
+            raise ArgumentError("max_bins", f"must be a number, None or {{column: number}}, got {max_bins!r}")
+        return MAX_BINS
+    if isinstance(max_bins, Mapping):
+        for name, most in max_bins.items():
+            if continuous is not None:
+                checks.known_name("max_bins", name, continuous, "a continuous column")
+            if most is not None:
+                checks.at_least(f"max_bins[{name!r}]", most, 1)
+        return dict(max_bins)
+    return None if max_bins is None else checks.at_least("max_bins", max_bins, 1)
 
 
 def _check_widths(min_width: MinWidth, continuous: Sequence[str] | None) -> None:

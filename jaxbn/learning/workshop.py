@@ -35,6 +35,7 @@ class Workshop:
     data: CodedTable
     method: str
     min_widths: Mapping[str, float] = field(default_factory=dict)  # of bins, where the method looks at widths
+    most_bins: Mapping[str, int | None] = field(default_factory=dict)
     policies: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
     scores: dict[tuple[int, ...], float] = field(default_factory=dict)
     factors: dict[tuple[Any, ...], Factor] = field(default_factory=dict)
@@ -43,7 +44,7 @@ class Workshop:
     def of(cls, data: CodedTable, options: Options) -> Workshop:
         """The workshop for a table under some options."""
         widths = {name: options.narrowest(data, name) for name in data.ordered} if options.min_width else {}
-        return cls(data, options.method, widths)
+        return cls(data, options.method, widths, {name: options.most_bins(name) for name in data.ordered})
 
     def answer(self, question: Question) -> Any:
         """The answer if it is known, else None."""
@@ -111,7 +112,14 @@ class Workshop:
         """The question as rows in ascending order of the variable's values."""
         ordered = self.data.ordered[cut.name]
         factors = self._factors(cut, ordered.order, len(ordered.values))
-        return Request(ordered, factors, cut.rate, min_width=self.min_widths.get(cut.name, 0.0))
+        return Request(
+            ordered,
+            factors,
+            cut.rate,
+            min_width=self.min_widths.get(cut.name, 0.0),
+            max_bins=self.most_bins.get(cut.name),
+            shapes=self.data.shapes_of(cut.name),
+        )
 
 
 def run_alone(learner: Learner[Result], workshop: Workshop) -> Result:

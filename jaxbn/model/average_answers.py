@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.inside import InsideBins
 from jaxbn.cuts.words import rounded
 from jaxbn.inputs import checks
 from jaxbn.inputs.table import as_frame
@@ -77,12 +78,12 @@ def predict(
 
     check_give(give)
     chances = predict_proba(networks, data, target, unknown, max_memory)
-    edges = _edges(networks, target) if target in networks[0].policies else None
+    inside = _inside(networks, target) if target in networks[0].policies else None
     if not (isinstance(give, str) and give == "state"):
-        return points(edges, chances, target, give)
+        return points(inside, chances, target, give)
     heights = chances.to_numpy()
-    if edges is not None:
-        widths = np.diff(edges)
+    if inside is not None:
+        widths = np.diff(inside.edges)
         heights = heights / np.where(widths > 0, widths, np.inf)
     return pd.Series(chances.columns.take(heights.argmax(axis=1)), index=chances.index, name=target)
 
@@ -110,7 +111,7 @@ def density(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Edges [U + 1] and density [U] of a continuous variable."""
     found = [queries.density(net, target, given, max_memory) for net in networks]
-    edges = _edges(networks, target)
+    edges = np.unique(np.concatenate([own for own, _ in found]))
     middles = (edges[1:] + edges[:-1]) / 2
     total = np.zeros(len(middles))
     for weight, (own, heights) in zip(_weights(networks, given, max_memory), found, strict=True):
@@ -151,8 +152,8 @@ def _log_given(net: BayesNet, given: Mapping[str, Any], max_memory: float) -> fl
     weights = observation_weights(net, given)
     for name, value in given.items():
         if name in net.policies and np.count_nonzero(weights[name]) == 1 and not _is_interval(value):
-            widths = np.diff(net.edges(name))
-            weights[name] = weights[name] / np.where(widths > 0, widths, 1.0)
+            number = np.array([value.left if hasattr(value, "left") else np.ravel(value)[0]], np.float64)
+            weights[name] = weights[name] * np.exp(net.inside(name).log_density(number, net.policies[name](number)))
     return log_chance(net, weights, max_memory)
 
 
@@ -187,13 +188,16 @@ def _shares(net: BayesNet, networks: Networks, name: str) -> NDArray[np.float64]
     """How a network's probability of each of its states is shared among the common ones [own states, U]."""
     if name not in net.policies:
         return np.eye(len(net.levels[name]))
-    edges, own = _edges(networks, name), net.edges(name)
-    widths = np.diff(edges)
-    begins = edges[:-1]
-    of = np.minimum(np.searchsorted(own[1:-1], begins, side="right"), len(own) - 2)
-    shares = np.zeros((len(own) - 1, len(widths)))
-    shares[of, np.arange(len(widths))] = widths
+    edges, own = _edges(networks, name), net.inside(name)
+    of = np.minimum(np.searchsorted(own.edges[1:-1], edges[:-1], side="right"), len(own.measures) - 1)
+    shares = np.zeros((len(own.measures), len(of)))
+    shares[of, np.arange(len(of))] = np.diff(own.below(edges))
     totals = shares.sum(axis=1, keepdims=True)
-    atoms = (totals == 0) & (np.arange(len(own) - 1)[:, None] == of)  # bins without width are as they are
+    atoms = (totals == 0) & (np.arange(len(own.measures))[:, None] == of)  # bins without measure are as they are
     shares = np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), atoms)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def _inside(networks: Networks, name: str) -> InsideBins:
+    """The bins between the cuts of all networks, with the shape of the first: those of draws are the same."""
+    return InsideBins(_edges(networks, name), networks[0].policies[name].shape)

@@ -105,6 +105,7 @@ def fit(
     for found in counts.values():  # one after the other: sum() would round differently
         score += k2_score(found)
     limits = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
+    cuts = {name: _stretched(policy, *limits[name]) for name, policy in cuts.items()}
     net = BayesNet(parents, cuts, levels, tables, limits, score, table.n_rows, alpha, groupings, shares, alphas)
     return replace(net, em_trace=trace) if trace else net
 
@@ -173,6 +174,11 @@ def _weights(alpha: float | Mapping[str, float], names: Sequence[str]) -> tuple[
         if not (math.isfinite(weight) and weight > 0):
             raise ValueError(f"{what} must be a positive number, got {weight!r}; 1 is the uniform prior")
     return float(general), {name: float(weight) for name, weight in own.items()}
+
+
+def _stretched(policy: Policy, low: float, high: float) -> Policy:
+    """A policy whose shape reaches as far as the column does."""
+    return policy if policy.shape is None else replace(policy, shape=policy.shape.stretched(low, high))
 
 
 def _as_policy(given: Policy | Grouping | ArrayLike) -> Policy:

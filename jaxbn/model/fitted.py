@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.inside import InsideBins
 from jaxbn.cuts.policy import Policy, same_number
+from jaxbn.cuts.recording import Recording
 from jaxbn.groups.grouping import Grouping, check_shares
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import Level
@@ -129,6 +131,33 @@ class Fitted:
             raise ValueError(f"{name!r} is not a continuous variable of the network; {suggest(name, self.policies)}")
         low, high = self.bounds[name]
         return np.array([low, *self.policies[name].edges, high])
+
+    def inside(self, name: str) -> InsideBins:
+        """How the values of a continuous variable are distributed inside its bins.
+
+        Example:
+            >>> import jaxbn
+            >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).inside("x").means.tolist()
+            [1.0, 3.0]
+        """
+        if name not in self._inside:
+            self._inside[name] = InsideBins(self.edges(name), self.policies[name].shape)
+        return self._inside[name]
+
+    @cached_property
+    def _inside(self) -> dict[str, InsideBins]:
+        return {}
+
+    @property
+    def recording(self) -> dict[str, Recording]:
+        """How each continuous variable was recorded: the step of its values, and the digits that are preferred.
+
+        Example:
+            >>> import jaxbn
+            >>> print(jaxbn.learn(jaxbn.datasets.load("iris").frame, restarts=1).recording["petal_width"])
+            step 0.1
+        """
+        return {name: self.inside(name).recording for name in self.policies}
 
 
 def check_edges(name: str, edges: NDArray[np.float64]) -> None:

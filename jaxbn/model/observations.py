@@ -74,26 +74,6 @@ def observation_weights(net: BayesNet, given: Mapping[str, Any]) -> dict[str, ND
     return weights
 
 
-def interval_overlap(edges: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    """Share of each bin that lies in [low, high]; an interval beyond the outer edges falls into the outer bin.
-
-    Example:
-        >>> interval_overlap(np.array([0.0, 2.0, 4.0]), 1.0, 4.0).tolist()
-        [0.5, 1.0]
-        >>> interval_overlap(np.array([0.0, 2.0, 4.0]), 8.0, 9.0).tolist()
-        [0.0, 1.0]
-    """
-    share = np.zeros(len(edges) - 1)
-    if high <= edges[0] or low >= edges[-1]:
-        share[0 if high <= edges[0] else -1] = 1.0
-        return share
-    covered = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
-    widths = np.diff(edges)
-    share = covered / np.where(widths > 0, widths, 1.0)
-    atoms = (widths == 0) & (covered == 0)  # a bin without width lies in the interval or does not
-    return np.asarray(np.where(atoms, 1.0, np.clip(share, 0.0, 1.0)), np.float64)
-
-
 def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
     import pandas as pd
 
@@ -107,17 +87,19 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
         if low < high:
             nearest = min(max(net.bounds[name][0], low), high)  # to the fitted range
             tell_far(net, name, np.array([nearest]))
-            return interval_overlap(net.edges(name), low, high)
+            return net.inside(name).shares(low, high)
         value = low
     values = np.array([_number(name, v) for v in _members(name, value)])
     tell_far(net, name, values)
-    # A value counts with its density, P(bin) over the bin's width; if all values lie in one bin the width cancels.
-    density = np.bincount(policy(values), minlength=policy.n_bins).astype(np.float64)
-    widths = np.diff(net.edges(name))
-    if np.count_nonzero(density) > 1:
-        atoms = (density > 0) & (widths == 0)  # a density counts for nothing beside an atom
-        density = np.where(atoms, density, 0.0) if atoms.any() else density / np.where(widths > 0, widths, 1.0)
-    return density
+    # A value counts with its density, P(bin) times that inside the bin; if all lie in one bin that of the bin cancels.
+    codes, inside = policy(values), net.inside(name)
+    counts = np.bincount(codes, minlength=policy.n_bins).astype(np.float64)
+    if np.count_nonzero(counts) == 1:
+        return counts
+    atoms = (counts > 0) & (inside.measures == 0)  # a density counts for nothing beside an atom
+    if atoms.any():
+        return np.where(atoms, counts, 0.0)
+    return np.bincount(codes, np.exp(inside.log_density(values, codes)), policy.n_bins)
 
 
 def _ends(net: BayesNet, name: str, interval: pd.Interval) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.inside import InsideBins
 from jaxbn.inputs.checks import ArgumentError
 
 if TYPE_CHECKING:
@@ -19,23 +20,19 @@ Give = str | float | Sequence[float]
 
 
 def points(
-    edges: NDArray[np.float64] | None, chances: pd.DataFrame, target: str, give: Give
+    inside: InsideBins | None, chances: pd.DataFrame, target: str, give: Give
 ) -> pd.Series | pd.DataFrame:
-    """Means or quantiles of a continuous target, from its edges [bins + 1] and the chances of its bins [rows, bins].
-
-    Inside a bin the density is flat, so a mean is one of the middles and a quantile lies on straight lines.
-    """
+    """Means or quantiles of a continuous target, from what lies inside its bins and their chances [rows, bins]."""
     import pandas as pd
 
-    if edges is None:
+    if inside is None:
         raise ArgumentError(
             "give", f"is {give!r}, but {target!r} is discrete and has no mean or quantiles; leave it out", value=give
         )
     if isinstance(give, str) and give == "mean":
-        middles = (edges[1:] + edges[:-1]) / 2
-        return pd.Series(chances.to_numpy() @ middles, index=chances.index, name=target)
+        return pd.Series(chances.to_numpy() @ inside.means, index=chances.index, name=target)
     levels = [0.5] if isinstance(give, str) else _quantile_levels(give)
-    found = quantiles(edges, chances.to_numpy(), levels)
+    found = quantiles(inside, chances.to_numpy(), levels)
     if isinstance(give, str | numbers.Real):
         return pd.Series(found[:, 0], index=chances.index, name=target)
     return pd.DataFrame(found, index=chances.index, columns=pd.Index(levels, name=target))
@@ -52,16 +49,16 @@ def check_give(give: Give) -> None:
         _quantile_levels(give)
 
 
-def quantiles(edges: NDArray[np.float64], chances: NDArray[np.float64], levels: Sequence[float]) -> NDArray[np.float64]:
-    """Quantiles of densities that are flat inside bins, [rows, levels].
+def quantiles(inside: InsideBins, chances: NDArray[np.float64], levels: Sequence[float]) -> NDArray[np.float64]:
+    """Quantiles of a continuous variable, [rows, levels].
 
     Args:
-        edges: of the bins, [bins + 1].
+        inside: its bins.
         chances: probability of each bin, [rows, bins].
         levels: shares of the probability that lie below, between 0 and 1.
 
     Example:
-        >>> quantiles(np.array([0.0, 1.0, 3.0]), np.array([[0.5, 0.5], [0.2, 0.8]]), [0.1, 0.5, 0.75]).tolist()
+        >>> quantiles(InsideBins(np.array([0.0, 1.0, 3.0])), np.array([[0.5, 0.5], [0.2, 0.8]]), [0.1, 0.5, 0.75]).tolist()
         [[0.2, 1.0, 2.0], [0.5, 1.75, 2.375]]
     """
     ends = np.cumsum(chances, axis=1)
@@ -72,8 +69,7 @@ def quantiles(edges: NDArray[np.float64], chances: NDArray[np.float64], levels: 
         inside = np.take_along_axis(chances, place, 1)
         below = np.take_along_axis(ends, place, 1) - inside
         share = np.divide(wanted - below, inside, out=np.zeros_like(below), where=inside > 0)
-        left = edges[place]
-        found[:, k] = (left + np.clip(share, 0.0, 1.0) * (edges[place + 1] - left))[:, 0]
+        found[:, k] = inside.at(place[:, 0], np.clip(share, 0.0, 1.0)[:, 0])
     return found
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.words import rounded
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
-from jaxbn.inputs.columns import encode
+from jaxbn.inputs.columns import as_floats, encode
 from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.states import sign_name, with_signs
 from jaxbn.inputs.table import as_frame
@@ -41,11 +41,13 @@ def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float
     """Log density of each row, see ``BayesNet.log_likelihood``."""
     codes = encode_rows(net, data, unknown=unknown)
     result = row_log_joint(net, codes, max_memory=max_memory)
+    frame = as_frame(data)
     for i, name in enumerate(net.names):
         if name in net.policies:
-            result -= _log_widths(net, name)[codes[:, i]]
+            values = as_floats(name, frame[name])
+            result += net.inside(name).log_density(values, codes[:, i])
     for name, shares in net.shares.items():
-        level = encode(as_frame(data)[name], net.levels[name], name=name, unknown=unknown)
+        level = encode(frame[name], net.levels[name], name=name, unknown=unknown)
         result += np.append(np.log(shares), 0.0)[level]  # a missing entry, of code -1, picks the last
     return result
 
@@ -77,7 +79,8 @@ def density(
             f"{target!r} has a cut at its largest value {edges[-1]:g}, an atom without density; use query instead"
         )
     probabilities = joint(net, [target], observation_weights(net, given), max_memory)
-    return edges, probabilities / np.diff(edges)
+    pieces, of, share = net.inside(target).pieces()
+    return pieces, probabilities[of] * share / np.diff(pieces)
 
 
 def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_memory: float) -> pd.DataFrame:
@@ -105,7 +108,7 @@ def predict(
     check_give(give)
     probabilities = predict_proba(net, data, target, unknown, max_memory)
     if not (isinstance(give, str) and give == "state"):
-        return points(net.edges(target) if target in net.policies else None, probabilities, target, give)
+        return points(net.inside(target) if target in net.policies else None, probabilities, target, give)
     best = probabilities.to_numpy().argmax(axis=1)
     return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
 
@@ -149,12 +152,6 @@ def _over_levels(net: BayesNet, name: str, chances: NDArray[np.float64], axis: i
     return np.take(chances, net.group_codes[name], axis=axis) * net.shares[name].reshape(shape)
 
 
-def _log_widths(net: BayesNet, name: str) -> NDArray[np.float64]:
-    """Log width of each bin and a 0 for missing entries, whose code -1 picks the last element."""
-    widths = np.diff(net.edges(name))
-    return np.append(np.log(np.where(widths > 0, widths, 1.0)), 0.0)
-
-
 def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.Generator) -> Any:
     if name in net.groupings:
         codes = draw_levels(net, name, codes, rng)
@@ -162,18 +159,7 @@ def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.G
         levels = net.levels[name]
         of_one_kind = {type(level) for level in levels} in ({bool}, {int}, {float}, {int, float})
         return np.array(levels, None if of_one_kind else object)[codes]
-    return draw_inside_bins(net, name, codes, rng)
-
-
-def draw_inside_bins(
-    net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """A number inside each bin, uniformly."""
-    edges = net.edges(name)
-    left, right = edges[codes], edges[codes + 1]
-    values = left + rng.random(len(codes)) * (right - left)
-    inner = codes < len(edges) - 2  # rounding may reach the right edge, which belongs to the next bin
-    return np.where(inner, np.minimum(values, np.nextafter(right, -np.inf)), np.minimum(values, right))
+    return net.inside(name).draw(codes, rng)
 
 
 def draw_levels(net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

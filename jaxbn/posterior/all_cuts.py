@@ -53,7 +53,9 @@ def choice_of(request: Request, grid: int | None, most_bins: int | None = None) 
 
     On a grid the prior is over its positions: each stands for its neighbours that are left out.
     """
-    problem = evidence_problem(request.ordered, request.factors, request.weights, request.min_width)
+    problem = evidence_problem(
+        request.ordered, request.factors, request.weights, request.min_width, shape=next(iter(request.shapes), None)
+    )
     groups = GroupedRows(problem.rows, problem.rows.positions(grid))
     n, m = groups.n, request.ordered.n_distinct
     charge = problem.charge[:n]

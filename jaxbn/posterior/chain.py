@@ -74,6 +74,7 @@ class Chain:
     rules: Rules
     grid: int
     min_widths: Mapping[str, float] = field(default_factory=dict)
+    most_bins: Mapping[str, int | None] = field(default_factory=dict)
     moves_arcs: bool = True
     likely: Mapping[str, Coding] = field(
         default_factory=dict
@@ -98,7 +99,8 @@ class Chain:
 
     def _policy(self, name: str, edges: NDArray[np.float64]) -> Policy:
         values = self.data.ordered[name].values
-        return Policy(edges, lower=float(values[0]), upper=float(values[-1]), method="draw")
+        shape = next(iter(self.data.shapes_of(name)), None)
+        return Policy(edges, lower=float(values[0]), upper=float(values[-1]), method="draw", shape=shape)
 
     def sweep(self, states: Sequence[State], rngs: Sequence[np.random.Generator]) -> list[State]:
         """Every variable cut or grouped again, and the arcs moved, in several chains side by side.
@@ -180,7 +182,7 @@ class Chain:
         name = self.names[v]
         ordered = self.data.ordered[name]
         factors = self._factors(state, v, graph, ordered.order)
-        request = Request(ordered, factors, 1.0, min_width=self.min_widths.get(name, 0.0))
+        request = Request(ordered, factors, 1.0, min_width=self.min_widths.get(name, 0.0), shapes=self.data.shapes_of(name))
         return request, choice_of(request, self.grid, self._most_states(state, v, graph))
 
     def _factors(self, state: State, v: int, graph: Graph, rows: NDArray[np.integer] | slice) -> list[Factor]:
@@ -198,7 +200,9 @@ class Chain:
         sizes = [column.n_states for column in state.columns]
         families = [w for w in range(len(graph)) if w == v or graph[w] >> v & 1]
         tables = [self.rules.cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in families]
-        return max(self.rules.max_cells // max(tables), 1)
+        limit = self.most_bins.get(self.names[v])
+        most = max(self.rules.max_cells // max(tables), 1)
+        return most if limit is None else min(most, limit)
 
     def _rest(self, state: State, v: int, graph: Graph, changed: Sequence[int]) -> float:
         """What the changed families have beyond the sum over a variable's cuts: priors, and families without it."""

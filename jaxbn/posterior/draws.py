@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.shape import Shape
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.learning.checkpoint import from_json, to_json
@@ -37,6 +38,11 @@ class Draw(NamedTuple):
     def codings(self) -> dict[str, Coding]:
         """Cuts and groups."""
         return {**self.policies, **self.groupings}
+
+    def with_shapes(self, shapes: Mapping[str, tuple[Shape, ...]]) -> Draw:
+        """The draw with the shapes of its columns, which a checkpoint does not keep."""
+        policies = {name: replace(p, shape=next(iter(shapes.get(name, ())), None)) for name, p in self.policies.items()}
+        return self._replace(policies=policies)
 
 
 def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
@@ -19,7 +20,7 @@ from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import discretize
 from jaxbn.learning.learn import InterruptedWarning, learn
 from jaxbn.learning.learned import Learned
-from jaxbn.learning.options import MinWidth, Options, check_options
+from jaxbn.learning.options import MaxBins, MinWidth, Options, Shaping, check_options
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.posterior.arc_moves import Rules
 from jaxbn.posterior.chain import Chain, State
@@ -27,7 +28,8 @@ from jaxbn.posterior.draws import Kept, draw_of, open_kept, restored
 from jaxbn.posterior.results import Posterior
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.progress import Progress
-from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.coded_table import CodedTable, Coding
+from jaxbn.scores.density import shaped
 from jaxbn.structure.arc_rules import mask_of
 from jaxbn.structure.constraints import Constraints, as_constraints
 
@@ -59,6 +61,8 @@ def sample_posterior(
     max_cells: int = MAX_TABLE_CELLS,
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
+    max_bins: MaxBins = "auto",
+    shape: Shaping | None = None,
     grid: int = GRID,
     start: BayesNet | None = None,
     time_limit: float | None = None,
@@ -92,6 +96,8 @@ def sample_posterior(
         max_cells: networks with a larger table are not considered.
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``; their groups are drawn too.
         min_width: the smallest width of a bin, see ``jaxbn.discretize``.
+        max_bins: most bins of a column, see ``jaxbn.discretize``.
+        shape: how values are distributed inside bins, see ``jaxbn.discretize``; all draws have the shapes of the start.
         grid: a column with more distinct values is cut only at this many positions, evenly spaced among the gaps
             (``.on_grid`` names these columns); at most 2,048.
         start: a network at which all chains begin, for example one that ``jaxbn.learn`` has found; by default the first
@@ -113,7 +119,9 @@ def sample_posterior(
     """
     deadline = math.inf if time_limit is None else time.monotonic() + checks.positive("time_limit", time_limit)
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
-    options = check_options(method="evidence", min_width=min_width, continuous=table.continuous)
+    options = check_options(
+        method="evidence", min_width=min_width, max_bins=max_bins, shape=shape, continuous=table.continuous
+    )
     limits = as_constraints(table, max_parents, required, forbidden, max_cells)
     for argument, value in (("draws", draws), ("chains", chains), ("thin", thin)):
         checks.at_least(argument, value, 1)
@@ -126,17 +134,27 @@ def sample_posterior(
     kept, saved = open_kept(checkpoint, {**run, "grid": grid})
     if not kept.starts:
         kept.starts = _starts(table, options, limits, grouped, fixed, start, chains, seed, time_limit, progress)
-    coded = CodedTable(table, grouped)
+    coded = CodedTable(table, grouped, options.flat)
     widths = {name: options.narrowest(coded, name) for name in table.continuous}
+    bins = {name: options.most_bins(name) for name in table.continuous}
     likely = kept.starts[0].policies
-    chain = Chain(coded, _rules(table, limits, fixed), grid, widths, moves_arcs=fixed is None, likely=likely)
+    _keep_shapes(coded, likely)
+    chain = Chain(coded, _rules(table, limits, fixed), grid, widths, bins, moves_arcs=fixed is None, likely=likely)
     for c, begin in enumerate(kept.starts):
         found = saved.get(c)
         kept.now[c] = (0, chain.begin(begin.parents, begin.policies)) if found is None else restored(chain, found)
     finished = _run(chain, kept, draws, burn_in, thin, seed, deadline, progress)
     chosen = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
+    chosen = [draw.with_shapes(coded.shapes) for draw in chosen]
     on_grid = tuple(name for name in table.continuous if coded.ordered[name].n_distinct > grid)
     return Posterior(table, tuple(chosen), seed, finished, on_grid)
+
+
+def _keep_shapes(data: CodedTable, codings: Mapping[str, Coding]) -> None:
+    """Leave every column the one shape that suits some cuts best: what is drawn is cuts and arcs."""
+    for name, coding in shaped(data, codings).items():
+        if isinstance(coding, Policy) and not data.flat:
+            data.shapes[name] = () if coding.shape is None else (coding.shape,)
 
 
 def _run(
@@ -196,7 +214,8 @@ def _starts(
     """Where the chains begin."""
     if start is not None:
         return [_learned(table, start.parents if fixed is None else fixed, start.codings, grouped)] * chains
-    common: dict[str, Any] = {"group": list(grouped), "min_width": options.min_width}
+    common: dict[str, Any] = {"group": list(grouped), "min_width": options.min_width, "max_bins": options.max_bins}
+    common["shape"] = options.shape
     if fixed is not None:
         return [_learned(table, fixed, discretize(table, fixed, **common).codings, grouped)] * chains
     required = [(p, child) for child, parents in limits.required.items() for p in parents]
@@ -255,7 +274,7 @@ def _described(
         "forbidden": sorted(map(list, limits.forbidden)),
         "max_cells": limits.max_cells,
         "group": list(grouped),
-        "min_width": options.described()["min_width"],
+        **{name: options.described()[name] for name in ("min_width", "max_bins", "shape")},
         "chains": chains,
         "burn_in": burn_in,
         "thin": thin,

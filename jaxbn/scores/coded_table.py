@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.base_density import column_shapes
 from jaxbn.cuts.baselines import equal_frequency_policy, equal_width_codes, equal_width_policy
 from jaxbn.cuts.blanket import compact_known
 from jaxbn.cuts.policy import NOT_CUT, Policy
+from jaxbn.cuts.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, sort_values
 from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.inputs.columns import MISSING
@@ -48,11 +50,25 @@ class CodedTable:
 
     table: Table
     grouped: tuple[str, ...] = ()  # discrete variables whose levels are merged
+    flat: bool = False  # whether values are spread evenly inside bins, whatever their column looks like
+    shapes: dict[str, tuple[Shape, ...]] = field(default_factory=dict)  # found when first asked for
     ordered: dict[str, Ordered] = field(init=False)
     _keys: dict[tuple[str, bytes], Column] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ordered = {name: sort_values(values) for name, values in self.table.values.items()}
+
+    def like(self, table: Table) -> CodedTable:
+        """Other rows of the same columns: completed, drawn again or sampled. Columns keep their shapes."""
+        return CodedTable(table, self.grouped, self.flat, self.shapes)
+
+    def shapes_of(self, name: str) -> tuple[Shape, ...]:
+        """The shapes that a continuous variable may have inside its bins; none for an even one."""
+        if self.flat:
+            return ()
+        if name not in self.shapes:
+            self.shapes[name] = column_shapes(self.ordered[name])
+        return self.shapes[name]
 
     @property
     def names(self) -> tuple[str, ...]:

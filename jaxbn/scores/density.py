@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.shape import Shape
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import log_inside
 from jaxbn.scores.coded_table import CodedTable, Coding
@@ -29,6 +33,36 @@ def column_density(data: CodedTable, name: str, policy: Coding) -> float:
     if values[-1] == values[0]:
         return 0.0
     widths = np.diff([values[0], *policy.edges, values[-1]])
+    return -_sum_of_logs(data, name, policy, widths)
+
+
+def shaped_density(data: CodedTable, name: str, policy: Policy) -> tuple[float, Shape | None]:
+    """The log evidence of a column given its bins, ln Z - Σ n_b ln M(b), by the shape for which it is highest."""
+    best: tuple[float, Shape | None] = (-math.inf, None)
+    for shape in data.shapes_of(name):
+        if shape.is_flat:
+            value = column_density(data, name, policy)
+        else:
+            measures = np.diff([0.0, *shape.below(policy.edges), 1.0])
+            value = len(data.ordered[name].values) * shape.log_evidence - _sum_of_logs(data, name, policy, measures)
+        if value > best[0]:
+            best = value, shape
+    return best if math.isfinite(best[0]) else (column_density(data, name, policy), None)
+
+
+def shaped(data: CodedTable, codings: Mapping[str, Coding]) -> dict[str, Coding]:
+    """Each policy with the shape that suits it best."""
+    return {
+        name: coding
+        if isinstance(coding, Grouping) or data.flat
+        else replace(coding, shape=shaped_density(data, name, coding)[1])
+        for name, coding in codings.items()
+    }
+
+
+def _sum_of_logs(data: CodedTable, name: str, policy: Policy, measures: NDArray[np.float64]) -> float:
+    """Σ n_b ln measure_b over the bins that hold values."""
+    values = data.ordered[name].values
     counts = np.diff(np.searchsorted(values, policy.edges), prepend=0, append=len(values))
-    occupied = (counts > 0) & (widths > 0)
-    return -float((counts[occupied] * np.log(widths[occupied])).sum())
+    occupied = (counts > 0) & (measures > 0)
+    return float((counts[occupied] * np.log(measures[occupied])).sum())

@@ -17,7 +17,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import log_partitions
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
-from jaxbn.scores.density import column_density
+from jaxbn.scores.density import column_density, shaped_density
 from jaxbn.scores.families import Column, Family, family_score
 from jaxbn.scores.parent_prior import log_parent_prior
 
@@ -61,7 +61,8 @@ class Ledger:
 
 def coding_evidence(data: CodedTable, name: str, coding: Coding, n_states: int) -> float:
     """The part of F that a coding has by itself: density inside bins or groups, less the charge for them."""
-    return column_density(data, name, coding) - _price(data, name, coding, n_states)
+    inside = column_density(data, name, coding) if isinstance(coding, Grouping) else shaped_density(data, name, coding)[0]
+    return inside - _price(data, name, coding, n_states)
 
 
 def _price(data: CodedTable, name: str, coding: Coding, n_states: int) -> float:

@@ -209,7 +209,7 @@ def _states(data: CodedTable, codes: NDArray[np.int32], completions: NDArray[np.
 def completed_by(net: BayesNet, table: Table, seed: int = 0) -> Table:
     """A table completed by a draw from a network's structure and cuts; the table itself if nothing is missing."""
     rng = np.random.default_rng([seed, HOLES])
-    return completed(CodedTable(table), net.parents, net.codings, rng) if table.holes else table
+    return completed(CodedTable(table, flat=True), net.parents, net.codings, rng) if table.holes else table
 
 
 def _predictors(table: Table, name: str, values: Mapping[str, NDArray[np.float64]], states: States) -> list[Predictor]:

@@ -33,7 +33,7 @@ def first_completed(table: Table, seed: int = 0) -> Table:
     """A table completed by draws from the best tree, for what needs complete rows; itself if nothing is missing."""
     if not table.holes:
         return table
-    data = CodedTable(table)
+    data = CodedTable(table, flat=True)
     return completed(data, *_tree(data), np.random.default_rng([seed, HOLES]))
 
 

@@ -76,9 +76,8 @@ def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> Rows:
 
 
 def middles(net: BayesNet, name: str) -> NDArray[np.float64]:
-    """The middle of each bin, the mean of its flat density, [bins]."""
-    edges = net.edges(name)
-    return (edges[:-1] + edges[1:]) / 2
+    """The mean inside each bin [bins]."""
+    return net.inside(name).means
 
 
 def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
@@ -116,8 +115,8 @@ def _most_probable(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, ND
 
 
 def _drawn(net: BayesNet, rows: Rows, rng: np.random.Generator, max_memory: float) -> dict[str, NDArray[Any]]:
-    """All entries of a row together, from their joint posterior; flat inside bins, by their shares inside groups."""
-    from jaxbn.model.queries import draw_inside_bins, draw_levels
+    """All entries of a row together, from their joint posterior."""
+    from jaxbn.model.queries import draw_levels
 
     codes = draw_completions(network_of(net), rows.codes, rng, max_memory=max_memory).astype(np.int64)
     found: dict[str, NDArray[Any]] = {}
@@ -125,7 +124,7 @@ def _drawn(net: BayesNet, rows: Rows, rng: np.random.Generator, max_memory: floa
         gone = rows.codes[:, i] == MISSING
         found[name] = np.zeros(len(codes)) if name in net.policies else codes[:, i].copy()
         if name in net.policies:
-            found[name][gone] = draw_inside_bins(net, name, codes[gone, i], rng)
+            found[name][gone] = net.inside(name).draw(codes[gone, i], rng)
         elif name in net.groupings:
             found[name][gone] = draw_levels(net, name, codes[gone, i], rng)
     return found

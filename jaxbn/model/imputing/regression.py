@@ -127,8 +127,7 @@ def _told(
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         if name in net.policies:
-            edges = net.edges(name)
-            told.said[name] = (weights @ ((edges[:-1] + edges[1:]) / 2))[:, None]
+            told.said[name] = (weights @ net.inside(name).means)[:, None]
             told.gone[name], seen = np.isnan(values[name]), values[name][:, None]
         else:
             told.said[name] = weights

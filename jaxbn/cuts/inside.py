@@ -1,0 +1,131 @@
+"""How values are distributed inside the bins of a column: as its shape has them, or evenly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.recording import Recording
+from jaxbn.cuts.shape import Shape
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class InsideBins:
+    """The bins between some edges, the outer ones included, and what lies inside them.
+
+    A bin without measure is an atom: one of a constant column, or of a cut at the largest value.
+
+    Example:
+        >>> bins = InsideBins(np.array([0.0, 2.0, 4.0]), Shape([0.0, 1.0, 4.0], [0.75, 0.25]))
+        >>> bins.measures.round(3).tolist(), bins.at(np.array([0]), np.array([0.45])).round(3).tolist()
+        ([0.833, 0.167], [0.5])
+    """
+
+    edges: Floats  # [bins + 1]
+    shape: Shape | None = None
+
+    @cached_property
+    def _even(self) -> bool:
+        return self.shape is None or self.shape.is_flat
+
+    @property
+    def recording(self) -> Recording:
+        """The grid on which the values were recorded."""
+        return Recording() if self.shape is None else self.shape.recording
+
+    def below(self, x: Floats) -> Floats:
+        """The measure of everything up to some numbers; that of an outer bin reaches to infinity."""
+        if self._even or self.shape is None:
+            return np.clip(x, self.edges[0], self.edges[-1])
+        found = self.shape.below(x)
+        return np.where(x <= self.edges[0], 0.0, np.where(x >= self.edges[-1], 1.0, found))
+
+    @cached_property
+    def _ends(self) -> Floats:
+        return self.below(self.edges)
+
+    @cached_property
+    def measures(self) -> Floats:
+        """The measure of each bin [bins]: its width, or its share of the shape."""
+        return np.diff(self._ends)
+
+    def log_density(self, values: Floats, codes: NDArray[np.integer]) -> Floats:
+        """Log density of values given their bins; 0 in an atom, and for a missing value, of code -1."""
+        measures = np.append(self.measures, 0.0)[codes]
+        known = measures > 0
+        found = -np.log(np.where(known, measures, 1.0))
+        if not self._even and self.shape is not None:
+            found[known] += self.shape.log_density(values[known])
+        return found
+
+    def shares(self, low: float, high: float) -> Floats:
+        """Share of each bin that lies in [low, high]; an interval beyond the outer edges falls into the outer bin.
+
+        Example:
+            >>> InsideBins(np.array([0.0, 2.0, 4.0])).shares(1.0, 4.0).tolist()
+            [0.5, 1.0]
+            >>> InsideBins(np.array([0.0, 2.0, 4.0])).shares(8.0, 9.0).tolist()
+            [0.0, 1.0]
+        """
+        share = np.zeros(len(self.edges) - 1)
+        if high <= self.edges[0] or low >= self.edges[-1]:
+            share[0 if high <= self.edges[0] else -1] = 1.0
+            return share
+        begin, end = self.below(np.array([low, high]))
+        covered = np.minimum(self._ends[1:], end) - np.maximum(self._ends[:-1], begin)
+        share = covered / np.where(self.measures > 0, self.measures, 1.0)
+        inside = (self.edges[:-1] >= low) & (self.edges[1:] <= high)
+        atoms = (self.measures == 0) & inside  # they lie in the interval or do not
+        return np.asarray(np.where(atoms, 1.0, np.clip(share, 0.0, 1.0)), np.float64)
+
+    @cached_property
+    def means(self) -> Floats:
+        """The mean inside each bin [bins]."""
+        if self._even or self.shape is None:
+            return (self.edges[:-1] + self.edges[1:]) / 2
+        return self.shape.means(self.edges)
+
+    def at(self, codes: NDArray[np.integer], share: Floats) -> Floats:
+        """The numbers below which a share of their bins lies."""
+        if self._even or self.shape is None:
+            left, right = self.edges[codes], self.edges[codes + 1]
+            return left + share * (right - left)
+        found = self.shape.quantile(self._ends[codes] + share * self.measures[codes])
+        return np.clip(found, self.edges[codes], self.edges[codes + 1])
+
+    def draw(self, codes: NDArray[np.integer], rng: np.random.Generator) -> Floats:
+        """A number inside each of some bins, as it would have been recorded."""
+        values = self.at(codes, rng.random(len(codes)))
+        inner = codes < len(self.edges) - 2  # rounding may reach the right edge, which belongs to the next bin
+        right = np.where(inner, np.nextafter(self.edges[codes + 1], -np.inf), self.edges[codes + 1])
+        return self.recorded(np.minimum(values, right), codes)
+
+    def recorded(self, values: Floats, codes: NDArray[np.integer]) -> Floats:
+        """Numbers as they would have been recorded, in the same bins; as they are where no such number is."""
+        step = self.recording.step
+        if not step:
+            return values
+        left, right = self.edges[codes], self.edges[codes + 1]
+        last = codes == len(self.edges) - 2
+        found = self.recording.rounded(values)
+        found = np.where(found < left, self.recording.rounded(found + step), found)
+        beyond = np.where(last, found > right, found >= right)
+        found = np.where(beyond, self.recording.rounded(found - step), found)
+        fits = (found >= left) & np.where(last, found <= right, found < right)
+        return np.where(fits, found, values)
+
+    def pieces(self) -> tuple[Floats, NDArray[np.intp], Floats]:
+        """Where the density changes inside the bins too: edges [pieces + 1], the bin of each, its share of the bin."""
+        edges = self.edges
+        if not self._even and self.shape is not None:
+            knots = self.shape.knots
+            edges = np.union1d(edges, knots[(knots > edges[0]) & (knots < edges[-1])])
+        ends = self.below(edges)
+        of = np.clip(np.searchsorted(self.edges, edges[:-1], side="right") - 1, 0, len(self.edges) - 2)
+        measures = self.measures[of]
+        return edges, of, np.where(measures > 0, np.diff(ends) / np.where(measures > 0, measures, 1.0), 1.0)
