@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbn.cuts.base_density import column_shapes
 from jaxbn.cuts.blanket import Child, Factor, factors_of, joint
 from jaxbn.cuts.by_number.charged import Charged, solve_charged
 from jaxbn.cuts.description_length import description_length_problem
@@ -22,6 +23,12 @@ from jaxbn.inputs import checks
 from jaxbn.runtime.interrupts import uninterrupted
 
 METHODS = ("evidence", "bayesian", "mdl")
+
+MAX_BINS = 8
+"""Bins of a continuous column by default, at most: what a reader can take in."""
+
+SHAPE_GRID = 512
+"""Positions on which shapes are compared; the cuts of the better one are then placed to the last row."""
 
 
 class Request(NamedTuple):
@@ -45,6 +52,8 @@ def discretize_variable(
     method: str = "evidence",
     weights: ArrayLike | None = None,
     min_width: float | None = None,
+    max_bins: int | Literal["auto"] | None = "auto",
+    shape: Literal["auto", "flat"] | None = None,
     missing: Literal["infer", "error"] = "error",
 ) -> Policy:
     """Cut one continuous variable into the best intervals given its Markov blanket. The optimum is exact.
@@ -55,10 +64,13 @@ def discretize_variable(
         children: for each child its codes [n] and the codes of its other parents, ``(codes, (spouse, ...))``.
         rate: L > 0, the expected number of cuts of the prior (needed by ``"bayesian"``): the larger, the more bins.
         method: ``"bayesian"`` (Chen, Wheeler and Kochenderfer 2017), ``"mdl"`` (Friedman and Goldszmidt 1996), or
-            ``"evidence"``, the evidence of the data in original units: it also rewards bins that follow the density.
+            ``"evidence"``, the evidence of the data in original units.
         weights: how often each row counts, non-negative integers [n]; all one if not given.
         min_width: with ``"evidence"``, the smallest width of a bin, e.g. the step to which the values are recorded;
             no limit if not given. A single bin is always allowed.
+        max_bins: with ``"evidence"``, most bins; by default 8, which people can read, and None for no limit.
+        shape: with ``"evidence"``, how values are distributed inside bins: ``"auto"``, as the whole column is (see
+            ``jaxbn.discretize``), or ``"flat"``, evenly.
         missing: ``"error"`` refuses missing entries. With ``"infer"`` they are NaN, or -1 as a code: a row that lacks
             the value is left out, and one that lacks a member of a factor (a child with its other parents, or the
             parents) adds nothing there; for ``"evidence"``, rows that lack a parent are one more configuration.
@@ -81,7 +93,16 @@ def discretize_variable(
         [1.05]
     """
     request = variable_request(
-        values, parents, children, rate=rate, method=method, weights=weights, min_width=min_width, missing=missing
+        values,
+        parents,
+        children,
+        rate=rate,
+        method=method,
+        weights=weights,
+        min_width=min_width,
+        max_bins=max_bins,
+        shape=shape,
+        missing=missing,
     )
     with uninterrupted():
         return best_policies([request], method)[0]
@@ -96,6 +117,8 @@ def variable_request(
     method: str = "evidence",
     weights: ArrayLike | None = None,
     min_width: float | None = None,
+    max_bins: int | Literal["auto"] | None = "auto",
+    shape: Literal["auto", "flat"] | None = None,
     missing: Literal["infer", "error"] = "error",
 ) -> Request:
     """The arguments of ``discretize_variable``, checked, in ascending order of the values."""
@@ -121,6 +144,10 @@ def variable_request(
         )
     number = checks.positive("rate", rate) if rate is not None else 1.0
     narrowest = smallest_width("min_width", min_width, method)
+    for_evidence("max_bins", None if max_bins == "auto" else max_bins, method)
+    for_evidence("shape", shape, method)
+    most = (MAX_BINS if max_bins == "auto" else max_bins) if method == "evidence" else None
+    flat = method != "evidence" or checks.one_of("shape", shape or "auto", ("auto", "flat")) == "flat"
 
     kept = np.flatnonzero(~np.isnan(column) if counts is None else ~np.isnan(column) & (counts > 0))
     if not len(kept):
@@ -133,14 +160,22 @@ def variable_request(
         len(rows),
     )
     row_weights = None if counts is None or (counts[rows] == 1).all() else counts[rows].astype(np.int32)
-    return Request(ordered, factors, number, row_weights, narrowest)
+    shapes = () if flat else column_shapes(ordered, row_weights)
+    most = None if most is None else checks.at_least("max_bins", most, 1)
+    return Request(ordered, factors, number, row_weights, narrowest, most, shapes)
 
 
 def smallest_width(argument: str, value: float | None, method: str) -> float:
     """A checked `min_width`; None is no limit."""
     if value is None or value == 0:
         return 0.0
-    if method != "evidence":
+    for_evidence(argument, value, method)
+    return checks.positive(argument, value)
+
+
+def for_evidence(argument: str, value: object, method: str) -> None:
+    """Refuse an option of ``"evidence"`` that was given with another method."""
+    if value is not None and method != "evidence":
         raise checks.ArgumentError(
             argument,
             "is for ",
@@ -148,7 +183,6 @@ def smallest_width(argument: str, value: float | None, method: str) -> float:
             f", got {value!r} with method {method!r}; leave it out",
             value=value,
         )
-    return checks.positive(argument, value)
 
 
 def _checked_child(
@@ -205,6 +239,8 @@ def answer_requests(
 
 def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int) -> list[Answer]:
     """Each variable with the shape that it is best cut with."""
+    if grid is None:
+        requests = [_with_best_shape(request) for request in requests]
     tried = [(i, shape) for i, request in enumerate(requests) for shape in request.shapes or (None,)]
     charged = [_evidence_problem(requests[i], shape, grid) for i, shape in tried]
     found = list(zip(tried, solve_charged(charged, grid, refinements), strict=True))
@@ -216,6 +252,14 @@ def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int
         policy = replace(_policy(request.ordered, solution, "evidence"), shape=shape)
         answers.append(Answer(policy, grid is None or request.ordered.n_distinct <= grid))
     return answers
+
+
+def _with_best_shape(request: Request) -> Request:
+    """A variable of many values with the shape that is best on a grid: shapes differ by much more than that costs."""
+    if len(request.shapes) < 2 or request.ordered.n_distinct <= SHAPE_GRID:
+        return request
+    (found,) = _by_evidence([request], SHAPE_GRID, 1)
+    return request._replace(shapes=(found.policy.shape,))  # type: ignore[arg-type]
 
 
 def _evidence_problem(request: Request, shape: Shape | None, grid: int | None) -> Charged:

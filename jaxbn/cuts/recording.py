@@ -114,11 +114,12 @@ class Recording:
         """The endings that are preferred, in words: "multiples of 1 6 times as often"."""
         if not self.has_digits:
             return []
-        weights, found, rest = np.asarray(self.weights), [], min(self.weights)
+        weights, rest = np.asarray(self.weights), min(self.weights)
+        found: list[tuple[int, float]] = []
         for divisor in range(len(weights), 1, -1):
             own = weights[0] if divisor == len(weights) else weights[divisor]
             if len(weights) % divisor == 0 and own > 1.5 * rest and own not in [w for _, w in found]:
-                found.append((divisor, own))
+                found.append((divisor, float(own)))
         return [f"multiples of {d * self.step:g} {own / max(rest, 1e-9):.3g} times as often" for d, own in found[:3]]
 
 

@@ -9,6 +9,7 @@ Shapes: B resamples, n rows of the data, N rows of a problem (padded), M distinc
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from jaxbn.cuts.blanket import factors_of
 from jaxbn.cuts.discretize_variable import Request, best_policies
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.resampled_arrays import Plan, Variable, Weights, distinct_values, resampled_batch, rows_drawn
+from jaxbn.cuts.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoint
 from jaxbn.kernels.resampled import solve_resamples
 from jaxbn.kernels.sweep import Optima
@@ -36,7 +38,20 @@ def drawn_rows(rng: np.random.Generator, n_rows: int) -> NDArray[np.int64]:
     return np.sort(rng.integers(0, n_rows, n_rows))
 
 
-def resampled_policies(variable: Variable, weights: Weights, method: str, min_width: float = 0.0) -> list[Policy]:
+class Limits(NamedTuple):
+    """What the bins of ``"evidence"`` keep to, see ``Request``."""
+
+    min_width: float = 0.0
+    max_bins: int | None = None
+    shapes: tuple[Shape, ...] = ()
+
+
+NO_LIMITS = Limits()
+
+
+def resampled_policies(
+    variable: Variable, weights: Weights, method: str, limits: Limits = NO_LIMITS
+) -> list[Policy]:
     """The exact optimum in every resample.
 
     Few rows are solved in batches of many resamples, many rows one after the other.
@@ -45,12 +60,12 @@ def resampled_policies(variable: Variable, weights: Weights, method: str, min_wi
         variable: the variable.
         weights: how often each row was drawn, in ascending order of the variable's values [B, n].
         method: as in ``discretize_variable``.
-        min_width: the smallest width of a bin, for ``"evidence"``.
+        limits: of the bins, for ``"evidence"``.
     """
     weights = weights.astype(np.int32)
     small = (weights > 0).sum(axis=1) <= BATCHED_ROWS if method == "bayesian" else np.zeros(len(weights), bool)
     others = np.flatnonzero(~small).tolist()
-    requests = [_request(variable, weights[i])._replace(min_width=min_width) for i in others]
+    requests = [_request(variable, weights[i])._replace(**limits._asdict()) for i in others]
     found = dict(zip(others, best_policies(requests, method), strict=True))
     chosen = np.flatnonzero(small).tolist()
     found.update(zip(chosen, _solve_together(variable, weights[chosen]), strict=True))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.baselines import marginal_policy
 from jaxbn.cuts.policy import Policy
-from jaxbn.cuts.resampled import drawn_rows, resampled_policies, stream
+from jaxbn.cuts.resampled import Limits, drawn_rows, resampled_policies, stream
 from jaxbn.cuts.resampled_arrays import Variable
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
@@ -24,7 +24,7 @@ from jaxbn.inputs.table import DataLike, Missing, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
 from jaxbn.learning.holes.completion import HOLES, completed
-from jaxbn.learning.options import GRID, Initial, MinWidth, Rate, check_options, check_structure_options
+from jaxbn.learning.options import GRID, Initial, MaxBins, MinWidth, Rate, Shaping, check_options, check_structure_options
 from jaxbn.learning.passes import cut_question
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Cut
@@ -52,6 +52,8 @@ def bootstrap(
     missing: Missing = "infer",
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
+    max_bins: MaxBins = "auto",
+    shape: Shaping | None = None,
     level: float | None = None,
     tolerance: float | None = None,
     checkpoint: PathLike | None = None,
@@ -91,6 +93,9 @@ def bootstrap(
             draws: with a graph all by one, without a graph each by its own, from a network that is learned first.
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
+        max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
+        shape: with ``"evidence"``, how values are distributed inside bins, see ``jaxbn.discretize``; in every resample
+            as in all the data.
         level: with a graph, of the intervals of the cuts; 0.9 by default.
         tolerance: with a graph, how far from a cut of all the data a resampled one may lie to count as the same, as a
             share of the variable's range; by default half the distance to the next cut, at most 5 % of the range.
@@ -124,6 +129,8 @@ def bootstrap(
         rate=rate,
         max_passes=max_passes,
         min_width=min_width,
+        max_bins=max_bins,
+        shape=shape,
         warm_start=learning.get("warm_start"),
         select=learning.get("select"),
         grid=learning.get("grid", GRID),
@@ -143,6 +150,8 @@ def bootstrap(
         structure.setdefault("restarts", 1)
         plan = Plan.checked(table, options, grouped=grouped, seed=seed, initial_bins=initial_bins, **structure)
         holed = {"method": method, "rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
+        if method == "evidence":
+            holed |= {"max_bins": max_bins, "shape": shape}
         guess = network_for_draws(table, plan, {**holed, "initial_bins": initial_bins, **learning})
         found = learn_resamples(table, plan, count, checkpoint, side_by_side, progress, guess)
         policies = {name: tuple(_policy(each.policies[name]) for each in found) for name in table.continuous}
@@ -167,8 +176,10 @@ def bootstrap(
             here = weights[:, coded.ordered[name].order]
             if options.method == "evidence" or markov_blanket(parents, name):
                 variable = _variable(coded, cut_question(name, parents, settled.columns, options.rate))
+                shapes = coded.shapes_of(name) if options.method == "evidence" else ()
+                limits = Limits(options.narrowest(coded, name), options.most_bins(name), shapes)
                 with uninterrupted():
-                    own = resampled_policies(variable, here, options.method, options.narrowest(coded, name))
+                    own = resampled_policies(variable, here, options.method, limits)
             else:
                 n_bins = starting_bins(table, initial_bins, grouped)
                 own = [_plain_bins(coded.ordered[name].values, each, n_bins, options.start_kind) for each in here]

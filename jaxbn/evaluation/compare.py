@@ -17,7 +17,7 @@ from jaxbn.evaluation.training import known_method
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import GraphLike
 from jaxbn.inputs.table import DataLike, Missing, as_table
-from jaxbn.learning.options import USED_BY, refuse_unused
+from jaxbn.learning.options import USED_BY, Shaping, refuse_unused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +34,7 @@ def compare(
     discrete: Sequence[str] | None = None,
     bins: int | None = None,
     missing: Missing = "infer",
+    shape: Shaping = "auto",
     **options: Any,
 ) -> pd.DataFrame:
     """Compare discretization methods by cross-validated log-likelihood on the same folds.
@@ -50,6 +51,8 @@ def compare(
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default the best number for the training rows,
             see ``jaxbn.cross_validate``.
         missing: what to do about missing entries, as in ``cross_validate``.
+        shape: how values are distributed inside the bins of all methods, so that only cuts differ: as the training rows
+            of the whole column are, or ``"flat"``, evenly, as in the paper.
         **options: further arguments of ``cross_validate``; each method is handed those that it uses.
 
     Returns:
@@ -79,7 +82,7 @@ def compare(
         started = time.perf_counter()
         own_bins = bins if method in WITH_BINS else None
         used = {name: value for name, value in options.items() if method in USED_BY.get(name, (method,))}
-        result = cross_validate(table, graph, folds=fold_of_row, seed=seed, method=method, bins=own_bins, **used)
+        result = cross_validate(table, graph, folds=fold_of_row, seed=seed, method=method, bins=own_bins, shape=shape, **used)
         seconds = time.perf_counter() - started
         n_bins = float(np.mean(list(result.bins.values()))) if result.bins else math.nan
         rows.append((result.mean, result.standard_error, n_bins, seconds))

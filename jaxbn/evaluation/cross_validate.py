@@ -18,7 +18,16 @@ from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents
 from jaxbn.inputs.table import DataLike, Missing, Table, as_table
-from jaxbn.learning.options import Initial, MinWidth, Rate, check_options, check_structure_options, refuse_unused
+from jaxbn.learning.options import (
+    Initial,
+    MaxBins,
+    MinWidth,
+    Rate,
+    Shaping,
+    check_options,
+    check_structure_options,
+    refuse_unused,
+)
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 
@@ -95,6 +104,8 @@ def cross_validate(
     missing: Missing = "infer",
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
+    max_bins: MaxBins = "auto",
+    shape: Shaping | None = None,
     **learning: Any,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
@@ -131,6 +142,9 @@ def cross_validate(
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``; a method that looks at each variable
             alone merges none.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
+        max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
+        shape: how values are distributed inside bins: ``"auto"``, as the training rows of the whole column are, by
+            default with ``"evidence"`` only; ``"flat"``, evenly. Only scores of the same kind can be compared.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
             ``forbidden`` and ``max_cells``.
@@ -149,11 +163,14 @@ def cross_validate(
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
     own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
-    for argument, value in {**own, "group": group}.items():
+    limit = None if max_bins == "auto" else max_bins
+    for argument, value in {**own, "group": group, "max_bins": limit}.items():
         refuse_unused(argument, value, known_method(method))
     options = check_options(
         method=METHODS[0] if method in MARGINAL_METHODS else method,
         **own,
+        max_bins=max_bins,
+        shape=shape if method == "evidence" else None,
         warm_start=learning.get("warm_start"),
         select=learning.get("select"),
         continuous=table.continuous,
@@ -161,7 +178,10 @@ def cross_validate(
     parents = None if graph is None else as_parents(graph, table.names)
     grouped = () if method in MARGINAL_METHODS else columns_to_group(table, group)
     handed_on = {"method": method, **own, "initial_bins": initial_bins, "group": grouped, "seed": seed, **learning}
-    plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped))
+    if method == "evidence":
+        handed_on |= {"max_bins": max_bins, "shape": shape}
+    inside = checks.one_of("shape", shape or ("auto" if method == "evidence" else "flat"), ("auto", "flat"))
+    plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped, inside == "auto"))
     conditions = _conditions(given, table)
     fold_of_row = fold_numbers(folds, seed, table, data)
     numbers = range(int(fold_of_row.max()) + 1)

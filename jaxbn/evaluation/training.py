@@ -20,7 +20,7 @@ from jaxbn.inputs.table import Table
 from jaxbn.learning.learn import InterruptedWarning, learn
 from jaxbn.learning.options import Options
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.density import density
+from jaxbn.scores.density import density, shaped
 from jaxbn.scores.families import family_score
 
 NUMBERS_OF_BINS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
@@ -37,6 +37,7 @@ class Plan(NamedTuple):
     bins: int | None
     learning: dict[str, Any]  # arguments of ``learn``
     grouped: tuple[str, ...]
+    shaped: bool = False  # whether values inside bins are distributed as their column is
 
 
 def known_method(method: str) -> str:
@@ -79,6 +80,16 @@ class Structure(NamedTuple):
 
 def structures(training: Sequence[Table], plan: Plan) -> list[Structure]:
     """Structure and cuts for each fold."""
+    found = _structures(training, plan)
+    if not plan.shaped:
+        return found
+    return [
+        Structure(each.parents, shaped(CodedTable(table, plan.grouped), each.policies))
+        for table, each in zip(training, found, strict=True)
+    ]
+
+
+def _structures(training: Sequence[Table], plan: Plan) -> list[Structure]:
     if plan.parents is None:
         return [_learned(table, plan) for table in training]
     if plan.method in MARGINAL_METHODS:

@@ -79,6 +79,9 @@ def at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
         values, codes = ordered.values, columns[name].taken(ordered.order)
         cuts = np.flatnonzero(codes[1:] != codes[:-1])
         edges = midpoints(values[cuts], values[cuts + 1])
+        most = options.most_bins(name)
+        if most is not None and len(edges) >= most:
+            edges = edges[np.linspace(0, len(edges) - 1, most + 1).round().astype(np.intp)[1:-1]]
         widths = np.diff([values[0], *edges, values[-1]])
         narrow = widths.min(initial=np.inf) < options.narrowest(data, name) * (1 - TOLERANCE)
         codings[name] = Policy(

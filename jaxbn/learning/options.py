@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any, Literal, NamedTuple
 
-from jaxbn.cuts.discretize_variable import METHODS
+from jaxbn.cuts.discretize_variable import MAX_BINS, METHODS
 from jaxbn.cuts.evidence import smallest_gap
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention, suggest
@@ -38,9 +38,6 @@ USED_BY: dict[str, tuple[str, ...]] = {
 }
 """The methods that use an option, where not all do; None says that an option was not given."""
 
-
-MAX_BINS = 8
-"""Bins of a continuous column by default, at most: what a reader can take in."""
 
 GRID = 512
 """Positions at which cuts are searched while arcs move."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -78,6 +79,7 @@ def cut_posterior(
     *,
     weights: ArrayLike | None = None,
     min_width: float | None = None,
+    shape: Literal["auto", "flat"] | None = None,
     grid: int | None = FEW_POSITIONS,
 ) -> CutPosterior:
     """The posterior of all cuts of one continuous variable, given its Markov blanket, under ``method="evidence"``.
@@ -90,6 +92,8 @@ def cut_posterior(
         children: for each child its codes [n] and the codes of its other parents, ``(codes, (spouse, ...))``.
         weights: how often each row counts, non-negative integers [n]; all one if not given.
         min_width: the smallest width of a bin; no limit if not given.
+        shape: how values are distributed inside bins, see ``jaxbn.discretize_variable``; the one of which all cuts
+            together have the higher evidence.
         grid: with more distinct values than this, only this many positions are looked at, evenly spaced among the gaps,
             and the prior is over these. At most 2,048.
 
@@ -101,14 +105,18 @@ def cut_posterior(
         >>> round(float(found.edges[found.chances.argmax()]), 1)
         0.4
     """
-    request = variable_request(values, parents, children, method="evidence", weights=weights, min_width=min_width)
+    request = variable_request(
+        values, parents, children, method="evidence", weights=weights, min_width=min_width, shape=shape
+    )
     most = FEW_POSITIONS if grid is None else checks.at_least("grid", grid, 2)
     if most > FEW_POSITIONS:
         raise checks.ArgumentError("grid", f"must be at most {FEW_POSITIONS}, got {grid}", value=grid)
-    choice = choice_of(request, most)
+    every = [request._replace(shapes=(shape,)) for shape in request.shapes] or [request]
     with uninterrupted():
-        (sums,) = sum_over_cuts([choice])
+        found = sum_over_cuts([choice_of(each, most) for each in every])
+        sums, request = max(zip(found, every, strict=True), key=lambda pair: pair[0].log_evidence)
         chances = sums.cut_chances()
+    choice = sums.choice
     edges = edges_of(request, choice.groups.positions[1:-1] - 1)
     exact = choice.groups.n == request.ordered.n_distinct
     return CutPosterior(sums.log_evidence, edges, chances, sums.bin_chances, exact, sums, request)

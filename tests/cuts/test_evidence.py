@@ -25,7 +25,7 @@ SHAPES = [(0, ()), (1, ()), (2, ()), (0, (0,)), (1, (1,)), (2, (0, 2))]  # paren
 
 def assert_exact(problem: dict[str, Any], min_width: float | None = None) -> jaxbn.Policy:
     """The cost is the reference's optimum under the same rules, and that of the returned edges."""
-    policy = jaxbn.discretize_variable(**problem, method="evidence", min_width=min_width)
+    policy = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None, min_width=min_width)
     expected, _ = reference.layered_evidence(**problem, min_width=min_width)
     assert policy.cost == close(expected)
     assert policy.cost == close(reference.evidence_cost(**problem, cuts=policy.edges))
@@ -58,7 +58,7 @@ def test_cost_is_the_least_of_all_partitions(shape):
     for seed in range(60):
         problem = tiny(seed, shape)
         width = some_width(problem, seed // 4 % 5)
-        policy = jaxbn.discretize_variable(**problem, method="evidence", min_width=width)
+        policy = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None, min_width=width)
         assert policy.cost == close(reference.enumerate_evidence(**problem, min_width=width)[0])
         assert policy.cost == close(reference.evidence_cost(**problem, cuts=policy.edges))
         assert reference.is_allowed(policy.edges, prepare(**problem).distinct, width)
@@ -68,13 +68,13 @@ def test_cost_is_the_least_of_all_partitions(shape):
 def test_a_constant_and_a_single_row_have_one_bin():
     child = np.array([0, 1, 1])
     for values, own in ([2.5, 2.5, 2.5], child), ([7.0], child[:1]):
-        policy = jaxbn.discretize_variable(values, children=[(own, ())], method="evidence", min_width=1.0)
+        policy = jaxbn.discretize_variable(values, children=[(own, ())], method="evidence", shape="flat", max_bins=None, min_width=1.0)
         assert policy.n_bins == 1
         assert policy.cost == close(-network.k2_family_score(own, []))
 
 
 def test_values_that_span_all_floats():
-    policy = jaxbn.discretize_variable([-1.5e308, 0.0, 1.5e308], [[0, 1, 1]], method="evidence")
+    policy = jaxbn.discretize_variable([-1.5e308, 0.0, 1.5e308], [[0, 1, 1]], method="evidence", shape="flat", max_bins=None)
     assert np.isfinite(policy.cost)
 
 
@@ -99,7 +99,7 @@ def test_noise_is_not_cut_at_every_value(n):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         problem = {"values": rng.normal(size=n), "parents": list(rng.integers(0, 2, (2, n))), "children": []}
-        policy = jaxbn.discretize_variable(**problem, method="evidence")
+        policy = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None)
         assert policy.n_bins <= 8
         if n < 1000:
             assert policy.cost == close(reference.layered_evidence(**problem)[0])
@@ -132,16 +132,16 @@ def test_weights_are_repeated_rows():
         "parents": [codes[rows] for codes in problem["parents"]],
         "children": [(codes[rows], [s[rows] for s in spouses]) for codes, spouses in problem["children"]],
     }
-    weighted = jaxbn.discretize_variable(**problem, weights=weights, method="evidence")
-    plain = jaxbn.discretize_variable(**repeated, method="evidence")
+    weighted = jaxbn.discretize_variable(**problem, weights=weights, method="evidence", shape="flat", max_bins=None)
+    plain = jaxbn.discretize_variable(**repeated, method="evidence", shape="flat", max_bins=None)
     assert weighted.cost == close(plain.cost)
 
 
 def test_shift_and_scale_move_the_cuts_along():
     problem = random_variable(7, 200, n_parents=1, spouses=(0,))
-    policy = jaxbn.discretize_variable(**problem, method="evidence", min_width=0.02)
+    policy = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None, min_width=0.02)
     moved = problem | {"values": 8 * problem["values"] + 3}
-    other = jaxbn.discretize_variable(**moved, method="evidence", min_width=0.16)
+    other = jaxbn.discretize_variable(**moved, method="evidence", shape="flat", max_bins=None, min_width=0.16)
     assert other.cost == close(policy.cost + 200 * np.log(8))  # the density is per unit
     np.testing.assert_allclose(other.edges, 8 * policy.edges + 3, rtol=1e-9)
 

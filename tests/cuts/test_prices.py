@@ -297,11 +297,11 @@ def test_more_intervals_than_allowed_still_say_where_to_ask():
 
 def test_a_bad_guess_costs_time_alone(monkeypatch):
     problem, _ = own_rows(1, 400)
-    expected = jaxbn.discretize_variable(**problem, method="evidence")
+    expected = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None)
     monkeypatch.setattr(charged, "FEW_POSITIONS", 2)
     for prices in ([1000.0], [0.001], [3.0, 3.0, 3.0]):
         monkeypatch.setattr(charged, "guessed_prices", lambda *_, given=prices: given)
-        found = jaxbn.discretize_variable(**problem, method="evidence")
+        found = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None)
         assert found.cost == close(expected.cost)
         assert found.cost == close(reference.evidence_cost(**problem, cuts=found.edges))
 

@@ -42,7 +42,7 @@ def loaded(name: str) -> Any:
 def assert_discretizes(name: str) -> None:
     data = loaded(name)
     graph = data.structures["paper"]
-    found = jaxbn.discretize(data.frame, graph, continuous=data.continuous, method="evidence", max_passes=None)
+    found = jaxbn.discretize(data.frame, graph, continuous=data.continuous, method="evidence", shape="flat", max_bins=None, max_passes=None)
     assert found.converged
     assert len(found.trace) > 1
     assert_rises(found.trace)
@@ -65,7 +65,7 @@ def test_learning_raises_the_evidence(name):
     data = loaded(name)
     order = [*(n for n in data.frame if n not in data.continuous), *data.continuous]
     net = jaxbn.learn(
-        data.frame, continuous=data.continuous, order=order, max_parents=2, method="evidence", progress=False
+        data.frame, continuous=data.continuous, order=order, max_parents=2, method="evidence", shape="flat", max_bins=None, progress=False
     )
     assert_rises(net.trace)
     assert any(net.parents.values())
@@ -74,7 +74,7 @@ def test_learning_raises_the_evidence(name):
 
 def found_by_both(drawn: Drawn, **options: Any) -> tuple[jaxbn.Discretization, dict[str, Any]]:
     found = jaxbn.discretize(
-        drawn.frame, drawn.parents, continuous=drawn.continuous, method="evidence", max_passes=None, **options
+        drawn.frame, drawn.parents, continuous=drawn.continuous, method="evidence", shape="flat", max_bins=None, max_passes=None, **options
     )
     expected = reference.evidence_passes(drawn.columns, drawn.continuous, drawn.parents, max_passes=50, **options)
     return found, expected
@@ -99,7 +99,7 @@ def test_the_smallest_gap_as_the_smallest_width():
     drawn = random_table(3, n_rows=80, n_columns=4)
     gaps = {n: float(np.diff(np.unique(drawn.frame[n])).min(initial=np.inf)) for n in drawn.continuous}
     named = {n: gap for n, gap in gaps.items() if np.isfinite(gap)}
-    options = {"continuous": drawn.continuous, "method": "evidence"}
+    options = {"continuous": drawn.continuous, "method": "evidence", "shape": "flat", "max_bins": None}
     by_word = jaxbn.discretize(drawn.frame, drawn.parents, **options, min_width="gap")
     by_number = jaxbn.discretize(drawn.frame, drawn.parents, **options, min_width=named)
     assert by_word.trace == by_number.trace
@@ -115,7 +115,7 @@ def test_restarts_are_chosen_by_the_evidence_and_kept_in_a_checkpoint(tmp_path: 
     drawn = random_table(2, n_rows=70, n_columns=5)
     options = {
         "continuous": drawn.continuous,
-        "method": "evidence",
+        "method": "evidence", "shape": "flat", "max_bins": None,
         "search": "k2",
         "max_parents": 2,
         "progress": False,
@@ -148,17 +148,17 @@ def bimodal(n: int) -> dict[str, np.ndarray]:
 
 def test_a_variable_without_neighbours_is_cut():
     table = bimodal(250)
-    alone = jaxbn.discretize_variable(table["x"], method="evidence")
+    alone = jaxbn.discretize_variable(table["x"], method="evidence", shape="flat", max_bins=None)
     assert alone.n_bins > 1
-    found = jaxbn.discretize(table, {}, continuous=["x"], method="evidence", initial_bins=1)
-    net = jaxbn.learn(table, continuous=["x"], order=["kind", "x"], max_parents=0, method="evidence", progress=False)
+    found = jaxbn.discretize(table, {}, continuous=["x"], method="evidence", shape="flat", max_bins=None, initial_bins=1)
+    net = jaxbn.learn(table, continuous=["x"], order=["kind", "x"], max_parents=0, method="evidence", shape="flat", max_bins=None, progress=False)
     for policy in found.policies["x"], net.policies["x"]:
         assert policy.edges.tolist() == alone.edges.tolist()
     assert found.trace[-1] > found.trace[0]
 
 
 def test_an_arc_is_found():
-    net = jaxbn.learn(bimodal(250), continuous=["x"], order=["kind", "x"], method="evidence", progress=False)
+    net = jaxbn.learn(bimodal(250), continuous=["x"], order=["kind", "x"], method="evidence", shape="flat", max_bins=None, progress=False)
     assert net.parents == {"kind": (), "x": ("kind",)}
 
 
@@ -191,7 +191,7 @@ def total_with_groups(frame: pd.DataFrame, parents: dict[str, Any], found: Any) 
 @pytest.mark.parametrize("graph", [{"x": ["town"]}, {"town": ["x"]}, {"noise": ["x", "town"]}], ids=str)
 def test_groups_of_levels_are_part_of_the_evidence(graph):
     frame = many_levels()
-    found = jaxbn.discretize(frame, graph, method="evidence", max_passes=None)
+    found = jaxbn.discretize(frame, graph, method="evidence", shape="flat", max_bins=None, max_passes=None)
     assert found.converged
     assert_rises(found.trace)
     parents = {name: tuple(graph.get(name, ())) for name in frame}
@@ -200,7 +200,7 @@ def test_groups_of_levels_are_part_of_the_evidence(graph):
 
 def test_learning_with_groups_of_levels():
     frame = many_levels()
-    net = jaxbn.learn(frame, order=["town", "x", "noise"], method="evidence", progress=False)
+    net = jaxbn.learn(frame, order=["town", "x", "noise"], method="evidence", shape="flat", max_bins=None, progress=False)
     assert_rises(net.trace)
     assert net.parents["x"] == ("town",)
     assert net.groupings["town"].n_groups == 3
@@ -230,26 +230,26 @@ def test_other_methods_know_no_smallest_width(method, width):
 
 @pytest.mark.parametrize("width", [-1.0, float("nan"), float("inf")])
 def test_a_smallest_width_is_a_number_above_zero(width):
-    refused("min_width", method="evidence", min_width=width)
-    refused(r"min_width\['x'\]", method="evidence", min_width={"x": width})
+    refused("min_width", method="evidence", shape="flat", max_bins=None, min_width=width)
+    refused(r"min_width\['x'\]", method="evidence", shape="flat", max_bins=None, min_width={"x": width})
     with pytest.raises(ValueError, match="min_width"):
-        jaxbn.discretize_variable([1.0, 2.0], method="evidence", min_width=width)
+        jaxbn.discretize_variable([1.0, 2.0], method="evidence", shape="flat", max_bins=None, min_width=width)
 
 
 def test_words_other_than_gap_are_refused():
-    refused(r"min_width must be a number, 'gap' or \{column: number\}, got 'step'", method="evidence", min_width="step")
+    refused(r"min_width must be a number, 'gap' or \{column: number\}, got 'step'", method="evidence", shape="flat", max_bins=None, min_width="step")
 
 
 def test_a_column_that_is_not_there_is_refused():
-    refused("min_width.*'z'", method="evidence", min_width={"z": 0.5})
+    refused("min_width.*'z'", method="evidence", shape="flat", max_bins=None, min_width={"z": 0.5})
 
 
 def test_a_word_in_the_mapping_is_refused_by_name():
-    refused(r"min_width\['x'\]", TypeError, method="evidence", min_width={"x": "gap"})
+    refused(r"min_width\['x'\]", TypeError, method="evidence", shape="flat", max_bins=None, min_width={"x": "gap"})
 
 
 def test_zero_and_nothing_are_no_limit():
     table = bimodal(60)
-    options = {"continuous": ["x"], "method": "evidence"}
+    options = {"continuous": ["x"], "method": "evidence", "shape": "flat", "max_bins": None}
     traces = [jaxbn.discretize(table, {}, **options, min_width=w).trace for w in (None, 0.0, {}, {"x": 0.0})]
     assert len(set(traces)) == 1

@@ -33,6 +33,9 @@ REFINEMENTS = 2
 NEAR = 2
 """Numbers of intervals that look best, whose prices are asked for in any case."""
 
+FEW_NUMBERS = 64
+"""Up to so many intervals the coarse copy is solved for every number of them."""
+
 FAR = 12
 """The coarse copy rules out up to this multiple of the best number of intervals; it has too few positions for more."""
 
@@ -45,6 +48,8 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
     size = max(min(len(positions) // 16, most_positions), FEWEST_POSITIONS)
     some = positions[np.unique(np.linspace(0, len(positions) - 1, size).round().astype(np.intp))]
     limit = len(hull.charge)
+    if limit <= FEW_NUMBERS:
+        return _with_gaps_filled(_prices_of_layers(groups, hull, some, size)[:most], most)
     coarse = _coarse_hull(GroupedRows(rows, some), hull, np.geomspace(1, limit, NUMBERS))
     roomy = max(coarse.costs) <= size // 8  # positions enough for the best partition at every price
     for _ in range(REFINEMENTS):
@@ -56,6 +61,38 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
     near = map(hull.slope, coarse.numbers_found[:NEAR])
     prices = list(dict.fromkeys([*many, *prices_that_cover(coarse, end), *near]))
     return _with_gaps_filled(prices[:most], most)
+
+
+def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.intp], size: int) -> list[float]:
+    """The prices at which each number of intervals is the best of the coarse copy, first those around the best.
+
+    Where few intervals are allowed, these prices lie far above what the charge asks for one more.
+    """
+    limit = len(hull.charge)
+    for _ in range(REFINEMENTS + 1):
+        for _, matrices in in_matrices([GroupedRows(groups.rows, some)]):
+            costs = matrices.layers(0, limit + 1)[: limit + 1]
+            best = int(np.argmin(hull.charge[: len(costs)] + costs[:limit])) + 1
+            cuts = np.array([cut + 1 for cut in matrices.layer_cuts(0, best)], np.intp)
+        some = closer(groups.positions, some, cuts, size)
+    numbers = _hull_numbers(costs)
+    steps = {n: (costs[m - 1] - costs[n - 1]) / (n - m) for m, n in zip(numbers[:-1], numbers[1:], strict=True)}
+    slopes = list(steps.values())
+    prices = {n: (slopes[i - 1] + slopes[i]) / 2 for i, n in enumerate(numbers[1:-1], 1)}
+    found = [prices[n] for n in sorted(prices, key=lambda n: abs(n - best))]
+    return [price for price in found if price > 0] or [max(hull.slope(best), 1e-3)]
+
+
+def _hull_numbers(costs: NDArray[np.float64]) -> list[int]:
+    """The numbers of intervals on the lower convex hull of their costs."""
+    kept: list[int] = []
+    for n in range(1, len(costs) + 1):
+        while len(kept) > 1 and (costs[kept[-1] - 1] - costs[kept[-2] - 1]) * (n - kept[-2]) >= (
+            costs[n - 1] - costs[kept[-2] - 1]
+        ) * (kept[-1] - kept[-2]):
+            kept.pop()
+        kept.append(n)
+    return kept
 
 
 def _with_gaps_filled(prices: list[float], most: int) -> list[float]:

@@ -1,0 +1,181 @@
+"""The shape of a column alone: recorded digits, the mean of all histograms, and cuts on its ruler."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jaxbn
+from jaxbn.cuts.base_density import column_shapes, distinct, histograms_mean
+from jaxbn.cuts.inside import InsideBins
+from jaxbn.cuts.recording import Recording, recorded, recording_step
+from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.sorted_values import sort_values
+from tests.helpers.programs import close
+from tests.helpers.random_variables import random_variable
+from tests.reference import shape as reference
+from tests.reference.cuts import prepare
+
+DIGITS = Recording(0.5, (1.6, 0.4))
+
+
+def column(seed: int, recording: Recording):
+    rng = np.random.default_rng(seed)
+    values = np.round(rng.gamma(1.5, 3, 60) * 2) / 2 if recording.step else rng.gamma(1.5, 3, 60)
+    kept = rng.choice(np.unique(values), 9, replace=False)
+    return distinct(sort_values(rng.choice(kept, 40)))
+
+
+@pytest.mark.parametrize("recording", [Recording(), DIGITS], ids=["plain", "digits"])
+def test_the_base_density_is_the_mean_of_all_histograms(recording):
+    for seed in range(12):
+        rows = column(seed, recording)
+        found = histograms_mean(rows, recording)
+        expected, log_evidence, ends = reference.base_density(*rows, recording.step, recording.weights)
+        assert found.log_evidence * rows.counts.sum() == pytest.approx(log_evidence, abs=1e-9)
+        lengths = [reference.length(a, b, recording.step, recording.weights) for a, b in zip(ends[:-1], ends[1:])]
+        # the masses are kept to six digits
+        np.testing.assert_allclose(found.masses, expected * lengths, rtol=1e-5)
+
+
+def test_the_mean_of_all_histograms_to_the_last_digits():
+    from jaxbn.cuts.base_density import mean_heights
+
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows = column(seed, Recording())
+        if seed % 2:
+            rows = rows._replace(counts=rng.integers(1, 400, len(rows.values)))
+        expected, log_evidence, ends = reference.base_density(*rows)
+        heights, found = mean_heights(rows.counts, np.diff(ends))
+        np.testing.assert_allclose(heights, expected, rtol=1e-9)
+        assert found == pytest.approx(log_evidence, abs=1e-9 * abs(log_evidence))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_shapes_are_densities(seed):
+    rng = np.random.default_rng(seed)
+    values = [
+        rng.normal(size=300),
+        np.round(rng.gamma(2, 20, 500), 1),
+        np.where(rng.random(400) < 0.4, 0.0, rng.gamma(1, 3, 400)),
+        np.repeat(np.arange(40.0), rng.integers(1, 9, 40)),
+        np.where(rng.random(900) < 0.8, np.round(rng.normal(50, 12, 900) / 5) * 5, np.round(rng.normal(50, 12, 900))),
+        rng.normal(size=5000),
+    ][seed]
+    for shape in column_shapes(sort_values(values)):
+        knots, step = shape.knots, shape.recording.step
+        if shape.recording.has_digits:  # the density changes between the cells of the grid too
+            cells = (np.arange(np.floor(knots[0] / step), np.ceil(knots[-1] / step) + 1) + 0.5) * step
+            knots = np.union1d(knots, cells[(cells > knots[0]) & (cells < knots[-1])])
+        total = (shape.density((knots[1:] + knots[:-1]) / 2) * np.diff(knots)).sum()
+        assert total == pytest.approx(1.0, abs=1e-9)
+        assert shape.below(shape.knots[[0, -1]]).tolist() == [0.0, 1.0]
+        share = rng.random(50)
+        np.testing.assert_allclose(shape.below(shape.quantile(share)), share, atol=1e-9)
+
+
+def test_the_length_of_recorded_digits_is_that_of_the_cells():
+    rng = np.random.default_rng(0)
+    recording = Recording(0.1, (3.0, 0.5, 0.25, 0.25))
+    ends = np.sort(rng.uniform(-3, 4, 40))
+    lengths = recording.length(ends)
+    for a, b, found in zip(ends[:-1], ends[1:], np.diff(lengths), strict=True):
+        assert found == pytest.approx(reference.length(a, b, 0.1, recording.weights), abs=1e-12)
+    np.testing.assert_allclose(recording.number(lengths), ends, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([1.0, 2.0, 7.0], 1.0), ([0.1, 0.3, 0.7], 0.1), ([0.5, 2.0, 9.5], 0.5), ([0.25, 1.0, 2.5], 0.25),
+        ([100.0, 350.0, 900.0], 50.0), ([0.01, 9.899999, 3.3], 0.01), ([np.pi, np.e, 1.0], 0.0), ([-3.0, 4.0], 1.0),
+    ],
+)  # fmt: skip
+def test_the_recording_step_is_the_coarsest(values, step):
+    assert recording_step(np.sort(values)) == pytest.approx(step)
+
+
+def test_digits_are_not_found_on_a_continuous_scale():
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        values = rng.choice([rng.normal, rng.random, rng.standard_exponential])(size=int(rng.integers(20, 400)))
+        assert not any(shape.recording.has_digits for shape in column_shapes(sort_values(values)))
+
+
+def test_preferred_digits_are_found_and_told():
+    rng = np.random.default_rng(1)
+    whole = rng.random(600) < 0.7
+    values = np.where(whole, np.round(rng.normal(20, 6, 600)), np.round(rng.normal(20, 6, 600), 1))
+    shape = column_shapes(sort_values(values))[1]
+    assert shape.recording.step == pytest.approx(0.1)
+    assert shape.recording.has_digits
+    assert "multiples of 1 " in str(shape.recording)
+    rounded_evenly = np.round(rng.normal(20, 6, 600), 1)
+    assert not recorded(*distinct(sort_values(rounded_evenly))).has_digits
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_cuts_on_the_ruler_of_a_shape_are_the_best_of_all(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_variable(
+        seed, 14, n_parents=seed % 3, spouses=((), (0,), (1, 0))[seed // 3 % 3], n_values=8, weighted=seed % 2 > 0
+    )
+    if seed % 4 == 3:
+        problem["values"] = np.round(problem["values"] * 2) / 2
+    own = prepare(**problem)
+    if len(own.distinct) < 2:
+        return
+    span = float(np.ptp(own.distinct))
+    limits = {"max_bins": [None, 2, 3, 5][seed % 4], "min_width": [None, 0.1 * span, None, 0.3 * span][seed // 4 % 4]}
+    inner = np.sort(rng.uniform(own.distinct[0], own.distinct[-1], 4))
+    recording = DIGITS if seed % 4 == 3 else Recording()
+    ends = own.distinct[0] - recording.half, own.distinct[-1] + recording.half
+    shape = Shape([ends[0], *inner, ends[1]], rng.dirichlet(np.ones(5)), recording, -1.5)
+
+    from jaxbn.cuts.discretize_variable import best_policies, variable_request
+
+    request = variable_request(**problem, method="evidence", **limits)._replace(shapes=(shape,))
+    (policy,) = best_policies([request], "evidence")
+    n = float(own.weights.sum())
+    expected = reference.enumerate_shaped(problem, lambda x: float(shape.below(x)), -1.5 * n, **limits)
+    assert policy.cost == close(expected)
+    assert policy.n_bins <= (limits["max_bins"] or 99)
+
+
+def test_the_better_of_two_shapes_is_taken():
+    rng = np.random.default_rng(3)
+    values = np.exp(rng.normal(size=400))
+    alone = jaxbn.discretize_variable(values)
+    assert alone.n_bins == 1
+    assert len(alone.shape.masses) > 1
+    flat = jaxbn.discretize_variable(values, shape="flat")
+    assert flat.n_bins > 1
+    assert flat.shape is None
+    assert alone.cost < flat.cost
+
+
+def test_a_limit_of_bins_holds_for_many_rows():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=6000)
+    child = np.digitize(x + 0.01 * rng.normal(size=6000), np.linspace(-2, 2, 20))
+    costs = []
+    for most in (2, 3, 5, None):
+        policy = jaxbn.discretize_variable(x, children=[(child, ())], max_bins=most)
+        assert policy.n_bins <= (most or 10**9)
+        costs.append(policy.cost)
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_inside_bins_with_a_shape():
+    shape = Shape([0.0, 1.0, 4.0], [0.75, 0.25])
+    bins = InsideBins(np.array([0.0, 2.0, 4.0]), shape)
+    x, codes = np.array([0.5, 1.5, 3.0]), np.array([0, 0, 1])
+    np.testing.assert_allclose(np.exp(bins.log_density(x, codes)), shape.density(x) / bins.measures[codes])
+    np.testing.assert_allclose(bins.shares(0.0, 1.0), [0.75 / bins.measures[0], 0.0])
+    drawn = bins.draw(np.zeros(20_000, np.int64), np.random.default_rng(0))
+    assert drawn.mean() == pytest.approx(bins.means[0], abs=0.01)
+    edges, of, share = bins.pieces()
+    assert edges.tolist() == [0.0, 1.0, 2.0, 4.0]
+    assert of.tolist() == [0, 0, 1]
+    np.testing.assert_allclose(share, [0.9, 0.1, 1.0])
