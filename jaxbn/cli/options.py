@@ -34,10 +34,12 @@ Missing = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    _option("What is between cells; by default a comma, and a tab in .tsv files.", "--delimiter", "-d", panel=TABLE),
+    _option("What is between cells; by default seen from the line of names.", "--delimiter", "-d", panel=TABLE),
 ]
 Encoding = Annotated[str, _option("Encoding of a text file.", panel=TABLE)]
-Decimal = Annotated[str, _option("Decimal mark of a text file.", panel=TABLE)]
+Decimal = Annotated[
+    str | None, _option("Decimal mark of a text file; by default a point, or a comma if all say so.", panel=TABLE)
+]
 NaValues = Annotated[
     list[str], _option("Words that stand for a missing entry, such as ?,-.", "--na-values", panel=TABLE)
 ]

@@ -1,4 +1,4 @@
-"""Tables read from a CSV, TSV or Parquet file, a folder of Parquet files, a built-in data set, or standard input."""
+"""The table that a command is given: a file, a folder of Parquet files, a built-in data set, or standard input."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbn.cli.compressed import ENDINGS, expand
 from jaxbn.cli.errors import CommandError, UsageError, tell
-from jaxbn.cli.text_table import Format, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.inputs.table import Table
+    from jaxbn.inputs.text_tables import Format
 
 STANDARD_INPUT = "-"
 MOST_COLUMNS = 40  # columns of a table that are described line by line
@@ -60,11 +59,13 @@ def read(
     drop: Sequence[str] = (),
 ) -> Source:
     """Read a table; a file comes before a built-in data set of the same name."""
+    from jaxbn.inputs.table_files import read_bytes, read_file
+
     path = Path(data)
     if data == STANDARD_INPUT:
-        source = Source("stdin", _from_bytes(sys.stdin.buffer.read(), "standard input", form, ","))
+        source = Source("stdin", read_bytes(sys.stdin.buffer.read(), "standard input", form))
     elif path.exists():
-        source = Source(_short_name(path), _from_file(path, form))
+        source = Source(_short_name(path), read_file(path, form))
     else:
         source = _builtin(data)
     source = _with_kinds(
@@ -73,6 +74,19 @@ def read(
         names_in(discrete, "--discrete", source.frame),
     )
     return _without(source, names_in(drop, "--drop", source.frame))
+
+
+def form(delimiter: str | None, encoding: str, decimal: str | None, na_values: Sequence[str]) -> Format:
+    """How a text table is written, by the options; words are repeated or separated by commas.
+
+    Example:
+        >>> form(None, "utf-8", None, ["?,-", "none"]).na_values
+        ('?', '-', 'none')
+    """
+    from jaxbn.inputs.text_tables import Format
+
+    words = tuple(word.strip() for text in na_values for word in text.split(",") if word.strip())
+    return Format(delimiter, encoding, decimal, words)
 
 
 def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column") -> list[str]:
@@ -121,29 +135,11 @@ def _without(source: Source, drop: list[str]) -> Source:
     return replace(source.of([name for name in source.frame.columns if name not in drop]), builtin=False)
 
 
-def _from_file(path: Path, form: Format) -> pd.DataFrame:
-    from jaxbn.inputs.table_files import REMEDY, TABS, TEXT_BYTES, is_parquet, read_file
-    from jaxbn.runtime.memory import check_room
-
-    if is_parquet(path):
-        return read_file(path)
-    name = repr(str(path))
-    check_room(TEXT_BYTES * path.stat().st_size, f"reading {name}", REMEDY)
-    inner = Path(path.stem) if path.suffix.lower() in ENDINGS else path
-    return _from_bytes(path.read_bytes(), name, form, "\t" if inner.suffix.lower() in TABS else ",")
-
-
-def _from_bytes(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFrame:
-    from jaxbn.inputs.table_files import TEXT_BYTES
-    from jaxbn.runtime.memory import available
-
-    free = available()
-    return read_text(expand(raw, name, None if free is None else free // TEXT_BYTES), name, form, delimiter)
-
-
 def _short_name(path: Path) -> str:
     """The name without its endings: of ``cars.csv.gz``, ``cars``."""
-    return Path(path.stem).stem if path.suffix.lower() in ENDINGS else path.stem
+    from jaxbn.inputs.table_files import COMPRESSED
+
+    return Path(path.stem).stem if path.suffix.lower() in COMPRESSED else path.stem
 
 
 def _builtin(name: str) -> Source:

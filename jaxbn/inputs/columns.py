@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import Mention, one_of, suggest
+from jaxbn.inputs.checks import Mention, is_number, one_of, suggest
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.refusals import refuse_type, wrong, wrong_type
 
@@ -35,7 +35,7 @@ def as_floats(name: str, column: pd.Series) -> NDArray[np.float64]:
         values = column.astype("Float64" if types.is_extension_array_dtype(column.dtype) else "float64")
         floats: NDArray[np.float64] = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
     except (TypeError, ValueError):
-        culprit = next((v for v in column.dropna() if not _is_number(v)), None)
+        culprit = next((v for v in column.dropna() if not is_number(v)), None)
         raise wrong_type(
             name,
             f"cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), which is not a number; leave it "
@@ -144,11 +144,3 @@ def _refuse_mixture(name: str, levels: Sequence[Level]) -> None:
 
 def _kind(value: Level) -> str:
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
-    return True

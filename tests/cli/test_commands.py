@@ -138,7 +138,6 @@ BAD_FILES = {
     "binary": (bytes(range(256)) * 4, "is a binary file"),
     "broken archive": (b"PK\x03\x04 and more", "cannot be expanded"),
     "broken gzip": (b"\x1f\x8b and more", "cannot be expanded"),
-    "semicolons": ("a;b\n1;2\n", "pass --delimiter ';'"),
     "utf-16": ("a,b\n1,2\n".encode("utf-16"), "pass --encoding utf-16"),
     "latin-1": ("a,b\n1,x\n2,\u00fc\n".encode("latin-1"), "byte 0xfc in line 3"),
     "duplicate header": ("a,b,a\n1,2,3\n", "'a' more than once (columns 1, 3)"),
@@ -152,6 +151,12 @@ BAD_FILES = {
 def test_bad_files_are_refused_in_one_line(command: Command, case: str) -> None:
     content, says = BAD_FILES[case]
     command.fails("learn", command.has("bad.csv", content), says=says)
+
+
+def test_notices_speak_of_options(command: Command) -> None:
+    words = "horsepower,kind\n" + "70,a\n-,b\n80.5,a\n90,b\n"
+    done = command("evaluate", command.has("cars.csv", words), "--graph", "kind>horsepower", "--folds", "2")
+    assert "so it is discrete; pass --na-values - if that means missing" in done.stderr
 
 
 def test_missing_values_are_refused_where_that_is_asked_for(command: Command) -> None:

@@ -11,8 +11,7 @@ from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
-from jaxbn.cli.read_table import Source, checked_table, names_in, read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import Source, checked_table, form, names_in, read
 
 if TYPE_CHECKING:
     from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
@@ -31,7 +30,7 @@ def bootstrap(
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     method: options.Method = "evidence",
     min_width: options.MinWidth = None,
@@ -74,8 +73,9 @@ def bootstrap(
     no_cache: options.NoCache = False,
 ) -> None:
     """Draw the rows again many times: how sure is each cut (with --graph), each arc (without)?"""
-    form = Format(delimiter, encoding, decimal, words(na_values))
-    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
+    source = read(
+        data, form(delimiter, encoding, decimal, na_values), continuous=continuous, discrete=discrete, drop=drop
+    )
     structure = None
     if graph is not None:
         source, structure = graphs.structure(source, graph)

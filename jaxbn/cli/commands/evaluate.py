@@ -12,8 +12,7 @@ from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import ALL, published
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import Source, checked_table, names_in, read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import Source, checked_table, form, names_in, read
 
 
 def evaluate(
@@ -34,7 +33,7 @@ def evaluate(
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     rate: options.Rate = None,
     min_width: options.MinWidth = None,
@@ -59,8 +58,9 @@ def evaluate(
     Without --graph a built-in data set is scored with the paper's structure, and for other tables the structure is
     learned in every fold.
     """
-    form = Format(delimiter, encoding, decimal, words(na_values))
-    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
+    source = read(
+        data, form(delimiter, encoding, decimal, na_values), continuous=continuous, discrete=discrete, drop=drop
+    )
     if model is not None:
         _score(source, model, as_json)
         return

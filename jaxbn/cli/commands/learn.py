@@ -12,8 +12,7 @@ from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import held_out, published
-from jaxbn.cli.read_table import STANDARD_INPUT, Source, checked_table, names_in, read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import STANDARD_INPUT, Source, checked_table, form, names_in, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +29,7 @@ def learn(
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     max_parents: options.MaxParents = 3,
     max_passes: options.MaxPasses = 10,
@@ -77,8 +76,9 @@ def learn(
     Prints the network and its held-out log-likelihood, and writes a model file and an HTML report
     (unless the table comes from stdin or the result is wanted as JSON: then only what is named).
     """
-    form = Format(delimiter, encoding, decimal, words(na_values))
-    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
+    source = read(
+        data, form(delimiter, encoding, decimal, na_values), continuous=continuous, discrete=discrete, drop=drop
+    )
     out, report = _files(source, data, out, report, no_files or as_json)
     output.check_free((out, report), force)
     chosen = options.given(

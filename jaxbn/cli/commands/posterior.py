@@ -10,8 +10,7 @@ import typer
 from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
-from jaxbn.cli.read_table import checked_table, names_in, read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import checked_table, form, names_in, read
 
 if TYPE_CHECKING:
     from jaxbn.posterior.results import Posterior
@@ -31,7 +30,7 @@ def posterior(
     missing: options.Missing = "error",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     max_parents: options.MaxParents = None,
     required: options.Required = [],  # noqa: B006
@@ -62,8 +61,9 @@ def posterior(
     no_cache: options.NoCache = False,
 ) -> None:
     """Draw networks from their posterior: how probable is each arc, each cut?"""
-    form = Format(delimiter, encoding, decimal, words(na_values))
-    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
+    source = read(
+        data, form(delimiter, encoding, decimal, na_values), continuous=continuous, discrete=discrete, drop=drop
+    )
     structure = None
     if graph is not None:
         source, structure = graphs.structure(source, graph)
