@@ -27,6 +27,13 @@ Continuous = Annotated[
 Discrete = Annotated[
     list[str], _option("Columns that are discrete, a,b,c; those not named are inferred.", "--discrete", panel=TABLE)
 ]
+Dates = Annotated[
+    list[str], _option("How dates are written, such as %d/%m/%Y, or column=form.", "--dates", panel=TABLE)
+]
+DateParts = Annotated[
+    list[str],
+    _option("Parts of dates as columns of their own: year, month, weekday, hour.", "--date-parts", panel=TABLE),
+]
 Drop = Annotated[list[str], _option("Columns to leave out, a,b,c.", "--drop", panel=TABLE)]
 Missing = Annotated[
     str,

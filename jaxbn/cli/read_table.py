@@ -31,6 +31,8 @@ class Source:
         discrete: columns that are known or were named to be discrete.
         structures: known structures by name.
         builtin: whether it is a data set of the package.
+        dates: how dates are written.
+        date_parts: parts of dates that become columns.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Source:
     discrete: tuple[str, ...] = ()
     structures: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     builtin: bool = False
+    dates: str | dict[str, str] | None = None
+    date_parts: tuple[str, ...] = ()
 
     def of(self, names: Sequence[str]) -> Source:
         """The source with these columns alone."""
@@ -57,6 +61,8 @@ def read(
     continuous: Sequence[str] = (),
     discrete: Sequence[str] = (),
     drop: Sequence[str] = (),
+    dates: Sequence[str] = (),
+    date_parts: Sequence[str] = (),
 ) -> Source:
     """Read a table; a file comes before a built-in data set of the same name."""
     from jaxbn.inputs.table_files import read_bytes, read_file
@@ -73,6 +79,8 @@ def read(
         names_in(continuous, "--continuous", source.frame),
         names_in(discrete, "--discrete", source.frame),
     )
+    parts = tuple(part.strip() for text in date_parts for part in text.split(","))
+    source = replace(source, dates=_dates(dates, source.frame), date_parts=parts)
     return _without(source, names_in(drop, "--drop", source.frame))
 
 
@@ -112,10 +120,21 @@ def checked_table(source: Source, missing: str) -> Table:
         continuous=source.continuous,
         discrete=source.discrete,
         missing=missing,  # type: ignore[arg-type]
+        dates=source.dates,
+        date_parts=source.date_parts,
     )
     text = table.describe()
     tell(text if not source.builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
     return table
+
+
+def _dates(given: Sequence[str], frame: pd.DataFrame) -> str | dict[str, str] | None:
+    """One form for all dates, or a form for each column that is named."""
+    named = {text.partition("=")[0]: text.partition("=")[2] for text in given if "=" in text}
+    if not named:
+        return given[-1] if given else None
+    names_in(list(named), "--dates", frame.columns)
+    return named
 
 
 def _with_kinds(source: Source, continuous: list[str], discrete: list[str]) -> Source:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from jaxbn.inputs.units import NUMBER, Unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +31,7 @@ class Policy:
         upper: largest value of that data; the last bin's density ends here.
         method: what chose the cuts, e.g. ``"bayesian"``; ``"not cut"`` where nothing did and the bins are those in
             which a search begins.
+        unit: what the numbers stand for, such as days.
 
     Example:
         >>> policy = Policy([1.0, 2.5])
@@ -43,6 +46,7 @@ class Policy:
     lower: float = float("-inf")
     upper: float = float("inf")
     method: str = field(default="given")
+    unit: Unit = NUMBER
 
     def __post_init__(self) -> None:
         edges = np.array(self.edges, dtype=np.float64)
@@ -53,6 +57,10 @@ class Policy:
             )
         edges.setflags(write=False)
         object.__setattr__(self, "edges", edges)
+
+    def in_unit(self, unit: Unit) -> Policy:
+        """The same cuts of a column whose numbers stand for something, such as days."""
+        return self if unit == self.unit else replace(self, unit=unit)
 
     @property
     def n_bins(self) -> int:
@@ -77,7 +85,7 @@ class Policy:
         if not isinstance(other, Policy):
             return NotImplemented
         numbers = ((self.cost, other.cost), (self.lower, other.lower), (self.upper, other.upper))
-        same = np.array_equal(self.edges, other.edges) and self.method == other.method
+        same = np.array_equal(self.edges, other.edges) and self.method == other.method and self.unit == other.unit
         return bool(same) and all(same_number(a, b) for a, b in numbers)
 
     def __hash__(self) -> int:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from jaxbn.cuts.policy import Policy
+from jaxbn.inputs.units import NUMBER, Unit, texts
 
 CLOSE = 1e-3
 """A number is written so that rounding moves it by less than this share of the nearest bin."""
@@ -19,13 +20,16 @@ EXACT = 1e-9
 MOST_DIGITS = 17  # they tell any two floats apart
 
 
-def short_numbers(numbers: Sequence[float], *, among: Sequence[float] = (), close: float = CLOSE) -> list[str]:
+def short_numbers(
+    numbers: Sequence[float], *, among: Sequence[float] = (), close: float = CLOSE, unit: Unit = NUMBER
+) -> list[str]:
     """Ascending numbers as text, each with the fewest digits that tell it from its neighbours.
 
     Args:
         numbers: finite, ascending.
         among: further numbers that they must be told from, such as the ends of a range.
         close: share of the distance to the nearest other number by which rounding may move a number.
+        unit: what they stand for; dates and durations are written as such.
 
     Example:
         >>> short_numbers([15.249999999999998, 20.75, 30.0])
@@ -34,6 +38,8 @@ def short_numbers(numbers: Sequence[float], *, among: Sequence[float] = (), clos
         ['1234567.1', '1234567.2']
     """
     known = np.unique([x for x in (*numbers, *among) if math.isfinite(x)])
+    if unit.kind != "number":
+        return texts(numbers, unit, [close * _room(float(x), known) for x in numbers])
     return [_shortest(float(x), close * _room(float(x), known)) for x in numbers]
 
 
@@ -56,25 +62,27 @@ def cut_words(policy: Policy, separator: str = ", ") -> str:
     """
     if not policy.is_cut:
         return "not cut"
-    return separator.join(short_numbers(policy.edges.tolist(), among=(policy.lower, policy.upper)))
+    return separator.join(short_numbers(policy.edges.tolist(), among=(policy.lower, policy.upper), unit=policy.unit))
 
 
-def bin_words(edges: Sequence[float], low: float, high: float) -> list[str]:
+def bin_words(edges: Sequence[float], low: float, high: float, unit: Unit = NUMBER) -> list[str]:
     """Each bin in words.
 
     Args:
         edges: interior cuts, ascending.
         low: smallest value of the variable, if known (it may be infinite).
         high: largest value.
+        unit: what the numbers stand for.
 
     Example:
         >>> bin_words([2.0, 3.5], 0.0, 9.0)
         ['below 2', '2 to 3.5', '3.5 and more']
     """
-    texts = short_numbers(edges, among=(low, high))
-    if not texts:
+    words = short_numbers(edges, among=(low, high), unit=unit)
+    if not words:
         return ["all"]
-    return [f"below {texts[0]}", *(f"{a} to {b}" for a, b in pairwise(texts)), f"{texts[-1]} and more"]
+    below, more = ("before", "and later") if unit.kind.startswith("date") else ("below", "and more")
+    return [f"{below} {words[0]}", *(f"{a} to {b}" for a, b in pairwise(words)), f"{words[-1]} {more}"]
 
 
 def _room(x: float, known: np.ndarray) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.layout import Box, Layout, Point, layered
+from jaxbn.inputs.units import NUMBER, Unit
 from jaxbn.model.words import count_states
 
 if TYPE_CHECKING:
@@ -52,7 +53,11 @@ def network_layout(net: BayesNet) -> Layout:
 
 
 def variable_svg(
-    edges: NDArray[np.float64], density: NDArray[np.float64] | None, values: NDArray[np.float64] | None, name: str
+    edges: NDArray[np.float64],
+    density: NDArray[np.float64] | None,
+    values: NDArray[np.float64] | None,
+    name: str,
+    unit: Unit = NUMBER,
 ) -> str:
     """The cuts of a variable over the histogram of its values and the density of its bins.
 
@@ -61,6 +66,7 @@ def variable_svg(
         density: inside each bin [bins], if known.
         values: the data, if at hand.
         name: of the variable, for screen readers.
+        unit: what its numbers stand for.
     """
     width, height, left, right, foot = 340.0, 170.0, 8.0, 8.0, 24.0
     low, high = float(edges[0]), float(edges[-1])
@@ -83,7 +89,9 @@ def variable_svg(
     parts += [
         f'<line x1="{across(cut):.1f}" x2="{across(cut):.1f}" y1="6" y2="{height - foot}" stroke="{ORANGE}" '
         f'stroke-dasharray="4 3"><title>{text}</title></line>'
-        for cut, text in zip(edges[1:-1], short_numbers(edges[1:-1].tolist(), among=(low, high)), strict=True)
+        for cut, text in zip(
+            edges[1:-1], short_numbers(edges[1:-1].tolist(), among=(low, high), unit=unit), strict=True
+        )
     ]
     if density is not None:
         steps = [
@@ -96,7 +104,9 @@ def variable_svg(
             f'<polyline points="{line}" fill="none" stroke="{BLUE}" stroke-width="2" stroke-linejoin="round"/>'
         )
     parts.append(f'<path d="M{left} {height - foot}H{width - right}" stroke="currentColor" stroke-opacity="0.5"/>')
-    parts += [_tick(across(tick), height - foot, f"{tick:g}", width) for tick in ticks(low, high)]
+    marks = ticks(low, high)
+    labels = [f"{mark:g}" for mark in marks] if unit.kind == "number" else short_numbers(marks, unit=unit)
+    parts += [_tick(across(mark), height - foot, label, width) for mark, label in zip(marks, labels, strict=True)]
     return _svg(width, height, parts, f"values, density and cuts of {name}", "variable")
 
 

@@ -130,7 +130,7 @@ def _table(net: BayesNet, data: Any) -> Table:
     lacking = [name for name in net.names if name not in frame.columns]
     if lacking:
         raise ValueError(f"the data lacks column(s) {', '.join(map(repr, lacking))}; {suggest(lacking[0], frame)}")
-    values = {name: as_floats(name, frame[name]) for name in net.policies}
+    values = {name: as_floats(name, frame[name], policy.unit) for name, policy in net.policies.items()}
     codes = {name: encode(frame[name], net.levels[name], name=name) for name in net.levels}
     for name in net.names:
         absent = int((np.isnan(values[name]) if name in values else codes[name] == MISSING).sum())

@@ -12,7 +12,9 @@ from typing import Any
 from jaxbn.cuts.policy import Policy
 from jaxbn.formats.fields import Field
 from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.checks import one_of
 from jaxbn.inputs.columns import Level
+from jaxbn.inputs.units import UNITS, Unit
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike, write_text
@@ -170,9 +172,20 @@ def _policy(field: Field) -> Policy:
         raise ValueError(f"'lower' and 'upper' of {field.place!r} must be numbers, got nan")
     edges, cost, method = field.get("edges").numbers(), field.get("cost").number(), field.get("method").text()
     try:
-        return Policy(edges, cost=cost, method=method, **limits)
+        return Policy(edges, cost=cost, method=method, **limits, unit=_unit(field))
     except ValueError as error:
         raise ValueError(f"{field.place!r}: {error}") from None
+
+
+def _unit(field: Field) -> Unit:
+    """What the numbers of a policy stand for; files without it have numbers."""
+    kind = field.get("unit").text() if field.has("unit") else "number"
+    form = field.get("form").text() if field.has("form") else None
+    return Unit(one_of("unit", kind, UNITS), form)
+
+
+def _unit_fields(unit: Unit) -> dict[str, str]:
+    return {key: value for key, value in (("unit", unit.kind), ("form", unit.form)) if value not in (None, "number")}
 
 
 def _grouping(field: Field) -> Grouping:
@@ -203,7 +216,7 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
     policy = net.policies[name]
     fields = {key: _number(getattr(policy, key)) for key in ("cost", "lower", "upper")}
     return {
-        "policy": {"edges": policy.edges.tolist(), **fields, "method": policy.method},
+        "policy": {"edges": policy.edges.tolist(), **fields, "method": policy.method, **_unit_fields(policy.unit)},
         "bounds": list(net.bounds[name]),
     }
 

@@ -26,7 +26,9 @@ def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
     edges = net.policies[name].edges.tolist()
     if not edges:
         return ("all",)
-    cuts = [_word(text) for text in short_numbers(edges, among=net.bounds[name])]
+    unit = net.policies[name].unit
+    texts = short_numbers(edges, among=net.bounds[name], unit=unit)
+    cuts = [_word(text) if unit.kind == "number" else _clean(text) for text in texts]
     inner = [f"{a}_to_{b}" for a, b in pairwise(cuts)]
     return unique_labels([f"below_{cuts[0]}", *inner, f"from_{cuts[-1]}"])
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from jaxbn.inputs.checks import Mention, is_number, one_of, suggest
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.refusals import refuse_type, wrong, wrong_type
+from jaxbn.inputs.units import NUMBER, Unit, as_text, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +23,12 @@ MISSING = -1  # the code of a missing entry
 CONVERT = Mention("convert", words="make it one type, for example with .astype(str)")
 
 
-def as_floats(name: str, column: pd.Series) -> NDArray[np.float64]:
+def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.float64]:
     """A continuous column as float64 [rows], NaN where missing; infinities and words are refused."""
     from pandas.api import types
 
+    if unit.kind != "number":
+        return to_numbers(name, column, unit)
     refuse_type(name, column)
     if types.is_bool_dtype(column.dtype):
         raise wrong_type(name, "is bool and cannot be continuous; leave it out of ", Mention("continuous"))
@@ -67,7 +70,7 @@ def as_levels(name: str, column: pd.Series) -> tuple[tuple[Level, ...], NDArray[
         declared = tuple(scalar(name, v) for v in column.cat.categories)
         _refuse_mixture(name, declared)
         return declared, column.cat.codes.to_numpy().astype(np.int32)
-    raw, uniques = pd.factorize(column)
+    raw, uniques = pd.factorize(as_text(column))
     observed = [scalar(name, v) for v in uniques]
     _refuse_mixture(name, observed)
     if all(isinstance(v, float) and v.is_integer() for v in observed):
@@ -101,7 +104,7 @@ def encode(
 
     one_of("unknown", unknown, ("error", "missing"))
     series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
-    raw, uniques = pd.factorize(series)
+    raw, uniques = pd.factorize(as_text(series))
     code = {level: i for i, level in enumerate(levels)}
     absent = code.get(MISSING_LEVEL, MISSING)
     scalars = [scalar(name, v) for v in uniques]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError, Mention, one_of
 from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
+from jaxbn.inputs.date_parts import with_parts
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.kinds import exceptions, kinds_of
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle, share_words
 from jaxbn.inputs.refusals import DROP, wrong
 from jaxbn.inputs.states import as_states
+from jaxbn.inputs.units import NUMBER, Dates, Unit, texts
 
 __all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]
 
@@ -34,6 +36,7 @@ class Table:
         levels: discrete columns' levels as plain Python scalars; a code is a position in it.
         n_rows: number of rows.
         inferred: why each column was taken as continuous or discrete.
+        units: what the numbers of continuous columns stand for, where these are dates or durations.
 
     Example:
         >>> table = as_table({"size": [1.5, 2.5, 2.0], "kind": ["b", "a", "b"]})
@@ -47,6 +50,7 @@ class Table:
     levels: dict[str, tuple[Level, ...]]
     n_rows: int
     inferred: dict[str, str]
+    units: dict[str, Unit] = field(default_factory=dict)
 
     @property
     def continuous(self) -> tuple[str, ...]:
@@ -82,7 +86,7 @@ class Table:
         values = {name: column[rows] for name, column in self.values.items()}
         codes = {name: column[rows] for name, column in self.codes.items()}
         n_rows = len(np.arange(self.n_rows)[rows])
-        return Table(self.names, values, codes, self.levels, n_rows, self.inferred)
+        return replace(self, values=values, codes=codes, n_rows=n_rows)
 
     def describe(self) -> str:
         """A line for each column: what it was taken as, what it holds, and why.
@@ -109,7 +113,9 @@ class Table:
         lacks = f", {share_words(self.holes[name] / self.n_rows)} missing" if name in self.holes else ""
         if name in self.values:
             column = self.values[name][~self.absent(name)]
-            return f"{column.min():g} to {column.max():g}, {len(np.unique(column))} distinct{lacks}"
+            ends = [column.min(), column.max()]
+            low, high = texts(ends, self.units[name]) if name in self.units else (f"{end:g}" for end in ends)
+            return f"{low} to {high}, {len(np.unique(column))} distinct{lacks}"
         levels = self.levels[name]
         shown = ", ".join(repr(v) for v in levels[:6]) + (", ..." if len(levels) > 6 else "")
         return f"{len(levels)} level{'s' * (len(levels) != 1)}: {shown}{lacks}"
@@ -122,6 +128,8 @@ def as_table(
     discrete: Iterable[str] | None = None,
     missing: Missing = "error",
     names: Sequence[str] | None = None,
+    dates: Dates = None,
+    date_parts: Iterable[str] | Mapping[str, Iterable[str]] = (),
 ) -> Table:
     """Check a data set and split it into continuous values and discrete codes.
 
@@ -137,13 +145,17 @@ def as_table(
             ``"state"`` makes them a level of their own, ``"(missing)"``, of discrete columns, and adds to each
             continuous column that lacks entries a discrete one that says which these are.
         names: column names of a 2-D array.
+        dates: how dates are written in text, such as ``"%d/%m/%Y"``, or ``{column: form}``. ISO dates and other usual
+            forms are known without it. Columns of dates, times and durations are continuous.
+        date_parts: parts of dates that become discrete columns of their own, such as ``"day (month)"``: some of
+            ``"year"``, ``"month"``, ``"weekday"`` and ``"hour"``, of all dates or ``{column: parts}``.
 
     Returns:
         The table. Column labels that are not strings become strings.
 
     Raises:
         ValueError: missing or infinite entries, duplicate or unknown names, no rows, a column that identifies rows.
-        TypeError: dates and times, complex numbers, lists, columns that mix types.
+        TypeError: complex numbers, lists, columns that mix types.
 
     Example:
         >>> data = {"age": [31, 45, 31], "size": [0.5, 1.5, 2.0], "dose": [0.5, 0.5, 1.0]}
@@ -157,21 +169,23 @@ def as_table(
     frame = as_frame(data, names=names)
     if frame.shape[0] == 0:
         raise _wrong(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
-    kinds = kinds_of(frame, continuous, discrete)
+    frame = with_parts(frame, date_parts, dates) if date_parts else frame
+    kinds = kinds_of(frame, continuous, discrete, dates)
     frame, notice = settle(frame, missing)
     values, codes, levels = {}, {}, {}
     n_rows = len(frame)
-    for name, (kind, _) in kinds.items():
+    for name, (kind, _, unit) in kinds.items():
         column = frame.pop(name)  # so that a table that was read from a file is not in memory twice
         if kind == "continuous":
-            values[name] = as_floats(name, column)
+            values[name] = as_floats(name, column, unit)
         else:
             levels[name], codes[name] = as_levels(name, column)
             _refuse_identifier(name, codes[name])
-    inferred = {name: reason for name, (_, reason) in kinds.items()}
+    inferred = {name: reason for name, (_, reason, _) in kinds.items()}
+    units = {name: unit for name, (_, _, unit) in kinds.items() if unit != NUMBER}
     if notice:
         LOG.warning(notice)
-    table = Table(tuple(kinds), values, codes, levels, n_rows, inferred)
+    table = Table(tuple(kinds), values, codes, levels, n_rows, inferred, units)
     return as_states(table) if missing == "state" and table.holes else table
 
 

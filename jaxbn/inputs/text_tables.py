@@ -95,7 +95,7 @@ def _codec(raw: bytes, name: str, encoding: str) -> str:
 
 
 def _check_rows(raw: bytes, name: str, codec: str, given: str | None, usual: str) -> tuple[str, list[str], int]:
-    """What is between cells, the names of the columns, and how many rows there are; every row has as many cells as there are names."""
+    """What is between cells, the names of the columns, and the number of rows; each has as many cells as names."""
     with TextIOWrapper(BytesIO(raw), codec, newline="") as text:  # as a whole it would take up to four bytes a letter
         try:
             first = next((line for line in text if line.strip()), None)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.words import rounded
+from jaxbn.cuts.words import bin_words, rounded
 from jaxbn.inputs import checks
 from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.units import NUMBER
 from jaxbn.model import queries
 from jaxbn.model.inference import log_chance
 from jaxbn.model.observations import Unknown, observation_weights
@@ -79,7 +80,8 @@ def predict(
     chances = predict_proba(networks, data, target, unknown, max_memory)
     edges = _edges(networks, target) if target in networks[0].policies else None
     if not (isinstance(give, str) and give == "state"):
-        return points(edges, chances, target, give)
+        unit = NUMBER if edges is None else networks[0].policies[target].unit
+        return points(edges, chances, target, give, unit)
     heights = chances.to_numpy()
     if edges is not None:
         widths = np.diff(edges)
@@ -179,6 +181,9 @@ def _states(networks: Networks, name: str) -> pd.Index:
     if name not in networks[0].policies:
         return queries.states(networks[0], name)
     inner = _edges(networks, name)[1:-1].tolist()
+    unit = networks[0].policies[name].unit
+    if unit.kind != "number":
+        return pd.Index(bin_words(inner, *networks[0].bounds[name], unit), name=name)
     breaks = [-np.inf, *rounded(inner, among=networks[0].bounds[name]), np.inf]
     return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
 

@@ -15,6 +15,7 @@ from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.units import Unit, to_number
 from jaxbn.model.notices import tell_far
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterabl
         if name not in frame.columns:
             continue
         if name in net.policies:
-            values = as_floats(name, frame[name])
+            values = as_floats(name, frame[name], net.policies[name].unit)
             tell_far(net, name, values)
             codes[:, i] = np.where(np.isnan(values), MISSING, net.policies[name](values))
         else:
@@ -100,8 +101,8 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
     policy = net.policies[name]
     if isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2):
         low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value
-        low = -math.inf if low is None else _number(name, low, finite=False)
-        high = math.inf if high is None else _number(name, high, finite=False)
+        low = -math.inf if low is None else _number(name, low, policy.unit, finite=False)
+        high = math.inf if high is None else _number(name, high, policy.unit, finite=False)
         if low > high:
             raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
         if low < high:
@@ -109,7 +110,7 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
             tell_far(net, name, np.array([nearest]))
             return interval_overlap(net.edges(name), low, high)
         value = low
-    values = np.array([_number(name, v) for v in _members(name, value)])
+    values = np.array([_number(name, v, policy.unit) for v in _members(name, value)])
     tell_far(net, name, values)
     # A value counts with its density, P(bin) over the bin's width; if all values lie in one bin the width cancels.
     density = np.bincount(policy(values), minlength=policy.n_bins).astype(np.float64)
@@ -162,7 +163,9 @@ def _members(name: str, value: Any, *, tuples: bool = False) -> list[Any]:
     return [value]
 
 
-def _number(name: str, value: Any, *, finite: bool = True) -> float:
+def _number(name: str, value: Any, unit: Unit, *, finite: bool = True) -> float:
+    if unit.kind != "number":
+        value = to_number(name, value, unit)
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
         raise TypeError(
             f"the value given for {name!r} must be a number, an interval (low, high) or a set of numbers, got "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError
+from jaxbn.inputs.units import NUMBER, Unit, from_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +20,7 @@ Give = str | float | Sequence[float]
 
 
 def points(
-    edges: NDArray[np.float64] | None, chances: pd.DataFrame, target: str, give: Give
+    edges: NDArray[np.float64] | None, chances: pd.DataFrame, target: str, give: Give, unit: Unit = NUMBER
 ) -> pd.Series | pd.DataFrame:
     """Means or quantiles of a continuous target, from its edges [bins + 1] and the chances of its bins [rows, bins].
 
@@ -33,9 +34,9 @@ def points(
         )
     if isinstance(give, str) and give == "mean":
         middles = (edges[1:] + edges[:-1]) / 2
-        return pd.Series(chances.to_numpy() @ middles, index=chances.index, name=target)
+        return pd.Series(from_numbers(chances.to_numpy() @ middles, unit), index=chances.index, name=target)
     levels = [0.5] if isinstance(give, str) else _quantile_levels(give)
-    found = quantiles(edges, chances.to_numpy(), levels)
+    found = from_numbers(quantiles(edges, chances.to_numpy(), levels), unit)
     if isinstance(give, str | numbers.Real):
         return pd.Series(found[:, 0], index=chances.index, name=target)
     return pd.DataFrame(found, index=chances.index, columns=pd.Index(levels, name=target))

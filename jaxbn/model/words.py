@@ -48,7 +48,8 @@ def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
     """
     if not is_cut(net, name):
         return NOT_CUT
-    return separator.join(short_numbers(net.policies[name].edges.tolist(), among=net.bounds[name]))
+    policy = net.policies[name]
+    return separator.join(short_numbers(policy.edges.tolist(), among=net.bounds[name], unit=policy.unit))
 
 
 def state_texts(net: BayesNet, name: str) -> list[str]:
@@ -64,4 +65,4 @@ def state_texts(net: BayesNet, name: str) -> list[str]:
         return list(net.groupings[name].labels)
     if name in net.levels:
         return [str(level) for level in net.levels[name]]
-    return bin_words(net.policies[name].edges.tolist(), *net.bounds[name])
+    return bin_words(net.policies[name].edges.tolist(), *net.bounds[name], net.policies[name].unit)

@@ -239,3 +239,18 @@ def test_where_entries_are_missing_and_what_that_depends_on(command: Command) ->
     page = (command.folder / "holes.html").read_text(encoding="utf-8")
     assert "Missing entries" in page
     assert "depends on" in page
+
+
+def test_dates_at_the_command_line(command: Command) -> None:
+    days = pd.date_range("2020-01-01", periods=80)
+    rows = pd.DataFrame({"day": days.strftime("%d/%m/%Y"), "late": days >= "2020-02-10"})
+    data = command.has("days.csv", rows.to_csv(index=False))
+    options = ("--dates", "%d/%m/%Y", "--restarts", "1", "--folds", "0", "--out", "days.json")
+    done = command("learn", data, *options)
+    assert done.returncode == 0, done.stderr
+    assert "2020-02-10" in done.stdout
+    for given in ("day=2020-03-01", "day=2020-03-01:2020-03-10", "day=2020-03-01 10:00:2020-03-10", "day=01/03/2020:"):
+        done = command("query", "days.json", "late", "--given", given, "--json")
+        assert json.loads(done.stdout)["posterior"][1]["probability"] > 0.9, given
+    command.fails("query", "days.json", "late", "--given", "day=soon", says="'soon' is not a date", code=2)
+    command.fails("query", "days.json", "late", "--given", "day=2050-01-01", says="2020-01-01 to 2020-03-20", code=2)

@@ -27,6 +27,8 @@ def bootstrap(
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
@@ -74,7 +76,13 @@ def bootstrap(
 ) -> None:
     """Draw the rows again many times: how sure is each cut (with --graph), each arc (without)?"""
     source = read(
-        data, form(delimiter, encoding, decimal, na_values), continuous=continuous, discrete=discrete, drop=drop
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
     )
     structure = None
     if graph is not None:

@@ -20,6 +20,8 @@ def discretize(
     continuous: options.Continuous = [],  # noqa: B006
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
@@ -41,7 +43,13 @@ def discretize(
 ) -> None:
     """Cut the continuous variables of a network whose structure is known."""
     source = read(
-        data, form(delimiter, encoding, decimal, na_values), continuous=continuous, discrete=discrete, drop=drop
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
     )
     source, found_graph = graphs.structure(source, graph)
     if found_graph is None:

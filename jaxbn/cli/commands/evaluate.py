@@ -30,6 +30,8 @@ def evaluate(
     continuous: options.Continuous = [],  # noqa: B006
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
@@ -59,7 +61,13 @@ def evaluate(
     learned in every fold.
     """
     source = read(
-        data, form(delimiter, encoding, decimal, na_values), continuous=continuous, discrete=discrete, drop=drop
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
     )
     if model is not None:
         _score(source, model, as_json)

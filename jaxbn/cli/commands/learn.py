@@ -26,6 +26,8 @@ def learn(
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
@@ -77,7 +79,13 @@ def learn(
     (unless the table comes from stdin or the result is wanted as JSON: then only what is named).
     """
     source = read(
-        data, form(delimiter, encoding, decimal, na_values), continuous=continuous, discrete=discrete, drop=drop
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
     )
     out, report = _files(source, data, out, report, no_files or as_json)
     output.check_free((out, report), force)

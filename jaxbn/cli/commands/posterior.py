@@ -27,6 +27,8 @@ def posterior(
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "error",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
@@ -62,7 +64,13 @@ def posterior(
 ) -> None:
     """Draw networks from their posterior: how probable is each arc, each cut?"""
     source = read(
-        data, form(delimiter, encoding, decimal, na_values), continuous=continuous, discrete=discrete, drop=drop
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
     )
     structure = None
     if graph is not None:

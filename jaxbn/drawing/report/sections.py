@@ -205,7 +205,8 @@ def _cuts(net: BayesNet, name: str, table: Table | None) -> str:
     elif (np.diff(edges) > 0).all():
         with contextlib.suppress(MemoryError):
             _, density = net.density(name)
-    return figures.variable_svg(edges, density, None if table is None else table.values[name], name)
+    values = None if table is None else table.values[name]
+    return figures.variable_svg(edges, density, values, name, net.policies[name].unit)
 
 
 def _conditional(net: BayesNet, name: str) -> str:
