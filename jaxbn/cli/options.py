@@ -34,6 +34,9 @@ DateParts = Annotated[
     list[str],
     _option("Parts of dates as columns of their own: year, month, weekday, hour.", "--date-parts", panel=TABLE),
 ]
+Keep = Annotated[
+    list[str], _option("Columns to keep though nothing can be learned from them, a,b,c.", "--keep", panel=TABLE)
+]
 Drop = Annotated[list[str], _option("Columns to leave out, a,b,c.", "--drop", panel=TABLE)]
 Missing = Annotated[
     str,

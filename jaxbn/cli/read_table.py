@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,8 +111,20 @@ def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column"
     return names
 
 
-def checked_table(source: Source, missing: str) -> Table:
-    """The checked table; what was inferred about its columns goes to standard error."""
+def named(source: Source, keep: Sequence[str], chosen: Mapping[str, Any]) -> list[str]:
+    """Columns that stay in the table: those of ``--keep``, and those that other options name."""
+    arcs = [name for option in ("required", "forbidden") for arc in chosen.get(option, ()) for name in arc]
+    return [*names_in(keep, "--keep", source.frame), *chosen.get("order", ()), *chosen.get("group", ()), *arcs]
+
+
+def checked_table(source: Source, missing: str, keep: Iterable[str] | None = None) -> Table:
+    """The checked table; what was inferred about its columns goes to standard error.
+
+    Args:
+        source: what was read.
+        missing: what to do about missing entries.
+        keep: leave out columns from which nothing can be learned, but for these; by default all stay.
+    """
     from jaxbn.inputs.table import as_table
 
     table = as_table(
@@ -122,6 +134,7 @@ def checked_table(source: Source, missing: str) -> Table:
         missing=missing,  # type: ignore[arg-type]
         dates=source.dates,
         date_parts=source.date_parts,
+        keep=None if source.builtin else keep,
     )
     text = table.describe()
     tell(text if not source.builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])

@@ -18,6 +18,7 @@ from jaxbn.inputs.kinds import exceptions, kinds_of
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle, share_words
 from jaxbn.inputs.refusals import DROP, wrong
 from jaxbn.inputs.states import as_states
+from jaxbn.inputs.uninformative import without_empty, without_uninformative
 from jaxbn.inputs.units import NUMBER, Dates, Unit, texts
 
 __all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]
@@ -130,6 +131,7 @@ def as_table(
     names: Sequence[str] | None = None,
     dates: Dates = None,
     date_parts: Iterable[str] | Mapping[str, Iterable[str]] = (),
+    keep: Iterable[str] | None = None,
 ) -> Table:
     """Check a data set and split it into continuous values and discrete codes.
 
@@ -149,6 +151,10 @@ def as_table(
             forms are known without it. Columns of dates, times and durations are continuous.
         date_parts: parts of dates that become discrete columns of their own, such as ``"day (month)"``: some of
             ``"year"``, ``"month"``, ``"weekday"`` and ``"hour"``, of all dates or ``{column: parts}``.
+        keep: leave out columns from which nothing can be learned, as ``learn`` does, but for these and those named in
+            ``continuous`` and ``discrete``: identifiers, text that differs in most rows, constants, copies of another
+            column and, with ``"infer"``, columns with more than 80 % missing. By default all columns stay, and
+            identifiers are refused.
 
     Returns:
         The table. Column labels that are not strings become strings.
@@ -169,6 +175,8 @@ def as_table(
     frame = as_frame(data, names=names)
     if frame.shape[0] == 0:
         raise _wrong(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
+    kept = {*(keep or ()), *exceptions(continuous, discrete)}
+    frame = frame if keep is None else without_empty(frame, kept)
     frame = with_parts(frame, date_parts, dates) if date_parts else frame
     kinds = kinds_of(frame, continuous, discrete, dates)
     frame, notice = settle(frame, missing)
@@ -180,12 +188,15 @@ def as_table(
             values[name] = as_floats(name, column, unit)
         else:
             levels[name], codes[name] = as_levels(name, column)
-            _refuse_identifier(name, codes[name])
+            if keep is None:
+                _refuse_identifier(name, codes[name])
     inferred = {name: reason for name, (_, reason, _) in kinds.items()}
     units = {name: unit for name, (_, _, unit) in kinds.items() if unit != NUMBER}
     if notice:
         LOG.warning(notice)
     table = Table(tuple(kinds), values, codes, levels, n_rows, inferred, units)
+    if keep is not None:
+        table = without_uninformative(table, kept, infers=missing == "infer")
     return as_states(table) if missing == "state" and table.holes else table
 
 

@@ -142,7 +142,6 @@ BAD_FILES = {
     "latin-1": ("a,b\n1,x\n2,\u00fc\n".encode("latin-1"), "byte 0xfc in line 3"),
     "duplicate header": ("a,b,a\n1,2,3\n", "'a' more than once (columns 1, 3)"),
     "unnamed column": ("a,,b\n1,2,3\n", "column 2 has no name"),
-    "an identifier": ("a,b\n" + "".join(f"k{i},{i % 2}\n" for i in range(30)), "leave it out with --drop"),
     "no parquet": (b"PAR1 and more", "arquet"),
 }
 
@@ -254,3 +253,15 @@ def test_dates_at_the_command_line(command: Command) -> None:
         assert json.loads(done.stdout)["posterior"][1]["probability"] > 0.9, given
     command.fails("query", "days.json", "late", "--given", "day=soon", says="'soon' is not a date", code=2)
     command.fails("query", "days.json", "late", "--given", "day=2050-01-01", says="2020-01-01 to 2020-03-20", code=2)
+
+
+def test_columns_that_say_nothing_are_left_out_and_kept_on_request(command: Command) -> None:
+    rows = pd.DataFrame(frame()).assign(code=[f"k{i}" for i in range(60)], same="x")
+    data = command.has("table.csv", rows.to_csv(index=False))
+    options = ("--restarts", "1", "--folds", "0", "--json")
+    done = command("learn", data, *options)
+    assert "left out: 'code', which has a different value in each row; --keep code keeps it" in done.stderr
+    assert "left out: 'same', which has the same value in every row; --keep same keeps it" in done.stderr
+    assert [each["name"] for each in json.loads(done.stdout)["network"]["variables"]] == ["kind", "size", "age"]
+    done = command("learn", data, *options, "--keep", "same")
+    assert json.loads(done.stdout)["network"]["variables"][-1]["name"] == "same"

@@ -11,7 +11,7 @@ from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
-from jaxbn.cli.read_table import Source, checked_table, form, names_in, read
+from jaxbn.cli.read_table import Source, checked_table, form, named, names_in, read
 
 if TYPE_CHECKING:
     from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
@@ -27,6 +27,7 @@ def bootstrap(
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    keep: options.Keep = [],  # noqa: B006
     dates: options.Dates = [],  # noqa: B006
     date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
@@ -113,7 +114,7 @@ def bootstrap(
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
     )
-    table = checked_table(source, missing)
+    table = checked_table(source, missing, None if structure else named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
     from jaxbn.evaluation.bootstrap import bootstrap as run
 

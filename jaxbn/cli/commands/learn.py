@@ -12,7 +12,7 @@ from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import held_out, published
-from jaxbn.cli.read_table import STANDARD_INPUT, Source, checked_table, form, names_in, read
+from jaxbn.cli.read_table import STANDARD_INPUT, Source, checked_table, form, named, names_in, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,7 @@ def learn(
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    keep: options.Keep = [],  # noqa: B006
     dates: options.Dates = [],  # noqa: B006
     date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
@@ -111,7 +112,7 @@ def learn(
     )
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
-    table = checked_table(source, missing)
+    table = checked_table(source, missing, named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
     from jaxbn.learning.learn import learn as learn_network
 

@@ -10,7 +10,7 @@ import typer
 from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
-from jaxbn.cli.read_table import checked_table, form, names_in, read
+from jaxbn.cli.read_table import checked_table, form, named, names_in, read
 
 if TYPE_CHECKING:
     from jaxbn.posterior.results import Posterior
@@ -27,6 +27,7 @@ def posterior(
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    keep: options.Keep = [],  # noqa: B006
     dates: options.Dates = [],  # noqa: B006
     date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "error",
@@ -89,7 +90,7 @@ def posterior(
         group=names_in(group, "--group", source.frame.columns),
         time_limit=time_limit,
     )
-    table = checked_table(source, missing)
+    table = checked_table(source, missing, None if structure else named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
     from jaxbn.posterior.sample_posterior import sample_posterior
 
