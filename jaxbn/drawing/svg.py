@@ -70,12 +70,12 @@ def variable_svg(
     """
     width, height, left, right, foot = 340.0, 170.0, 8.0, 8.0, 24.0
     low, high = float(edges[0]), float(edges[-1])
-    span = high - low or 1.0
+    span = high / 2 - low / 2 or 1.0  # halves, as the difference of large numbers may overflow
     bars, borders = histogram(values, low, high)
     tall = top_of_scale(density, bars)
 
     def across(value: float) -> float:
-        return left + (value - low) / span * (width - left - right)
+        return left + (value / 2 - low / 2) / span * (width - left - right)
 
     def up(value: float) -> float:
         return (height - foot) - min(value / tall, 1.0) * (height - foot - 8)
@@ -140,7 +140,7 @@ def histogram(
     values: NDArray[np.float64] | None, low: float, high: float, most: int = 40
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Density of the values in bars of equal width, and the bars' borders."""
-    if values is None or len(values) == 0 or low == high:
+    if values is None or len(values) == 0 or low == high or math.isinf(high - low):
         return np.empty(0), np.array([low])
     n_bars = int(np.clip(2 * math.sqrt(len(values)), 10, most))
     counts, borders = np.histogram(values, bins=n_bars, range=(low, high))
@@ -163,7 +163,7 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     """
     if not high > low:
         return [low]
-    rough = (high - low) / most
+    rough = high / most - low / most
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

@@ -74,7 +74,10 @@ def _average(document: Mapping[str, Any], source: str) -> AverageNet:
     if not isinstance(members, list) or not members:
         raise ValueError(f"{source} is damaged: 'networks' must be a list of networks; save the average again")
     found = [from_dict(member, source=f"network {i} of {source}") for i, member in enumerate(members)]
-    return AverageNet(tuple(found))
+    try:
+        return AverageNet(tuple(found))
+    except ValueError as error:
+        raise ValueError(f"{source} is damaged: {error}; save the average again") from None
 
 
 def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import Mention, is_number, one_of, suggest
 from jaxbn.inputs.missing import MISSING_LEVEL
-from jaxbn.inputs.refusals import refuse_type, wrong, wrong_type
+from jaxbn.inputs.refusals import DROP, refuse_type, wrong, wrong_type
 from jaxbn.inputs.units import NUMBER, Unit, as_text, to_numbers
 
 if TYPE_CHECKING:
@@ -47,6 +47,12 @@ def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.f
             ", or ",
             Mention("convert", words="convert it with pandas.to_numeric"),
         ) from None
+    if types.is_integer_dtype(column.dtype) and len(floats) and np.nanmax(np.abs(floats)) >= 2.0**53:
+        known = floats[~np.isnan(floats)]
+        if len(np.unique(known)) < column.nunique():
+            raise wrong(
+                name, "holds whole numbers beyond 2^53 that floats cannot tell apart; subtract the smallest, or ", DROP
+            )
     infinite = np.flatnonzero(np.isinf(floats))
     if len(infinite):
         raise wrong(

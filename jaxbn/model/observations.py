@@ -38,7 +38,11 @@ def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterabl
     Returns:
         int32 codes [rows, variables], variables in the order of ``net.names``.
     """
-    frame = with_signs(as_frame(data), net.names)
+    return encode_frame(net, with_signs(as_frame(data), net.names), unknown, optional)
+
+
+def encode_frame(net: BayesNet, frame: pd.DataFrame, unknown: Unknown, optional: Iterable[str]) -> NDArray[np.int32]:
+    """The same of a checked frame, which may have no columns at all where all are optional."""
     absent = [name for name in net.names if name not in frame.columns and name not in set(optional)]
     if absent:
         raise ValueError(

@@ -18,7 +18,7 @@ from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference import joint, row_log_joint
 from jaxbn.model.notices import tell_absent
-from jaxbn.model.observations import Unknown, encode_rows, observation_weights
+from jaxbn.model.observations import Unknown, encode_frame, encode_rows, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
 from jaxbn.model.words import count_states, state_texts
 
@@ -92,7 +92,7 @@ def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_m
     frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
     asked = (target, sign_name(target))  # whether the target is missing is not looked at
     tell_absent(net, [name for name in net.names if name not in asked and name not in frame.columns])
-    codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
+    codes = encode_frame(net, frame, unknown, optional=net.names)
     logs = row_log_joint(net, codes, target, max_memory)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     chances = _over_levels(net, target, weights / weights.sum(axis=1, keepdims=True), 1)

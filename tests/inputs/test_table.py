@@ -266,3 +266,21 @@ def test_as_frame_accepts_to_pandas() -> None:
             return small_frame()
 
     assert list(as_frame(Foreign())) == list(small_frame())
+
+
+def test_whole_numbers_that_floats_cannot_tell_apart_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"column 'x' holds whole numbers beyond 2\^53 that floats cannot tell apart"):
+        as_table({"x": np.arange(2**60, 2**60 + 50)})
+    assert as_table({"x": np.arange(50) * 2**55}).continuous == ("x",)
+
+
+def test_types_of_arrow_that_pandas_hands_out_entry_by_entry() -> None:
+    pa = pytest.importorskip("pyarrow")
+    columns = {"x": [[1, 2], [3]], "y": [{"u": 1}, {"u": 2}]}
+    for name, kind in (("x", "an array"), ("y", "a dict")):
+        for mapper in (None, pd.ArrowDtype):
+            frame = pa.table({name: columns[name]}).to_pandas(types_mapper=mapper)
+            with pytest.raises(TypeError, match=f"column {name!r} holds {kind} in row 0"):
+                as_table(frame)
+    days = pa.table({"day": pd.date_range("2020-01-01", periods=3).date}).to_pandas(types_mapper=pd.ArrowDtype)
+    assert as_table(days).content("day") == "2020-01-01 to 2020-01-03, 3 distinct"

@@ -44,7 +44,7 @@ def test_what_says_little_is_left_out_and_kept_on_request(name: str, caplog: pyt
 
 
 def test_all_is_kept_in_short_tables_and_where_nothing_would_be_left() -> None:
-    data = pd.DataFrame({name: column for name, (column, _) in LITTLE.items()} | {"a": "x"})
+    data = pd.DataFrame({name: column for name, (column, _) in LITTLE.items() if name != "nothing"} | {"a": "x"})
     assert as_table(data.iloc[:9], missing="infer", keep=()).names == tuple(data.columns)
     assert as_table({"a": ["x"] * 30, "b": [1] * 30}, keep=()).names == ("a", "b")
 

@@ -202,8 +202,8 @@ def _cuts(net: BayesNet, name: str, table: Table | None) -> str:
     edges, density = net.edges(name), None
     if not is_cut(net, name):
         edges = edges[[0, -1]]
-    elif (np.diff(edges) > 0).all():
-        with contextlib.suppress(MemoryError):
+    elif (edges[1:] > edges[:-1]).all():
+        with contextlib.suppress(MemoryError), np.errstate(over="ignore"):  # widths may be beyond all floats
             _, density = net.density(name)
     values = None if table is None else table.values[name]
     return figures.variable_svg(edges, density, values, name, net.policies[name].unit)
