@@ -25,6 +25,7 @@ REMEDIES = {
     "convert": "mend it in the file",
     "convert dates": "turn it into numbers in the file, for example days since the first",
     "encoding": "--encoding cp1252 or --encoding latin-1",
+    "no_group": "--no-group",
     "other delimiter": ", or choose another --delimiter",
     "unknown": "",
     "utf-16": "pass --encoding utf-16",
@@ -141,13 +142,17 @@ class _ToStandardError(logging.Handler):
     def __init__(self, options: Collection[str]) -> None:
         super().__init__(logging.WARNING)
         self.options = options
+        self.told: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         from jaxbn.inputs.checks import Mention
 
         if isinstance(record.args, tuple):
             record.args = tuple(spell(a, self.options) if isinstance(a, Mention) else a for a in record.args)
-        warn(_one_line(record.getMessage()))
+        message = _one_line(record.getMessage())
+        if message not in self.told:  # a search and its folds may find the same
+            warn(message)
+        self.told.add(message)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -60,6 +60,7 @@ Group = Annotated[
     ),
 ]
 
+NoGroup = Annotated[bool, _option("Merge no levels.", "--no-group", panel=LEARNING)]
 Method = Annotated[str, _option("How variables are cut: evidence, bayesian (the paper) or mdl.", panel=LEARNING)]
 MinWidth = Annotated[
     str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from jaxbn.inputs.text_tables import Format
 
 STANDARD_INPUT = "-"
+WIDE = 120  # letters of a line where there is no terminal
 MOST_COLUMNS = 40  # columns of a table that are described line by line
 
 
@@ -136,7 +138,7 @@ def checked_table(source: Source, missing: str, keep: Iterable[str] | None = Non
         date_parts=source.date_parts,
         keep=None if source.builtin else keep,
     )
-    text = table.describe()
+    text = table.describe(shutil.get_terminal_size((WIDE, 24)).columns)
     tell(text if not source.builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
     return table
 

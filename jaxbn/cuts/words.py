@@ -53,6 +53,19 @@ def rounded(numbers: Sequence[float], *, among: Sequence[float] = ()) -> list[fl
     return [float(text) for text in short_numbers(numbers, among=among, close=EXACT)]
 
 
+def few_cuts(texts: Sequence[str], separator: str = ", ", most: int = 12) -> str:
+    """Cuts in a line; of many, the first and the last ones and how many lie between.
+
+    Example:
+        >>> few_cuts([str(i) for i in range(40)], " ")
+        '0 1 2 3 4 5 6 7 … 30 more … 38 39'
+    """
+    if len(texts) <= most:
+        return separator.join(texts)
+    begin, end = most - 4, 2
+    return separator.join([*texts[:begin], f"… {len(texts) - begin - end} more …", *texts[-end:]])
+
+
 def cut_words(policy: Policy, separator: str = ", ") -> str:
     """The cuts of a policy in a line, or that there are none.
 
@@ -62,7 +75,9 @@ def cut_words(policy: Policy, separator: str = ", ") -> str:
     """
     if not policy.is_cut:
         return "not cut"
-    return separator.join(short_numbers(policy.edges.tolist(), among=(policy.lower, policy.upper), unit=policy.unit))
+    return few_cuts(
+        short_numbers(policy.edges.tolist(), among=(policy.lower, policy.upper), unit=policy.unit), separator
+    )
 
 
 def bin_words(edges: Sequence[float], low: float, high: float, unit: Unit = NUMBER) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,11 +20,15 @@ from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle,
 from jaxbn.inputs.refusals import DROP, wrong
 from jaxbn.inputs.states import as_states
 from jaxbn.inputs.uninformative import without_empty, without_uninformative
-from jaxbn.inputs.units import NUMBER, Dates, Unit, texts
+from jaxbn.inputs.units import NUMBER, Dates, Unit
+from jaxbn.inputs.units import texts as dates_in_words
 
 __all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]
 
 MIN_ROWS_FOR_ID_CHECK = 20  # with more rows than this, a discrete column without a repeated value is an identifier
+
+
+CONTENT = 50  # letters of the levels that a description lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +94,11 @@ class Table:
         n_rows = len(np.arange(self.n_rows)[rows])
         return replace(self, values=values, codes=codes, n_rows=n_rows)
 
-    def describe(self) -> str:
+    def describe(self, width: int | None = None) -> str:
         """A line for each column: what it was taken as, what it holds, and why.
+
+        Args:
+            width: letters of a line at most, by default as many as it takes.
 
         Example:
             >>> print(as_table({"size": [1.5, 2.5], "kind": ["b", "a"]}).describe())
@@ -103,6 +111,8 @@ class Table:
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = ["  ".join([f"  {r[0]:<{widths[0]}}", f"{r[1]:<10}", f"{r[2]:<{widths[2]}} ", r[3]]) for r in rows]
+        if width is not None:
+            lines = [line if len(line) <= width else f"{line[: width - 1].rstrip()}…" for line in lines]
         kinds = f"{len(self.values)} continuous, {len(self.codes)} discrete"
         return "\n".join([f"{self.n_rows} rows, {len(self.names)} columns: {kinds}", *lines])
 
@@ -114,11 +124,14 @@ class Table:
         lacks = f", {share_words(self.holes[name] / self.n_rows)} missing" if name in self.holes else ""
         if name in self.values:
             column = self.values[name][~self.absent(name)]
-            ends = [column.min(), column.max()]
-            low, high = texts(ends, self.units[name]) if name in self.units else (f"{end:g}" for end in ends)
+            ends = [float(column.min()), float(column.max())]
+            low, high = dates_in_words(ends, self.units[name]) if name in self.units else (f"{e:g}" for e in ends)
             return f"{low} to {high}, {len(np.unique(column))} distinct{lacks}"
         levels = self.levels[name]
-        shown = ", ".join(repr(v) for v in levels[:6]) + (", ..." if len(levels) > 6 else "")
+        texts = [reprlib.repr(level) for level in levels]
+        lengths = np.cumsum([len(text) + 2 for text in texts])
+        n_shown = max(1, min(6, int((lengths <= CONTENT).sum())))
+        shown = ", ".join(texts[:n_shown]) + (", ..." if len(levels) > n_shown else "")
         return f"{len(levels)} level{'s' * (len(levels) != 1)}: {shown}{lacks}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jaxbn.cuts.words import bin_words, short_numbers
+from jaxbn.cuts.words import bin_words, few_cuts, short_numbers
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -49,7 +49,7 @@ def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
     if not is_cut(net, name):
         return NOT_CUT
     policy = net.policies[name]
-    return separator.join(short_numbers(policy.edges.tolist(), among=net.bounds[name], unit=policy.unit))
+    return few_cuts(short_numbers(policy.edges.tolist(), among=net.bounds[name], unit=policy.unit), separator)
 
 
 def state_texts(net: BayesNet, name: str) -> list[str]:
@@ -66,3 +66,12 @@ def state_texts(net: BayesNet, name: str) -> list[str]:
     if name in net.levels:
         return [str(level) for level in net.levels[name]]
     return bin_words(net.policies[name].edges.tolist(), *net.bounds[name], net.policies[name].unit)
+
+
+def worth(net: BayesNet) -> str:
+    """What the search raised, by its own name; nothing where it is not known, or is that of a completed table."""
+    if net.search is None or net.em_trace:
+        return ""
+    if net.search.method == "evidence":
+        return f"log evidence {net.search.criterion:,.2f}"
+    return f"K2 score {net.score:,.2f}" if net.search.search == "k2" else ""

@@ -265,3 +265,17 @@ def test_columns_that_say_nothing_are_left_out_and_kept_on_request(command: Comm
     assert [each["name"] for each in json.loads(done.stdout)["network"]["variables"]] == ["kind", "size", "age"]
     done = command("learn", data, *options, "--keep", "same")
     assert json.loads(done.stdout)["network"]["variables"][-1]["name"] == "same"
+
+
+def test_notices_come_once_in_the_words_of_the_command_line(command: Command) -> None:
+    rows = pd.DataFrame(frame()).assign(place=[f"p{i}" for i in range(53)] + ["p0"] * 7)
+    data = command.has("table.csv", rows.to_csv(index=False))
+    done = command("learn", data, "--keep", "place", "--restarts", "1", "--folds", "2", "--no-files")
+    notices = [line for line in done.stderr.splitlines() if "merged into groups" in line]
+    assert len(notices) == 1
+    assert "(--no-group keeps them apart)" in notices[0]
+    assert "log evidence" in done.stdout
+    assert "K2 score" not in done.stdout
+    done = command("learn", data, "--keep", "place", "--restarts", "1", "--folds", "0", "--no-files", "--no-group")
+    assert "merged into groups" not in done.stderr
+    assert "53 levels" in done.stdout

@@ -284,3 +284,11 @@ def test_types_of_arrow_that_pandas_hands_out_entry_by_entry() -> None:
                 as_table(frame)
     days = pa.table({"day": pd.date_range("2020-01-01", periods=3).date}).to_pandas(types_mapper=pd.ArrowDtype)
     assert as_table(days).content("day") == "2020-01-01 to 2020-01-03, 3 distinct"
+
+
+def test_descriptions_keep_to_a_width() -> None:
+    levels = [f"a very long name of level {i}" for i in range(30)]
+    table = as_table({"kind": levels, "size": np.arange(30) / 7, "one": ["a"] * 30}, keep=["kind", "one"])
+    assert "1 level: 'a'" in table.describe()
+    assert max(map(len, table.describe(60).splitlines())) <= 60
+    assert len(table.content("kind")) < 80

@@ -41,6 +41,7 @@ def bootstrap(
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     max_passes: options.MaxPasses = 10,
     level: Annotated[
         float | None, typer.Option(help="With a graph: level of the intervals of the cuts.", show_default="0.9")
@@ -97,7 +98,7 @@ def bootstrap(
         min_width=min_width,
         initial_bins=initial_bins,
         initial=initial,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
         max_passes=max_passes,
     )
     chosen = options.given(

@@ -33,6 +33,7 @@ def discretize(
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     max_passes: options.MaxPasses = 10,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="CSV file for the rows as codes.", rich_help_panel=options.OUTPUT)
@@ -64,7 +65,7 @@ def discretize(
         min_width=min_width,
         initial_bins=initial_bins,
         initial=initial,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
     )
     found = discretize_network(table, found_graph, method=method, max_passes=max_passes, **chosen)
     if out is not None:

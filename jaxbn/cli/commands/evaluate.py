@@ -52,6 +52,7 @@ def evaluate(
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     as_json: options.Json = False,
     no_cache: options.NoCache = False,
 ) -> None:
@@ -85,7 +86,7 @@ def evaluate(
         min_width=min_width,
         initial_bins=initial_bins,
         initial=initial,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
         max_passes=max_passes,
         max_parents=max_parents,
         search=search,

@@ -52,6 +52,7 @@ def learn(
     time_limit: options.TimeLimit = None,
     exact: options.Exact = False,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     checkpoint: options.Checkpoint = None,
     folds: options.Folds = 10,
     compare: Annotated[bool, typer.Option("--compare", help="Score all other methods too.")] = False,
@@ -108,7 +109,7 @@ def learn(
         initial=initial,
         time_limit=time_limit,
         exact=exact,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
     )
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")

@@ -30,7 +30,7 @@ def posterior(
     keep: options.Keep = [],  # noqa: B006
     dates: options.Dates = [],  # noqa: B006
     date_parts: options.DateParts = [],  # noqa: B006
-    missing: options.Missing = "error",
+    missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = None,
@@ -40,6 +40,7 @@ def posterior(
     forbidden: options.Forbidden = [],  # noqa: B006
     min_width: options.MinWidth = None,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds after which the draws so far are taken.", rich_help_panel=options.LEARNING),
@@ -87,7 +88,7 @@ def posterior(
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
         min_width=min_width,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
         time_limit=time_limit,
     )
     table = checked_table(source, missing, None if structure else named(source, keep, chosen))

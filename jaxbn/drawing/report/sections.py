@@ -19,7 +19,7 @@ from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs.table import Table
 from jaxbn.model.inference import ancestors
-from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts
+from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +48,8 @@ def summary(net: BayesNet) -> str:
     text = f"{len(net.names)} variables ({kinds}), {arcs} arc{'s' * (arcs != 1)}"
     if net.n_rows:
         text += f", fitted to {net.n_rows:,} rows"
-    if math.isfinite(net.score):
-        text += f". K2 score of the binned rows: {net.score:,.2f}"
+    if found := worth(net):
+        text += f", {found}"
     return text + "."
 
 
