@@ -59,7 +59,13 @@ class Policy:
         object.__setattr__(self, "edges", edges)
 
     def in_unit(self, unit: Unit) -> Policy:
-        """The same cuts of a column whose numbers stand for something, such as days."""
+        """The same cuts of a column whose numbers stand for something, such as days.
+
+        Example:
+            >>> from jaxbn.cuts.words import cut_words
+            >>> cut_words(Policy([18262.5]).in_unit(Unit("date")))
+            '2020-01-02'
+        """
         return self if unit == self.unit else replace(self, unit=unit)
 
     @property

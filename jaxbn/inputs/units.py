@@ -136,7 +136,7 @@ def texts(numbers: Iterable[float], unit: Unit, close: Iterable[float] | None = 
 
     Example:
         >>> texts([18326.5, 18342.0], Unit("date")), texts([90.0, 90061.5], Unit("duration"))
-        (['2020-03-06', '2020-03-20'], ['0:01:30', '1 day 1:01:01.5'])
+        (['2020-03-06', '2020-03-21'], ['0:01:30', '1 day 1:01:01.5'])
     """
     numbers = list(numbers)
     if unit.kind == "date":  # a cut lies between two days, and the second is in the bin that it begins
