@@ -166,8 +166,8 @@ def as_table(
             ``"year"``, ``"month"``, ``"weekday"`` and ``"hour"``, of all dates or ``{column: parts}``.
         keep: leave out columns from which nothing can be learned, as ``learn`` does, but for these and those named in
             ``continuous`` and ``discrete``: identifiers, text that differs in most rows, constants, copies of another
-            column and, with ``"infer"``, columns with more than 80 % missing. By default all columns stay, and
-            identifiers are refused.
+            column and, unless being missing is a state, columns with more than 80 % missing. By default all columns
+            stay, and identifiers are refused.
 
     Returns:
         The table. Column labels that are not strings become strings.
@@ -189,7 +189,7 @@ def as_table(
     if frame.shape[0] == 0:
         raise _wrong(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
     kept = {*(keep or ()), *exceptions(continuous, discrete)}
-    frame = frame if keep is None else without_empty(frame, kept)
+    frame = frame if keep is None else without_empty(frame, kept, missing)
     frame = with_parts(frame, date_parts, dates) if date_parts else frame
     kinds = kinds_of(frame, continuous, discrete, dates)
     frame, notice = settle(frame, missing)

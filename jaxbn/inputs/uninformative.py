@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import Mention
-from jaxbn.inputs.missing import LOG, share_words
+from jaxbn.inputs.missing import LOG, Missing, share_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,14 +31,19 @@ IDENTIFIER = re.compile(r"(?:^|[_\W])(id|index|key|rownames?|nr|no|number)$|[a-z
 """Names of columns whose whole numbers, all different, are no quantity."""
 
 
-def without_empty(frame: pd.DataFrame, keep: Collection[str]) -> pd.DataFrame:
-    """The frame without columns that have no value in any row, unless none would be left."""
-    empty = [name for name in frame.columns if name not in keep and frame[name].isna().all()]
+def without_empty(frame: pd.DataFrame, keep: Collection[str], missing: Missing) -> pd.DataFrame:
+    """The frame without columns that have no value in any row or, if entries are inferred or dropped, hardly any."""
+    shares = {name: float(frame[name].isna().mean()) for name in frame.columns if name not in keep}
+    most = MOST_MISSING if missing in ("infer", "drop") and len(frame) > FEW_ROWS else 1.0
+    empty = {name: share for name, share in shares.items() if share == 1.0 or share > most}
     if len(empty) == frame.shape[1]:
         return frame
-    for name in empty:
-        LOG.warning("left out: %r, which has no value in any row", name)
-    return frame.drop(columns=empty)
+    for name, share in empty.items():
+        if share == 1.0:
+            LOG.warning("left out: %r, which has no value in any row", name)
+        else:
+            _tell(name, f"{share_words(share)} of which is missing")
+    return frame.drop(columns=list(empty))
 
 
 def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) -> Table:
@@ -55,7 +60,7 @@ def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) 
     if len(found) == len(table.names):
         return table
     for name, reason in found.items():
-        LOG.warning("left out: %r, %s; %s keeps it", name, reason, Mention("keep", name))
+        _tell(name, reason)
     return replace(
         table,
         names=tuple(name for name in table.names if name not in found),
@@ -63,6 +68,10 @@ def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) 
         codes={name: column for name, column in table.codes.items() if name not in found},
         levels={name: levels for name, levels in table.levels.items() if name not in found},
     )
+
+
+def _tell(name: str, reason: str) -> None:
+    LOG.warning("left out: %r, %s; %s keeps it", name, reason, Mention("keep", name))
 
 
 def _reasons(table: Table, keep: Collection[str], infers: bool) -> Iterator[tuple[str, str]]:
@@ -85,8 +94,6 @@ def _alone(table: Table, name: str, infers: bool) -> str | None:
     share = float(absent.mean())
     known = _column(table, name)[~absent]
     distinct = len(np.unique(known))
-    if infers and share > MOST_MISSING:
-        return f"{share_words(share)} of which is missing"
     if distinct == 1 and (infers or not share):
         return "which has the same value in every row"
     if name in table.units or len(known) <= FEW_ROWS:

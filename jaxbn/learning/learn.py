@@ -155,7 +155,7 @@ def learn(
         True
     """
     began = time.monotonic()
-    keep, required, forbidden = list(keep), list(required), list(forbidden)
+    keep, required, forbidden = [keep] if isinstance(keep, str) else list(keep), list(required), list(forbidden)
     named = itertools.chain(keep, order or (), group or (), *(arc for arc in (*required, *forbidden) if len(arc) == 2))
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing, keep=named)
     for name in keep:
