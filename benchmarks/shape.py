@@ -36,7 +36,12 @@ def held_out(frame, folds, options, restarts):
         train, test = frame[fold != k].reset_index(drop=True), frame[fold == k].reset_index(drop=True)
         began = time.perf_counter()
         net = jaxbn.learn(
-            train, continuous=bounds_of.continuous, discrete=bounds_of.discrete, restarts=restarts, progress=False, **options
+            train,
+            continuous=bounds_of.continuous,
+            discrete=bounds_of.discrete,
+            restarts=restarts,
+            progress=False,
+            **options,
         )
         seconds += time.perf_counter() - began
         data = CodedTable(as_table(train, continuous=bounds_of.continuous, discrete=bounds_of.discrete))
@@ -62,7 +67,10 @@ def main():
         frame = jaxbn.datasets.load(name).frame.dropna().reset_index(drop=True)
         for label, options in variants(most).items():
             score, bins, largest, cells, seconds = held_out(frame, arguments.folds, options, arguments.restarts)
-            print(f"{name:16} {label:16} {score:9.3f} {bins:6.1f} ({largest:3d}) {cells:9.0f} {seconds:7.1f} s", flush=True)
+            print(
+                f"{name:16} {label:16} {score:9.3f} {bins:6.1f} ({largest:3d}) {cells:9.0f} {seconds:7.1f} s",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

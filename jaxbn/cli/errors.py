@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Collection
@@ -23,7 +24,11 @@ REMEDIES = {
     "drop columns": "leave these columns out with --drop",
     "convert": "mend it in the file",
     "convert dates": "turn it into numbers in the file, for example days since the first",
+    "encoding": "--encoding cp1252 or --encoding latin-1",
+    "no_group": "--no-group",
+    "other delimiter": ", or choose another --delimiter",
     "unknown": "",
+    "utf-16": "pass --encoding utf-16",
 }
 """Remedies at the command line, in place of those for Python users."""
 
@@ -48,7 +53,7 @@ def run(call: Callable[[], Any], options: Collection[str]) -> None:
         options: the arguments of the library that are options of the command line.
     """
     warnings.showwarning = _show_warning
-    LOG.handlers = [_ToStandardError(logging.WARNING)]
+    LOG.handlers = [_ToStandardError(options)]
     try:
         call()
     except CommandError as error:
@@ -96,17 +101,29 @@ def in_options(error: Exception, options: Collection[str]) -> tuple[str, int]:
     """
     from jaxbn.inputs.checks import CheckError
 
-    def spell(mention: Mention) -> str:
-        if mention.words is not None:
-            return REMEDIES.get(mention.argument, mention.words)
-        if mention.argument not in options:
-            return str(mention)
-        option = f"--{mention.argument.replace('_', '-')}"
-        return option if mention.value is None else f"{option} {mention.value}"
-
     if not isinstance(error, CheckError):
         return str(error), FAILED
-    return error.spelled(spell), USAGE if error.argument in options else FAILED
+    return error.spelled(lambda mention: spell(mention, options)), USAGE if error.argument in options else FAILED
+
+
+def spell(mention: Mention, options: Collection[str]) -> str:
+    """What the command line has for an argument of the library.
+
+    Example:
+        >>> from jaxbn.inputs.checks import Mention
+        >>> spell(Mention("missing", "drop"), {"missing"})
+        '--missing drop'
+        >>> spell(Mention("na_values", "-", words="replace it by NaN"), {"na_values"})
+        'pass --na-values -'
+    """
+    if mention.words is not None and mention.argument in REMEDIES:
+        return REMEDIES[mention.argument]
+    if mention.argument not in options:
+        return str(mention)
+    option = f"--{mention.argument.replace('_', '-')}"
+    if mention.value is not None:
+        option += f" {shlex.quote(mention.value)}"
+    return f"pass {option}" if mention.words is not None else option
 
 
 def _system_error(error: OSError) -> str:
@@ -120,10 +137,22 @@ def _one_line(message: str) -> str:
 
 
 class _ToStandardError(logging.Handler):
-    """Shows what the library logs in the same way as warnings."""
+    """Shows what the library logs in the same way as warnings, with arguments spelled as options."""
+
+    def __init__(self, options: Collection[str]) -> None:
+        super().__init__(logging.WARNING)
+        self.options = options
+        self.told: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        warn(_one_line(record.getMessage()))
+        from jaxbn.inputs.checks import Mention
+
+        if isinstance(record.args, tuple):
+            record.args = tuple(spell(a, self.options) if isinstance(a, Mention) else a for a in record.args)
+        message = _one_line(record.getMessage())
+        if message not in self.told:  # a search and its folds may find the same
+            warn(message)
+        self.told.add(message)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

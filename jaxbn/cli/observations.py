@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from jaxbn.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from jaxbn.inputs.units import Unit
     from jaxbn.model.bayesnet import BayesNet
+
+
+EXAMPLES = {
+    "number": ("number", ("1", "5")),
+    "date": ("date", ("2020-01-31", "2020-06-30")),
+    "datetime": ("date", ("2020-01-31", "2020-06-30")),
+    "duration": ("duration", ("0:30:00", "1:30:00")),
+}
 
 
 def observations(net: BayesNet, texts: Sequence[str], allow_outside: bool) -> dict[str, Any]:
@@ -44,24 +53,41 @@ def _split(net: BayesNet, text: str) -> tuple[str, str]:
 
 
 def _numbers(net: BayesNet, name: str, text: str) -> Any:
-    if ":" in text:
-        low, high = (_number(name, part) if part.strip() else None for part in text.split(":", 1))
+    from jaxbn.cuts.words import short_numbers
+
+    unit = net.policies[name].unit
+    marks = [i for i, letter in enumerate(text) if letter == ":"]
+    if unit.kind != "number":  # a time of day has colons too
+        halves = {i: (text[:i], text[i + 1 :]) for i in marks}
+        marks = [i for i in marks if all(not end.strip() or math.isfinite(_read(end, unit)) for end in halves[i])]
+    if marks:
+        ends = (text[: marks[0]], text[marks[0] + 1 :])
+        low, high = (_number(name, part, unit) if part.strip() else None for part in ends)
         if low is not None and high is not None and low > high:
-            raise UsageError(f"--given {name}={text}: the ends are swapped; write {name}={high:g}:{low:g}")
+            right = ":".join(short_numbers([high, low], unit=unit))
+            raise UsageError(f"--given {name}={text}: the ends are swapped; write {name}={right}")
         return (low, high)
-    values = [_number(name, part) for part in text.split(",")]
+    values = [_number(name, part, unit) for part in text.split(",")]
     return values[0] if len(values) == 1 else values
 
 
-def _number(name: str, text: str) -> float:
+def _read(text: str, unit: Unit) -> float:
+    """The number that a text stands for, NaN if it stands for none."""
+    from jaxbn.inputs.units import to_number
+
     try:
-        number = float(text)
+        return float(text) if unit.kind == "number" else to_number("", text.strip(), unit)
     except ValueError:
-        number = math.nan
+        return math.nan
+
+
+def _number(name: str, text: str, unit: Unit) -> float:
+    number = _read(text, unit)
     if not math.isfinite(number):
+        kind, example = EXAMPLES[unit.kind]
         raise UsageError(
-            f"--given {name}={text}: {text!r} is not a number, but {name!r} is continuous; "
-            f"write {name}=3.5, {name}=1:5 or {name}=1,2"
+            f"--given {name}={text}: {text!r} is not a {kind}, but {name!r} is continuous; write {name}={example[0]}, "
+            f"{name}={example[0]}:{example[1]} or {name}={example[0]},{example[1]}"
         )
     return number
 
@@ -94,6 +120,8 @@ def _equal(text: str, number: float) -> bool:
 
 
 def _check_range(net: BayesNet, name: str, value: Any) -> None:
+    from jaxbn.cuts.words import short_numbers
+
     low, high = net.bounds[name]
     numbers = [number for number in (value if isinstance(value, tuple | list) else [value]) if number is not None]
     outside = [number for number in numbers if not low <= number <= high]
@@ -101,7 +129,9 @@ def _check_range(net: BayesNet, name: str, value: Any) -> None:
         isinstance(value, tuple) and (value[0] is None or value[0] <= high) and (value[1] is None or value[1] >= low)
     )
     if outside and not covers:
+        unit = net.policies[name].unit
+        shown = [short_numbers([number], among=(low, high), unit=unit)[0] for number in (outside[0], low, high)]
         raise UsageError(
-            f"--given {name}={outside[0]:g} is outside the range the network knows of {name!r}, {low:g} to {high:g}; "
+            f"--given {name}={shown[0]} is outside the range the network knows of {name!r}, {shown[1]} to {shown[2]}; "
             "pass --allow-outside to take it for the nearest bin"
         )

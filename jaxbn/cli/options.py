@@ -27,6 +27,16 @@ Continuous = Annotated[
 Discrete = Annotated[
     list[str], _option("Columns that are discrete, a,b,c; those not named are inferred.", "--discrete", panel=TABLE)
 ]
+Dates = Annotated[
+    list[str], _option("How dates are written, such as %d/%m/%Y, or column=form.", "--dates", panel=TABLE)
+]
+DateParts = Annotated[
+    list[str],
+    _option("Parts of dates as columns of their own: year, month, weekday, hour.", "--date-parts", panel=TABLE),
+]
+Keep = Annotated[
+    list[str], _option("Columns to keep though nothing can be learned from them, a,b,c.", "--keep", panel=TABLE)
+]
 Drop = Annotated[list[str], _option("Columns to leave out, a,b,c.", "--drop", panel=TABLE)]
 Missing = Annotated[
     str,
@@ -34,10 +44,12 @@ Missing = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    _option("What is between cells; by default a comma, and a tab in .tsv files.", "--delimiter", "-d", panel=TABLE),
+    _option("What is between cells; by default seen from the line of names.", "--delimiter", "-d", panel=TABLE),
 ]
 Encoding = Annotated[str, _option("Encoding of a text file.", panel=TABLE)]
-Decimal = Annotated[str, _option("Decimal mark of a text file.", panel=TABLE)]
+Decimal = Annotated[
+    str | None, _option("Decimal mark of a text file; by default a point, or a comma if all say so.", panel=TABLE)
+]
 NaValues = Annotated[
     list[str], _option("Words that stand for a missing entry, such as ?,-.", "--na-values", panel=TABLE)
 ]
@@ -48,6 +60,7 @@ Group = Annotated[
     ),
 ]
 
+NoGroup = Annotated[bool, _option("Merge no levels.", "--no-group", panel=LEARNING)]
 Method = Annotated[str, _option("How variables are cut: evidence, bayesian (the paper) or mdl.", panel=LEARNING)]
 MinWidth = Annotated[
     str | None,

@@ -1,23 +1,24 @@
-"""Tables read from a CSV, TSV or Parquet file, a folder of Parquet files, a built-in data set, or standard input."""
+"""The table that a command is given: a file, a folder of Parquet files, a built-in data set, or standard input."""
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbn.cli.compressed import ENDINGS, expand
 from jaxbn.cli.errors import CommandError, UsageError, tell
-from jaxbn.cli.text_table import Format, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.inputs.table import Table
+    from jaxbn.inputs.text_tables import Format
 
 STANDARD_INPUT = "-"
+WIDE = 120  # letters of a line where there is no terminal
 MOST_COLUMNS = 40  # columns of a table that are described line by line
 
 
@@ -32,6 +33,8 @@ class Source:
         discrete: columns that are known or were named to be discrete.
         structures: known structures by name.
         builtin: whether it is a data set of the package.
+        dates: how dates are written.
+        date_parts: parts of dates that become columns.
     """
 
     name: str
@@ -40,6 +43,8 @@ class Source:
     discrete: tuple[str, ...] = ()
     structures: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     builtin: bool = False
+    dates: str | dict[str, str] | None = None
+    date_parts: tuple[str, ...] = ()
 
     def of(self, names: Sequence[str]) -> Source:
         """The source with these columns alone."""
@@ -58,13 +63,17 @@ def read(
     continuous: Sequence[str] = (),
     discrete: Sequence[str] = (),
     drop: Sequence[str] = (),
+    dates: Sequence[str] = (),
+    date_parts: Sequence[str] = (),
 ) -> Source:
     """Read a table; a file comes before a built-in data set of the same name."""
+    from jaxbn.inputs.table_files import read_bytes, read_file
+
     path = Path(data)
     if data == STANDARD_INPUT:
-        source = Source("stdin", _from_bytes(sys.stdin.buffer.read(), "standard input", form, ","))
+        source = Source("stdin", read_bytes(sys.stdin.buffer.read(), "standard input", form))
     elif path.exists():
-        source = Source(_short_name(path), _from_file(path, form))
+        source = Source(_short_name(path), read_file(path, form))
     else:
         source = _builtin(data)
     source = _with_kinds(
@@ -72,7 +81,22 @@ def read(
         names_in(continuous, "--continuous", source.frame),
         names_in(discrete, "--discrete", source.frame),
     )
+    parts = tuple(part.strip() for text in date_parts for part in text.split(","))
+    source = replace(source, dates=_dates(dates, source.frame), date_parts=parts)
     return _without(source, names_in(drop, "--drop", source.frame))
+
+
+def form(delimiter: str | None, encoding: str, decimal: str | None, na_values: Sequence[str]) -> Format:
+    """How a text table is written, by the options; words are repeated or separated by commas.
+
+    Example:
+        >>> form(None, "utf-8", None, ["?,-", "none"]).na_values
+        ('?', '-', 'none')
+    """
+    from jaxbn.inputs.text_tables import Format
+
+    words = tuple(word.strip() for text in na_values for word in text.split(",") if word.strip())
+    return Format(delimiter, encoding, decimal, words)
 
 
 def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column") -> list[str]:
@@ -89,8 +113,20 @@ def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column"
     return names
 
 
-def checked_table(source: Source, missing: str) -> Table:
-    """The checked table; what was inferred about its columns goes to standard error."""
+def named(source: Source, keep: Sequence[str], chosen: Mapping[str, Any]) -> list[str]:
+    """Columns that stay in the table: those of ``--keep``, and those that other options name."""
+    arcs = [name for option in ("required", "forbidden") for arc in chosen.get(option, ()) for name in arc]
+    return [*names_in(keep, "--keep", source.frame), *chosen.get("order", ()), *chosen.get("group", ()), *arcs]
+
+
+def checked_table(source: Source, missing: str, keep: Iterable[str] | None = None) -> Table:
+    """The checked table; what was inferred about its columns goes to standard error.
+
+    Args:
+        source: what was read.
+        missing: what to do about missing entries.
+        keep: leave out columns from which nothing can be learned, but for these; by default all stay.
+    """
     from jaxbn.inputs.table import as_table
 
     table = as_table(
@@ -98,10 +134,22 @@ def checked_table(source: Source, missing: str) -> Table:
         continuous=source.continuous,
         discrete=source.discrete,
         missing=missing,  # type: ignore[arg-type]
+        dates=source.dates,
+        date_parts=source.date_parts,
+        keep=None if source.builtin else keep,
     )
-    text = table.describe()
+    text = table.describe(shutil.get_terminal_size((WIDE, 24)).columns)
     tell(text if not source.builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
     return table
+
+
+def _dates(given: Sequence[str], frame: pd.DataFrame) -> str | dict[str, str] | None:
+    """One form for all dates, or a form for each column that is named."""
+    named = {text.partition("=")[0]: text.partition("=")[2] for text in given if "=" in text}
+    if not named:
+        return given[-1] if given else None
+    names_in(list(named), "--dates", frame.columns)
+    return named
 
 
 def _with_kinds(source: Source, continuous: list[str], discrete: list[str]) -> Source:
@@ -121,29 +169,11 @@ def _without(source: Source, drop: list[str]) -> Source:
     return replace(source.of([name for name in source.frame.columns if name not in drop]), builtin=False)
 
 
-def _from_file(path: Path, form: Format) -> pd.DataFrame:
-    from jaxbn.inputs.table_files import REMEDY, TABS, TEXT_BYTES, is_parquet, read_file
-    from jaxbn.runtime.memory import check_room
-
-    if is_parquet(path):
-        return read_file(path)
-    name = repr(str(path))
-    check_room(TEXT_BYTES * path.stat().st_size, f"reading {name}", REMEDY)
-    inner = Path(path.stem) if path.suffix.lower() in ENDINGS else path
-    return _from_bytes(path.read_bytes(), name, form, "\t" if inner.suffix.lower() in TABS else ",")
-
-
-def _from_bytes(raw: bytes, name: str, form: Format, delimiter: str) -> pd.DataFrame:
-    from jaxbn.inputs.table_files import TEXT_BYTES
-    from jaxbn.runtime.memory import available
-
-    free = available()
-    return read_text(expand(raw, name, None if free is None else free // TEXT_BYTES), name, form, delimiter)
-
-
 def _short_name(path: Path) -> str:
     """The name without its endings: of ``cars.csv.gz``, ``cars``."""
-    return Path(path.stem).stem if path.suffix.lower() in ENDINGS else path.stem
+    from jaxbn.inputs.table_files import COMPRESSED
+
+    return Path(path.stem).stem if path.suffix.lower() in COMPRESSED else path.stem
 
 
 def _builtin(name: str) -> Source:

@@ -20,20 +20,20 @@ WIDE = 120  # characters of a line where there is no terminal
 def network(net: BayesNet) -> None:
     """A line for each variable: parents, number of states, cuts."""
     rows = []
-    from jaxbn.model.words import count_states, cuts_in_words, is_cut
+    from jaxbn.model.words import count_states, cuts_in_words, is_cut, worth
 
     for name, found in net.parents.items():
         policy = net.policies.get(name)
         if name in net.groupings:
             states = (count_states(net, name), groups(net.groupings[name]))
         elif policy is None:
-            states = (f"{len(net.levels[name])} levels", _few(net.levels[name]))
+            states = (count_states(net, name), _few(net.levels[name]))
         else:
             states = (count_states(net, name), cuts_in_words(net, name, " ") if is_cut(net, name) else "")
         rows.append((name, ", ".join(found), *states))
     table(("variable", "parents", "states", "cuts or levels"), rows)
     arcs = sum(map(len, net.parents.values()))
-    say(f"{arcs} arc{'s' * (arcs != 1)}, {net.n_rows:,} rows, K2 score {net.score:.2f}")
+    say(f"{arcs} arc{'s' * (arcs != 1)}, {net.n_rows:,} rows" + (f", {words}" if (words := worth(net)) else ""))
 
 
 def discretization(found: Discretization) -> None:

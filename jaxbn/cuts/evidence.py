@@ -1,6 +1,6 @@
 """The evidence of the data in original units, one objective for cuts and structure.
 
-    F(G, Λ) = Σ_i ln P(X*_i | Pa*_i) + Σ_{continuous i} [ ln Z_i - Σ_bins n_b ln M_i(b) - charge of k_i bins of m_i values ]
+    F(G, Λ) = Σ_i ln P(X*_i | Pa*_i) + Σ_{continuous i} [ ln Z_i - Σ_bins n_b ln M_i(b) - charge of k_i of m_i ]
 
 P is the K2 evidence of the codes, k_i the bins and m_i the distinct values of a variable, M_i(b) the share of a bin in
 the base measure of the column and Z_i the evidence of the column alone (`shape`); for a flat shape these are the length

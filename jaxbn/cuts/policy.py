@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.shape import Shape
+from jaxbn.inputs.units import NUMBER, Unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +33,7 @@ class Policy:
         method: what chose the cuts, e.g. ``"bayesian"``; ``"not cut"`` where nothing did and the bins are those in
             which a search begins.
         shape: how values are distributed inside the bins, a base density of the whole column; None: evenly.
+        unit: what the numbers stand for, such as days.
 
     Example:
         >>> policy = Policy([1.0, 2.5])
@@ -47,6 +49,7 @@ class Policy:
     upper: float = float("inf")
     method: str = field(default="given")
     shape: Shape | None = None
+    unit: Unit = NUMBER
 
     def __post_init__(self) -> None:
         edges = np.array(self.edges, dtype=np.float64)
@@ -57,6 +60,16 @@ class Policy:
             )
         edges.setflags(write=False)
         object.__setattr__(self, "edges", edges)
+
+    def in_unit(self, unit: Unit) -> Policy:
+        """The same cuts of a column whose numbers stand for something, such as days.
+
+        Example:
+            >>> from jaxbn.cuts.words import cut_words
+            >>> cut_words(Policy([18262.5]).in_unit(Unit("date")))
+            '2020-01-02'
+        """
+        return self if unit == self.unit else replace(self, unit=unit)
 
     @property
     def n_bins(self) -> int:
@@ -81,7 +94,12 @@ class Policy:
         if not isinstance(other, Policy):
             return NotImplemented
         numbers = ((self.cost, other.cost), (self.lower, other.lower), (self.upper, other.upper))
-        same = np.array_equal(self.edges, other.edges) and self.method == other.method and self.shape == other.shape
+        same = (
+            np.array_equal(self.edges, other.edges)
+            and self.method == other.method
+            and self.shape == other.shape
+            and self.unit == other.unit
+        )
         return bool(same) and all(same_number(a, b) for a, b in numbers)
 
     def __hash__(self) -> int:

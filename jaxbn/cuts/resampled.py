@@ -49,9 +49,7 @@ class Limits(NamedTuple):
 NO_LIMITS = Limits()
 
 
-def resampled_policies(
-    variable: Variable, weights: Weights, method: str, limits: Limits = NO_LIMITS
-) -> list[Policy]:
+def resampled_policies(variable: Variable, weights: Weights, method: str, limits: Limits = NO_LIMITS) -> list[Policy]:
     """The exact optimum in every resample.
 
     Few rows are solved in batches of many resamples, many rows one after the other.

@@ -31,8 +31,8 @@ class Shape:
         knots: ends of the cells, ascending [cells + 1].
         masses: the probability of each cell [cells]; they sum to 1.
         recording: the grid on which the values were recorded.
-        log_evidence: ln of the evidence of the column alone, summed over all its histograms, for each of its values; NaN
-            if it is not known.
+        log_evidence: ln of the evidence of all histograms of the column together, for each of its values; NaN if it is
+            not known.
 
     Example:
         >>> shape = Shape([0.0, 1.0, 3.0], [0.5, 0.5])

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from jaxbn.cuts.policy import Policy
+from jaxbn.inputs.units import NUMBER, Unit, texts
 
 CLOSE = 1e-3
 """A number is written so that rounding moves it by less than this share of the nearest bin."""
@@ -19,13 +20,16 @@ EXACT = 1e-9
 MOST_DIGITS = 17  # they tell any two floats apart
 
 
-def short_numbers(numbers: Sequence[float], *, among: Sequence[float] = (), close: float = CLOSE) -> list[str]:
+def short_numbers(
+    numbers: Sequence[float], *, among: Sequence[float] = (), close: float = CLOSE, unit: Unit = NUMBER
+) -> list[str]:
     """Ascending numbers as text, each with the fewest digits that tell it from its neighbours.
 
     Args:
         numbers: finite, ascending.
         among: further numbers that they must be told from, such as the ends of a range.
         close: share of the distance to the nearest other number by which rounding may move a number.
+        unit: what they stand for; dates and durations are written as such.
 
     Example:
         >>> short_numbers([15.249999999999998, 20.75, 30.0])
@@ -34,6 +38,8 @@ def short_numbers(numbers: Sequence[float], *, among: Sequence[float] = (), clos
         ['1234567.1', '1234567.2']
     """
     known = np.unique([x for x in (*numbers, *among) if math.isfinite(x)])
+    if unit.kind != "number":
+        return texts(numbers, unit, [close * _room(float(x), known) for x in numbers])
     return [_shortest(float(x), close * _room(float(x), known)) for x in numbers]
 
 
@@ -47,6 +53,19 @@ def rounded(numbers: Sequence[float], *, among: Sequence[float] = ()) -> list[fl
     return [float(text) for text in short_numbers(numbers, among=among, close=EXACT)]
 
 
+def few_cuts(texts: Sequence[str], separator: str = ", ", most: int = 12) -> str:
+    """Cuts in a line; of many, the first and the last ones and how many lie between.
+
+    Example:
+        >>> few_cuts([str(i) for i in range(40)], " ")
+        '0 1 2 3 4 5 6 7 … 30 more … 38 39'
+    """
+    if len(texts) <= most:
+        return separator.join(texts)
+    begin, end = most - 4, 2
+    return separator.join([*texts[:begin], f"… {len(texts) - begin - end} more …", *texts[-end:]])
+
+
 def cut_words(policy: Policy, separator: str = ", ") -> str:
     """The cuts of a policy in a line, or that there are none.
 
@@ -56,25 +75,70 @@ def cut_words(policy: Policy, separator: str = ", ") -> str:
     """
     if not policy.is_cut:
         return "not cut"
-    return separator.join(short_numbers(policy.edges.tolist(), among=(policy.lower, policy.upper)))
+    step = 0.0 if policy.shape is None else policy.shape.recording.step
+    return few_cuts(cut_texts(policy.edges.tolist(), (policy.lower, policy.upper), policy.unit, step), separator)
 
 
-def bin_words(edges: Sequence[float], low: float, high: float) -> list[str]:
+def cut_texts(edges: Sequence[float], among: Sequence[float], unit: Unit = NUMBER, step: float = 0.0) -> list[str]:
+    """Cuts as people read them: of values on a grid of some step, the first value of the next bin.
+
+    Example:
+        >>> cut_texts([12.95, 14.45], (8, 25), step=0.1)
+        ['13', '14.5']
+    """
+    firsts = _firsts(edges, step) if unit.kind == "number" else None
+    return short_numbers(edges, among=among, unit=unit) if firsts is None else _on_grid(firsts, step)
+
+
+def _firsts(edges: Sequence[float], step: float) -> list[float] | None:
+    """The first value of a grid in each bin but the first; None without a grid, or if a bin would have no value."""
+    if not step:
+        return None
+    places = [math.ceil(edge / step - 1e-6) for edge in edges]
+    return [place * step for place in places] if all(a < b for a, b in pairwise(places)) else None
+
+
+def _on_grid(values: Sequence[float], step: float) -> list[str]:
+    """Values of a grid, with the digits that its step has."""
+    places = max(0, 1 - math.floor(math.log10(step)))
+    return [np.format_float_positional(round(value, places) + 0.0, trim="-") for value in values]
+
+
+def bin_words(edges: Sequence[float], low: float, high: float, unit: Unit = NUMBER, step: float = 0.0) -> list[str]:
     """Each bin in words.
 
     Args:
         edges: interior cuts, ascending.
         low: smallest value of the variable, if known (it may be infinite).
         high: largest value.
+        unit: what the numbers stand for.
+        step: of the grid that the values lie on, 0 if there is none. On a grid both ends of a bin belong to it, and a
+            bin with one value is that value.
 
     Example:
         >>> bin_words([2.0, 3.5], 0.0, 9.0)
-        ['below 2', '2 to 3.5', '3.5 and more']
+        ['below 2', '2 to 3.5', '3.5 or more']
+        >>> bin_words([0.5, 2.5, 3.5], 0.0, 9.0, step=1.0)
+        ['0', '1 to 2', '3', '4 or more']
     """
-    texts = short_numbers(edges, among=(low, high))
-    if not texts:
+    firsts = _firsts(edges, step) if unit.kind == "number" else None
+    if firsts:
+        return _grid_words(firsts, low, high, step)
+    words = short_numbers(edges, among=(low, high), unit=unit)
+    if not words:
         return ["all"]
-    return [f"below {texts[0]}", *(f"{a} to {b}" for a, b in pairwise(texts)), f"{texts[-1]} and more"]
+    below, more = ("before", "and later") if unit.kind.startswith("date") else ("below", "or more")
+    return [f"{below} {words[0]}", *(f"{a} to {b}" for a, b in pairwise(words)), f"{words[-1]} {more}"]
+
+
+def _grid_words(firsts: Sequence[float], low: float, high: float, step: float) -> list[str]:
+    """Bins by the first and last value that each may hold."""
+    near = 1e-6 * step
+    lasts = [first - step for first in firsts]
+    texts, ends = _on_grid(firsts, step), _on_grid(lasts, step)
+    first = ends[0] if abs(low - lasts[0]) < near else f"below {texts[0]}"
+    last = texts[-1] if abs(high - firsts[-1]) < near else f"{texts[-1]} or more"
+    return [first, *(a if a == b else f"{a} to {b}" for a, b in zip(texts, ends[1:], strict=False)), last]
 
 
 def _room(x: float, known: np.ndarray) -> float:

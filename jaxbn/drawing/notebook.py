@@ -37,7 +37,7 @@ def policy_html(policy: Policy) -> str:
     picture = ""
     if np.isfinite(ends).all() and ends[0] < ends[1]:
         edges = np.array([min(ends[0], policy.edges[0]), *policy.edges, max(ends[1], policy.edges[-1])])
-        picture = figures.variable_svg(edges, None, None, "a policy")
+        picture = figures.variable_svg(edges, None, None, "a policy", policy.unit)
     cost = f", cost {policy.cost:.3f}" if np.isfinite(policy.cost) else ""
     words = f"{policy.n_bins} bin{'s' * (policy.n_bins != 1)}, {escape(policy.method)}{cost}"
     return f'<div style="max-width:24em"><p><b>Policy</b>: {words}</p>{picture}<p>{cut_words(policy)}</p></div>'

@@ -180,7 +180,7 @@ def _column(net: BayesNet, data: Any, name: str) -> NDArray[np.float64]:
     frame = as_frame(data)
     if name not in frame.columns:
         raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")
-    values = as_floats(name, frame[name])
+    values = as_floats(name, frame[name], net.policies[name].unit)
     return checks.numbers(f"column {name!r}", values[~np.isnan(values)])
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.layout import Box, Layout, Point, layered
+from jaxbn.inputs.units import NUMBER, Unit
 from jaxbn.model.words import count_states
 
 if TYPE_CHECKING:
@@ -52,7 +53,11 @@ def network_layout(net: BayesNet) -> Layout:
 
 
 def variable_svg(
-    edges: NDArray[np.float64], density: NDArray[np.float64] | None, values: NDArray[np.float64] | None, name: str
+    edges: NDArray[np.float64],
+    density: NDArray[np.float64] | None,
+    values: NDArray[np.float64] | None,
+    name: str,
+    unit: Unit = NUMBER,
 ) -> str:
     """The cuts of a variable over the histogram of its values and the density of its bins.
 
@@ -61,15 +66,16 @@ def variable_svg(
         density: inside each bin [bins], if known.
         values: the data, if at hand.
         name: of the variable, for screen readers.
+        unit: what its numbers stand for.
     """
     width, height, left, right, foot = 340.0, 170.0, 8.0, 8.0, 24.0
     low, high = float(edges[0]), float(edges[-1])
-    span = high - low or 1.0
+    span = high / 2 - low / 2 or 1.0  # halves, as the difference of large numbers may overflow
     bars, borders = histogram(values, low, high)
     tall = top_of_scale(density, bars)
 
     def across(value: float) -> float:
-        return left + (value - low) / span * (width - left - right)
+        return left + (value / 2 - low / 2) / span * (width - left - right)
 
     def up(value: float) -> float:
         return (height - foot) - min(value / tall, 1.0) * (height - foot - 8)
@@ -83,7 +89,9 @@ def variable_svg(
     parts += [
         f'<line x1="{across(cut):.1f}" x2="{across(cut):.1f}" y1="6" y2="{height - foot}" stroke="{ORANGE}" '
         f'stroke-dasharray="4 3"><title>{text}</title></line>'
-        for cut, text in zip(edges[1:-1], short_numbers(edges[1:-1].tolist(), among=(low, high)), strict=True)
+        for cut, text in zip(
+            edges[1:-1], short_numbers(edges[1:-1].tolist(), among=(low, high), unit=unit), strict=True
+        )
     ]
     if density is not None:
         steps = [
@@ -96,7 +104,9 @@ def variable_svg(
             f'<polyline points="{line}" fill="none" stroke="{BLUE}" stroke-width="2" stroke-linejoin="round"/>'
         )
     parts.append(f'<path d="M{left} {height - foot}H{width - right}" stroke="currentColor" stroke-opacity="0.5"/>')
-    parts += [_tick(across(tick), height - foot, f"{tick:g}", width) for tick in ticks(low, high)]
+    marks = ticks(low, high)
+    labels = [f"{mark:g}" for mark in marks] if unit.kind == "number" else short_numbers(marks, unit=unit)
+    parts += [_tick(across(mark), height - foot, label, width) for mark, label in zip(marks, labels, strict=True)]
     return _svg(width, height, parts, f"values, density and cuts of {name}", "variable")
 
 
@@ -130,7 +140,7 @@ def histogram(
     values: NDArray[np.float64] | None, low: float, high: float, most: int = 40
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Density of the values in bars of equal width, and the bars' borders."""
-    if values is None or len(values) == 0 or low == high:
+    if values is None or len(values) == 0 or low == high or math.isinf(high - low):
         return np.empty(0), np.array([low])
     n_bars = int(np.clip(2 * math.sqrt(len(values)), 10, most))
     counts, borders = np.histogram(values, bins=n_bars, range=(low, high))
@@ -153,7 +163,7 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     """
     if not high > low:
         return [low]
-    rough = (high - low) / most
+    rough = high / most - low / most
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

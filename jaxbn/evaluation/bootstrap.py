@@ -24,7 +24,16 @@ from jaxbn.inputs.table import DataLike, Missing, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
 from jaxbn.learning.holes.completion import HOLES, completed
-from jaxbn.learning.options import GRID, Initial, MaxBins, MinWidth, Rate, Shaping, check_options, check_structure_options
+from jaxbn.learning.options import (
+    GRID,
+    Initial,
+    MaxBins,
+    MinWidth,
+    Rate,
+    Shaping,
+    check_options,
+    check_structure_options,
+)
 from jaxbn.learning.passes import cut_question
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Cut

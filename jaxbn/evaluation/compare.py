@@ -82,7 +82,8 @@ def compare(
         started = time.perf_counter()
         own_bins = bins if method in WITH_BINS else None
         used = {name: value for name, value in options.items() if method in USED_BY.get(name, (method,))}
-        result = cross_validate(table, graph, folds=fold_of_row, seed=seed, method=method, bins=own_bins, shape=shape, **used)
+        used |= {"seed": seed, "method": method, "bins": own_bins, "shape": shape}
+        result = cross_validate(table, graph, folds=fold_of_row, **used)
         seconds = time.perf_counter() - started
         n_bins = float(np.mean(list(result.bins.values()))) if result.bins else math.nan
         rows.append((result.mean, result.standard_error, n_bins, seconds))

@@ -15,8 +15,10 @@ from jaxbn.evaluation.refine_parts import alpha_of, learn_alpha, learn_rate, mov
 from jaxbn.evaluation.refine_results import Refined
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
-from jaxbn.inputs.columns import MISSING, as_floats, encode
+from jaxbn.inputs.columns import as_floats, encode
+from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import Table, as_frame
+from jaxbn.learning.holes.completion import completed_by
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.interrupts import uninterrupted
 
@@ -47,7 +49,8 @@ def refine(
 
     Args:
         net: a fitted network.
-        data: the rows it was fitted to, complete; columns that are not variables are ignored.
+        data: the rows it was fitted to; columns that are not variables are ignored. Missing entries are filled in once,
+            by a draw given the network.
         cuts: move the cuts off the midpoints of their gaps. No training row changes its bin. A cut stays half the
             smallest step between distinct values away from its neighbours, so that bins do not model rounding.
         alpha: learn the Dirichlet weight of the tables: ``"one"`` for all, or one for each ``"family"``; None keeps
@@ -63,7 +66,7 @@ def refine(
         The refined network, and what was changed by how much.
 
     Raises:
-        ValueError: nothing to learn, data that lacks a variable or has missing entries, fewer rows than folds.
+        ValueError: nothing to learn, data that lacks a variable, fewer rows than folds.
 
     Example:
         >>> import jaxbn
@@ -82,6 +85,9 @@ def refine(
         "steps": checks.at_least("steps", steps, 1),
     }
     table = _table(net, data)
+    if table.holes:
+        LOG.warning("missing entries are filled in once, by a draw; the network is refined on the completed table")
+        table = completed_by(net, table, seed)
     fold = _folds(inner_folds, seed, table)
     rates, parts = None, {}
     with jax.enable_x64(True), uninterrupted():
@@ -130,12 +136,8 @@ def _table(net: BayesNet, data: Any) -> Table:
     lacking = [name for name in net.names if name not in frame.columns]
     if lacking:
         raise ValueError(f"the data lacks column(s) {', '.join(map(repr, lacking))}; {suggest(lacking[0], frame)}")
-    values = {name: as_floats(name, frame[name]) for name in net.policies}
+    values = {name: as_floats(name, frame[name], policy.unit) for name, policy in net.policies.items()}
     codes = {name: encode(frame[name], net.levels[name], name=name) for name in net.levels}
-    for name in net.names:
-        absent = int((np.isnan(values[name]) if name in values else codes[name] == MISSING).sum())
-        if absent:
-            raise ValueError(f"column {name!r} has {absent} missing entries; fill them in or drop these rows")
     return Table(net.names, values, codes, dict(net.levels), len(frame), dict.fromkeys(net.names, "as in the network"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
@@ -22,6 +23,10 @@ _TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 END = "the end of the file"
+
+
+ROUNDING = 1e-12
+"""Rows of a table that sum to 1 but for this are as exact as floats are."""
 
 
 class Token(NamedTuple):
@@ -127,7 +132,7 @@ class _Parser:
         for text in ("type", "discrete", "["):
             self._expect(text)
         count = self._word("the number of states")
-        if not count.text.isdecimal() or int(count.text) == 0:
+        if not (count.text.isdecimal() and len(count.text) < 10 and int(count.text)):  # int() refuses long texts
             self._fail(count, "the number of states")
         self._expect("]")
         self._expect("{")
@@ -188,16 +193,12 @@ class _Parser:
                 self._property()
             elif token.text == "table":  # without states in front: the child's states vary slowest
                 numbers = self._numbers(math.prod(shape))
-                table[...] = np.moveaxis(numbers.reshape(shape[-1:] + shape[:-1]), 0, -1)
-                self._check_sums(table, token)
+                table[...] = self._summed(np.moveaxis(numbers.reshape(shape[-1:] + shape[:-1]), 0, -1), token)
             elif token.text == "default":
-                row = self._numbers(shape[-1])
-                self._check_sums(row, token)
-                table[np.isnan(table).any(axis=-1)] = row
+                table[np.isnan(table).any(axis=-1)] = self._summed(self._numbers(shape[-1]), token)
             elif token.text == "(" and len(family) > 1:
                 cell = self._configuration(states[:-1])
-                table[cell] = self._numbers(shape[-1])
-                self._check_sums(table[cell], token)
+                table[cell] = self._summed(self._numbers(shape[-1]), token)
             else:
                 self._fail(token, "'table', 'default' or the states of the parents in parentheses")
         self._check_complete(table, states)
@@ -231,11 +232,13 @@ class _Parser:
             self._fail(token, "a probability from 0 to 1")
         return number
 
-    def _check_sums(self, table: NDArray[np.float64], token: Token) -> None:
-        sums = table.sum(axis=-1)
+    def _summed(self, table: NDArray[np.float64], token: Token) -> NDArray[np.float64]:
+        """Rows that sum to 1, but for digits that were left out in the file; those sum to 1 now."""
+        sums = table.sum(axis=-1, keepdims=True)
         wrong = sums[~np.isclose(sums, 1.0)]
         if wrong.size:
             self._fail(token, "probabilities that sum to 1", f"{wrong.flat[0]:.6g}")
+        return np.where(np.abs(sums - 1.0) > ROUNDING, table / sums, table)  # others stay as they are, bit for bit
 
     def _check_complete(self, table: NDArray[np.float64], states: Sequence[Sequence[str]]) -> None:
         absent = np.argwhere(np.isnan(table).any(axis=-1))
@@ -285,5 +288,5 @@ class _Parser:
         return token
 
     def _fail(self, token: Token, expected: str, found: str | None = None) -> NoReturn:
-        shown = found or (END if token.text == END and not token.is_word else repr(token.text))
+        shown = found or (END if token.text == END and not token.is_word else reprlib.repr(token.text))
         raise ValueError(f"{self._source}, line {token.line}: expected {expected}, found {shown}")

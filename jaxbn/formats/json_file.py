@@ -16,7 +16,9 @@ from jaxbn.cuts.recording import Recording
 from jaxbn.cuts.shape import Shape
 from jaxbn.formats.fields import Field
 from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.checks import one_of
 from jaxbn.inputs.columns import Level
+from jaxbn.inputs.units import UNITS, Unit
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike, write_text
@@ -76,7 +78,10 @@ def _average(document: Mapping[str, Any], source: str) -> AverageNet:
     if not isinstance(members, list) or not members:
         raise ValueError(f"{source} is damaged: 'networks' must be a list of networks; save the average again")
     found = [from_dict(member, source=f"network {i} of {source}") for i, member in enumerate(members)]
-    return AverageNet(tuple(found))
+    try:
+        return AverageNet(tuple(found))
+    except ValueError as error:
+        raise ValueError(f"{source} is damaged: {error}; save the average again") from None
 
 
 def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
@@ -175,9 +180,20 @@ def _policy(field: Field) -> Policy:
     edges, cost, method = field.get("edges").numbers(), field.get("cost").number(), field.get("method").text()
     try:
         shape = _shape(field.get("shape")) if field.has("shape") else None
-        return Policy(edges, cost=cost, method=method, shape=shape, **limits)
+        return Policy(edges, cost=cost, method=method, shape=shape, **limits, unit=_unit(field))
     except ValueError as error:
         raise ValueError(f"{field.place!r}: {error}") from None
+
+
+def _unit(field: Field) -> Unit:
+    """What the numbers of a policy stand for; files without it have numbers."""
+    kind = field.get("unit").text() if field.has("unit") else "number"
+    form = field.get("form").text() if field.has("form") else None
+    return Unit(one_of("unit", kind, UNITS), form)
+
+
+def _unit_fields(unit: Unit) -> dict[str, str]:
+    return {key: value for key, value in (("unit", unit.kind), ("form", unit.form)) if value not in (None, "number")}
 
 
 def _grouping(field: Field) -> Grouping:
@@ -216,7 +232,13 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
     fields = {key: _number(getattr(policy, key)) for key in ("cost", "lower", "upper")}
     shape = {} if policy.shape is None else {"shape": policy.shape.fields()}
     return {
-        "policy": {"edges": policy.edges.tolist(), **fields, "method": policy.method, **shape},
+        "policy": {
+            "edges": policy.edges.tolist(),
+            **fields,
+            "method": policy.method,
+            **_unit_fields(policy.unit),
+            **shape,
+        },
         "bounds": list(net.bounds[name]),
     }
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from jaxbn.cuts.words import short_numbers
+from jaxbn.model.words import state_texts
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -23,12 +22,8 @@ def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
         return unique_labels(label.replace(",", "") for label in net.groupings[name].labels)
     if name not in net.policies:
         return unique_labels(map(str, net.levels[name]))
-    edges = net.policies[name].edges.tolist()
-    if not edges:
-        return ("all",)
-    cuts = [_word(text) for text in short_numbers(edges, among=net.bounds[name])]
-    inner = [f"{a}_to_{b}" for a, b in pairwise(cuts)]
-    return unique_labels([f"below_{cuts[0]}", *inner, f"from_{cuts[-1]}"])
+    number = net.policies[name].unit.kind == "number"
+    return unique_labels(_word(text) if number else text for text in state_texts(net, name))
 
 
 def variable_labels(names: Iterable[str]) -> dict[str, str]:

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.inputs import checks
-from jaxbn.inputs.checks import ArgumentError, suggest
+from jaxbn.inputs.checks import ArgumentError, Mention, suggest
 from jaxbn.inputs.columns import MISSING, Level, as_levels, encode
 
 if TYPE_CHECKING:
@@ -219,8 +219,8 @@ def columns_to_group(table: Table, group: Iterable[str] | None) -> tuple[str, ..
         many = tuple(name for name in table.discrete if len(table.levels[name]) > MANY_LEVELS)
         for name in many:
             LOG.warning(
-                "column %r has %d levels, more than %d: they are merged into groups (group=() keeps them apart)",
-                name, len(table.levels[name]), MANY_LEVELS,
+                "column %r has %d levels, more than %d: they are merged into groups (%s keeps them apart)",
+                name, len(table.levels[name]), MANY_LEVELS, Mention("no_group", words="group=()"),
             )  # fmt: skip
         return many
     wanted = [group] if isinstance(group, str) else [str(name) for name in group]

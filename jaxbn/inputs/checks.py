@@ -173,6 +173,20 @@ def row_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.int64] | N
     return array
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value, a text for example, stands for a number.
+
+    Example:
+        >>> is_number("1e3"), is_number("one")
+        (True, False)
+    """
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def positive(argument: str, value: Any) -> float:
     """A finite number above zero."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import Mention, one_of, suggest
+from jaxbn.inputs.checks import Mention, is_number, one_of, suggest
 from jaxbn.inputs.missing import MISSING_LEVEL
-from jaxbn.inputs.refusals import refuse_type, wrong, wrong_type
+from jaxbn.inputs.refusals import DROP, refuse_type, wrong, wrong_type
+from jaxbn.inputs.units import NUMBER, Unit, as_text, to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +23,12 @@ MISSING = -1  # the code of a missing entry
 CONVERT = Mention("convert", words="make it one type, for example with .astype(str)")
 
 
-def as_floats(name: str, column: pd.Series) -> NDArray[np.float64]:
+def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.float64]:
     """A continuous column as float64 [rows], NaN where missing; infinities and words are refused."""
     from pandas.api import types
 
+    if unit.kind != "number":
+        return to_numbers(name, column, unit)
     refuse_type(name, column)
     if types.is_bool_dtype(column.dtype):
         raise wrong_type(name, "is bool and cannot be continuous; leave it out of ", Mention("continuous"))
@@ -35,7 +38,7 @@ def as_floats(name: str, column: pd.Series) -> NDArray[np.float64]:
         values = column.astype("Float64" if types.is_extension_array_dtype(column.dtype) else "float64")
         floats: NDArray[np.float64] = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
     except (TypeError, ValueError):
-        culprit = next((v for v in column.dropna() if not _is_number(v)), None)
+        culprit = next((v for v in column.dropna() if not is_number(v)), None)
         raise wrong_type(
             name,
             f"cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), which is not a number; leave it "
@@ -44,6 +47,12 @@ def as_floats(name: str, column: pd.Series) -> NDArray[np.float64]:
             ", or ",
             Mention("convert", words="convert it with pandas.to_numeric"),
         ) from None
+    if types.is_integer_dtype(column.dtype) and len(floats) and np.nanmax(np.abs(floats)) >= 2.0**53:
+        known = floats[~np.isnan(floats)]
+        if len(np.unique(known)) < column.nunique():
+            raise wrong(
+                name, "holds whole numbers beyond 2^53 that floats cannot tell apart; subtract the smallest, or ", DROP
+            )
     infinite = np.flatnonzero(np.isinf(floats))
     if len(infinite):
         raise wrong(
@@ -67,7 +76,7 @@ def as_levels(name: str, column: pd.Series) -> tuple[tuple[Level, ...], NDArray[
         declared = tuple(scalar(name, v) for v in column.cat.categories)
         _refuse_mixture(name, declared)
         return declared, column.cat.codes.to_numpy().astype(np.int32)
-    raw, uniques = pd.factorize(column)
+    raw, uniques = pd.factorize(as_text(column))
     observed = [scalar(name, v) for v in uniques]
     _refuse_mixture(name, observed)
     if all(isinstance(v, float) and v.is_integer() for v in observed):
@@ -101,7 +110,7 @@ def encode(
 
     one_of("unknown", unknown, ("error", "missing"))
     series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
-    raw, uniques = pd.factorize(series)
+    raw, uniques = pd.factorize(as_text(series))
     code = {level: i for i, level in enumerate(levels)}
     absent = code.get(MISSING_LEVEL, MISSING)
     scalars = [scalar(name, v) for v in uniques]
@@ -144,11 +153,3 @@ def _refuse_mixture(name: str, levels: Sequence[Level]) -> None:
 
 def _kind(value: Level) -> str:
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
-    return True

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention
+from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.refusals import wrong_type
 from jaxbn.inputs.table_files import read_file
 
@@ -34,7 +35,7 @@ path of a file (see ``inputs.table_files``)."""
 def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFrame:
     """The data as a DataFrame with unique string column names and a fresh row index; nothing is copied needlessly.
 
-    Columns of decimals become floats.
+    Columns of decimals become floats, and the text ``(missing)`` a missing entry.
 
     Example:
         >>> from decimal import Decimal
@@ -62,7 +63,7 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
     repeated = sorted({label for label in labels if labels.count(label) > 1})
     if repeated:
         raise _wrong(f"has duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name")
-    return _without_decimals(frame.set_axis(labels, axis=1).reset_index(drop=True))
+    return _as_entries(frame.set_axis(labels, axis=1).reset_index(drop=True))
 
 
 def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
@@ -125,15 +126,33 @@ def _frame_of_array(data: Any, names: Sequence[str] | None) -> pd.DataFrame:
     return pd.DataFrame(array, columns=list(names)).infer_objects()
 
 
-def _without_decimals(frame: pd.DataFrame) -> pd.DataFrame:
+def _as_entries(frame: pd.DataFrame) -> pd.DataFrame:
+    """Decimals as floats, and the level of missing entries, which samples of a network may hold, as missing again."""
+    import pandas as pd
     from pandas.api import types
 
-    decimals = {
-        name: frame[name].to_numpy(dtype=object, na_value=np.nan).astype(np.float64)
-        for name in frame.columns
-        if frame[name].dtype.kind == "O" and types.infer_dtype(frame[name], skipna=True) == "decimal"
-    }
-    return frame.assign(**decimals) if decimals else frame
+    changed: dict[str, Any] = {}
+    for name in frame.columns:
+        column = frame[name]
+        if isinstance(column.dtype, pd.ArrowDtype) and _is_odd(column.dtype):
+            changed[name] = column = column.astype(object)
+        if column.dtype.kind != "O" and not types.is_string_dtype(column.dtype):
+            continue
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            if MISSING_LEVEL in column.cat.categories:
+                changed[name] = column.cat.remove_categories([MISSING_LEVEL])
+        elif types.infer_dtype(column, skipna=True) == "decimal":
+            changed[name] = column.to_numpy(dtype=object, na_value=np.nan).astype(np.float64)
+        elif types.infer_dtype(column, skipna=True) == "string" and (where := column.isin([MISSING_LEVEL])).any():
+            changed[name] = column.mask(where, None)
+    return frame.assign(**changed) if changed else frame
+
+
+def _is_odd(dtype: pd.ArrowDtype) -> bool:
+    """Whether pandas can do little with a type of Arrow but hand out its entries: lists, dates, times of day."""
+    from pandas.api import types
+
+    return (dtype.kind == "O" and not types.is_string_dtype(dtype)) or str(dtype).startswith("date")
 
 
 def _listed(names: Sequence[str], most: int = 6) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxbn.inputs.checks import ArgumentError, Mention, known_name
 from jaxbn.inputs.refusals import refuse_type
+from jaxbn.inputs.units import NUMBER, Dates, Unit, unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,25 +19,29 @@ MAX_INTEGER_LEVELS = 20  # columns of whole numbers with more distinct values th
 
 
 def kinds_of(
-    frame: pd.DataFrame, continuous: Iterable[str] | None, discrete: Iterable[str] | None
-) -> dict[str, tuple[Kind, str]]:
-    """The kind of each column and the reason in words; columns that are not named are inferred.
+    frame: pd.DataFrame, continuous: Iterable[str] | None, discrete: Iterable[str] | None, dates: Dates = None
+) -> dict[str, tuple[Kind, str, Unit]]:
+    """The kind of each column, the reason in words, and its unit; columns that are not named are inferred.
 
     Example:
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"x": [0.5, 1.5], "stars": [4, 5], "year": [1990, 1991]})
         >>> kinds_of(frame, ["year"], None)["year"]
-        ('continuous', 'named continuous')
-        >>> [kind for kind, _ in kinds_of(frame, ["year"], ["x"]).values()]
+        ('continuous', 'named continuous', Unit(kind='number', form=None))
+        >>> [kind for kind, *_ in kinds_of(frame, ["year"], ["x"]).values()]
         ['discrete', 'discrete', 'continuous']
     """
     named = exceptions(continuous, discrete)
     for name, kind in named.items():
         known_name(kind, name, frame.columns)
-    return {
-        name: (named[name], f"named {named[name]}") if name in named else infer_kind(name, frame[name])
-        for name in frame.columns
-    }
+    found: dict[str, tuple[Kind, str, Unit]] = {}
+    for name in frame.columns:
+        unit = NUMBER if named.get(name) == "discrete" else unit_of(name, frame[name], dates)
+        if name in named:
+            found[name] = named[name], f"named {named[name]}", unit
+        else:
+            found[name] = (*(("continuous", unit.words) if unit != NUMBER else infer_kind(name, frame[name])), unit)
+    return found
 
 
 def exceptions(continuous: Iterable[str] | None, discrete: Iterable[str] | None) -> dict[str, Kind]:

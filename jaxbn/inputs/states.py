@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.date_parts import part_of
 from jaxbn.inputs.missing import MISSING_LEVEL
 
 if TYPE_CHECKING:
@@ -73,8 +74,11 @@ def as_states(table: Table, chosen: Collection[str] | None = None) -> Table:
 
 
 def with_signs(columns: Any, wanted: Any) -> Any:
-    """A frame with those of the wanted columns of signs that can be made from it."""
+    """A frame with those of the wanted columns of signs, and of parts of dates, that can be made from it."""
     made = {
+        name: part for name in wanted if name not in columns.columns and (part := part_of(columns, name)) is not None
+    }
+    made |= {
         name: columns[of].isna()
         for name in wanted
         if name not in columns.columns and (of := signed_name(name)) is not None and of in columns.columns

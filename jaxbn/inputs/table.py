@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,15 +13,22 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError, Mention, one_of
 from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
+from jaxbn.inputs.date_parts import with_parts
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.kinds import exceptions, kinds_of
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle, share_words
 from jaxbn.inputs.refusals import DROP, wrong
 from jaxbn.inputs.states import as_states
+from jaxbn.inputs.uninformative import without_empty, without_uninformative
+from jaxbn.inputs.units import NUMBER, Dates, Unit
+from jaxbn.inputs.units import texts as dates_in_words
 
 __all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]
 
 MIN_ROWS_FOR_ID_CHECK = 20  # with more rows than this, a discrete column without a repeated value is an identifier
+
+
+CONTENT = 50  # letters of the levels that a description lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +42,7 @@ class Table:
         levels: discrete columns' levels as plain Python scalars; a code is a position in it.
         n_rows: number of rows.
         inferred: why each column was taken as continuous or discrete.
+        units: what the numbers of continuous columns stand for, where these are dates or durations.
 
     Example:
         >>> table = as_table({"size": [1.5, 2.5, 2.0], "kind": ["b", "a", "b"]})
@@ -47,6 +56,7 @@ class Table:
     levels: dict[str, tuple[Level, ...]]
     n_rows: int
     inferred: dict[str, str]
+    units: dict[str, Unit] = field(default_factory=dict)
 
     @property
     def continuous(self) -> tuple[str, ...]:
@@ -82,10 +92,13 @@ class Table:
         values = {name: column[rows] for name, column in self.values.items()}
         codes = {name: column[rows] for name, column in self.codes.items()}
         n_rows = len(np.arange(self.n_rows)[rows])
-        return Table(self.names, values, codes, self.levels, n_rows, self.inferred)
+        return replace(self, values=values, codes=codes, n_rows=n_rows)
 
-    def describe(self) -> str:
+    def describe(self, width: int | None = None) -> str:
         """A line for each column: what it was taken as, what it holds, and why.
+
+        Args:
+            width: letters of a line at most, by default as many as it takes.
 
         Example:
             >>> print(as_table({"size": [1.5, 2.5], "kind": ["b", "a"]}).describe())
@@ -98,6 +111,8 @@ class Table:
         ]
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = ["  ".join([f"  {r[0]:<{widths[0]}}", f"{r[1]:<10}", f"{r[2]:<{widths[2]}} ", r[3]]) for r in rows]
+        if width is not None:
+            lines = [line if len(line) <= width else f"{line[: width - 1].rstrip()}…" for line in lines]
         kinds = f"{len(self.values)} continuous, {len(self.codes)} discrete"
         return "\n".join([f"{self.n_rows} rows, {len(self.names)} columns: {kinds}", *lines])
 
@@ -109,9 +124,14 @@ class Table:
         lacks = f", {share_words(self.holes[name] / self.n_rows)} missing" if name in self.holes else ""
         if name in self.values:
             column = self.values[name][~self.absent(name)]
-            return f"{column.min():g} to {column.max():g}, {len(np.unique(column))} distinct{lacks}"
+            ends = [float(column.min()), float(column.max())]
+            low, high = dates_in_words(ends, self.units[name]) if name in self.units else (f"{e:g}" for e in ends)
+            return f"{low} to {high}, {len(np.unique(column))} distinct{lacks}"
         levels = self.levels[name]
-        shown = ", ".join(repr(v) for v in levels[:6]) + (", ..." if len(levels) > 6 else "")
+        texts = [reprlib.repr(level) for level in levels]
+        lengths = np.cumsum([len(text) + 2 for text in texts])
+        n_shown = max(1, min(6, int((lengths <= CONTENT).sum())))
+        shown = ", ".join(texts[:n_shown]) + (", ..." if len(levels) > n_shown else "")
         return f"{len(levels)} level{'s' * (len(levels) != 1)}: {shown}{lacks}"
 
 
@@ -122,6 +142,9 @@ def as_table(
     discrete: Iterable[str] | None = None,
     missing: Missing = "error",
     names: Sequence[str] | None = None,
+    dates: Dates = None,
+    date_parts: Iterable[str] | Mapping[str, Iterable[str]] = (),
+    keep: Iterable[str] | None = None,
 ) -> Table:
     """Check a data set and split it into continuous values and discrete codes.
 
@@ -137,13 +160,21 @@ def as_table(
             ``"state"`` makes them a level of their own, ``"(missing)"``, of discrete columns, and adds to each
             continuous column that lacks entries a discrete one that says which these are.
         names: column names of a 2-D array.
+        dates: how dates are written in text, such as ``"%d/%m/%Y"``, or ``{column: form}``. ISO dates and other usual
+            forms are known without it. Columns of dates, times and durations are continuous.
+        date_parts: parts of dates that become discrete columns of their own, such as ``"day (month)"``: some of
+            ``"year"``, ``"month"``, ``"weekday"`` and ``"hour"``, of all dates or ``{column: parts}``.
+        keep: leave out columns from which nothing can be learned, as ``learn`` does, but for these and those named in
+            ``continuous`` and ``discrete``: identifiers, text that differs in most rows, constants, copies of another
+            column and, unless being missing is a state, columns with more than 80 % missing. By default all columns
+            stay, and identifiers are refused.
 
     Returns:
         The table. Column labels that are not strings become strings.
 
     Raises:
         ValueError: missing or infinite entries, duplicate or unknown names, no rows, a column that identifies rows.
-        TypeError: dates and times, complex numbers, lists, columns that mix types.
+        TypeError: complex numbers, lists, columns that mix types.
 
     Example:
         >>> data = {"age": [31, 45, 31], "size": [0.5, 1.5, 2.0], "dose": [0.5, 0.5, 1.0]}
@@ -157,21 +188,28 @@ def as_table(
     frame = as_frame(data, names=names)
     if frame.shape[0] == 0:
         raise _wrong(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
-    kinds = kinds_of(frame, continuous, discrete)
+    kept = {*(keep or ()), *exceptions(continuous, discrete)}
+    frame = frame if keep is None else without_empty(frame, kept, missing)
+    frame = with_parts(frame, date_parts, dates) if date_parts else frame
+    kinds = kinds_of(frame, continuous, discrete, dates)
     frame, notice = settle(frame, missing)
     values, codes, levels = {}, {}, {}
     n_rows = len(frame)
-    for name, (kind, _) in kinds.items():
+    for name, (kind, _, unit) in kinds.items():
         column = frame.pop(name)  # so that a table that was read from a file is not in memory twice
         if kind == "continuous":
-            values[name] = as_floats(name, column)
+            values[name] = as_floats(name, column, unit)
         else:
             levels[name], codes[name] = as_levels(name, column)
-            _refuse_identifier(name, codes[name])
-    inferred = {name: reason for name, (_, reason) in kinds.items()}
+            if keep is None:
+                _refuse_identifier(name, codes[name])
+    inferred = {name: reason for name, (_, reason, _) in kinds.items()}
+    units = {name: unit for name, (_, _, unit) in kinds.items() if unit != NUMBER}
     if notice:
         LOG.warning(notice)
-    table = Table(tuple(kinds), values, codes, levels, n_rows, inferred)
+    table = Table(tuple(kinds), values, codes, levels, n_rows, inferred, units)
+    if keep is not None:
+        table = without_uninformative(table, kept, infers=missing == "infer")
     return as_states(table) if missing == "state" and table.holes else table
 
 

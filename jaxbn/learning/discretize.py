@@ -14,16 +14,17 @@ from jaxbn.cuts.words import cut_words
 from jaxbn.groups.grouping import Grouping, columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
-from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.columns import MISSING, as_floats
 from jaxbn.inputs.graph import GraphLike, Parents, as_parents, check_table_sizes
 from jaxbn.inputs.table import DataLike, Missing, as_frame, as_table
+from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.ascent import ascend
 from jaxbn.learning.options import Initial, MaxBins, MinWidth, Options, Rate, Shaping, check_options
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop, run_alone
-from jaxbn.scores.density import shaped
 from jaxbn.scores.coded_table import CodedTable, Coding, Start, initial_bins
+from jaxbn.scores.density import shaped
 from jaxbn.scores.evidence import Ledger
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ def discretize(
     check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
     found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     policies, groupings = split_codings(shaped(coded, found.policies), table.names)
+    policies = {name: policy.in_unit(table.units.get(name, NUMBER)) for name, policy in policies.items()}
     return Discretization(policies, found.passes, found.converged, groupings, found.trace)
 
 
@@ -200,7 +202,7 @@ def split_codings(codings: Mapping[str, Coding], names: Sequence[str]) -> tuple[
 def _codes(name: str, policy: Coding, column: pd.Series) -> NDArray[np.int32]:
     if isinstance(policy, Grouping):
         return policy(column, name=name)
-    values = checks.numbers(f"column {name!r}", column.to_numpy(np.float64, na_value=np.nan), holes=True)
+    values = as_floats(name, column, policy.unit)
     return np.where(np.isnan(values), MISSING, policy(values)).astype(np.int32)
 
 

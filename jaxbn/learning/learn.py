@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
@@ -63,6 +64,7 @@ def learn(
     *,
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
+    keep: Iterable[str] = (),
     method: str = "evidence",
     search: Search = "auto",
     order: Sequence[str] | None = None,
@@ -102,6 +104,8 @@ def learn(
         continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
             inferred (see ``jaxbn.as_table``).
         discrete: columns that are discrete whatever they hold.
+        keep: columns that stay though nothing can be learned from them; identifiers, constants, copies and the like
+            are left out otherwise (see ``jaxbn.as_table``), unless another argument names them.
         method: ``"evidence"``, ``"bayesian"`` (the paper's objective for cuts) or ``"mdl"``.
         search: ``"exact"``, the proved best arcs, for up to 20 columns; ``"orders"``, a search over orders of the
             columns, for any number; ``"auto"``, the first where it is possible; ``"k2"``, the paper's greedy search
@@ -156,7 +160,11 @@ def learn(
         True
     """
     began = time.monotonic()
-    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
+    keep, required, forbidden = [keep] if isinstance(keep, str) else list(keep), list(required), list(forbidden)
+    named = itertools.chain(keep, order or (), group or (), *(arc for arc in (*required, *forbidden) if len(arc) == 2))
+    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing, keep=named)
+    for name in keep:
+        checks.known_name("keep", name, table.names)
     options = check_options(
         method=method,
         rate=rate,

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.inside import InsideBins
-from jaxbn.cuts.words import rounded
+from jaxbn.cuts.words import bin_words, rounded
 from jaxbn.inputs import checks
 from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.units import NUMBER
 from jaxbn.model import queries
 from jaxbn.model.inference import log_chance
-from jaxbn.model.observations import Unknown, observation_weights
+from jaxbn.model.observations import Unknown, mean_density, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def predict(
     chances = predict_proba(networks, data, target, unknown, max_memory)
     inside = _inside(networks, target) if target in networks[0].policies else None
     if not (isinstance(give, str) and give == "state"):
-        return points(inside, chances, target, give)
+        unit = NUMBER if inside is None else networks[0].policies[target].unit
+        return points(inside, chances, target, give, unit)
     heights = chances.to_numpy()
     if inside is not None:
         widths = np.diff(inside.edges)
@@ -152,8 +154,7 @@ def _log_given(net: BayesNet, given: Mapping[str, Any], max_memory: float) -> fl
     weights = observation_weights(net, given)
     for name, value in given.items():
         if name in net.policies and np.count_nonzero(weights[name]) == 1 and not _is_interval(value):
-            number = np.array([value.left if hasattr(value, "left") else np.ravel(value)[0]], np.float64)
-            weights[name] = weights[name] * np.exp(net.inside(name).log_density(number, net.policies[name](number)))
+            weights[name] = weights[name] * mean_density(net, name, value)
     return log_chance(net, weights, max_memory)
 
 
@@ -180,6 +181,9 @@ def _states(networks: Networks, name: str) -> pd.Index:
     if name not in networks[0].policies:
         return queries.states(networks[0], name)
     inner = _edges(networks, name)[1:-1].tolist()
+    unit = networks[0].policies[name].unit
+    if unit.kind != "number":
+        return pd.Index(bin_words(inner, *networks[0].bounds[name], unit), name=name)
     breaks = [-np.inf, *rounded(inner, among=networks[0].bounds[name]), np.inf]
     return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
 

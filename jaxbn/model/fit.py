@@ -18,6 +18,7 @@ from jaxbn.inputs.columns import MISSING, Level
 from jaxbn.inputs.graph import as_parents, check_table_sizes
 from jaxbn.inputs.kinds import MAX_INTEGER_LEVELS
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
+from jaxbn.inputs.units import NUMBER
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.em import EMFit, fit_by_em
 from jaxbn.model.holes.network import Structure, positions
@@ -89,7 +90,7 @@ def fit(
     table = _table(data, cuts, groupings, missing)
     parents = as_parents(graph, table.names)
     alpha, alphas = _weights(alpha, table.names)
-    cuts = {name: cuts[name] for name in table.continuous}
+    cuts = {name: cuts[name].in_unit(table.units.get(name, NUMBER)) for name in table.continuous}
     groupings = {name: groupings[name] for name in table.discrete if name in groupings}
     coded: dict[str, Policy | Grouping] = {**cuts, **groupings}
     cards = {n: coded[n].n_bins if n in coded else len(table.levels[n]) for n in table.names}
@@ -225,7 +226,8 @@ def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Gr
                 "drop it, or make it discrete with .astype(str)"
             )
     discrete = [name for name in frame.columns if name not in policies]
-    return as_table(frame, continuous=list(policies), discrete=discrete, missing=missing)
+    forms = {name: policy.unit.form for name, policy in policies.items() if policy.unit.form}
+    return as_table(frame, continuous=list(policies), discrete=discrete, missing=missing, dates=forms)
 
 
 def _bounds(

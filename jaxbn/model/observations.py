@@ -15,6 +15,7 @@ from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.units import Unit, to_number
 from jaxbn.model.notices import tell_far
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterabl
     Returns:
         int32 codes [rows, variables], variables in the order of ``net.names``.
     """
-    frame = with_signs(as_frame(data), net.names)
+    return encode_frame(net, with_signs(as_frame(data), net.names), unknown, optional)
+
+
+def encode_frame(net: BayesNet, frame: pd.DataFrame, unknown: Unknown, optional: Iterable[str]) -> NDArray[np.int32]:
+    """The same of a checked frame, which may have no columns at all where all are optional."""
     absent = [name for name in net.names if name not in frame.columns and name not in set(optional)]
     if absent:
         raise ValueError(
@@ -48,7 +53,7 @@ def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterabl
         if name not in frame.columns:
             continue
         if name in net.policies:
-            values = as_floats(name, frame[name])
+            values = as_floats(name, frame[name], net.policies[name].unit)
             tell_far(net, name, values)
             codes[:, i] = np.where(np.isnan(values), MISSING, net.policies[name](values))
         else:
@@ -80,8 +85,8 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
     policy = net.policies[name]
     if isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2):
         low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value
-        low = -math.inf if low is None else _number(name, low, finite=False)
-        high = math.inf if high is None else _number(name, high, finite=False)
+        low = -math.inf if low is None else _number(name, low, policy.unit, finite=False)
+        high = math.inf if high is None else _number(name, high, policy.unit, finite=False)
         if low > high:
             raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
         if low < high:
@@ -89,7 +94,7 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
             tell_far(net, name, np.array([nearest]))
             return net.inside(name).shares(low, high)
         value = low
-    values = np.array([_number(name, v) for v in _members(name, value)])
+    values = _numbers(net, name, value)
     tell_far(net, name, values)
     # A value counts with its density, P(bin) times that inside the bin; if all lie in one bin that of the bin cancels.
     codes, inside = policy(values), net.inside(name)
@@ -100,6 +105,16 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
     if atoms.any():
         return np.where(atoms, counts, 0.0)
     return np.bincount(codes, np.exp(inside.log_density(values, codes)), policy.n_bins)
+
+
+def mean_density(net: BayesNet, name: str, value: Any) -> float:
+    """The density of what is known of a continuous variable inside its bin, where that is numbers in one bin."""
+    values = _numbers(net, name, value[0] if isinstance(value, tuple) else getattr(value, "left", value))
+    return float(np.exp(net.inside(name).log_density(values, net.policies[name](values))).mean())
+
+
+def _numbers(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+    return np.array([_number(name, member, net.policies[name].unit) for member in _members(name, value)])
 
 
 def _ends(net: BayesNet, name: str, interval: pd.Interval) -> tuple[float, float]:
@@ -144,7 +159,9 @@ def _members(name: str, value: Any, *, tuples: bool = False) -> list[Any]:
     return [value]
 
 
-def _number(name: str, value: Any, *, finite: bool = True) -> float:
+def _number(name: str, value: Any, unit: Unit, *, finite: bool = True) -> float:
+    if unit.kind != "number":
+        value = to_number(name, value, unit)
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.number):
         raise TypeError(
             f"the value given for {name!r} must be a number, an interval (low, high) or a set of numbers, got "

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.inside import InsideBins
 from jaxbn.inputs.checks import ArgumentError
+from jaxbn.inputs.units import NUMBER, Unit, from_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ Give = str | float | Sequence[float]
 
 
 def points(
-    inside: InsideBins | None, chances: pd.DataFrame, target: str, give: Give
+    inside: InsideBins | None, chances: pd.DataFrame, target: str, give: Give, unit: Unit = NUMBER
 ) -> pd.Series | pd.DataFrame:
     """Means or quantiles of a continuous target, from what lies inside its bins and their chances [rows, bins]."""
     import pandas as pd
@@ -30,9 +31,9 @@ def points(
             "give", f"is {give!r}, but {target!r} is discrete and has no mean or quantiles; leave it out", value=give
         )
     if isinstance(give, str) and give == "mean":
-        return pd.Series(chances.to_numpy() @ inside.means, index=chances.index, name=target)
+        return pd.Series(from_numbers(chances.to_numpy() @ inside.means, unit), index=chances.index, name=target)
     levels = [0.5] if isinstance(give, str) else _quantile_levels(give)
-    found = quantiles(inside, chances.to_numpy(), levels)
+    found = from_numbers(quantiles(inside, chances.to_numpy(), levels), unit)
     if isinstance(give, str | numbers.Real):
         return pd.Series(found[:, 0], index=chances.index, name=target)
     return pd.DataFrame(found, index=chances.index, columns=pd.Index(levels, name=target))
@@ -58,7 +59,8 @@ def quantiles(inside: InsideBins, chances: NDArray[np.float64], levels: Sequence
         levels: shares of the probability that lie below, between 0 and 1.
 
     Example:
-        >>> quantiles(InsideBins(np.array([0.0, 1.0, 3.0])), np.array([[0.5, 0.5], [0.2, 0.8]]), [0.1, 0.5, 0.75]).tolist()
+        >>> bins = InsideBins(np.array([0.0, 1.0, 3.0]))
+        >>> quantiles(bins, np.array([[0.5, 0.5], [0.2, 0.8]]), [0.1, 0.5, 0.75]).tolist()
         [[0.2, 1.0, 2.0], [0.5, 1.75, 2.375]]
     """
     ends = np.cumsum(chances, axis=1)

@@ -15,11 +15,12 @@ from jaxbn.inputs.columns import as_floats, encode
 from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.states import sign_name, with_signs
 from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference import joint, row_log_joint
 from jaxbn.model.notices import tell_absent
-from jaxbn.model.observations import Unknown, encode_rows, observation_weights
+from jaxbn.model.observations import Unknown, encode_frame, encode_rows, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
-from jaxbn.model.words import count_states
+from jaxbn.model.words import count_states, state_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
 
 
 def states(net: BayesNet, name: str) -> pd.Index:
-    """A variable's states as users see them: levels, or left-closed intervals whose outer ends are open."""
+    """A variable's states as users see them: levels, or left-closed intervals with open ends; of dates, words."""
     import pandas as pd
 
+    if name in net.policies and net.policies[name].unit.kind != "number":
+        return pd.Index(state_texts(net, name), name=name)
     if name in net.policies:
         breaks = [-np.inf, *rounded(net.policies[name].edges.tolist(), among=net.bounds[name]), np.inf]
         return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
@@ -44,7 +47,7 @@ def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float
     frame = as_frame(data)
     for i, name in enumerate(net.names):
         if name in net.policies:
-            values = as_floats(name, frame[name])
+            values = as_floats(name, frame[name], net.policies[name].unit)
             result += net.inside(name).log_density(values, codes[:, i])
     for name, shares in net.shares.items():
         level = encode(frame[name], net.levels[name], name=name, unknown=unknown)
@@ -92,7 +95,7 @@ def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_m
     frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
     asked = (target, sign_name(target))  # whether the target is missing is not looked at
     tell_absent(net, [name for name in net.names if name not in asked and name not in frame.columns])
-    codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
+    codes = encode_frame(net, frame, unknown, optional=net.names)
     logs = row_log_joint(net, codes, target, max_memory)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     chances = _over_levels(net, target, weights / weights.sum(axis=1, keepdims=True), 1)
@@ -108,7 +111,9 @@ def predict(
     check_give(give)
     probabilities = predict_proba(net, data, target, unknown, max_memory)
     if not (isinstance(give, str) and give == "state"):
-        return points(net.inside(target) if target in net.policies else None, probabilities, target, give)
+        if target not in net.policies:
+            return points(None, probabilities, target, give)
+        return points(net.inside(target), probabilities, target, give, net.policies[target].unit)
     best = probabilities.to_numpy().argmax(axis=1)
     return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
 
@@ -159,7 +164,7 @@ def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.G
         levels = net.levels[name]
         of_one_kind = {type(level) for level in levels} in ({bool}, {int}, {float}, {int, float})
         return np.array(levels, None if of_one_kind else object)[codes]
-    return net.inside(name).draw(codes, rng)
+    return from_numbers(net.inside(name).draw(codes, rng), net.policies[name].unit)
 
 
 def draw_levels(net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

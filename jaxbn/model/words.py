@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jaxbn.cuts.words import bin_words, short_numbers
+from jaxbn.cuts.words import bin_words, cut_texts, few_cuts
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -48,7 +48,10 @@ def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
     """
     if not is_cut(net, name):
         return NOT_CUT
-    return separator.join(short_numbers(net.policies[name].edges.tolist(), among=net.bounds[name]))
+    policy = net.policies[name]
+    return few_cuts(
+        cut_texts(policy.edges.tolist(), net.bounds[name], policy.unit, net.inside(name).recording.step), separator
+    )
 
 
 def state_texts(net: BayesNet, name: str) -> list[str]:
@@ -58,10 +61,20 @@ def state_texts(net: BayesNet, name: str) -> list[str]:
         >>> import jaxbn
         >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
         >>> state_texts(net, "x")
-        ['below 2', '2 and more']
+        ['below 2', '2 or more']
     """
     if name in net.groupings:
         return list(net.groupings[name].labels)
     if name in net.levels:
         return [str(level) for level in net.levels[name]]
-    return bin_words(net.policies[name].edges.tolist(), *net.bounds[name])
+    policy = net.policies[name]
+    return bin_words(policy.edges.tolist(), *net.bounds[name], policy.unit, net.inside(name).recording.step)
+
+
+def worth(net: BayesNet) -> str:
+    """What the search raised, by its own name; nothing where it is not known, or is that of a completed table."""
+    if net.search is None or net.em_trace:
+        return ""
+    if net.search.method == "evidence":
+        return f"log evidence {net.search.criterion:,.2f}"
+    return f"K2 score {net.score:,.2f}" if net.search.search == "k2" else ""

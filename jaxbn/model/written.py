@@ -27,7 +27,7 @@ class Written(Fitted):
         Example:
             >>> import jaxbn
             >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}).state_labels("x")
-            ('below_0_5', '0_5_to_2', 'from_2')
+            ('below_0_5', '0_5_to_2', '2_or_more')
         """
         from jaxbn.formats.labels import state_labels
 

@@ -182,7 +182,8 @@ class Chain:
         name = self.names[v]
         ordered = self.data.ordered[name]
         factors = self._factors(state, v, graph, ordered.order)
-        request = Request(ordered, factors, 1.0, min_width=self.min_widths.get(name, 0.0), shapes=self.data.shapes_of(name))
+        limits = {"min_width": self.min_widths.get(name, 0.0), "shapes": self.data.shapes_of(name)}
+        request = Request(ordered, factors, 1.0, **limits)  # type: ignore[arg-type]
         return request, choice_of(request, self.grid, self._most_states(state, v, graph))
 
     def _factors(self, state: State, v: int, graph: Graph, rows: NDArray[np.integer] | slice) -> list[Factor]:

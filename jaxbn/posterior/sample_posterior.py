@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents
-from jaxbn.inputs.table import DataLike, Table, as_table
+from jaxbn.inputs.missing import LOG
+from jaxbn.inputs.table import DataLike, Missing, Table, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import discretize
+from jaxbn.learning.holes.completion import HOLES, completed
 from jaxbn.learning.learn import InterruptedWarning, learn
 from jaxbn.learning.learned import Learned
 from jaxbn.learning.options import MaxBins, MinWidth, Options, Shaping, check_options
@@ -54,7 +56,7 @@ def sample_posterior(
     seed: int = 0,
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
-    missing: Literal["error", "drop"] = "error",
+    missing: Missing = "infer",
     max_parents: int = 3,
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
@@ -89,7 +91,8 @@ def sample_posterior(
         continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
             inferred (see ``jaxbn.as_table``).
         discrete: columns that are discrete whatever they hold.
-        missing: ``"error"`` or ``"drop"``.
+        missing: what to do about missing entries, see ``jaxbn.as_table``. With ``"infer"`` they are filled in once, by
+            a draw given ``start`` or the network that ``learn`` finds: the posterior is that of the completed table.
         max_parents: most parents of a variable.
         required: arcs ``(parent, child)`` that every network has.
         forbidden: arcs that none has.
@@ -130,6 +133,8 @@ def sample_posterior(
         raise ArgumentError("grid", f"must be at most 2048, got {grid}", value=grid)
     grouped = columns_to_group(table, group)
     fixed = None if graph is None else as_parents(graph, table.names)
+    if table.holes:
+        table = _completed(table, options, limits, grouped, fixed, start, seed, time_limit, progress)
     run = _described(table, options, limits, grouped, fixed, chains, burn_in, thin, checks.at_least("seed", seed, 0))
     kept, saved = open_kept(checkpoint, {**run, "grid": grid})
     if not kept.starts:
@@ -230,6 +235,25 @@ def _starts(
         other = learn(table, **common, restarts=1, initial_bins=bins)
         found.append(_learned(table, other.parents, other.codings, grouped))
     return found
+
+
+def _completed(
+    table: Table,
+    options: Options,
+    limits: Constraints,
+    grouped: tuple[str, ...],
+    fixed: dict[str, tuple[str, ...]] | None,
+    start: BayesNet | None,
+    seed: int,
+    time_limit: float | None,
+    progress: bool,
+) -> Table:
+    """The table with its missing entries drawn given a network."""
+    found = start or _starts(table, options, limits, grouped, fixed, None, 1, seed, time_limit, progress)[0]
+    parents = found.parents if fixed is None else fixed
+    codings = found.codings if isinstance(found, BayesNet) else found.policies
+    LOG.warning("missing entries are filled in once, by a draw; the posterior is that of the completed table")
+    return completed(CodedTable(table, grouped), parents, codings, np.random.default_rng([seed, HOLES]))
 
 
 def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -> Learned:

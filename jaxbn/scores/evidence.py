@@ -61,7 +61,9 @@ class Ledger:
 
 def coding_evidence(data: CodedTable, name: str, coding: Coding, n_states: int) -> float:
     """The part of F that a coding has by itself: density inside bins or groups, less the charge for them."""
-    inside = column_density(data, name, coding) if isinstance(coding, Grouping) else shaped_density(data, name, coding)[0]
+    inside = (
+        column_density(data, name, coding) if isinstance(coding, Grouping) else shaped_density(data, name, coding)[0]
+    )
     return inside - _price(data, name, coding, n_states)
 
 

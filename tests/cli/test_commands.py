@@ -138,12 +138,10 @@ BAD_FILES = {
     "binary": (bytes(range(256)) * 4, "is a binary file"),
     "broken archive": (b"PK\x03\x04 and more", "cannot be expanded"),
     "broken gzip": (b"\x1f\x8b and more", "cannot be expanded"),
-    "semicolons": ("a;b\n1;2\n", "pass --delimiter ';'"),
     "utf-16": ("a,b\n1,2\n".encode("utf-16"), "pass --encoding utf-16"),
     "latin-1": ("a,b\n1,x\n2,\u00fc\n".encode("latin-1"), "byte 0xfc in line 3"),
     "duplicate header": ("a,b,a\n1,2,3\n", "'a' more than once (columns 1, 3)"),
     "unnamed column": ("a,,b\n1,2,3\n", "column 2 has no name"),
-    "an identifier": ("a,b\n" + "".join(f"k{i},{i % 2}\n" for i in range(30)), "leave it out with --drop"),
     "no parquet": (b"PAR1 and more", "arquet"),
 }
 
@@ -152,6 +150,12 @@ BAD_FILES = {
 def test_bad_files_are_refused_in_one_line(command: Command, case: str) -> None:
     content, says = BAD_FILES[case]
     command.fails("learn", command.has("bad.csv", content), says=says)
+
+
+def test_notices_speak_of_options(command: Command) -> None:
+    words = "horsepower,kind\n" + "70,a\n-,b\n80.5,a\n90,b\n"
+    done = command("evaluate", command.has("cars.csv", words), "--graph", "kind>horsepower", "--folds", "2")
+    assert "so it is discrete; pass --na-values - if that means missing" in done.stderr
 
 
 def test_missing_values_are_refused_where_that_is_asked_for(command: Command) -> None:
@@ -234,3 +238,44 @@ def test_where_entries_are_missing_and_what_that_depends_on(command: Command) ->
     page = (command.folder / "holes.html").read_text(encoding="utf-8")
     assert "Missing entries" in page
     assert "depends on" in page
+
+
+def test_dates_at_the_command_line(command: Command) -> None:
+    days = pd.date_range("2020-01-01", periods=80)
+    rows = pd.DataFrame({"day": days.strftime("%d/%m/%Y"), "late": days >= "2020-02-10"})
+    data = command.has("days.csv", rows.to_csv(index=False))
+    options = ("--dates", "%d/%m/%Y", "--restarts", "1", "--folds", "0", "--out", "days.json")
+    done = command("learn", data, *options)
+    assert done.returncode == 0, done.stderr
+    assert "2020-02-10" in done.stdout
+    for given in ("day=2020-03-01", "day=2020-03-01:2020-03-10", "day=2020-03-01 10:00:2020-03-10", "day=01/03/2020:"):
+        done = command("query", "days.json", "late", "--given", given, "--json")
+        assert json.loads(done.stdout)["posterior"][1]["probability"] > 0.9, given
+    command.fails("query", "days.json", "late", "--given", "day=soon", says="'soon' is not a date", code=2)
+    command.fails("query", "days.json", "late", "--given", "day=2050-01-01", says="2020-01-01 to 2020-03-20", code=2)
+
+
+def test_columns_that_say_nothing_are_left_out_and_kept_on_request(command: Command) -> None:
+    rows = pd.DataFrame(frame()).assign(code=[f"k{i}" for i in range(60)], same="x")
+    data = command.has("table.csv", rows.to_csv(index=False))
+    options = ("--restarts", "1", "--folds", "0", "--json")
+    done = command("learn", data, *options)
+    assert "left out: 'code', which has a different value in each row; --keep code keeps it" in done.stderr
+    assert "left out: 'same', which has the same value in every row; --keep same keeps it" in done.stderr
+    assert [each["name"] for each in json.loads(done.stdout)["network"]["variables"]] == ["kind", "size", "age"]
+    done = command("learn", data, *options, "--keep", "same")
+    assert json.loads(done.stdout)["network"]["variables"][-1]["name"] == "same"
+
+
+def test_notices_come_once_in_the_words_of_the_command_line(command: Command) -> None:
+    rows = pd.DataFrame(frame()).assign(place=[f"p{i}" for i in range(53)] + ["p0"] * 7)
+    data = command.has("table.csv", rows.to_csv(index=False))
+    done = command("learn", data, "--keep", "place", "--restarts", "1", "--folds", "2", "--no-files")
+    notices = [line for line in done.stderr.splitlines() if "merged into groups" in line]
+    assert len(notices) == 1
+    assert "(--no-group keeps them apart)" in notices[0]
+    assert "log evidence" in done.stdout
+    assert "K2 score" not in done.stdout
+    done = command("learn", data, "--keep", "place", "--restarts", "1", "--folds", "0", "--no-files", "--no-group")
+    assert "merged into groups" not in done.stderr
+    assert "53 levels" in done.stdout

@@ -68,13 +68,17 @@ def test_cost_is_the_least_of_all_partitions(shape):
 def test_a_constant_and_a_single_row_have_one_bin():
     child = np.array([0, 1, 1])
     for values, own in ([2.5, 2.5, 2.5], child), ([7.0], child[:1]):
-        policy = jaxbn.discretize_variable(values, children=[(own, ())], method="evidence", shape="flat", max_bins=None, min_width=1.0)
+        policy = jaxbn.discretize_variable(
+            values, children=[(own, ())], method="evidence", shape="flat", max_bins=None, min_width=1.0
+        )
         assert policy.n_bins == 1
         assert policy.cost == close(-network.k2_family_score(own, []))
 
 
 def test_values_that_span_all_floats():
-    policy = jaxbn.discretize_variable([-1.5e308, 0.0, 1.5e308], [[0, 1, 1]], method="evidence", shape="flat", max_bins=None)
+    policy = jaxbn.discretize_variable(
+        [-1.5e308, 0.0, 1.5e308], [[0, 1, 1]], method="evidence", shape="flat", max_bins=None
+    )
     assert np.isfinite(policy.cost)
 
 

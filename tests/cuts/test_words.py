@@ -48,3 +48,8 @@ def test_a_policy_without_cuts_is_not_cut() -> None:
     assert cut_words(Policy([])) == "not cut"
     assert cut_words(Policy([1.0, 2.0], method="not cut")) == "not cut"
     assert cut_words(Policy([1.0, 2.0], method="equal width"), " ") == "1 2"
+
+
+def test_many_cuts_are_cut_short_with_a_count() -> None:
+    words = cut_words(Policy(np.arange(50.0)), " ")
+    assert words == "0 1 2 3 4 5 6 7 … 40 more … 48 49"

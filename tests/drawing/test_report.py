@@ -156,3 +156,9 @@ def test_a_network_of_many_columns_is_seen_whole(width: int, tmp_path: Path) -> 
     net = jaxbn.fit(data, {name: [names[0]] for name in names[1:]}, {})
     found = run_in_pages(tmp_path, {"wide": (jaxbn.report(net), WIDE)}, width=width)["wide"]
     assert found == [True, width]
+
+
+def test_numbers_as_large_as_floats_can_be() -> None:
+    data = {"x": [-1.7e308, 1.7e308, 0.0, 1.0, 2.0], "y": ["a", "b", "a", "b", "a"]}
+    net = jaxbn.fit(data, {"x": ["y"]}, {"x": [0.5]})
+    assert "cuts of x" in jaxbn.report(net, jaxbn.as_table(data, continuous=["x"]))

@@ -291,8 +291,6 @@ def test_bad_input_is_refused_by_name() -> None:
         jaxbn.refine(net, data, inner_folds=1)
     with pytest.raises(ValueError, match="inner_folds is 5 but there are 3 rows"):
         jaxbn.refine(net, data[:3])
-    with pytest.raises(ValueError, match="'petal_width' has 1 missing"):
-        jaxbn.refine(net, data.assign(petal_width=data.petal_width.where(data.index != 4)))
     with pytest.raises(ValueError, match=r"alpha must be one of 'one', 'family', got 'all'"):
         jaxbn.refine(net, data, alpha="all")
     with pytest.raises(ValueError, match="nothing to learn"):
@@ -338,3 +336,11 @@ def test_networks_of_similar_size_share_one_program() -> None:
             jaxbn.refine(net, data, alpha="family")
     assert sum("climb" in name for name in names) == 1, names
     assert not jax.config.jax_enable_x64
+
+
+def test_missing_entries_are_filled_in_once(caplog: pytest.LogCaptureFixture) -> None:
+    net, data = fitted("iris")
+    holed = data.assign(petal_width=data.petal_width.where(data.index % 9 != 4))
+    refined = jaxbn.refine(net, holed, steps=5)
+    assert "missing entries are filled in once, by a draw" in caplog.text
+    assert jaxbn.refine(net, jaxbn.as_table(holed, missing="infer"), steps=5).net == refined.net

@@ -251,3 +251,28 @@ def test_what_was_expected_is_said(tmp_path: Path, old: str, new: str, message: 
     (tmp_path / "net.bif").write_text(text.replace(old, new, 1))
     with pytest.raises(ValueError, match=re.escape(message)):
         jaxbn.read_bif(tmp_path / "net.bif")
+
+
+SMALL_BIF = (
+    "network n {{ }}\nvariable a {{ type discrete [ {} ] {{ x, y }}; }}\nprobability ( a ) {{ table {}, 0.7; }}\n"
+)
+
+
+@pytest.mark.parametrize(("count", "first"), [("2" * 5000, "0.3"), ("2", "1" * 5000)])
+def test_numbers_of_many_digits_in_a_bif_file(tmp_path: Path, count: str, first: str) -> None:
+    (tmp_path / "long.bif").write_text(SMALL_BIF.format(count, first))
+    with pytest.raises(ValueError, match=r"long.bif', line [23]: expected .{1,40}, found .{1,40}$"):
+        jaxbn.read_bif(tmp_path / "long.bif")
+
+
+def test_rows_of_a_bif_file_sum_to_one(tmp_path: Path) -> None:
+    (tmp_path / "rounded.bif").write_text(SMALL_BIF.format(2, 0.3000003))
+    assert abs(jaxbn.read_bif(tmp_path / "rounded.bif").tables["a"].sum() - 1) < 1e-15
+
+
+def test_a_damaged_average_is_named(tmp_path: Path) -> None:
+    nets = [jaxbn.fit({"x": [0.0, 1.0, top]}, {}, {"x": [0.5]}) for top in (4.0, 5.0)]
+    document = {"format": "jaxbn.AverageNet", "version": 1, "networks": [to_dict(net) for net in nets]}
+    (tmp_path / "average.json").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"average.json' is damaged: networks must have the same variables"):
+        jaxbn.load(tmp_path / "average.json")

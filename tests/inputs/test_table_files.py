@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import random
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +115,7 @@ def test_what_is_not_a_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not a valid Parquet file"):
         as_table(tmp_path / "bad.parquet")
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n1,2,3\n")
-    with pytest.raises(ValueError, match=r"cannot be read as a table.*line 3"):
+    with pytest.raises(ValueError, match=r"bad.csv' line 3 has 3 cells but the header has 2; mend that line$"):
         as_table(tmp_path / "bad.csv")
 
 
@@ -138,3 +140,67 @@ def test_empty_cells_and_question_marks_in_text_are_missing_entries(tmp_path: Pa
     assert np.isnan(table.values["horsepower"]).tolist() == [False, True, False, True, False, True]
     assert table.codes["kind"].tolist() == [0, -1, -1, -1, 1, 1]
     assert table.levels["kind"] == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a,b\n1,2,3\n4,5,6\n", "line 2 has 3 cells but the header has 2"),
+        ("a,b\n1,2\n4\n", "line 3 has 1 cell but the header has 2"),
+        ("a,b,a\n1,2,3\n", "has the column name 'a' more than once"),
+        ("\n \n", "is empty"),
+        ("a,b\n", "has a header but no rows"),
+    ],
+)
+def test_what_is_wrong_with_a_text_is_said(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(ValueError, match=f"bad.csv' {says}"):
+        as_table(tmp_path / "bad.csv")
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_other_delimiters_and_decimal_commas_are_seen(
+    tmp_path: Path, mark: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "table.csv").write_text("size;kind\n0,5;a\n1;b,c\n-2,25;a\n".replace(";", mark))
+    table = as_table(tmp_path / "table.csv")
+    assert table.values["size"].tolist() == [0.5, 1.0, -2.25]
+    assert table.levels["kind"] == ("a", "b,c")
+    assert "the cells are separated by" in caplog.text
+
+
+def test_what_an_archive_holds_has_to_fit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAXBN_MAX_MEMORY", "1000000")
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n" * 10_000_000))
+    with pytest.raises(ValueError, match=r"bomb.csv.gz' is too large for the memory once it is expanded"):
+        as_table(tmp_path / "bomb.csv.gz")
+
+
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    """Some bytes changed, left out or put in, or the end cut off."""
+    made = bytearray(content)
+    for _ in range(rng.choice([1, 1, 2, 5, 30])):
+        at = rng.randrange(len(made) + 1)
+        made[at : at + rng.randrange(9)] = rng.randbytes(rng.randrange(9))
+    return bytes(made[: rng.randrange(len(made))] if rng.random() < 0.1 else made)
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.bz2", "csv.xz", "csv.zip", "parquet"])
+def test_damaged_files_are_tables_or_one_error_that_names_them(
+    tmp_path: Path, ending: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    path = tmp_path / f"table.{ending}"
+    frame = every_kind()[["float", "words", "holed integer"]]
+    frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path, index=False)
+    whole, rng = path.read_bytes(), random.Random(0)
+    refusals = []
+    for _ in range(40):
+        path.write_bytes(damaged(whole, rng))
+        try:
+            read_file(path)
+        except ValueError as error:
+            refusals.append(str(error))
+    assert len(refusals) > 20
+    assert all(str(path) in words for words in refusals)

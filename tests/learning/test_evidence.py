@@ -42,7 +42,9 @@ def loaded(name: str) -> Any:
 def assert_discretizes(name: str) -> None:
     data = loaded(name)
     graph = data.structures["paper"]
-    found = jaxbn.discretize(data.frame, graph, continuous=data.continuous, method="evidence", shape="flat", max_bins=None, max_passes=None)
+    found = jaxbn.discretize(
+        data.frame, graph, continuous=data.continuous, method="evidence", shape="flat", max_bins=None, max_passes=None
+    )
     assert found.converged
     assert len(found.trace) > 1
     assert_rises(found.trace)
@@ -65,7 +67,14 @@ def test_learning_raises_the_evidence(name):
     data = loaded(name)
     order = [*(n for n in data.frame if n not in data.continuous), *data.continuous]
     net = jaxbn.learn(
-        data.frame, continuous=data.continuous, order=order, max_parents=2, method="evidence", shape="flat", max_bins=None, progress=False
+        data.frame,
+        continuous=data.continuous,
+        order=order,
+        max_parents=2,
+        method="evidence",
+        shape="flat",
+        max_bins=None,
+        progress=False,
     )
     assert_rises(net.trace)
     assert any(net.parents.values())
@@ -74,7 +83,14 @@ def test_learning_raises_the_evidence(name):
 
 def found_by_both(drawn: Drawn, **options: Any) -> tuple[jaxbn.Discretization, dict[str, Any]]:
     found = jaxbn.discretize(
-        drawn.frame, drawn.parents, continuous=drawn.continuous, method="evidence", shape="flat", max_bins=None, max_passes=None, **options
+        drawn.frame,
+        drawn.parents,
+        continuous=drawn.continuous,
+        method="evidence",
+        shape="flat",
+        max_bins=None,
+        max_passes=None,
+        **options,
     )
     expected = reference.evidence_passes(drawn.columns, drawn.continuous, drawn.parents, max_passes=50, **options)
     return found, expected
@@ -115,7 +131,9 @@ def test_restarts_are_chosen_by_the_evidence_and_kept_in_a_checkpoint(tmp_path: 
     drawn = random_table(2, n_rows=70, n_columns=5)
     options = {
         "continuous": drawn.continuous,
-        "method": "evidence", "shape": "flat", "max_bins": None,
+        "method": "evidence",
+        "shape": "flat",
+        "max_bins": None,
         "search": "k2",
         "max_parents": 2,
         "progress": False,
@@ -150,15 +168,34 @@ def test_a_variable_without_neighbours_is_cut():
     table = bimodal(250)
     alone = jaxbn.discretize_variable(table["x"], method="evidence", shape="flat", max_bins=None)
     assert alone.n_bins > 1
-    found = jaxbn.discretize(table, {}, continuous=["x"], method="evidence", shape="flat", max_bins=None, initial_bins=1)
-    net = jaxbn.learn(table, continuous=["x"], order=["kind", "x"], max_parents=0, method="evidence", shape="flat", max_bins=None, progress=False)
+    found = jaxbn.discretize(
+        table, {}, continuous=["x"], method="evidence", shape="flat", max_bins=None, initial_bins=1
+    )
+    net = jaxbn.learn(
+        table,
+        continuous=["x"],
+        order=["kind", "x"],
+        max_parents=0,
+        method="evidence",
+        shape="flat",
+        max_bins=None,
+        progress=False,
+    )
     for policy in found.policies["x"], net.policies["x"]:
         assert policy.edges.tolist() == alone.edges.tolist()
     assert found.trace[-1] > found.trace[0]
 
 
 def test_an_arc_is_found():
-    net = jaxbn.learn(bimodal(250), continuous=["x"], order=["kind", "x"], method="evidence", shape="flat", max_bins=None, progress=False)
+    net = jaxbn.learn(
+        bimodal(250),
+        continuous=["x"],
+        order=["kind", "x"],
+        method="evidence",
+        shape="flat",
+        max_bins=None,
+        progress=False,
+    )
     assert net.parents == {"kind": (), "x": ("kind",)}
 
 
@@ -200,7 +237,9 @@ def test_groups_of_levels_are_part_of_the_evidence(graph):
 
 def test_learning_with_groups_of_levels():
     frame = many_levels()
-    net = jaxbn.learn(frame, order=["town", "x", "noise"], method="evidence", shape="flat", max_bins=None, progress=False)
+    net = jaxbn.learn(
+        frame, order=["town", "x", "noise"], method="evidence", shape="flat", max_bins=None, progress=False
+    )
     assert_rises(net.trace)
     assert net.parents["x"] == ("town",)
     assert net.groupings["town"].n_groups == 3
@@ -237,7 +276,13 @@ def test_a_smallest_width_is_a_number_above_zero(width):
 
 
 def test_words_other_than_gap_are_refused():
-    refused(r"min_width must be a number, 'gap' or \{column: number\}, got 'step'", method="evidence", shape="flat", max_bins=None, min_width="step")
+    refused(
+        r"min_width must be a number, 'gap' or \{column: number\}, got 'step'",
+        method="evidence",
+        shape="flat",
+        max_bins=None,
+        min_width="step",
+    )
 
 
 def test_a_column_that_is_not_there_is_refused():

@@ -254,3 +254,10 @@ def test_one_row() -> None:
     net = fit({"x": [1.0], "k": ["a"]}, {"x": ["k"]}, {"x": []})
     assert net.log_likelihood({"x": [1.0], "k": ["a"]}).tolist() == [0.0]
     assert net.score == 0.0
+
+
+def test_rows_with_the_column_of_the_target_alone() -> None:
+    net = fit({"kind": ["a", "a", "b"], "size": [1.0, 2.0, 7.0]}, {"size": ["kind"]}, {"size": [4.5]})
+    with pytest.warns(UserWarning, match="the data lacks 'size'"):
+        found = net.predict_proba({"kind": ["a", "never seen"]}, "kind")
+    np.testing.assert_allclose(found.to_numpy(), np.tile(net.query("kind").to_numpy(), (2, 1)))

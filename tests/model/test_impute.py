@@ -265,3 +265,14 @@ def test_where_being_missing_is_a_level_entries_are_filled_with_what_they_would_
     assert list(filled.columns) == ["kind", "size"]
     sure = frame["kind"].isna() & frame["size"].notna()
     assert ((filled["kind"] == "a") == (size < 3))[sure].mean() > 0.9
+
+
+def test_the_text_of_a_missing_level_is_a_missing_entry() -> None:
+    """Samples of a network whose missing entries are a state have it, and so may any table."""
+    data = {"kind": ["(missing)", "a", "b", None] * 10, "side": ["u", "v"] * 20}
+    net = jaxbn.fit(data, {"kind": ["side"]}, {})
+    assert net.levels["kind"] == ("a", "b")
+    assert set(net.impute(data)["kind"]) == {"a", "b"}
+    assert jaxbn.fit(data, {"kind": ["side"]}, {}, missing="state").levels["kind"] == ("a", "b", "(missing)")
+    with pytest.raises(ValueError, match="column 'kind' has no value in any of the 4 rows"):
+        jaxbn.fit({"kind": ["(missing)"] * 4, "side": ["u", "v"] * 2}, {"kind": ["side"]}, {})

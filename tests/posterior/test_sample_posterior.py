@@ -182,3 +182,18 @@ def test_diagnostics_of_known_processes() -> None:
     assert np.isnan(r_hat(np.ones((2, 10))))
     assert np.isnan(effective_size(np.ones((2, 10))))
     assert r_hat(np.repeat([[0.0], [1.0]], 10, axis=1)) == np.inf
+
+
+@pytest.mark.parametrize("graph", [None, {"class": ["petal_width"]}])
+def test_missing_entries_are_filled_in_once(
+    graph: dict[str, list[str]] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = jaxbn.datasets.load("iris").frame[["petal_width", "petal_length", "class"]]
+    holed = data.mask(np.random.default_rng(0).random(data.shape) < 0.1)
+    options = {"draws": 2, "chains": 1, "burn_in": 0, "max_parents": 1, "progress": False}
+    found = jaxbn.sample_posterior(holed, graph, **options)
+    assert caplog.text.count("missing entries are filled in once, by a draw") == 1
+    assert len(found.draws) == 2
+    assert np.isfinite(found.average.log_likelihood(holed)).all()
+    with pytest.raises(ValueError, match="missing values in"):
+        jaxbn.sample_posterior(holed, graph, missing="error", **options)

@@ -57,7 +57,9 @@ def base_density(distinct: np.ndarray, counts: np.ndarray, step: float = 0.0, we
     chances = np.exp(logs - top)
     told = 0.0
     if len(weights):  # a value in a cell of weight w has w times the density of its bin
-        told = sum(int(c) * math.log(weights[round(x / step) % len(weights)]) for x, c in zip(distinct, counts, strict=True))
+        told = sum(
+            int(c) * math.log(weights[round(x / step) % len(weights)]) for x, c in zip(distinct, counts, strict=True)
+        )
     return chances @ densities / chances.sum(), float(top + math.log(chances.sum())) + told, ends
 
 

@@ -11,8 +11,7 @@ from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
-from jaxbn.cli.read_table import Source, checked_table, names_in, read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import Source, checked_table, form, named, names_in, read
 
 if TYPE_CHECKING:
     from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
@@ -28,10 +27,13 @@ def bootstrap(
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    keep: options.Keep = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     method: options.Method = "evidence",
     min_width: options.MinWidth = None,
@@ -39,6 +41,7 @@ def bootstrap(
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     max_passes: options.MaxPasses = 10,
     level: Annotated[
         float | None, typer.Option(help="With a graph: level of the intervals of the cuts.", show_default="0.9")
@@ -74,8 +77,15 @@ def bootstrap(
     no_cache: options.NoCache = False,
 ) -> None:
     """Draw the rows again many times: how sure is each cut (with --graph), each arc (without)?"""
-    form = Format(delimiter, encoding, decimal, words(na_values))
-    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
+    source = read(
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
+    )
     structure = None
     if graph is not None:
         source, structure = graphs.structure(source, graph)
@@ -88,7 +98,7 @@ def bootstrap(
         min_width=min_width,
         initial_bins=initial_bins,
         initial=initial,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
         max_passes=max_passes,
     )
     chosen = options.given(
@@ -105,7 +115,7 @@ def bootstrap(
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
     )
-    table = checked_table(source, missing)
+    table = checked_table(source, missing, None if structure else named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
     from jaxbn.evaluation.bootstrap import bootstrap as run
 

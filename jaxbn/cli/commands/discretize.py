@@ -11,8 +11,7 @@ from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
-from jaxbn.cli.read_table import checked_table, names_in, read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import checked_table, form, names_in, read
 
 
 def discretize(
@@ -21,10 +20,12 @@ def discretize(
     continuous: options.Continuous = [],  # noqa: B006
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     method: options.Method = "evidence",
     min_width: options.MinWidth = None,
@@ -32,6 +33,7 @@ def discretize(
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     max_passes: options.MaxPasses = 10,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="CSV file for the rows as codes.", rich_help_panel=options.OUTPUT)
@@ -41,8 +43,15 @@ def discretize(
     no_cache: options.NoCache = False,
 ) -> None:
     """Cut the continuous variables of a network whose structure is known."""
-    form = Format(delimiter, encoding, decimal, words(na_values))
-    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
+    source = read(
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
+    )
     source, found_graph = graphs.structure(source, graph)
     if found_graph is None:
         raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")
@@ -56,7 +65,7 @@ def discretize(
         min_width=min_width,
         initial_bins=initial_bins,
         initial=initial,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
     )
     found = discretize_network(table, found_graph, method=method, max_passes=max_passes, **chosen)
     if out is not None:

@@ -12,8 +12,7 @@ from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import ALL, published
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import Source, checked_table, names_in, read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import Source, checked_table, form, names_in, read
 
 
 def evaluate(
@@ -31,10 +30,12 @@ def evaluate(
     continuous: options.Continuous = [],  # noqa: B006
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     rate: options.Rate = None,
     min_width: options.MinWidth = None,
@@ -51,6 +52,7 @@ def evaluate(
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     as_json: options.Json = False,
     no_cache: options.NoCache = False,
 ) -> None:
@@ -59,8 +61,15 @@ def evaluate(
     Without --graph a built-in data set is scored with the paper's structure, and for other tables the structure is
     learned in every fold.
     """
-    form = Format(delimiter, encoding, decimal, words(na_values))
-    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
+    source = read(
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
+    )
     if model is not None:
         _score(source, model, as_json)
         return
@@ -77,7 +86,7 @@ def evaluate(
         min_width=min_width,
         initial_bins=initial_bins,
         initial=initial,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
         max_passes=max_passes,
         max_parents=max_parents,
         search=search,

@@ -11,8 +11,7 @@ import typer
 from jaxbn.cli import options, output
 from jaxbn.cli.errors import tell
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import form, read
 
 
 def impute(
@@ -30,14 +29,14 @@ def impute(
     unknown: Annotated[str, typer.Option(help="Levels that the network does not know: error or missing.")] = "error",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006 (typer copies it)
     force: options.Force = False,
 ) -> None:
     """Fill in the missing entries of a table, given what each row has."""
     output.check_free((out,), force)
     net = read_model(model)
-    source = read(data, Format(delimiter, encoding, decimal, words(na_values)))
+    source = read(data, form(delimiter, encoding, decimal, na_values))
     filled = net.impute(source.frame, how, seed=seed, unknown=unknown)  # type: ignore[arg-type]
     before, after = int(source.frame.isna().sum().sum()), int(filled.isna().sum().sum())
     left = f"; {after} are left, in columns that the network does not have" if after else ""

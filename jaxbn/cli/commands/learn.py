@@ -12,8 +12,7 @@ from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import held_out, published
-from jaxbn.cli.read_table import STANDARD_INPUT, Source, checked_table, names_in, read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import STANDARD_INPUT, Source, checked_table, form, named, names_in, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +26,13 @@ def learn(
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
+    keep: options.Keep = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
     missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     max_parents: options.MaxParents = 3,
     max_passes: options.MaxPasses = 10,
@@ -50,6 +52,7 @@ def learn(
     time_limit: options.TimeLimit = None,
     exact: options.Exact = False,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     checkpoint: options.Checkpoint = None,
     folds: options.Folds = 10,
     compare: Annotated[bool, typer.Option("--compare", help="Score all other methods too.")] = False,
@@ -77,8 +80,15 @@ def learn(
     Prints the network and its held-out log-likelihood, and writes a model file and an HTML report
     (unless the table comes from stdin or the result is wanted as JSON: then only what is named).
     """
-    form = Format(delimiter, encoding, decimal, words(na_values))
-    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
+    source = read(
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
+    )
     out, report = _files(source, data, out, report, no_files or as_json)
     output.check_free((out, report), force)
     chosen = options.given(
@@ -99,11 +109,11 @@ def learn(
         initial=initial,
         time_limit=time_limit,
         exact=exact,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
     )
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
-    table = checked_table(source, missing)
+    table = checked_table(source, missing, named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
     from jaxbn.learning.learn import learn as learn_network
 

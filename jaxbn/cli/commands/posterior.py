@@ -10,8 +10,7 @@ import typer
 from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
-from jaxbn.cli.read_table import checked_table, names_in, read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import checked_table, form, named, names_in, read
 
 if TYPE_CHECKING:
     from jaxbn.posterior.results import Posterior
@@ -28,16 +27,20 @@ def posterior(
     continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
     discrete: options.Discrete = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
-    missing: options.Missing = "error",
+    keep: options.Keep = [],  # noqa: B006
+    dates: options.Dates = [],  # noqa: B006
+    date_parts: options.DateParts = [],  # noqa: B006
+    missing: options.Missing = "infer",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     max_parents: options.MaxParents = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
     min_width: options.MinWidth = None,
     group: options.Group = [],  # noqa: B006
+    no_group: options.NoGroup = False,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds after which the draws so far are taken.", rich_help_panel=options.LEARNING),
@@ -62,8 +65,15 @@ def posterior(
     no_cache: options.NoCache = False,
 ) -> None:
     """Draw networks from their posterior: how probable is each arc, each cut?"""
-    form = Format(delimiter, encoding, decimal, words(na_values))
-    source = read(data, form, continuous=continuous, discrete=discrete, drop=drop)
+    source = read(
+        data,
+        form(delimiter, encoding, decimal, na_values),
+        continuous=continuous,
+        discrete=discrete,
+        drop=drop,
+        dates=dates,
+        date_parts=date_parts,
+    )
     structure = None
     if graph is not None:
         source, structure = graphs.structure(source, graph)
@@ -78,10 +88,10 @@ def posterior(
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
         min_width=min_width,
-        group=names_in(group, "--group", source.frame.columns),
+        group=() if no_group else names_in(group, "--group", source.frame.columns),
         time_limit=time_limit,
     )
-    table = checked_table(source, missing)
+    table = checked_table(source, missing, None if structure else named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
     from jaxbn.posterior.sample_posterior import sample_posterior
 

@@ -12,8 +12,7 @@ from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import CommandError, UsageError
 from jaxbn.cli.held_out import held_out, published
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import read
-from jaxbn.cli.text_table import Format, words
+from jaxbn.cli.read_table import form, read
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -30,7 +29,7 @@ def report(
     seed: options.Seed = 0,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = ".",
+    decimal: options.Decimal = None,
     na_values: options.NaValues = [],  # noqa: B006
     force: options.Force = False,
     no_cache: options.NoCache = False,
@@ -44,7 +43,7 @@ def report(
     net = read_model(model)
     table, scores, notes = None, None, ""
     if data is not None:
-        source = read(data, Format(delimiter, encoding, decimal, words(na_values)))
+        source = read(data, form(delimiter, encoding, decimal, na_values))
         from jaxbn.drawing.missing import rows_of
 
         _check_columns(net, source.frame)

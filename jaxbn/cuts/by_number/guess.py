@@ -7,6 +7,8 @@ guess but time.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -76,7 +78,7 @@ def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.intp], s
             cuts = np.array([cut + 1 for cut in matrices.layer_cuts(0, best)], np.intp)
         some = closer(groups.positions, some, cuts, size)
     numbers = _hull_numbers(costs)
-    steps = {n: (costs[m - 1] - costs[n - 1]) / (n - m) for m, n in zip(numbers[:-1], numbers[1:], strict=True)}
+    steps = {n: (costs[m - 1] - costs[n - 1]) / (n - m) for m, n in pairwise(numbers)}
     slopes = list(steps.values())
     prices = {n: (slopes[i - 1] + slopes[i]) / 2 for i, n in enumerate(numbers[1:-1], 1)}
     found = [prices[n] for n in sorted(prices, key=lambda n: abs(n - best))]

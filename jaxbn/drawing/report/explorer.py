@@ -72,7 +72,9 @@ def _scale(net: BayesNet, name: str, table: Table | None) -> dict[str, Any]:
     if name not in net.policies:
         return {"groups": [list(map(str, g)) for g in net.groupings[name].groups]} if name in net.groupings else {}
     edges = net.edges(name)
-    cuts = short_numbers(edges.tolist()) if len(np.unique(edges)) == len(edges) else [f"{e:g}" for e in edges]
+    unit = net.policies[name].unit
+    plain = unit.kind == "number" and len(np.unique(edges)) < len(edges)
+    cuts = [f"{e:g}" for e in edges] if plain else short_numbers(edges.tolist(), unit=unit)
     bars, _ = histogram(None if table is None else table.values[name], float(edges[0]), float(edges[-1]))
     found: dict[str, Any] = {"edges": edges.tolist(), "marks": cuts, "cut": is_cut(net, name)}
     if len(bars):

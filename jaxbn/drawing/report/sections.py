@@ -19,7 +19,7 @@ from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs.table import Table
 from jaxbn.model.inference import ancestors
-from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts
+from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +48,8 @@ def summary(net: BayesNet) -> str:
     text = f"{len(net.names)} variables ({kinds}), {arcs} arc{'s' * (arcs != 1)}"
     if net.n_rows:
         text += f", fitted to {net.n_rows:,} rows"
-    if math.isfinite(net.score):
-        text += f". K2 score of the binned rows: {net.score:,.2f}"
+    if found := worth(net):
+        text += f", {found}"
     return text + "."
 
 
@@ -202,10 +202,11 @@ def _cuts(net: BayesNet, name: str, table: Table | None) -> str:
     edges, density = net.edges(name), None
     if not is_cut(net, name):
         edges = edges[[0, -1]]
-    elif (np.diff(edges) > 0).all():
-        with contextlib.suppress(MemoryError):
+    elif (edges[1:] > edges[:-1]).all():
+        with contextlib.suppress(MemoryError), np.errstate(over="ignore"):  # widths may be beyond all floats
             _, density = net.density(name)
-    return figures.variable_svg(edges, density, None if table is None else table.values[name], name)
+    values = None if table is None else table.values[name]
+    return figures.variable_svg(edges, density, values, name, net.policies[name].unit)
 
 
 def _conditional(net: BayesNet, name: str) -> str:

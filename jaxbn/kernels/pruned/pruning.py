@@ -35,7 +35,7 @@ def check_row(rows: Block, best: Array) -> Check:
 
 
 def without_useless(problem: Problem, starts: Starts, check: Check, latest: Array, switches: Switches) -> Starts:
-    """Drop the starts that no later end can use; `latest` is the last row that an interval to the next row may begin with.
+    """Drop the starts that no later end can use; `latest` is the last start from which the next row can be reached.
 
     A start u is dropped at t when S_u + floor(u, t) >= S_t, where cost(u, T) >= floor(u, t) + cost(t, T) for every
     later T: the floor is the cost at the maximum-likelihood parameters. It has to stay until every later end can be

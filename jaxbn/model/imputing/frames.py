@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import Level, scalar
 from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.units import Unit, from_numbers, is_text, texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,12 +43,33 @@ def _filled(net: BayesNet, name: str, column: pd.Series, found: NDArray[Any]) ->
         return column
     if name not in net.policies:
         return _with_levels(column, gone, net.levels[name], found)
-    values = found[gone]
+    values, unit = found[gone], net.policies[name].unit
+    if unit.kind != "number" and column.dtype.kind not in "fiu":
+        return _with_times(column, gone, values, unit)
     known = column.dropna().to_numpy(np.float64)
     if len(known) and (known == np.round(known)).all():  # whole numbers stay whole
         low, high = net.bounds[name]
         values = np.clip(np.round(values), np.ceil(low), np.floor(high)) if np.ceil(low) <= np.floor(high) else values
     return _put(column, gone, values)
+
+
+def _with_times(column: pd.Series, gone: NDArray[np.intp], values: NDArray[Any], unit: Unit) -> pd.Series:
+    """Dates or durations as this column has them: of pandas, as objects, or as text."""
+    import pandas as pd
+
+    if column.dtype.kind == "M" and getattr(column.dt, "tz", None) is not None:
+        there = pd.Series(from_numbers(values, unit)).dt
+        return _put(column, gone, there.tz_localize(column.dt.tz, ambiguous=True, nonexistent="shift_forward").array)
+    if column.dtype.kind in "Mm":
+        return _put(column, gone, from_numbers(values, unit))
+    if isinstance(column.dtype, pd.PeriodDtype):
+        return _put(column, gone, pd.Series(from_numbers(values, unit)).astype(column.dtype).array)
+    if not is_text(column):
+        return _put(column, gone, pd.Series(from_numbers(values, unit)).astype(object).to_numpy())
+    if unit.kind == "duration":
+        return _put(column, gone, texts(np.round(values), unit))
+    form = unit.form or ("%Y-%m-%d" if unit.kind == "date" else "%Y-%m-%d %H:%M:%S")
+    return _put(column, gone, pd.Series(from_numbers(values, unit)).dt.strftime(form).to_numpy(object))
 
 
 def _with_levels(

@@ -71,7 +71,10 @@ def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> Rows:
     tell_absent(net, [name for name in net.names if name not in frame.columns])
     codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
     nothing = np.full(len(frame), np.nan)
-    values = {name: as_floats(name, frame[name]) if name in frame.columns else nothing for name in net.policies}
+    values = {
+        name: as_floats(name, frame[name], policy.unit) if name in frame.columns else nothing
+        for name, policy in net.policies.items()
+    }
     return Rows(to_be_filled(net, frame, codes), values)
 
 

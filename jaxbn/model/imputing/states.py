@@ -53,6 +53,5 @@ def to_be_filled(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32]) -
     codes = codes.copy()
     for name in stateful(net):
         if name in frame.columns:
-            gone = frame[name].isna().to_numpy() | (frame[name].astype(object) == MISSING_LEVEL).to_numpy(bool)
-            codes[gone, net.names.index(name)] = MISSING
+            codes[frame[name].isna().to_numpy(), net.names.index(name)] = MISSING
     return codes

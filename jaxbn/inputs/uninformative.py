@@ -1,0 +1,119 @@
+"""Columns that say nothing, or everything, about their rows, and so nothing about other columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.checks import Mention
+from jaxbn.inputs.missing import LOG, Missing, share_words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.inputs.table import Table
+
+FEW_ROWS = 20
+"""In tables of up to this many rows nothing is left out: there, chance alone does it."""
+
+MOST_MISSING = 0.8
+"""A column with a larger share of missing entries is left out."""
+
+OWN_TEXT = 0.5
+"""So is text of which a larger share of the entries is different."""
+
+IDENTIFIER = re.compile(r"(?:^|[_\W])(id|index|key|rownames?|nr|no|number)$|[a-z](Id|ID|Key)$", re.IGNORECASE)
+"""Names of columns whose whole numbers, all different, are no quantity."""
+
+
+def without_empty(frame: pd.DataFrame, keep: Collection[str], missing: Missing) -> pd.DataFrame:
+    """The frame without columns that have no value in any row or, if entries are inferred or dropped, hardly any."""
+    shares = {name: float(frame[name].isna().mean()) for name in frame.columns if name not in keep}
+    most = MOST_MISSING if missing in ("infer", "drop") and len(frame) > FEW_ROWS else 1.0
+    empty = {name: share for name, share in shares.items() if share == 1.0 or share > most}
+    if len(empty) == frame.shape[1]:
+        return frame
+    for name, share in empty.items():
+        if share == 1.0:
+            LOG.warning("left out: %r, which has no value in any row", name)
+        else:
+            _tell(name, f"{share_words(share)} of which is missing")
+    return frame.drop(columns=list(empty))
+
+
+def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) -> Table:
+    """The table without the columns from which nothing can be learned; a line of the log for each.
+
+    Args:
+        table: any table.
+        keep: columns that stay whatever they hold.
+        infers: whether missing entries are to be inferred.
+    """
+    if table.n_rows <= FEW_ROWS:
+        return table
+    found = dict(_reasons(table, keep, infers))
+    if len(found) == len(table.names):
+        return table
+    for name, reason in found.items():
+        _tell(name, reason)
+    return replace(
+        table,
+        names=tuple(name for name in table.names if name not in found),
+        values={name: column for name, column in table.values.items() if name not in found},
+        codes={name: column for name, column in table.codes.items() if name not in found},
+        levels={name: levels for name, levels in table.levels.items() if name not in found},
+    )
+
+
+def _tell(name: str, reason: str) -> None:
+    LOG.warning("left out: %r, %s; %s keeps it", name, reason, Mention("keep", name))
+
+
+def _reasons(table: Table, keep: Collection[str], infers: bool) -> Iterator[tuple[str, str]]:
+    """Columns to be left out, each with the reason in words."""
+    seen: dict[bytes, str] = {}
+    for name in table.names:
+        if name not in keep and (reason := _alone(table, name, infers)):
+            yield name, reason
+            continue
+        content = _column(table, name).tobytes() + repr(table.levels.get(name)).encode()
+        if name not in keep and content in seen:
+            yield name, f"a copy of {seen[content]!r}"
+        else:
+            seen[content] = name
+
+
+def _alone(table: Table, name: str, infers: bool) -> str | None:
+    """What is wrong with a column by itself."""
+    absent = table.absent(name)
+    share = float(absent.mean())
+    known = _column(table, name)[~absent]
+    distinct = len(np.unique(known))
+    if distinct == 1 and (infers or not share):
+        return "which has the same value in every row"
+    if name in table.units or len(known) <= FEW_ROWS:
+        return None
+    text = name in table.levels and isinstance(table.levels[name][0], str)
+    if distinct == len(known) and (name in table.codes or _numbers_rows(known) or _is_named_so(name, known)):
+        return "which has a different value in each row"
+    if text and distinct > OWN_TEXT * len(known):
+        return f"text with {distinct} different values in {len(known)} rows"
+    return None
+
+
+def _column(table: Table, name: str) -> NDArray[Any]:
+    return table.values[name] if name in table.values else table.codes[name]
+
+
+def _numbers_rows(known: NDArray[Any]) -> bool:
+    """Whether values that all differ are whole numbers without a gap."""
+    return bool(known.max() - known.min() == len(known) - 1 and (known == np.floor(known)).all())
+
+
+def _is_named_so(name: str, known: NDArray[Any]) -> bool:
+    return bool(IDENTIFIER.search(name)) and bool((known == np.floor(known)).all())

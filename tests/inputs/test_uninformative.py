@@ -1,0 +1,54 @@
+"""Columns from which nothing can be learned: which are left out, which stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from jaxbn.inputs.table import as_table
+
+ROWS = 60
+RNG = np.random.default_rng(0)
+USEFUL = {
+    "size": RNG.normal(size=ROWS),
+    "kind": RNG.choice(["a", "b"], ROWS),
+    "count": RNG.integers(0, 30, ROWS),
+    "income": RNG.permutation(ROWS) * 37,
+    "half": np.where(RNG.random(ROWS) < 0.5, np.nan, RNG.normal(size=ROWS)),
+}
+LITTLE = {
+    "code": ([f"k{i}" for i in range(ROWS)], "which has a different value in each row"),
+    "row": (RNG.permutation(ROWS), "which has a different value in each row"),
+    "customer_id": (RNG.permutation(ROWS) * 37, "which has a different value in each row"),
+    "note": ([f"text {i // 1.5}" for i in range(ROWS)], "text with 40 different values in 60 rows"),
+    "year": (np.full(ROWS, 2024), "which has the same value in every row"),
+    "again": (USEFUL["size"], "a copy of 'size'"),
+    "again too": (USEFUL["kind"], "a copy of 'kind'"),
+    "nothing": ([None] * ROWS, "which has no value in any row"),
+    "comment": (["x", "y"] * 3 + [None] * (ROWS - 6), "90 % of which is missing"),
+}
+
+
+@pytest.mark.parametrize("name", LITTLE)
+def test_what_says_little_is_left_out_and_kept_on_request(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    column, reason = LITTLE[name]
+    data = pd.DataFrame(USEFUL | {name: column})
+    assert as_table(data, missing="infer", keep=()).names == tuple(USEFUL)
+    assert f"left out: {name!r}, {reason}" in caplog.text
+    caplog.clear()
+    if name == "nothing":
+        return
+    assert as_table(data, missing="infer", keep=[name]).names == (*USEFUL, name)
+    assert "left out" not in caplog.text
+
+
+def test_all_is_kept_in_short_tables_and_where_nothing_would_be_left() -> None:
+    data = pd.DataFrame({name: column for name, (column, _) in LITTLE.items() if name != "nothing"} | {"a": "x"})
+    assert as_table(data.iloc[:9], missing="infer", keep=()).names == tuple(data.columns)
+    assert as_table({"a": ["x"] * 30, "b": [1] * 30}, keep=()).names == ("a", "b")
+
+
+def test_missing_entries_that_are_a_state_say_something() -> None:
+    data = pd.DataFrame(USEFUL | {"comment": LITTLE["comment"][0]})
+    assert "comment" in as_table(data, missing="state", keep=()).names
