@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from jaxbn.cli.errors import UsageError
+
 TABLE, LEARNING, OUTPUT = "Reading the table", "Learning", "Output"
 
 
@@ -67,6 +69,18 @@ MinWidth = Annotated[
     _option(
         "With evidence, the smallest width of a bin: a number, or gap for the smallest gap between values.",
         panel=LEARNING,
+    ),
+]
+MaxBins = Annotated[
+    str | None,
+    _option("With evidence, most bins of a column: a number, or none.", panel=LEARNING, show_default="8"),
+]
+Shape = Annotated[
+    str | None,
+    _option(
+        "With evidence, how values are distributed inside bins: auto, as the whole column is, or flat.",
+        panel=LEARNING,
+        show_default="auto",
     ),
 ]
 Rate = Annotated[
@@ -139,9 +153,26 @@ def given(**values: Any) -> dict[str, Any]:
         >>> given(rate="2.5", select=None, max_parents=0, warm_start=False, required=[])
         {'rate': 2.5, 'max_parents': 0}
     """
-    numbers = {key: as_number(values[key]) for key in ("rate", "min_width") if values.get(key) is not None}
+    numbers: dict[str, Any] = {
+        key: as_number(values[key]) for key in ("rate", "min_width") if values.get(key) is not None
+    }
+    if values.get("max_bins") is not None:
+        numbers["max_bins"] = _as_bins(values["max_bins"])
     # 0 is given, though it equals False
-    return {key: value for key, value in (values | numbers).items() if value is not False and value not in (None, [])}
+    return {
+        key: value
+        for key, value in (values | numbers).items()
+        if (value is not False and value not in (None, [])) or key in numbers
+    }
+
+
+def _as_bins(text: str) -> int | None:
+    """A number of bins, or None for any."""
+    if text.lower() == "none":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"--max-bins must be a whole number from 1 on, or none, got {text!r}")
+    return int(text)
 
 
 def as_number(text: str) -> float | str:

@@ -26,6 +26,7 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         rate: with ``"bayesian"``, prior rate L of the cuts; ``"classes"`` takes the number of classes. A larger one
             favours more cuts.
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
+        max_bins: with ``"evidence"``, most bins of a column; by default 8, and None for no limit.
         dtype: dtype of the output, float32 or float64; None keeps that of the input.
 
     Attributes:
@@ -44,11 +45,18 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, *, encode: str = "onehot", rate: float | str = "classes", method: Method = "evidence", dtype: Any = None
+        self,
+        *,
+        encode: str = "onehot",
+        rate: float | str = "classes",
+        method: Method = "evidence",
+        max_bins: int | str | None = "auto",
+        dtype: Any = None,
     ) -> None:
         self.encode = encode
         self.rate = rate
         self.method = method
+        self.max_bins = max_bins
         self.dtype = dtype
 
     def fit(self, X: Any, y: ArrayLike) -> BayesianDiscretizer:
@@ -67,7 +75,7 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         empty = np.flatnonzero(np.isnan(columns).all(axis=1))
         if len(empty):
             raise ValueError(f"feature(s) {empty.tolist()} have no value in any row; leave them out")
-        options: dict[str, Any] = {"rate": rate, "method": self.method, "missing": "infer"}
+        options: dict[str, Any] = {"rate": rate, "method": self.method, "max_bins": self.max_bins, "missing": "infer"}
         self.policies_ = [jaxbn.discretize_variable(column, parents=(codes,), **options) for column in columns]
         self.n_bins_ = np.array([policy.n_bins for policy in self.policies_])
         self.bin_edges_ = np.empty(len(columns), object)

@@ -81,7 +81,7 @@ def at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
         edges = midpoints(values[cuts], values[cuts + 1])
         most = options.most_bins(name)
         if most is not None and len(edges) >= most:
-            edges = edges[np.linspace(0, len(edges) - 1, most + 1).round().astype(np.intp)[1:-1]]
+            edges = edges[np.linspace(0, len(edges) - 1, most - 1).round().astype(np.intp)]
         widths = np.diff([values[0], *edges, values[-1]])
         narrow = widths.min(initial=np.inf) < options.narrowest(data, name) * (1 - TOLERANCE)
         codings[name] = Policy(

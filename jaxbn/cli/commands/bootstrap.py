@@ -37,6 +37,8 @@ def bootstrap(
     na_values: options.NaValues = [],  # noqa: B006
     method: options.Method = "evidence",
     min_width: options.MinWidth = None,
+    max_bins: options.MaxBins = None,
+    shape: options.Shape = None,
     rate: options.Rate = None,
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
@@ -96,6 +98,8 @@ def bootstrap(
         method=method,
         rate=rate,
         min_width=min_width,
+        max_bins=max_bins,
+        shape=shape,
         initial_bins=initial_bins,
         initial=initial,
         group=() if no_group else names_in(group, "--group", source.frame.columns),

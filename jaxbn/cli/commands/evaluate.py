@@ -39,6 +39,8 @@ def evaluate(
     na_values: options.NaValues = [],  # noqa: B006
     rate: options.Rate = None,
     min_width: options.MinWidth = None,
+    max_bins: options.MaxBins = None,
+    shape: options.Shape = None,
     max_parents: options.MaxParents = None,
     max_passes: options.MaxPasses = 10,
     search: options.Search = None,
@@ -84,6 +86,8 @@ def evaluate(
     chosen = options.given(
         rate=rate,
         min_width=min_width,
+        max_bins=max_bins,
+        shape=shape,
         initial_bins=initial_bins,
         initial=initial,
         group=() if no_group else names_in(group, "--group", source.frame.columns),

@@ -43,6 +43,8 @@ def learn(
     rate: options.Rate = None,
     method: options.Method = "evidence",
     min_width: options.MinWidth = None,
+    max_bins: options.MaxBins = None,
+    shape: options.Shape = None,
     warm_start: options.WarmStart = False,
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
@@ -101,6 +103,8 @@ def learn(
         seed=seed,
         rate=rate,
         min_width=min_width,
+        max_bins=max_bins,
+        shape=shape,
         warm_start=warm_start,
         select=select,
         required=graphs.arcs(required, "--required"),

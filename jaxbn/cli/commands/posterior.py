@@ -39,6 +39,8 @@ def posterior(
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
     min_width: options.MinWidth = None,
+    max_bins: options.MaxBins = None,
+    shape: options.Shape = None,
     group: options.Group = [],  # noqa: B006
     no_group: options.NoGroup = False,
     time_limit: Annotated[
@@ -88,6 +90,8 @@ def posterior(
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
         min_width=min_width,
+        max_bins=max_bins,
+        shape=shape,
         group=() if no_group else names_in(group, "--group", source.frame.columns),
         time_limit=time_limit,
     )
