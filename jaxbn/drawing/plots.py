@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbn.cuts.inside import InsideBins
 from jaxbn.drawing.svg import BLUE, ORANGE, histogram, network_layout, short, top_of_scale
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
@@ -34,9 +35,10 @@ def plot_policy(policy: Policy, values: ArrayLike, ax: Axes | None = None) -> Ax
     )
     edges = np.array([min(ends), *policy.edges, max(ends)])
     shares = np.bincount(policy(numbers), minlength=policy.n_bins) / len(numbers)
-    widths = np.diff(edges)
-    density = np.divide(shares, widths, out=np.zeros_like(shares), where=widths > 0)
-    return _draw_variable(new_axes(ax, (6, 3.4)), edges, density, numbers)
+    pieces, of, inside = InsideBins(edges, policy.shape).pieces()
+    widths = np.diff(pieces)
+    density = np.divide(shares[of] * inside, widths, out=np.zeros(len(widths)), where=widths > 0)
+    return _draw_variable(new_axes(ax, (6, 3.4)), policy.edges, (pieces, density), numbers)
 
 
 def plot_resampled_cuts(found: CutBootstrap, name: str, ax: Axes | None = None) -> Axes:
@@ -77,8 +79,8 @@ def plot_marginal(net: BayesNet, data: Any, name: str, ax: Axes | None = None) -
         >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> jaxbn.plot_marginal(net, data, "size")  # doctest: +SKIP
     """
-    edges, density = net.density(name)
-    ax = _draw_variable(new_axes(ax, (6, 3.4)), edges, density, _column(net, data, name))
+    cuts, values = net.edges(name)[1:-1], _column(net, data, name)
+    ax = _draw_variable(new_axes(ax, (6, 3.4)), cuts, net.density(name), values)
     ax.set_xlabel(name)
     return ax
 
@@ -159,13 +161,17 @@ def _curve(points: Any) -> Any:
 
 
 def _draw_variable(
-    ax: Axes, edges: NDArray[np.float64], density: NDArray[np.float64], values: NDArray[np.float64]
+    ax: Axes,
+    cuts: NDArray[np.float64],
+    curve: tuple[NDArray[np.float64], NDArray[np.float64]],
+    values: NDArray[np.float64],
 ) -> Axes:
+    edges, density = curve
     low, high = float(min(edges[0], values.min())), float(max(edges[-1], values.max()))
     bars, borders = histogram(values, low, high)
     ax.bar(borders[:-1], bars, np.diff(borders), align="edge", color=GREY, label="data")
     ax.stairs(density, edges, color=BLUE, linewidth=1.8, label="density")
-    for i, cut in enumerate(edges[1:-1]):
+    for i, cut in enumerate(cuts):
         ax.axvline(cut, color=ORANGE, linewidth=1, linestyle="--", label="cut" if i == 0 else None)
     ax.set_ylim(0, 1.05 * top_of_scale(density, bars))
     ax.set_ylabel("density")

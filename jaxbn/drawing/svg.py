@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.words import short_numbers
+from jaxbn.cuts.words import cut_texts, short_numbers
 from jaxbn.drawing.layout import Box, Layout, Point, layered
 from jaxbn.inputs.units import NUMBER, Unit
 from jaxbn.model.words import count_states
@@ -54,25 +54,27 @@ def network_layout(net: BayesNet) -> Layout:
 
 def variable_svg(
     edges: NDArray[np.float64],
-    density: NDArray[np.float64] | None,
+    density: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     values: NDArray[np.float64] | None,
     name: str,
     unit: Unit = NUMBER,
+    step: float = 0.0,
 ) -> str:
     """The cuts of a variable over the histogram of its values and the density of its bins.
 
     Args:
         edges: all edges, the outer ones included [bins + 1].
-        density: inside each bin [bins], if known.
+        density: ends of pieces [pieces + 1] and the density inside each [pieces], if known.
         values: the data, if at hand.
         name: of the variable, for screen readers.
         unit: what its numbers stand for.
+        step: of the grid that its values lie on.
     """
     width, height, left, right, foot = 340.0, 170.0, 8.0, 8.0, 24.0
     low, high = float(edges[0]), float(edges[-1])
     span = high / 2 - low / 2 or 1.0  # halves, as the difference of large numbers may overflow
     bars, borders = histogram(values, low, high)
-    tall = top_of_scale(density, bars)
+    tall = top_of_scale(None if density is None else density[1], bars)
 
     def across(value: float) -> float:
         return left + (value / 2 - low / 2) / span * (width - left - right)
@@ -89,14 +91,12 @@ def variable_svg(
     parts += [
         f'<line x1="{across(cut):.1f}" x2="{across(cut):.1f}" y1="6" y2="{height - foot}" stroke="{ORANGE}" '
         f'stroke-dasharray="4 3"><title>{text}</title></line>'
-        for cut, text in zip(
-            edges[1:-1], short_numbers(edges[1:-1].tolist(), among=(low, high), unit=unit), strict=True
-        )
+        for cut, text in zip(edges[1:-1], cut_texts(edges[1:-1].tolist(), (low, high), unit, step), strict=True)
     ]
     if density is not None:
         steps = [
             f"{across(e):.1f},{up(d):.1f}"
-            for d, a, b in zip(density, edges[:-1], edges[1:], strict=True)
+            for d, a, b in zip(density[1], density[0][:-1], density[0][1:], strict=True)
             for e in (a, b)
         ]
         line = " ".join([f"{across(low):.1f},{up(0)}", *steps, f"{across(high):.1f},{up(0)}"])

@@ -204,9 +204,9 @@ def _cuts(net: BayesNet, name: str, table: Table | None) -> str:
         edges = edges[[0, -1]]
     elif (edges[1:] > edges[:-1]).all():
         with contextlib.suppress(MemoryError), np.errstate(over="ignore"):  # widths may be beyond all floats
-            _, density = net.density(name)
+            density = net.density(name)
     values = None if table is None else table.values[name]
-    return figures.variable_svg(edges, density, values, name, net.policies[name].unit)
+    return figures.variable_svg(edges, density, values, name, net.policies[name].unit, net.inside(name).recording.step)
 
 
 def _conditional(net: BayesNet, name: str) -> str:

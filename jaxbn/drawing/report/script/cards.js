@@ -66,9 +66,21 @@ const Cards = (() => {
   /* Where the chance of each bin lies: in the bin, or in the part of it that a known range leaves. */
   function pieces(variable, chances, known) {
     const [low, high] = known?.range ?? [-Infinity, Infinity];
+    if (variable.inside) return insidePieces(variable, chances, low, high);
     return [...chances].map((chance, k) => {
       const [left, right] = [variable.edges[k], variable.edges[k + 1]], inside = low < right && high > left;
       return inside ? {left: Math.max(left, low), right: Math.min(right, high), chance} : {left, right, chance};
+    });
+  }
+
+  /* The same where values are not spread evenly inside a bin. */
+  function insidePieces({inside: {ends, bin, share}}, chances, low, high) {
+    const covered = share.map((part, j) => part * Inference.covers(ends[j], ends[j + 1], low, high));
+    const whole = new Float64Array(chances.length);
+    bin.forEach((k, j) => { whole[k] += covered[j]; });
+    return bin.map((k, j) => {
+      const cut = covered[j] > 0, left = cut ? Math.max(ends[j], low) : ends[j], right = cut ? Math.min(ends[j + 1], high) : ends[j + 1];
+      return {left, right, chance: whole[k] > 0 ? (chances[k] * covered[j]) / whole[k] : chances[k] * share[j]};
     });
   }
 

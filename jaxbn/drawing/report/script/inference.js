@@ -234,11 +234,15 @@ const Inference = (() => {
   }
 
   /* Share of each bin that lies in [low, high]; an interval beyond the outer edges falls into the outer bin. */
-  function overlap(edges, low, high) {
+  function overlap({edges, inside}, low, high) {
     const n = edges.length - 1, share = new Float64Array(n);
     if (high <= edges[0] || low >= edges[n]) {
       share[high <= edges[0] ? 0 : n - 1] = 1;
       return share;
+    }
+    if (inside) {
+      inside.bin.forEach((k, j) => { share[k] += inside.share[j] * covers(inside.ends[j], inside.ends[j + 1], low, high); });
+      return share.map(part => Math.min(part, 1));
     }
     for (let k = 0; k < n; k++) {
       const covered = Math.min(edges[k + 1], high) - Math.max(edges[k], low), width = edges[k + 1] - edges[k];
@@ -246,6 +250,11 @@ const Inference = (() => {
       else share[k] = covered === 0 ? 1 : 0; // a bin without width lies in the interval or does not
     }
     return share;
+  }
+
+  /* The part of a piece that lies between two numbers. */
+  function covers(left, right, low, high) {
+    return Math.min(Math.max((Math.min(right, high) - Math.max(left, low)) / (right - left), 0), 1);
   }
 
   /* Parents, children, and the children's other parents. */
@@ -258,5 +267,5 @@ const Inference = (() => {
     return found;
   }
 
-  return {answer, overlap, blanket, withTables, ancestors, MOST_CELLS};
+  return {answer, overlap, covers, blanket, withTables, ancestors, MOST_CELLS};
 })();

@@ -5,7 +5,7 @@
 const Known = (() => {
   /* P(what is known | state) for each state. */
   function weights(variable, known) {
-    if (known.range) return Inference.overlap(variable.edges, ...known.range);
+    if (known.range) return Inference.overlap(variable, ...known.range);
     return Float64Array.from({length: variable.card}, (_, k) => (known.states.includes(k) ? 1 : 0));
   }
 
