@@ -94,7 +94,7 @@ class TurnRuns:
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.data, self.arcs.parent_prior)
+        self.ledger = Ledger(self.data, self.arcs.parent_prior, self.arcs.constraints.required)
         if not self.data.ordered and not self.data.grouped:
             self.n_runs = 1  # without cuts and groups there is one start, and nothing to perturb
 
