@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,6 +32,7 @@ class Request(NamedTuple):
     rate: float
     weights: NDArray[np.int32] | None = None
     min_width: float = 0.0
+    most_bins: int | None = None  # no limit if not given
 
 
 def discretize_variable(
@@ -187,12 +190,20 @@ def answer_requests(
     """
     requests = [_without_repeats(request) for request in requests]
     if method == "bayesian":
-        solutions = solve([_bayesian_task(request) for request in requests], grid=grid, refinements=refinements)
+        tasks = [_bayesian_task(request) for request in requests]
+        solutions = solve(tasks, grid=grid, refinements=refinements)
+        for i, request in enumerate(requests):
+            if request.most_bins is not None and len(solutions[i].cuts) >= request.most_bins:
+                solutions[i] = _with_few_bins(tasks[i], request.most_bins, grid, refinements)
     elif method == "mdl":
-        charged = [description_length_problem(r.ordered, r.factors, r.weights) for r in requests]
+        charged = [description_length_problem(r.ordered, r.factors, r.weights, r.most_bins) for r in requests]
         solutions = solve_charged(charged, grid, refinements)
     else:
-        charged = [evidence_problem(r.ordered, r.factors, r.weights, r.min_width, grid) for r in requests]
+        most = [min((k for k in (r.most_bins, grid) if k is not None), default=None) for r in requests]
+        charged = [
+            evidence_problem(r.ordered, r.factors, r.weights, r.min_width, k)
+            for r, k in zip(requests, most, strict=True)
+        ]
         solutions = solve_charged(charged, grid, refinements)
     return [
         Answer(_policy(r.ordered, found, method), grid is None or r.ordered.n_distinct <= grid)
@@ -214,6 +225,19 @@ def _bayesian_task(request: Request) -> Task:
     return Task(dirichlet_terms(request.factors), cut_costs(values, request.rate), first_cost, request.weights)
 
 
+def _with_few_bins(task: Task, most: int, grid: int | None, refinements: int) -> Solution:
+    """The cuts at the least price of a cut, of some tried, at which there are no more than so many bins."""
+    low, high, best = 0.0, math.inf, None
+    while best is None or high - low > 0.01 * high:
+        price = max(2 * low, 1.0) if best is None else (low + high) / 2
+        (found,) = solve([replace(task, cut_cost=task.cut_cost + price)], grid=grid, refinements=refinements)
+        if len(found.cuts) < most:
+            high, best = price, replace(found, cost=found.cost - price * (len(found.cuts) + 1))
+        else:
+            low = price
+    return best
+
+
 def _policy(ordered: Ordered, solution: Solution, method: str) -> Policy:
     values = ordered.values
     edges = np.array([ordered.edge(row) for row in solution.cuts])
@@ -222,7 +246,7 @@ def _policy(ordered: Ordered, solution: Solution, method: str) -> Policy:
 
 def _without_repeats(request: Request) -> Request:
     """Rows that agree in everything become one, with their weights added; only where that leaves many fewer."""
-    ordered, factors, _, weights, _ = request
+    ordered, factors, weights = request.ordered, request.factors, request.weights
     n = len(ordered.values)
     if n <= 2048 or 2 * ordered.n_distinct > n:
         return request

@@ -19,7 +19,7 @@ from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, learn_resamples, n
 from jaxbn.evaluation.bootstrap_results import Bootstrap, check_share
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
-from jaxbn.inputs.graph import GraphLike, as_parents, check_table_sizes, markov_blanket
+from jaxbn.inputs.graph import GraphLike, as_parents, markov_blanket
 from jaxbn.inputs.table import DataLike, Missing, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
@@ -153,7 +153,7 @@ def bootstrap(
     parents = as_parents(graph, table.names)
     coded = CodedTable(table, grouped)
     start = coded.start(starting_bins(table, initial_bins, grouped), options.start_kind)
-    check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
+    coded.check_cells(parents)
     settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     if table.holes:
         filled = completed(coded, parents, settled.policies, np.random.default_rng([seed, HOLES]))

@@ -20,7 +20,6 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
-from jaxbn.scores.coded_table import CodedTable
 
 SIDE_BY_SIDE = 16
 """Resamples that run together: what they ask for at the same time is computed as one batch."""
@@ -58,9 +57,9 @@ def learn_resamples(
     def resample(number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
         """One resample: its rows written out, and the best network of its runs."""
         rng = stream(plan.seed, number)
-        data = CodedTable(table.take(drawn_rows(rng, table.n_rows)), plan.grouped)
+        data = plan.coded(table.take(drawn_rows(rng, table.n_rows)))
         if guess is not None:
-            data = CodedTable(completed(data, guess.parents, guess.codings, rng), plan.grouped)
+            data = plan.coded(completed(data, guess.parents, guess.codings, rng))
         return Workshop.of(data, plan.options), all_runs(plan.runs(data, rng), watch)
 
     with team(f"{count} resamples of {json.dumps(about)}, {side_by_side} side by side") as mates:

@@ -15,7 +15,7 @@ from jaxbn.groups.grouping import Grouping, columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING
-from jaxbn.inputs.graph import GraphLike, Parents, as_parents, check_table_sizes
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, Parents, as_parents, check_max_cells
 from jaxbn.inputs.table import DataLike, Missing, as_frame, as_table
 from jaxbn.learning.ascent import ascend
 from jaxbn.learning.options import Initial, MinWidth, Options, Rate, check_options
@@ -119,6 +119,7 @@ def discretize(
     missing: Missing = "infer",
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
+    max_cells: int = MAX_TABLE_CELLS,
 ) -> Discretization:
     """Cut all continuous variables of a network, each given its Markov blanket, until nothing changes.
 
@@ -145,6 +146,7 @@ def discretize(
             by default those with more than 50 levels, and ``()`` for none.
         min_width: with ``"evidence"``, the smallest width of a bin: a number, ``{column: number}``, or ``"gap"`` for
             the smallest gap between the values of each column; no limit if not given.
+        max_cells: most cells of the table of a variable with its parents; bins and groups are few enough for that.
 
     Returns:
         The policies, the passes made, and whether the last one changed nothing.
@@ -166,9 +168,9 @@ def discretize(
         initial=initial,
         continuous=table.continuous,
     )
-    coded = CodedTable(table, columns_to_group(table, group))
+    coded = CodedTable(table, columns_to_group(table, group), check_max_cells(max_cells))
+    coded.check_cells(parents)
     start = coded.start(starting_bins(table, initial_bins, coded.grouped), options.start_kind)
-    check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
     found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     policies, groupings = split_codings(found.policies, table.names)
     return Discretization(policies, found.passes, found.converged, groupings, found.trace)

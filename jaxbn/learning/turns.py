@@ -49,9 +49,9 @@ def evidence_turns(
     could ever touch. From the start `alone`, where every variable is first cut without any arc, F ends no lower than
     that of the network without arcs.
     """
-    start = at_midpoints(data, start, options)
     if parents is None:
         parents = {name: arcs.constraints.required.get(name, ()) for name in data.names}
+    start = at_midpoints(data, data.fitting(start, parents), options)
     learned = state(parents, start, (ledger.evidence(parents, start.columns, start.policies),))
     if alone:
         settled = yield from ascend(data, parents, data.names, start, options, ledger, grid=options.grid)
@@ -149,7 +149,7 @@ def _promising(parents: Structure, columns: Columns, arcs: ArcSearch, ledger: Le
         )
 
     def fits(change: Structure) -> bool:
-        sizes = [math.prod(columns[n].n_states for n in (name, *found)) for name, found in change.items()]
+        sizes = [math.prod(columns[n].size for n in (name, *found)) for name, found in change.items()]
         return max(sizes) <= arcs.constraints.max_cells
 
     busy = {name: column.n_states > 1 for name, column in columns.items()}
@@ -221,7 +221,8 @@ def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Options,
     """Turns for the methods without a common objective: the best state by the options' criterion."""
     now, best, seen = start, None, set()
     while True:
-        found = arcs.best(now.columns)
+        required = {name: arcs.constraints.required.get(name, ()) for name in data.names}
+        found = arcs.best(data.fitting(now, required).columns)
         settled = yield from discretize_steps(
             data, found.parents, data.names, now, options.rate, options.limit, options.grid
         )

@@ -123,10 +123,11 @@ def sample_posterior(
     grouped = columns_to_group(table, group)
     fixed = None if graph is None else as_parents(graph, table.names)
     run = _described(table, options, limits, grouped, fixed, chains, burn_in, thin, checks.at_least("seed", seed, 0))
+    coded = CodedTable(table, grouped, limits.max_cells)
+    coded.check_cells(fixed or {name: limits.required.get(name, ()) for name in table.names})
     kept, saved = open_kept(checkpoint, {**run, "grid": grid})
     if not kept.starts:
         kept.starts = _starts(table, options, limits, grouped, fixed, start, chains, seed, time_limit, progress)
-    coded = CodedTable(table, grouped)
     widths = {name: options.narrowest(coded, name) for name in table.continuous}
     likely = kept.starts[0].policies
     chain = Chain(coded, _rules(table, limits, fixed), grid, widths, moves_arcs=fixed is None, likely=likely)
@@ -196,11 +197,11 @@ def _starts(
     """Where the chains begin."""
     if start is not None:
         return [_learned(table, start.parents if fixed is None else fixed, start.codings, grouped)] * chains
-    common: dict[str, Any] = {"group": list(grouped), "min_width": options.min_width}
+    common: dict[str, Any] = {"group": list(grouped), "min_width": options.min_width, "max_cells": limits.max_cells}
     if fixed is not None:
         return [_learned(table, fixed, discretize(table, fixed, **common).codings, grouped)] * chains
     required = [(p, child) for child, parents in limits.required.items() for p in parents]
-    common |= {"max_parents": limits.max_parents, "max_cells": limits.max_cells, "progress": progress, "seed": seed}
+    common |= {"max_parents": limits.max_parents, "progress": progress, "seed": seed}
     common |= {"required": required, "forbidden": list(limits.forbidden)}
     if time_limit is not None:
         common["time_limit"] = time_limit / (2 * chains)

@@ -66,7 +66,7 @@ def settle(
     kept.see(learned, now)
     for complete in COMPARED_ROUNDS if kept.compares else PLAIN_ROUNDS:
         table = complete(holed, learned.parents, learned.policies, rng, now.data)
-        now = Round.of(CodedTable(table, plan.grouped), plan)
+        now = Round.of(plan.coded(table), plan)
         keep(now)
         before, learned = learned, many.finish(now.workshop, now.runs.again, learned)
         kept.see(learned, now)
