@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
     def slope(self, n_bins: int) -> float:
         """What one more bin is charged."""
-        allowed = np.count_nonzero(np.isfinite(self.charge))
+        allowed = int(np.isfinite(self.charge).sum())
         k = min(max(n_bins, 1), allowed - 1)
         return float(self.charge[k] - self.charge[k - 1]) if k else 0.0
 
