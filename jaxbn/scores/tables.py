@@ -59,7 +59,7 @@ def k2_score(counts: NDArray[Any]) -> float:
 
 
 def _log_gamma(numbers: NDArray[Any]) -> NDArray[np.float64]:
-    """Ln Γ of positive numbers, worked out once for each distinct one; most are 1 in a large table, and ln Γ(1) is 0."""
+    """Ln Γ of positive numbers, once for each distinct one; in a large table most are 1, and ln Γ(1) is 0."""
     found = np.zeros(numbers.shape)
     others = numbers != 1
     distinct, where = np.unique(numbers[others], return_inverse=True)
