@@ -1,5 +1,7 @@
 """Build the documentation: run the notebooks, list the commands, then Sphinx; warnings are errors.
 
+So are NaN and plots without data in what the notebooks show.
+
     python docs/build.py [FOLDER]
 
 The pages go to FOLDER, by default ``docs/_build/html``. If the environment variable ``JAXBN_NOTEBOOKS`` names a folder
@@ -14,21 +16,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jupytext
 import nbformat
-from nbclient import NotebookClient
+from run_notebooks import executed
 from sphinx.cmd.build import main as sphinx
 
 HERE = Path(__file__).parent
 SOURCES = sorted((HERE.parent / "notebooks").glob("*.md"))
-
-
-def executed(source: Path) -> nbformat.NotebookNode:
-    """A notebook with its outputs."""
-    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    notebook = jupytext.read(source)
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": "."}}).execute()
-    return notebook
 
 
 def place_notebooks(folder: Path) -> None:

@@ -32,13 +32,13 @@ def penalty(factors: Sequence[Factor], total_weight: int, n_distinct: int) -> ND
 
 
 def description_length_problem(
-    ordered: Ordered, factors: Sequence[Factor], weights: NDArray[np.int32] | None
+    ordered: Ordered, factors: Sequence[Factor], weights: NDArray[np.int32] | None, most_bins: int | None = None
 ) -> Charged:
-    """One variable to cut; the cost is the printed equation."""
+    """One variable to cut, into at most so many bins; the cost is the printed equation."""
     total = len(ordered.values) if weights is None else int(weights.sum())
     marginal = sum(_outcome_entropy(factor, weights) for factor in factors)
     rows = Rows(ordered.can_cut, entropy_terms(factors), weights)
-    return Charged(rows, penalty(factors, total, ordered.n_distinct), -marginal)
+    return Charged(rows, penalty(factors, total, ordered.n_distinct)[:most_bins], -marginal)
 
 
 def _binary_entropy(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
@@ -39,7 +40,7 @@ class Request(NamedTuple):
     rate: float
     weights: NDArray[np.int32] | None = None
     min_width: float = 0.0
-    max_bins: int | None = None
+    most_bins: int | None = None  # no limit if not given
     shapes: tuple[Shape, ...] = ()  # with "evidence": the best of them is taken; none is flat
 
 
@@ -225,9 +226,13 @@ def answer_requests(
     """
     requests = [_without_repeats(request) for request in requests]
     if method == "bayesian":
-        solutions = solve([_bayesian_task(request) for request in requests], grid=grid, refinements=refinements)
+        tasks = [_bayesian_task(request) for request in requests]
+        solutions = solve(tasks, grid=grid, refinements=refinements)
+        for i, request in enumerate(requests):
+            if request.most_bins is not None and len(solutions[i].cuts) >= request.most_bins:
+                solutions[i] = _with_few_bins(tasks[i], request.most_bins, grid, refinements)
     elif method == "mdl":
-        charged = [description_length_problem(r.ordered, r.factors, r.weights) for r in requests]
+        charged = [description_length_problem(r.ordered, r.factors, r.weights, r.most_bins) for r in requests]
         solutions = solve_charged(charged, grid, refinements)
     else:
         return _by_evidence(requests, grid, refinements)
@@ -263,7 +268,7 @@ def _with_best_shape(request: Request) -> Request:
 
 
 def _evidence_problem(request: Request, shape: Shape | None, grid: int | None) -> Charged:
-    limits = [limit for limit in (grid, request.max_bins) if limit is not None]
+    limits = [limit for limit in (grid, request.most_bins) if limit is not None]
     return evidence_problem(
         request.ordered, request.factors, request.weights, request.min_width, min(limits, default=None), shape
     )
@@ -281,6 +286,19 @@ def _bayesian_task(request: Request) -> Task:
     values = request.ordered.values
     first_cost = request.rate if values[-1] > values[0] else 0.0
     return Task(dirichlet_terms(request.factors), cut_costs(values, request.rate), first_cost, request.weights)
+
+
+def _with_few_bins(task: Task, most: int, grid: int | None, refinements: int) -> Solution:
+    """The cuts at the least price of a cut, of some tried, at which there are no more than so many bins."""
+    low, high, best = 0.0, math.inf, None
+    while best is None or high - low > 0.01 * high:
+        price = max(2 * low, 1.0) if best is None else (low + high) / 2
+        (found,) = solve([replace(task, cut_cost=task.cut_cost + price)], grid=grid, refinements=refinements)
+        if len(found.cuts) < most:
+            high, best = price, replace(found, cost=found.cost - price * (len(found.cuts) + 1))
+        else:
+            low = price
+    return best
 
 
 def _policy(ordered: Ordered, solution: Solution, method: str) -> Policy:

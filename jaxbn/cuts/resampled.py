@@ -42,7 +42,7 @@ class Limits(NamedTuple):
     """What the bins of ``"evidence"`` keep to, see ``Request``."""
 
     min_width: float = 0.0
-    max_bins: int | None = None
+    most_bins: int | None = None
     shapes: tuple[Shape, ...] = ()
 
 

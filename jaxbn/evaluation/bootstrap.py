@@ -19,7 +19,7 @@ from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, learn_resamples, n
 from jaxbn.evaluation.bootstrap_results import Bootstrap, check_share
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
-from jaxbn.inputs.graph import GraphLike, as_parents, check_table_sizes, markov_blanket
+from jaxbn.inputs.graph import GraphLike, as_parents, markov_blanket
 from jaxbn.inputs.table import DataLike, Missing, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
@@ -158,7 +158,13 @@ def bootstrap(
         structure = {k: value for k, value in learning.items() if k not in ("warm_start", "select", "grid", "exact")}
         structure.setdefault("restarts", 1)
         plan = Plan.checked(table, options, grouped=grouped, seed=seed, initial_bins=initial_bins, **structure)
-        holed = {"method": method, "rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
+        holed: dict[str, Any] = {
+            "method": method,
+            "rate": rate,
+            "max_passes": max_passes,
+            "min_width": min_width,
+            "initial": initial,
+        }
         if method == "evidence":
             holed |= {"max_bins": max_bins, "shape": shape}
         guess = network_for_draws(table, plan, {**holed, "initial_bins": initial_bins, **learning})
@@ -169,9 +175,9 @@ def bootstrap(
         return ArcBootstrap(policies, count, seed, structures, table, groupings)
     _refuse({"checkpoint": checkpoint}, "is for learning the structure; leave it out, or leave out ")
     parents = as_parents(graph, table.names)
-    coded = CodedTable(table, grouped, options.flat)
+    coded = CodedTable(table, grouped, flat=options.flat)
     start = coded.start(starting_bins(table, initial_bins, grouped), options.start_kind)
-    check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
+    coded.check_cells(parents)
     settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     if table.holes:
         filled = completed(coded, parents, settled.policies, np.random.default_rng([seed, HOLES]))

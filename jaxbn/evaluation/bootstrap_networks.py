@@ -20,7 +20,6 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
-from jaxbn.scores.coded_table import CodedTable
 
 SIDE_BY_SIDE = 16
 """Resamples that run together: what they ask for at the same time is computed as one batch."""
@@ -55,7 +54,7 @@ def learn_resamples(
     order = None if plan.order is None else list(plan.order)
     about = {"kind": "bootstrap", **plan.described(table), "seed": plan.seed, "restarts": plan.restarts, "order": order}
 
-    whole = CodedTable(table, plan.grouped, plan.options.flat)
+    whole = plan.coded(table)
 
     def resample(number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
         """One resample: its rows written out, and the best network of its runs."""

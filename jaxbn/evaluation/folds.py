@@ -69,7 +69,7 @@ def settle_together(
 
     def make(table: Table) -> tuple[Workshop, Learner[Settled]]:
         table = as_table(table, missing="infer")  # which sees that every column has a value
-        data = CodedTable(table, grouped, options.flat)
+        data = CodedTable(table, grouped, flat=options.flat)
         start = data.start(starting_bins(table, initial_bins, grouped), options.start_kind)
         return Workshop.of(data, options), settle_steps(data, parents, start, options)
 

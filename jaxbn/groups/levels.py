@@ -22,11 +22,12 @@ def best_grouping(
     codes: NDArray[np.int32],
     factors: Sequence[Factor],
     weights: NDArray[np.int64] | None = None,
+    most: int | None = None,
 ) -> Grouping:
-    """The best grouping found, for rows of positive weight; ``codes`` are positions in ``levels``."""
+    """The best grouping found, for rows of positive weight, of at most so many groups; ``codes`` are positions."""
     observed, unit = np.unique(codes, return_inverse=True)
     problem, class_of = _problem(unit, factors, weights, len(observed))
-    where = search(problem, most_groups(len(problem.units.sizes), len(problem.columns.sign)))
+    where = search(problem, most_groups(len(problem.units.sizes), len(problem.columns.sign)), most)
     totals = np.bincount(unit, weights)
     constant = float(problem.columns.log_gamma[totals.astype(np.int64) + 1].sum())
     group_of = np.full(len(levels), MISSING)

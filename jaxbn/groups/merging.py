@@ -117,17 +117,20 @@ def most_groups(n_units: int, n_columns: int) -> int:
     return max(2, min(n_units, MAX_START, int((MAX_WORK / max(n_columns, 1)) ** 0.5)))
 
 
-def search(problem: Problem, most: int) -> NDArray[np.int64]:
+def search(problem: Problem, start: int, most: int | None = None) -> NDArray[np.int64]:
     """A partition that no merge and no move of one unit improves, deterministically [U].
 
     Args:
         problem: the units.
-        most: groups to start from.
+        start: groups to start from.
+        most: groups to end with, at most.
     """
-    where = _start(problem, most)
-    found = score(problem, where)
+    where = _start(problem, start)
+    room = min(start, len(problem.whole) - 1)
+    most = room if most is None else min(most, room)
+    found = score(problem, where) if where.max() < most else -np.inf
     while True:
-        where = _move(problem, _merge(problem, where))
+        where = _move(problem, _merge(problem, where, most), most)
         reached = score(problem, where)
         if not reached > found + TOLERANCE * (1 + abs(found)):
             return where
@@ -163,8 +166,8 @@ def rows_of(units: Units, unit: int) -> tuple[NDArray[np.integer], NDArray[np.in
     return units.counts.indices[first:last], counts, int(units.sizes[unit]), int(units.totals[unit])
 
 
-def _merge(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Merge the best pair, again and again, down to one group; returns the best partition on the way.
+def _merge(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Merge the best pair, again and again, down to one group; returns the best partition into few enough on the way.
 
     Of the groups a < b, b is merged into a and the last group takes b's number. The gains of all pairs are kept, and
     for each group its best partner; a merge changes one row of them.
@@ -177,7 +180,8 @@ def _merge(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
     gain = pairs[np.arange(groups.n), partner]
 
     where = best = where.copy()
-    value = highest = score(problem, where)
+    value = score(problem, where)
+    highest = value if groups.n <= most else -np.inf
     while groups.n > 1:
         n = groups.n
         first = int(np.argmax(gain[:n]))
@@ -200,7 +204,7 @@ def _merge(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
         rows = np.flatnonzero(stale)
         partner[rows] = pairs[rows, :last].argmax(axis=1)
         gain[rows] = pairs[rows, partner[rows]]
-        if value > highest + TOLERANCE:
+        if last <= most and value > highest + TOLERANCE:
             best, highest = where, value
     return best
 
@@ -216,7 +220,7 @@ def _pair_gains(groups: Groups, a: int) -> NDArray[np.float64]:
     return gained
 
 
-def _move(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
+def _move(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Move single units to the group they suit best, or to a new one, until no move gains anything."""
     units, whole = problem.units, problem.whole
     where = where.copy()
@@ -233,7 +237,7 @@ def _move(problem: Problem, where: NDArray[np.int64]) -> NDArray[np.int64]:
             empty = groups.n - 1
             occupied = empty - (groups.sizes[home] == 0)
             gains = groups.gains(*rows)
-            alone = gains[empty] + (whole[occupied + 1] if occupied + 1 < len(whole) else -np.inf)
+            alone = gains[empty] + (whole[occupied + 1] if occupied < most else -np.inf)
             gains += whole[occupied]
             gains[empty] = alone
             if groups.sizes[home] == 0:

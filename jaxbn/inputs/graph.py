@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, known_name
+from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, at_least, known_name
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -121,6 +121,13 @@ def to_networkx(parents: Parents) -> nx.DiGraph:
     return graph
 
 
+def check_max_cells(max_cells: int) -> int:
+    """The limit of the cells of a table, if a network with such tables can be fitted."""
+    if at_least("max_cells", max_cells, 1) > MAX_TABLE_CELLS:
+        raise ArgumentError("max_cells", f"must be at most {MAX_TABLE_CELLS:,}, got {max_cells:,}", value=max_cells)
+    return int(max_cells)
+
+
 def check_table_sizes(parents: Parents, cardinalities: Mapping[str, int], limit: int = MAX_TABLE_CELLS) -> None:
     """Refuse a graph with a family whose conditional table would have more than ``limit`` cells.
 
@@ -135,10 +142,10 @@ of 10,000,000; give it fewer parents, or its variables fewer levels
         cells = math.prod(cardinalities[name] for name in (child, *found))
         if cells > limit:
             given = f" given {', '.join(map(repr, found))}" if found else ""
+            remedy = "give it fewer parents, or its variables fewer levels" if found else "merge its levels"
             raise ArgumentError(
                 "graph",
-                f"would have {cells:,} cells, more than the limit of {limit:,}; give it fewer parents, or its "
-                "variables fewer levels",
+                f"would have {cells:,} cells, more than the limit of {limit:,}; {remedy}",
                 subject=f"the table of {child!r}{given}",
             )
 

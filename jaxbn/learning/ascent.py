@@ -48,7 +48,7 @@ def ascend(
     With a `grid` cuts are searched among that many quantile positions only, refined around what was found there. A pass
     that raises F by no more than a share of `enough` is the last.
     """
-    start = at_midpoints(data, start, options)
+    start = at_midpoints(data, data.fitting(start, parents), options)
     columns, codings = dict(start.columns), dict(start.policies)
     trace = [ledger.evidence(parents, columns, codings)]
     visits = visiting_order(parents, priority, codings, isolated=isolated)

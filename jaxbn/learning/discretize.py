@@ -15,7 +15,7 @@ from jaxbn.groups.grouping import Grouping, columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats
-from jaxbn.inputs.graph import GraphLike, Parents, as_parents, check_table_sizes
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, Parents, as_parents, check_max_cells
 from jaxbn.inputs.table import DataLike, Missing, as_frame, as_table
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.ascent import ascend
@@ -123,6 +123,7 @@ def discretize(
     min_width: MinWidth = None,
     max_bins: MaxBins = "auto",
     shape: Shaping | None = None,
+    max_cells: int = MAX_TABLE_CELLS,
 ) -> Discretization:
     """Cut all continuous variables of a network, each given its Markov blanket, until nothing changes.
 
@@ -154,6 +155,7 @@ def discretize(
         shape: with ``"evidence"``, how values are distributed inside bins. ``"auto"``: as the whole column is, by the
             mean of all its histograms and the digits it was recorded to, or evenly where that has the higher evidence;
             so cuts are there only for what depends on other columns. ``"flat"``: evenly.
+        max_cells: most cells of the table of a variable with its parents; bins and groups are few enough for that.
 
     Returns:
         The policies, the passes made, and whether the last one changed nothing.
@@ -177,9 +179,9 @@ def discretize(
         initial=initial,
         continuous=table.continuous,
     )
-    coded = CodedTable(table, columns_to_group(table, group), options.flat)
+    coded = CodedTable(table, columns_to_group(table, group), check_max_cells(max_cells), options.flat)
+    coded.check_cells(parents)
     start = coded.start(starting_bins(table, initial_bins, coded.grouped), options.start_kind)
-    check_table_sizes(parents, {name: column.n_states for name, column in start.columns.items()})
     found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     policies, groupings = split_codings(shaped(coded, found.policies), table.names)
     policies = {name: policy.in_unit(table.units.get(name, NUMBER)) for name, policy in policies.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import math
 import time
 import warnings
@@ -38,6 +39,8 @@ from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.density import shaped
 from jaxbn.structure.search import Search
+
+LOG = logging.getLogger("jaxbn")
 
 SIDE_BY_SIDE = 64
 """Runs that go on together: what they ask for at the same time is computed as one batch."""
@@ -137,7 +140,8 @@ def learn(
         checkpoint: a file that keeps every finished run; the same call started again goes on from it, also with more
             restarts.
         side_by_side: runs that go on together; the result does not depend on it.
-        max_cells: a family whose table would have more cells is not considered.
+        max_cells: most cells of the table of a variable with its parents, at most 10 million: families, bins and
+            groups keep to it.
         progress: show a bar where someone watches.
         group: discrete columns whose levels are merged by evidence, again in each pass; by default those with more than
             50 levels, and ``()`` for none.
@@ -150,7 +154,7 @@ def learn(
             up to 50,000 rows: beyond, the proof takes minutes, and finds next to nothing (``net.search`` says which).
 
     Returns:
-        The fitted network. Interrupted by Ctrl-C it is the best so far, with a warning.
+        The fitted network. Interrupted by Ctrl-C, or ended by an error, it is the best so far, with a warning.
 
     Example:
         >>> import jaxbn
@@ -193,7 +197,7 @@ def learn(
         forbidden=forbidden,
         max_cells=max_cells,
     )
-    coded = CodedTable(table, plan.grouped, options.flat)
+    coded = plan.coded(table)
     rng = np.random.default_rng([plan.seed, HOLES])
     now = Round.of(_first_rows(coded, plan, rng), plan)
     runs, seen = now.runs, now.data.table.n_rows
@@ -254,7 +258,14 @@ def _search(
     except KeyboardInterrupt:
         if many.mates.size > 1 or many.empty:
             raise
-        warnings.warn(_interrupted(many, runs.n_runs), InterruptedWarning, stacklevel=3)
+        warnings.warn(f"interrupted{_kept(many, runs.n_runs)}", InterruptedWarning, stacklevel=3)
+        return so_far()
+    except Exception as error:
+        if many.mates.size > 1 or many.empty:
+            raise
+        why = f"the search ended with {type(error).__name__}: {error}"
+        warnings.warn(f"{why}{_kept(many, runs.n_runs)}", RuntimeWarning, stacklevel=3)
+        LOG.debug(why, exc_info=True)
         return so_far()
 
 
@@ -264,13 +275,13 @@ def _first_rows(data: CodedTable, plan: Plan, rng: np.random.Generator) -> Coded
     if table.holes:
         return data.like(first_completion(data, rng))
     long = plan.search != "k2" and table.n_rows > MANY_ROWS and data.on_grid(FINE_GRID)
-    return CodedTable(sample_rows(table, plan.seed), plan.grouped, data.flat) if long else data
+    return plan.coded(sample_rows(table, plan.seed)) if long else data
 
 
-def _interrupted(many: ManyRuns, n_runs: int) -> str:
+def _kept(many: ManyRuns, n_runs: int) -> str:
     if not many.found:
-        return "interrupted before a run was finished: this is an unfinished network"
-    return f"interrupted: this is the best of {len(many.found)} finished runs out of {n_runs}"
+        return " before a run was finished: this is an unfinished network"
+    return f": this is the best of {len(many.found)} finished runs out of {n_runs}"
 
 
 def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, finished: bool) -> SearchReport:

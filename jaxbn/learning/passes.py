@@ -45,6 +45,7 @@ def discretize_steps(
     The variables are visited in the reverse of a topological order, ties broken by `priority`. With a `grid` cuts are
     searched among that many quantile positions only, refined around what was found there.
     """
+    start = data.fitting(start, parents)
     columns, policies = dict(start.columns), dict(start.policies)
     visits = visiting_order(parents, priority, policies)
     done, changed = 0, True

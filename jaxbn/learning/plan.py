@@ -9,7 +9,6 @@ import numpy as np
 
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
-from jaxbn.inputs.graph import check_table_sizes
 from jaxbn.inputs.table import Table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import starting_bins
@@ -113,14 +112,16 @@ class Plan(NamedTuple):
             grouped,
         )
 
+    def coded(self, table: Table) -> CodedTable:
+        """A table as the runs see it."""
+        return CodedTable(table, self.grouped, self.constraints.max_cells, self.options.flat)
+
     def runs(self, data: CodedTable, stream: int | np.random.Generator | None = None) -> Runs:
         """The runs on a table; `stream` takes the place of the seed."""
         seed = self.seed if stream is None else stream
-        if self.search == "k2" or self.constraints.required:
-            start = data.start(starting_bins(data.table, self.initial_bins, self.grouped), self.options.start_kind)
-            sizes = {name: column.n_states for name, column in start.columns.items()}
-            check_table_sizes(self.constraints.required, sizes, self.constraints.max_cells)
+        data.check_cells({name: self.constraints.required.get(name, ()) for name in data.names})
         if self.search == "k2":
+            start = data.start(starting_bins(data.table, self.initial_bins, self.grouped), self.options.start_kind)
             orders = (
                 random_orders(data.table, self.constraints, self.restarts, seed) if self.order is None else [self.order]
             )

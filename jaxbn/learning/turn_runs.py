@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from jaxbn.cuts.policy import NOT_CUT, Policy
-from jaxbn.groups.grouping import frequency_grouping
 from jaxbn.inputs.table import Table
 from jaxbn.learning.ascent import at_midpoints
 from jaxbn.learning.learned import Learned, Watcher
@@ -94,7 +93,7 @@ class TurnRuns:
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.data, self.arcs.parent_prior)
+        self.ledger = Ledger(self.data, self.arcs.parent_prior, self.arcs.constraints.required)
         if not self.data.ordered and not self.data.grouped:
             self.n_runs = 1  # without cuts and groups there is one start, and nothing to perturb
 
@@ -161,9 +160,7 @@ class TurnRuns:
         for name in chosen:
             size = int(rng.integers(FEWEST, MOST + 1))
             if name in self.data.grouped:
-                table = self.data.table
-                start.policies[name] = frequency_grouping(table.levels[name], self.data.known_codes(name), size)
-                start.columns[name] = self.data.coded(name, start.policies[name])
+                start.columns[name], start.policies[name] = self.data.plain_groups(name, size)
             else:
-                start.columns[name], start.policies[name] = self.data.plain_bins(name, size, "frequency")
+                start.columns[name], start.policies[name] = self.data.plain_bins(name, size)
         return start

@@ -18,7 +18,7 @@ from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.scores.coded_table import CodedTable, Columns, Start
 from jaxbn.scores.density import density
-from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.evidence import Ledger, lasting
 from jaxbn.scores.families import family_score, tolerance
 from jaxbn.structure.neighbours import neighbours
 from jaxbn.structure.search import ArcSearch
@@ -49,9 +49,9 @@ def evidence_turns(
     could ever touch. From the start `alone`, where every variable is first cut without any arc, F ends no lower than
     that of the network without arcs.
     """
-    start = at_midpoints(data, start, options)
     if parents is None:
         parents = {name: arcs.constraints.required.get(name, ()) for name in data.names}
+    start = at_midpoints(data, data.fitting(start, parents), options)
     learned = state(parents, start, (ledger.evidence(parents, start.columns, start.policies),))
     if alone:
         settled = yield from ascend(data, parents, data.names, start, options, ledger, grid=options.grid)
@@ -144,13 +144,12 @@ def _promising(parents: Structure, columns: Columns, arcs: ArcSearch, ledger: Le
 
     def value(change: Structure) -> float:
         return math.fsum(
-            ledger.family(columns[name], [columns[p] for p in found])
-            - ledger.family(columns[name], [columns[p] for p in parents[name]])
+            ledger.family(name, found, columns) - ledger.family(name, parents[name], columns)
             for name, found in change.items()
         )
 
     def fits(change: Structure) -> bool:
-        sizes = [math.prod(columns[n].n_states for n in (name, *found)) for name, found in change.items()]
+        sizes = [math.prod(columns[n].size for n in (name, *found)) for name, found in change.items()]
         return max(sizes) <= arcs.constraints.max_cells
 
     busy = {name: column.n_states > 1 for name, column in columns.items()}
@@ -176,8 +175,10 @@ def _settle(
     enough: float = 0.0,
 ) -> Learner[Learned]:
     """Turns until F rises no more; the first stage leaves variables without neighbours as they are."""
-    parents, now, trace = dict(learned.parents), data.recoded(learned.policies), list(learned.trace)
+    now, trace = data.recoded(learned.policies), list(learned.trace)
+    parents = _without_idle_arcs(learned.parents, now.columns, arcs)
     settled: Settled | None = None
+    cut_for: Structure = {}
     while True:
         before = trace[-1]
         found = arcs.best(now.columns, parents, thorough=stage == STAGES)
@@ -186,8 +187,9 @@ def _settle(
             parents = found.parents
             trace.append(value)
             watch(stage, parents, Settled(now.columns, now.policies, 0, False, tuple(trace)))
-        elif settled is not None and settled.converged:
+        elif settled is not None and settled.converged and parents == cut_for:
             break  # these cuts are the best for the same arcs
+        cut_for = parents
         settled = yield from ascend(
             data,
             parents,
@@ -202,7 +204,7 @@ def _settle(
         )
         now, parents = settled.start, _without_idle_arcs(parents, settled.columns, arcs)
         trace += settled.trace[1:]
-        if trace[-1] <= before + tolerance(before):
+        if trace[-1] <= before + tolerance(before) and parents == cut_for:
             break
         watch(stage, parents, settled._replace(trace=tuple(trace)))
     watch(stage + 1, parents, settled._replace(trace=tuple(trace)))
@@ -210,21 +212,17 @@ def _settle(
 
 
 def _without_idle_arcs(parents: Structure, columns: Columns, arcs: ArcSearch) -> Structure:
-    """The structure without arcs from or to a variable of one state: they say nothing, and F is the same without."""
-
-    def kept(child: str) -> tuple[str, ...]:
-        required = arcs.constraints.required.get(child, ())
-        busy = columns[child].n_states > 1
-        return tuple(p for p in parents[child] if p in required or (busy and columns[p].n_states > 1))
-
-    return {child: kept(child) for child in parents}
+    """The structure without arcs that say nothing: F is the same."""
+    required = arcs.constraints.required
+    return {child: lasting(child, found, columns, required) for child, found in parents.items()}
 
 
 def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Options, watch: Watcher) -> Learner[Learned]:
     """Turns for the methods without a common objective: the best state by the options' criterion."""
     now, best, seen = start, None, set()
     while True:
-        found = arcs.best(now.columns)
+        required = {name: arcs.constraints.required.get(name, ()) for name in data.names}
+        found = arcs.best(data.fitting(now, required).columns)
         settled = yield from discretize_steps(
             data, found.parents, data.names, now, options.rate, options.limit, options.grid
         )

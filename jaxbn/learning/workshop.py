@@ -7,6 +7,7 @@ alone, so the results do not depend on how many run together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,7 +78,14 @@ class Workshop:
         """The groups of a discrete variable's levels; the rate plays no part."""
         codes = self.data.known_codes(cut.name)
         rows = np.flatnonzero(~self.data.table.absent(cut.name)) if cut.name in self.data.table.holes else slice(None)
-        return best_grouping(self.data.table.levels[cut.name], codes, self._factors(cut, rows, len(codes)))
+        factors = self._factors(cut, rows, len(codes))
+        return best_grouping(self.data.table.levels[cut.name], codes, factors, most=self._most_states(cut))
+
+    def _most_states(self, cut: Cut) -> int:
+        """Bins or groups of a variable with which the tables of its family and its children's keep to their limit."""
+        others = [cut.parents, *((child, *spouses) for child, spouses in cut.children)]
+        cells = max(math.prod(column.size for column in columns) for columns in others)
+        return max(self.data.max_cells // cells, 1)
 
     def _factors(self, cut: Cut, rows: Any, n_rows: int) -> list[Factor]:
         """The blanket of a variable in some rows, those that have it."""
@@ -112,12 +120,14 @@ class Workshop:
         """The question as rows in ascending order of the variable's values."""
         ordered = self.data.ordered[cut.name]
         factors = self._factors(cut, ordered.order, len(ordered.values))
+        limits = [k for k in (self._most_states(cut), self.most_bins.get(cut.name)) if k is not None]
+        most = min(limits)
         return Request(
             ordered,
             factors,
             cut.rate,
             min_width=self.min_widths.get(cut.name, 0.0),
-            max_bins=self.most_bins.get(cut.name),
+            most_bins=most if most < ordered.n_distinct else None,
             shapes=self.data.shapes_of(cut.name),
         )
 

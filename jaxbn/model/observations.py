@@ -104,7 +104,7 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
     atoms = (counts > 0) & (inside.measures == 0)  # a density counts for nothing beside an atom
     if atoms.any():
         return np.where(atoms, counts, 0.0)
-    return np.bincount(codes, np.exp(inside.log_density(values, codes)), policy.n_bins)
+    return np.asarray(np.bincount(codes, np.exp(inside.log_density(values, codes)), policy.n_bins), np.float64)
 
 
 def mean_density(net: BayesNet, name: str, value: Any) -> float:

@@ -68,9 +68,9 @@ def quantiles(inside: InsideBins, chances: NDArray[np.float64], levels: Sequence
     for k, level in enumerate(levels):
         wanted = level * ends[:, -1:]
         place = np.minimum((ends < wanted).sum(axis=1), chances.shape[1] - 1)[:, None]
-        inside = np.take_along_axis(chances, place, 1)
-        below = np.take_along_axis(ends, place, 1) - inside
-        share = np.divide(wanted - below, inside, out=np.zeros_like(below), where=inside > 0)
+        own = np.take_along_axis(chances, place, 1)
+        below = np.take_along_axis(ends, place, 1) - own
+        share = np.divide(wanted - below, own, out=np.zeros_like(below), where=own > 0)
         found[:, k] = inside.at(place[:, 0], np.clip(share, 0.0, 1.0)[:, 0])
     return found
 

@@ -31,6 +31,12 @@ SIZE_STEP = 128
 TOO_RARE = -200.0
 """Log of the chance of a number of bins at the price, below which another price is taken."""
 
+MOST_TRIES = 8
+"""Prices that are tried for a chance that is not so rare."""
+
+LEAP = 500.0
+"""How much further the log of a chance may move at once: less than from where it underflows to `TOO_RARE`."""
+
 BINS_EXPECTED = 4
 """The number of bins whose price is taken where no number is known to be probable."""
 
@@ -44,8 +50,9 @@ class Choice(NamedTuple):
 
     def slope(self, n_bins: int) -> float:
         """What one more bin is charged."""
-        k = min(max(n_bins, 1), len(self.charge) - 1)
-        return float(self.charge[k] - self.charge[k - 1]) if np.isfinite(self.charge[k]) else 0.0
+        allowed = int(np.isfinite(self.charge).sum())
+        k = min(max(n_bins, 1), allowed - 1)
+        return float(self.charge[k] - self.charge[k - 1]) if k else 0.0
 
 
 def choice_of(request: Request, grid: int | None, most_bins: int | None = None) -> Choice:
@@ -91,8 +98,14 @@ class CutSums:
         """Probability of a cut at each inner position [P - 1]."""
         room = self.walk.layers.shape[1]
         logs, _ = _weights(self.choice, self.price, room)
+        # Numbers of bins that the walk hardly takes may weigh so much at the price that beside them all others vanish:
+        # weights are relative to the most probable number, and those that are negligible in the end have none.
+        n, top = min(room - 1, len(self.log_bins)), self.log_bins.max()
+        kept = self.log_bins[:n] >= top + LOG_NEGLIGIBLE
+        weights = np.zeros(room)
+        weights[1 : n + 1][kept] = np.exp(logs[1 : n + 1][kept] + float(self.walk.log_total[0]) - top)
         with jax.enable_x64(True):
-            found = boundary_chances(self.walk, np.exp(logs - logs.max())[None], self.n_groups)
+            found = boundary_chances(self.walk, weights[None], self.n_groups)
         return np.asarray(found)[0, 1 : self.choice.groups.n]
 
     def draw(self, rng: np.random.Generator, n: int = 1) -> list[NDArray[np.intp]]:
@@ -139,21 +152,39 @@ def _summed(choices: Sequence[Choice], expected: Sequence[int], matrices: CostMa
         totals = logs + log_ends
         best = totals.argmax(axis=1)
         at = np.arange(len(choices))
-        rare = (log_ends[at, best] < TOO_RARE) & (tried < 8)
+        most = log_ends[at, best]
+        rare = (most < TOO_RARE) & ((tried < MOST_TRIES) | np.isneginf(most))
         last = np.minimum(np.asarray(walk.n_layers) + 1, room - 1)
         left = log_more + np.where(last < room - 1, ahead[at, last], ahead[:, -1])
-        open_end = left >= np.logaddexp.reduce(totals, axis=1) + LOG_NEGLIGIBLE
+        open_end = (left >= np.logaddexp.reduce(totals, axis=1) + LOG_NEGLIGIBLE) & (room <= size)
         if not rare.any() and not open_end.any():
             break
         tried += 1
         if open_end.any() and not rare.any():
             room = min(bucket(room, 2 * ROOM, 4), size) + 1
-        prices = [c.slope(int(k)) if r else p for c, k, r, p in zip(choices, best, rare, prices, strict=True)]
+        for b in np.flatnonzero(rare):
+            prices[b] = _better_price(prices[b], log_ends[b], int(best[b]), walk.steps[b], int(matrices.n_groups[b]))
     log_totals = np.asarray(walk.log_total)
     return [
         CutSums(choice, prices[b], own, matrices.n_groups[b : b + 1], _log_bins(choice, totals[b], log_totals[b]))
         for b, (choice, own) in enumerate(zip(choices, _apart(walk, len(choices)), strict=True))
     ]
+
+
+def _better_price(price: float, log_ends: NDArray[np.float64], best: int, steps: Any, n_groups: int) -> float:
+    """The price at which the best number of bins is about the most probable, or a step on the way to it.
+
+    At that price this number and one less are equally probable. Where the chances of all numbers that are allowed have
+    underflowed, the walk takes too many steps. A price higher by d raises the log of a chance by at most d times the
+    steps expected, so the next one does not leap over those at which the chances can be told apart.
+    """
+    fewer = log_ends[best - 1] if best else -np.inf
+    if np.isfinite(fewer):
+        return float(price + log_ends[best] - fewer)
+    back, expected = np.asarray(steps), np.zeros(n_groups + 1)
+    for v in range(n_groups):
+        expected[v + 1] = 1 + back[v, : v + 1] @ expected[: v + 1]
+    return float(price + LEAP / expected[-1])
 
 
 def _size(n_groups: int, most: int) -> int:

@@ -92,9 +92,9 @@ class Chain:
         """The state of a network."""
         index = {name: i for i, name in enumerate(self.names)}
         graph = tuple(mask_of([index[p] for p in parents[name]]) for name in self.names)
-        coded = self.data.recoded(codings).columns
-        columns = tuple(Column(next(self._keys), coded[name].codes, coded[name].n_states) for name in self.names)
-        own = {n: self._policy(n, c.edges) if isinstance(c, Policy) else c for n, c in codings.items()}
+        start = self.data.fitting(self.data.recoded(codings), parents)
+        columns = tuple(start.columns[name]._replace(key=next(self._keys)) for name in self.names)
+        own = {n: self._policy(n, c.edges) if isinstance(c, Policy) else c for n, c in start.policies.items()}
         return State(graph, columns, own)
 
     def _policy(self, name: str, edges: NDArray[np.float64]) -> Policy:
@@ -165,7 +165,7 @@ class Chain:
         """
         new = propose(state.graph, rng, v)
         changed = differences(state.graph, new)
-        one_bin = [1 if i == v else column.n_states for i, column in enumerate(state.columns)]
+        one_bin = [1 if i == v else column.size for i, column in enumerate(state.columns)]
         if not changed or not self.rules.allows(new, changed, one_bin):
             return state.graph, 0.0
         seems = seeming_gain(plain, state.graph, new)
@@ -198,7 +198,7 @@ class Chain:
 
     def _most_states(self, state: State, v: int, graph: Graph) -> int:
         """States that a variable may have, for the tables to keep to their limit."""
-        sizes = [column.n_states for column in state.columns]
+        sizes = [column.size for column in state.columns]
         families = [w for w in range(len(graph)) if w == v or graph[w] >> v & 1]
         tables = [self.rules.cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in families]
         limit = self.most_bins.get(self.names[v])
@@ -257,7 +257,7 @@ class Chain:
 
     def _move_arcs(self, state: State, rng: np.random.Generator) -> State:
         n, log_score = len(self.names), SingleFamilies(state.columns).nats
-        sizes = [column.n_states for column in state.columns]
+        sizes = [column.size for column in state.columns]
         graph = state.graph
         for members in blocks(n, BLOCK, rng):
             graph = draw_block(graph, members, self.rules, sizes, log_score, rng)

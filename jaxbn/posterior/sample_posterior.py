@@ -136,10 +136,11 @@ def sample_posterior(
     if table.holes:
         table = _completed(table, options, limits, grouped, fixed, start, seed, time_limit, progress)
     run = _described(table, options, limits, grouped, fixed, chains, burn_in, thin, checks.at_least("seed", seed, 0))
+    coded = CodedTable(table, grouped, limits.max_cells, options.flat)
+    coded.check_cells(fixed or {name: limits.required.get(name, ()) for name in table.names})
     kept, saved = open_kept(checkpoint, {**run, "grid": grid})
     if not kept.starts:
         kept.starts = _starts(table, options, limits, grouped, fixed, start, chains, seed, time_limit, progress)
-    coded = CodedTable(table, grouped, options.flat)
     widths = {name: options.narrowest(coded, name) for name in table.continuous}
     bins = {name: options.most_bins(name) for name in table.continuous}
     likely = kept.starts[0].policies
@@ -219,12 +220,12 @@ def _starts(
     """Where the chains begin."""
     if start is not None:
         return [_learned(table, start.parents if fixed is None else fixed, start.codings, grouped)] * chains
-    common: dict[str, Any] = {"group": list(grouped), "min_width": options.min_width, "max_bins": options.max_bins}
-    common["shape"] = options.shape
+    common: dict[str, Any] = {"group": list(grouped), "max_cells": limits.max_cells}
+    common |= {name: getattr(options, name) for name in ("min_width", "max_bins", "shape")}
     if fixed is not None:
         return [_learned(table, fixed, discretize(table, fixed, **common).codings, grouped)] * chains
     required = [(p, child) for child, parents in limits.required.items() for p in parents]
-    common |= {"max_parents": limits.max_parents, "max_cells": limits.max_cells, "progress": progress, "seed": seed}
+    common |= {"max_parents": limits.max_parents, "progress": progress, "seed": seed}
     common |= {"required": required, "forbidden": list(limits.forbidden)}
     if time_limit is not None:
         common["time_limit"] = time_limit / (2 * chains)

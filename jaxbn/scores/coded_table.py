@@ -19,6 +19,7 @@ from jaxbn.cuts.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, sort_values
 from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, Parents, check_table_sizes
 from jaxbn.inputs.table import Table
 from jaxbn.scores.families import Column, narrow
 
@@ -50,6 +51,7 @@ class CodedTable:
 
     table: Table
     grouped: tuple[str, ...] = ()  # discrete variables whose levels are merged
+    max_cells: int = MAX_TABLE_CELLS  # of the table of a family: bins and groups are few enough for that
     flat: bool = False  # whether values are spread evenly inside bins, whatever their column looks like
     shapes: dict[str, tuple[Shape, ...]] = field(default_factory=dict)  # found when first asked for
     ordered: dict[str, Ordered] = field(init=False)
@@ -60,7 +62,7 @@ class CodedTable:
 
     def like(self, table: Table) -> CodedTable:
         """Other rows of the same columns: completed, drawn again or sampled. Columns keep their shapes."""
-        return CodedTable(table, self.grouped, self.flat, self.shapes)
+        return CodedTable(table, self.grouped, self.max_cells, self.flat, self.shapes)
 
     def shapes_of(self, name: str) -> tuple[Shape, ...]:
         """The shapes that a continuous variable may have inside its bins; none for an even one."""
@@ -75,13 +77,13 @@ class CodedTable:
         """All variables, in column order."""
         return self.table.names
 
-    def column(self, name: str, codes: NDArray[np.integer], identity: bytes) -> Column:
-        """The column with these codes; `identity` says what made them."""
+    def column(self, name: str, codes: NDArray[np.integer], identity: bytes, declared: int) -> Column:
+        """The column with these codes; `identity` says what made them, and `declared` how many there may be."""
         known = self._keys.get((name, identity))
         if known is None:
             dense, n_states = compact_known(codes)
             wide = dense.astype(np.int32, copy=False)  # so that products of codes fit
-            known = self._keys[name, identity] = Column(_key(name, identity), wide, n_states)
+            known = self._keys[name, identity] = Column(_key(name, identity), wide, n_states, declared)
             if len(self._keys) * wide.nbytes > COLUMNS_KEPT:
                 del self._keys[next(iter(self._keys))]  # the oldest: made once more if it comes back
         return known
@@ -90,10 +92,11 @@ class CodedTable:
         """A continuous variable coded by a policy, or a discrete one by a grouping."""
         if isinstance(policy, Grouping):
             of_level = np.append(policy(self.table.levels[name], name=name), MISSING)
-            return self.column(name, of_level[self.table.codes[name]], repr(policy.groups).encode())
+            codes = of_level[self.table.codes[name]]
+            return self.column(name, codes, repr(policy.groups).encode(), policy.n_groups)
         identity = policy.edges.tobytes()
         known = self._keys.get((name, identity))
-        return known or self.column(name, self._binned(name, policy.edges), identity)
+        return known or self.column(name, self._binned(name, policy.edges), identity, policy.n_bins)
 
     def _binned(self, name: str, edges: NDArray[np.float64]) -> NDArray[np.signedinteger]:
         """The bins of a continuous variable, as a policy has them, -1 where it has no value."""
@@ -117,8 +120,7 @@ class CodedTable:
         columns = {name: self._levels(name) for name in self.table.codes}
         policies: dict[str, Coding] = {}
         for name in self.grouped:
-            policies[name] = frequency_grouping(self.table.levels[name], self.known_codes(name), STARTING_GROUPS)
-            columns[name] = self.coded(name, policies[name])
+            columns[name], policies[name] = self.plain_groups(name, STARTING_GROUPS)
         for name in self.table.values:
             columns[name], policies[name] = self.plain_bins(name, n_bins, kind)
         return Start({name: columns[name] for name in self.names}, policies)
@@ -139,9 +141,31 @@ class CodedTable:
         return Start(columns, dict(policies))
 
     def _levels(self, name: str) -> Column:
-        return self.column(name, self.table.codes[name], b"levels")
+        return self.column(name, self.table.codes[name], b"levels", len(self.table.levels[name]))
 
-    def plain_bins(self, name: str, n_bins: int, kind: str) -> tuple[Column, Policy]:
+    def fitting(self, start: Start, parents: Parents) -> Start:
+        """The same start with fewer bins or groups where a table would have too many cells."""
+        columns, policies = dict(start.columns), dict(start.policies)
+        for child, found in parents.items():
+            family = (child, *found)
+            while math.prod(columns[name].size for name in family) > self.max_cells:
+                name = max((name for name in family if name in policies), key=lambda name: columns[name].size)
+                half = columns[name].size // 2
+                plain = self.plain_groups(name, half) if name in self.grouped else self.plain_bins(name, half)
+                columns[name], policies[name] = plain
+        return Start(columns, policies)
+
+    def check_cells(self, parents: Parents) -> None:
+        """Refuse families whose tables are too large whatever the bins and groups."""
+        fixed = {name: len(self.table.levels[name]) for name in self.table.codes if name not in self.grouped}
+        check_table_sizes(parents, {name: fixed.get(name, 1) for name in self.names}, self.max_cells)
+
+    def plain_groups(self, name: str, n_groups: int) -> tuple[Column, Grouping]:
+        """A discrete variable with its most frequent levels alone and all others together."""
+        grouping = frequency_grouping(self.table.levels[name], self.known_codes(name), n_groups)
+        return self.coded(name, grouping), grouping
+
+    def plain_bins(self, name: str, n_bins: int, kind: str = "frequency") -> tuple[Column, Policy]:
         """A continuous variable in bins of equal `"width"` or `"frequency"`."""
         if kind == "frequency":
             policy = replace(equal_frequency_policy(self.ordered[name], n_bins), method=NOT_CUT)
@@ -150,7 +174,7 @@ class CodedTable:
         codes = np.full(self.table.n_rows, MISSING, np.int32)
         codes[known.order] = equal_width_codes(known.values, n_bins)
         policy = replace(equal_width_policy(known.values, n_bins), method=NOT_CUT)
-        return self.column(name, codes, b"equal width %d" % n_bins), policy
+        return self.column(name, codes, b"equal width %d" % n_bins, policy.n_bins), policy
 
 
 def same_coding(a: Coding, b: Coding) -> bool:

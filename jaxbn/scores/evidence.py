@@ -28,35 +28,47 @@ class Ledger:
 
     data: CodedTable
     parent_prior: bool = False  # whether structures have a prior
+    required: Mapping[str, Sequence[str]] = field(default_factory=dict)  # parents that a variable must have
     _families: dict[tuple[int, ...], float] = field(default_factory=dict)
     _codings: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def evidence(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
         """F of a network with its cuts and groups."""
-        families = [self.family(columns[name], [columns[p] for p in parents[name]]) for name in columns]
+        families = [self.family(name, parents[name], columns) for name in columns]
         return math.fsum([*families, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
 
     def beside(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
         """F without the scores of the families: the prior of the arcs, and what each coding has by itself."""
-        priors = [self._prior_of(columns[name], [columns[p] for p in parents[name]]) for name in columns]
+        priors = [self._prior(name, parents[name], columns) for name in columns]
         return math.fsum([*priors, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
 
-    def family(self, child: Column, parents: Sequence[Column]) -> float:
+    def family(self, child: str, parents: Sequence[str], columns: Columns) -> float:
         """The part of F that a family has, with the prior of its parents."""
-        key = Family(child, tuple(parents)).key
-        score = _remembered(self._families, key, lambda: family_score(child, parents))
-        return score + self._prior_of(child, parents)
+        family = Family(columns[child], tuple(columns[p] for p in parents))
+        return _remembered(self._families, family.key, lambda: family_score(*family)) + self._prior(
+            child, parents, columns
+        )
 
-    def _prior_of(self, child: Column, parents: Sequence[Column]) -> float:
-        return self._prior(sum(parent.n_states > 1 for parent in parents) if child.n_states > 1 else 0)
-
-    def _prior(self, n_parents: int) -> float:
-        return log_parent_prior(len(self.data.names), n_parents) if self.parent_prior else 0.0
+    def _prior(self, child: str, parents: Sequence[str], columns: Columns) -> float:
+        if not self.parent_prior:
+            return 0.0
+        return log_parent_prior(len(self.data.names), len(lasting(child, parents, columns, self.required)))
 
     def _coding(self, name: str, column: Column, coding: Coding) -> float:
         return _remembered(
             self._codings, (name, column.key), lambda: coding_evidence(self.data, name, coding, column.n_states)
         )
+
+
+def lasting(
+    child: str, parents: Sequence[str], columns: Columns, required: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
+    """The parents of a variable without idle ones: an arc from or to one state says nothing, unless it is required.
+
+    A network never keeps an idle arc, so F does not charge for it; a required one stays whatever the cuts, and counts.
+    """
+    must, busy = required.get(child, ()), columns[child].n_states > 1
+    return tuple(p for p in parents if p in must or (busy and columns[p].n_states > 1))
 
 
 def coding_evidence(data: CodedTable, name: str, coding: Coding, n_states: int) -> float:

@@ -119,7 +119,8 @@ class HostCounter:
         """See `Counter`: the table of the parents is that of the family, summed over the child."""
         base = joint(self.codes, self.n_states, (*parents, child))
         places = self._places(columns)
-        if places is None or base.n_single:
+        all_cells = base.n_cells == math.prod(self.n_states[i] for i in (*parents, child))  # empty ones may be left out
+        if places is None or not all_cells:
             return self.sums([(*parents, child)], tables[:1], columns)[0, 0], self.sums([parents], tables, columns)[0]
         counts = self._counts(base, columns)
         family, without = np.empty((1, len(columns)), np.int64), np.empty((len(tables), len(columns)), np.int64)

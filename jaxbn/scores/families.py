@@ -32,6 +32,12 @@ class Column(NamedTuple):
     key: int
     codes: NDArray[np.int32]  # [n], -1 where an entry is missing
     n_states: int  # distinct codes observed
+    declared: int = 0  # states that a table of the variable has, if these are more: levels and bins without a row
+
+    @property
+    def size(self) -> int:
+        """States that a table of the variable has."""
+        return max(self.n_states, self.declared)
 
     def taken(self, rows: Any) -> NDArray[np.signedinteger]:
         """The codes of some rows, in as few bits as they need: then more of a long column fits in the cache."""

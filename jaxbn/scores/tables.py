@@ -59,5 +59,9 @@ def k2_score(counts: NDArray[Any]) -> float:
 
 
 def _log_gamma(numbers: NDArray[Any]) -> NDArray[np.float64]:
-    distinct, where = np.unique(numbers, return_inverse=True)
-    return np.array([math.lgamma(v) for v in distinct])[where]
+    """Ln Γ of positive numbers, once for each distinct one; in a large table most are 1, and ln Γ(1) is 0."""
+    found = np.zeros(numbers.shape)
+    others = numbers != 1
+    distinct, where = np.unique(numbers[others], return_inverse=True)
+    found[others] = np.array([math.lgamma(v) for v in distinct])[where]
+    return found

@@ -21,6 +21,7 @@ class ArcRules:
     """
 
     n_states: tuple[int, ...]
+    sizes: tuple[int, ...]  # states that a table has, observed or not
     max_parents: int
     required: tuple[int, ...]  # masks of the parents a column must have
     allowed: tuple[int, ...]  # masks of those it may have besides
@@ -35,10 +36,11 @@ class ArcRules:
         required: Mapping[int, Iterable[int]] | None = None,
         forbidden: Iterable[tuple[int, int]] = (),
         max_cells: int | None = None,
+        sizes: Sequence[int] | None = None,
     ) -> ArcRules:
         """Rules from parents required of a column and forbidden arcs (parent, child).
 
-        A column of one state has no arcs but required ones: it says nothing.
+        A column of one state has no arcs but required ones: it says nothing. Cells are counted by `sizes`, if given.
         """
         needed = {child: mask_of(parents) for child, parents in (required or {}).items()}
         live = mask_of(i for i, states in enumerate(n_states) if states > 1)
@@ -47,7 +49,7 @@ class ArcRules:
             allowed[child] &= ~(1 << parent)
         musts = tuple(needed.get(i, 0) for i in range(len(n_states)))
         rules = cls(
-            tuple(map(int, n_states)), int(max_parents), musts,
+            tuple(map(int, n_states)), tuple(map(int, sizes or n_states)), int(max_parents), musts,
             tuple(may & ~must for may, must in zip(allowed, musts, strict=True)), max_cells,
         )  # fmt: skip
         rules.some_order()
@@ -63,6 +65,7 @@ class ArcRules:
             required={number[c]: [number[p] for p in parents] for c, parents in constraints.required.items()},
             forbidden=[(number[parent], number[child]) for parent, child in constraints.forbidden],
             max_cells=constraints.max_cells,
+            sizes=[column.size for column in columns.values()],
         )
 
     def further(self, child: int, parents: int) -> int:
@@ -98,11 +101,11 @@ class ArcRules:
 
     def _cells(self, child: int, parents: int) -> int:
         """Cells of a family's table."""
-        return self.n_states[child] * math.prod(self.n_states[i] for i in bits(parents))
+        return self.sizes[child] * math.prod(self.sizes[i] for i in bits(parents))
 
     def _narrow(self, most: int) -> int:
         """Columns of at most `most` states."""
-        return mask_of(i for i, states in enumerate(self.n_states) if states <= most)
+        return mask_of(i for i, states in enumerate(self.sizes) if states <= most)
 
 
 def mask_of(columns: Iterable[int]) -> int:

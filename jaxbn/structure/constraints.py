@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
-from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents, check_max_cells
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.table import Table
 from jaxbn.scores.coded_table import Columns
@@ -27,13 +27,13 @@ def candidate_parents(
     name: str, predecessors: Sequence[str], chosen: Sequence[str], columns: Columns, constraints: Constraints
 ) -> list[str]:
     """Predecessors that may still become a parent, except those with which the table would be too large."""
-    cells = columns[name].n_states * math.prod(columns[p].n_states for p in chosen)
+    cells = math.prod(columns[member].size for member in (name, *chosen))
     return [
         other
         for other in predecessors
         if other not in chosen
         and (other, name) not in constraints.forbidden
-        and cells * columns[other].n_states <= constraints.max_cells
+        and cells * columns[other].size <= constraints.max_cells
     ]
 
 
@@ -65,7 +65,7 @@ def as_constraints(
                     Mention("forbidden"),
                     "; remove one",
                 )
-    return Constraints(int(max_parents), needed, banned, checks.at_least("max_cells", max_cells, 1))
+    return Constraints(int(max_parents), needed, banned, check_max_cells(max_cells))
 
 
 def _of_signs(table: Table) -> frozenset[tuple[str, str]]:

@@ -119,7 +119,7 @@ def _all_families(
     for size in range(1, most + 1):
         scores.count_sets(live, size)
     scores.count_sets(live, most + 1, [1])
-    sets = _Sets.of(smaller, [rules.n_states[i] for i in live])
+    sets = _Sets.of(smaller, [rules.sizes[i] for i in live])
     return [_families(scores, rules, live, place, sets) for place in range(len(live))]
 
 
@@ -154,7 +154,7 @@ def _families(
     kept = (sets.mask & ~(must | allowed) == 0) & (sets.mask & must == must) & (sets.mask != must)
     kept &= sets.mask & own == 0
     if rules.max_cells is not None:
-        kept &= sets.cells * rules.n_states[child] <= rules.max_cells
+        kept &= sets.cells * rules.sizes[child] <= rules.max_cells
     base, column = sets.base[kept], np.array(live)[sets.column[kept]]
     used, row = np.unique(base, return_inverse=True)
     known = scores.family(child, tuple(bits(rules.required[child]))) * ARC - must.bit_count()

@@ -68,7 +68,7 @@ class ArcSearch:
 
     def _search(self, columns: Columns, now: Parents | None, thorough: bool) -> tuple[Arcs, bool]:
         self.scores.show([columns[name] for name in self.names])
-        rules = self._rules(columns)
+        rules = ArcRules.named({name: columns[name] for name in self.names}, self.constraints)
         quick = is_feasible(rules, None if thorough else MOST_ROWS // self.scores.n_rows)
         if self.search == "exact" or (self.search == "auto" and quick):
             found, search = exact_structure(self.scores, rules), "exact"
@@ -97,13 +97,3 @@ class ArcSearch:
         index = {name: i for i, name in enumerate(self.names)}
         families = (self.scores.family(index[name], [index[p] for p in parents[name]]) for name in self.names)
         return self.scores.nats(sum(families))
-
-    def _rules(self, columns: Columns) -> ArcRules:
-        index = {name: i for i, name in enumerate(self.names)}
-        return ArcRules.of(
-            [columns[name].n_states for name in self.names],
-            max_parents=self.constraints.max_parents,
-            required={index[child]: [index[p] for p in found] for child, found in self.constraints.required.items()},
-            forbidden=[(index[parent], index[child]) for parent, child in self.constraints.forbidden],
-            max_cells=self.constraints.max_cells,
-        )

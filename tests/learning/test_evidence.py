@@ -298,3 +298,36 @@ def test_zero_and_nothing_are_no_limit():
     options = {"continuous": ["x"], "method": "evidence", "shape": "flat", "max_bins": None}
     traces = [jaxbn.discretize(table, {}, **options, min_width=w).trace for w in (None, 0.0, {}, {"x": 0.0})]
     assert len(set(traces)) == 1
+
+
+def constrained(drawn: Drawn, seed: int) -> dict[str, Any]:
+    """Required arcs along the order of a table, and forbidden ones anywhere else."""
+    rng = np.random.default_rng(seed)
+    pairs = [(p, c) for i, c in enumerate(drawn.order) for p in drawn.order[:i]]
+    required = [arc for arc in pairs if rng.random() < 0.2]
+    others = [(p, c) for p in drawn.order for c in drawn.order if p != c and (p, c) not in required]
+    forbidden = [arc for arc in others if rng.random() < 0.2]
+    return {"required": required, "forbidden": forbidden, "max_parents": 6, "seed": seed}
+
+
+def assert_is_the_documented_evidence(drawn: Drawn, **options: Any) -> None:
+    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, progress=False, **options)
+    edges = {name: policy.edges for name, policy in net.policies.items()}
+    total = reference.total_evidence(drawn.columns, drawn.continuous, net.parents, edges)
+    assert net.search.criterion == close(total - reference.arcs_charge(net.parents))
+    assert net.search.cuts_proved
+    for name in drawn.continuous:
+        assert reference.gain_by_other_cuts(name, drawn.columns, drawn.continuous, net.parents, edges) < 1e-7
+
+
+@pytest.mark.parametrize("seed", [11, 16, 19, 20, 23, 27, 30, 35])
+def test_the_evidence_is_the_documented_one_whatever_arcs_are_required(seed):
+    drawn = random_table(seed)
+    assert_is_the_documented_evidence(drawn, restarts=3, **constrained(drawn, seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_the_evidence_is_the_documented_one_in_many_tables(seed):
+    drawn = random_table(seed)
+    assert_is_the_documented_evidence(drawn, restarts=3, **constrained(drawn, seed))

@@ -369,3 +369,20 @@ def test_what_is_expected_follows_a_line_where_the_network_has_no_arc() -> None:
     np.testing.assert_array_equal(filled.values["y"][~gone], y[~gone])
     assert set(filled.values["y"]) <= set(y[~gone])
     assert np.corrcoef(filled.values["y"][gone], y[gone])[0, 1] > 0.99
+
+
+def test_lines_are_the_same_whichever_rows_are_said_to_change():
+    from jaxbn.learning.holes.matching import Lines
+
+    rng = np.random.default_rng(0)
+    x = [rng.normal(5, 2, 200), rng.random(200), np.ones(200)]
+    targets = np.stack([x[0] - 3 * x[1], rng.normal(size=200)], axis=1)
+    has, rows = rng.random(200) < 0.8, np.arange(200)
+    few, every = Lines(has, rows < 20), Lines(has, rows >= 0)
+    for _ in range(3):
+        np.testing.assert_allclose(few.told(targets, x, rows), every.told(targets, x, rows), rtol=1e-10)
+        x = [np.where(rows < 20, column + rng.normal(size=200), column) for column in x[:2]] + x[2:]
+    design = np.stack([(column - column[has].mean()) / column[has].std() for column in x[:2]], axis=1)
+    own = design[has].T @ design[has] + 1e-3 * has.sum() * np.eye(2)
+    weights = np.linalg.solve(own, design[has].T @ targets[has])
+    np.testing.assert_allclose(every.told(targets, x, rows), targets[has].mean(axis=0) + design @ weights, rtol=1e-8)

@@ -318,7 +318,7 @@ CONSTRAINTS = [
         "order has 'v0' before 'v3', but the arc 'v3' -> 'v0' is required",
         ValueError,
     ),
-    ({"required": [("v0", "v1")], "max_cells": 1}, "'v1' given 'v0' would have .* cells, more than the", ValueError),
+    ({"max_cells": 1}, "table of 'v0' would have 3 cells, more than the limit of 1; merge its levels", ValueError),
 ]
 
 
@@ -501,3 +501,83 @@ def test_the_result_is_a_fitted_network() -> None:
         {name: again.tables[name].sum() for name in net.names}
     )
     assert isinstance(net.sample(3, seed=0), pd.DataFrame)
+
+
+# --- the limit of a table's cells
+
+
+def assert_within(tables: dict[str, np.ndarray], limit: int) -> None:
+    assert {name: table.size for name, table in tables.items() if table.size > limit} == {}
+
+
+@pytest.mark.parametrize("limit", [5, 12, 100])
+@pytest.mark.parametrize("options", [{}, {"method": "bayesian"}, {"method": "mdl", "search": "k2"}], ids=str)
+@pytest.mark.parametrize("seed", range(2))
+def test_every_table_keeps_to_the_limit(seed: int, options: dict[str, Any], limit: int) -> None:
+    drawn = random_table(seed)
+    drawn.frame["many"] = np.random.default_rng(seed).integers(0, 60, len(drawn.frame)).astype(str)
+    required = [(drawn.order[0], drawn.order[1]), (drawn.order[0], "many")]
+    net = jaxbn.learn(
+        drawn.frame,
+        continuous=drawn.continuous,
+        group=["many"],
+        required=required,
+        max_cells=limit,
+        max_parents=5,
+        restarts=2,
+        progress=False,
+        **options,
+    )
+    assert_within(net.tables, limit)
+    found = jaxbn.discretize(
+        drawn.frame,
+        drawn.parents,
+        continuous=drawn.continuous,
+        group=["many"],
+        max_cells=max(limit, 64),
+        method=options.get("method", "evidence"),
+    )
+    table = jaxbn.as_table(drawn.frame, continuous=drawn.continuous)
+    assert_within(jaxbn.fit(table, drawn.parents, found.codings).tables, max(limit, 64))
+
+
+@pytest.mark.parametrize("limit", [12, 60])
+def test_resamples_and_draws_keep_to_the_limit(limit: int) -> None:
+    drawn = random_table(2)
+    options: dict[str, Any] = {"continuous": drawn.continuous, "max_cells": limit, "progress": False}
+    for net in jaxbn.sample_posterior(drawn.frame, draws=3, chains=1, burn_in=1, **options).networks:
+        assert_within(net.tables, limit)
+    found = jaxbn.bootstrap(drawn.frame, resamples=2, restarts=1, **options)
+    table = jaxbn.as_table(drawn.frame, continuous=drawn.continuous)
+    for i, graph in enumerate(found.parents):
+        policies = {name: each[i] for name, each in found.policies.items()}
+        assert_within(jaxbn.fit(table, graph, policies).tables, limit)
+
+
+def test_levels_without_a_row_count_as_cells() -> None:
+    rng = np.random.default_rng(0)
+    kind = pd.Categorical(rng.choice(["a", "b"], 200), categories=list("abcdefgh"))
+    frame = pd.DataFrame({"kind": kind, "size": np.where(kind == "a", 0.0, 5.0) + rng.normal(size=200)})
+    assert_within(jaxbn.learn(frame, max_cells=20, progress=False).tables, 20)
+
+
+def test_a_column_of_too_many_levels_is_refused_at_the_start() -> None:
+    frame = pd.DataFrame({"kind": list("abcdefgh") * 5, "size": np.arange(40.0)})
+    for function in (jaxbn.learn, jaxbn.sample_posterior, lambda *a, **k: jaxbn.discretize(*a, {}, **k)):
+        with pytest.raises(ValueError, match="the table of 'kind' would have 8 cells, more than the limit of 7"):
+            function(frame, max_cells=7)
+    with pytest.raises(ValueError, match="max_cells must be at most 10,000,000, got 10,000,001"):
+        jaxbn.learn(frame, max_cells=10**7 + 1)
+
+
+def test_an_error_in_the_search_leaves_the_best_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jaxbn.learning.turn_runs import TurnRuns
+
+    def failing(*args: Any) -> Any:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(TurnRuns, "finish", failing)
+    drawn = random_table(3)
+    with pytest.warns(RuntimeWarning, match="ended with MemoryError: no room: this is the best of 2 finished runs"):
+        net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=2, progress=False)
+    assert not net.search.finished

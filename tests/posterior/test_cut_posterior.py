@@ -101,3 +101,27 @@ def test_a_grid_says_so() -> None:
 def test_the_grid_is_limited() -> None:
     with pytest.raises(ValueError, match="grid must be at most 2048, got 5000"):
         jaxbn.cut_posterior([0.0, 1.0], grid=5000)
+
+
+@pytest.mark.parametrize("n", [20, 400, 3000])
+def test_chances_of_cuts_add_up_to_the_expected_number(n: int) -> None:
+    found = jaxbn.cut_posterior(np.random.default_rng(0).normal(size=n))
+    assert found.chances.sum() == pytest.approx(found.expected_bins - 1, rel=1e-9)
+    assert ((found.chances >= 0) & (found.chances <= 1)).all()
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_few_bins_are_summed_where_the_evidence_is_all_for_many(most: int) -> None:
+    from jaxbn.cuts.discretize_variable import variable_request
+    from jaxbn.posterior.all_cuts import choice_of, sum_over_cuts
+    from tests.reference.evidence import evidence_cost
+
+    values = np.repeat(np.arange(300.0), 9)  # a parent that changes with every value: many bins say it all
+    parent = np.repeat(np.arange(300) % 7, 9)
+    request = variable_request(values, [parent], [], method="evidence")
+    (found,) = sum_over_cuts([choice_of(request, None, most)])
+    assert np.isneginf(found.log_bins[most:]).all()
+    assert found.bin_chances.sum() == pytest.approx(1)
+    assert found.log_bins[0] - found.choice.constant == pytest.approx(-evidence_cost(values, [parent], (), []))
+    for ranks in found.draw(np.random.default_rng(0), 5):
+        assert len(ranks) < most

@@ -206,6 +206,27 @@ def total_evidence(
     return k2_score(codes, parents) + density_term(columns, edges, whole_bounds(columns, continuous)) - choice
 
 
+def arcs_charge(parents: Parents) -> float:
+    """Minus the log prior of the arcs where a structure is searched by F: p ln 2 + ln C(N - 1, p) for p parents of N.
+
+    Every arc counts, also one from or to a variable of a single bin.
+    """
+    return sum(
+        len(found) * math.log(2) + math.log(math.comb(len(parents) - 1, len(found))) for found in parents.values()
+    )
+
+
+def gain_by_other_cuts(
+    name: str, columns: Columns, continuous: Sequence[str], parents: Parents, policies: Mapping[str, np.ndarray]
+) -> float:
+    """How much F would rise with the best cuts of one variable, everything else fixed."""
+    codes = codes_of(columns, continuous, policies)
+    own, children = blanket(name, parents)
+    neighbours = [codes[p] for p in own], [(codes[c], [codes[s] for s in spouses]) for c, spouses in children]
+    best, _ = layered_evidence(columns[name], *neighbours)
+    return evidence_cost(columns[name], *neighbours, policies[name]) - best
+
+
 def starting_cuts(values: np.ndarray, k: int, min_width: float | None) -> np.ndarray:
     """The k equal-width bins with their edges at midpoints, or a single bin where they break ``min_width``."""
     distinct, first = np.unique(values, return_index=True)

@@ -131,3 +131,14 @@ def test_sets_counted_once_are_known_from_every_base(counter: type) -> None:
                 for r in scores._cardinalities if k < 3 else [1]:
                     assert scores._current(scores._key(base), r)
                     assert scores.sums(base, r).tolist() == whole.sums(base, r).tolist()
+
+
+@pytest.mark.parametrize("counter", COUNTERS)
+@pytest.mark.parametrize("shift", [0, 1], ids=["as many cells as states", "other cells"])
+def test_a_copy_whose_tables_are_mostly_empty_is_counted_rightly(counter: type, shift: int) -> None:
+    rows = np.arange(240)
+    x, y = coded(rows % 60), coded(np.where(rows % 60 < 30, rows % 60, (rows % 60 + shift * (rows // 120)) % 60))
+    columns = [x, y, coded(rows % 3)]
+    grown = SetScores(columns, counter=counter).grown(0, (1,))
+    expected = k2_score([column.codes for column in columns], 0, (1, 2))
+    assert SetScores(columns).nats(int(grown[2])) == pytest.approx(expected, abs=1e-8)

@@ -64,6 +64,8 @@ def _solve(problems: Sequence[Charged], grouped: Sequence[GroupedRows]) -> list[
     for i, (problem, groups) in enumerate(zip(problems, grouped, strict=True)):
         if not problem.rows.terms and problem.rows.spread is None:
             solutions[i] = _by_charge_alone(groups.positions, problem.charge)
+        elif len(problem.charge) == 1:
+            solutions[i] = Solution(float(problem.charge[0]) + groups.cost_of_one(), [], 0.0)
         elif groups.n > FEW_POSITIONS:
             solutions[i] = _from_rows(groups, problem.charge)
         else:

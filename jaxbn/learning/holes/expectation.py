@@ -7,13 +7,13 @@ of lines through the columns, one for each level, which see what lies inside the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.graph import Parents
-from jaxbn.learning.holes.matching import predicted
+from jaxbn.learning.holes.matching import Lines
 from jaxbn.model.imputing.donors import predictors_of
 
 Array = NDArray[np.float64]
@@ -37,6 +37,11 @@ class Expectation:
     chances: dict[str, Array]
     posterior: Mapping[str, Array]
     absent: Mapping[str, NDArray[np.bool_]]
+    _lines: dict[str, Lines] = field(init=False)
+
+    def __post_init__(self) -> None:
+        holed = np.logical_or.reduce(list(self.absent.values()))
+        self._lines = {name: Lines(~gone, holed) for name, gone in self.absent.items()}
 
     def sweep(self, parents: Parents) -> None:
         """Tell every missing entry once, given all others as they are now."""
@@ -45,14 +50,13 @@ class Expectation:
             if not predictors:
                 continue
             rows = np.flatnonzero(gone)
+            told = self._lines[name].told
             if name in self.values:
                 known = self.values[name][~gone]
-                said = predicted(self.values[name], predictors, ~gone, rows)
+                said = told(self.values[name][:, None], predictors, rows)[:, 0]
                 self.values[name][rows] = np.clip(said, known.min(), known.max())
             elif name in self.posterior:
-                states = self.chances[name].T
-                by_lines = np.stack([predicted(state, predictors, ~gone, rows) for state in states], axis=1)
-                by_lines = np.clip(by_lines, LEAST, 1.0)
+                by_lines = np.clip(told(self.chances[name], predictors, rows), LEAST, 1.0)
                 by_lines /= by_lines.sum(axis=1, keepdims=True)
                 self.chances[name][rows] = (self.posterior[name] + by_lines) / 2
 

@@ -23,6 +23,9 @@ SWEEPS = 2
 RIDGE = 1e-3
 """Weight of the penalty of the regression, for each row."""
 
+TINY = 1e-9
+"""Spread of a predictor, in units of its first one, below which it is constant."""
+
 MOST_ROWS = 10**5
 """Rows that a regression is fitted to, about: more of them would not change it."""
 
@@ -86,19 +89,51 @@ def predicted(
         >>> predicted(2 * x, [x], x != 3, np.array([3])).round(1).tolist()
         [6.0]
     """
-    some = np.flatnonzero(has)
-    some = some[:: -(-len(some) // MOST_ROWS)]
-    design, used = [np.ones(len(some))], []
-    for each in predictors:
-        sample = each[some]
-        center, scale = sample.mean(), sample.std()
-        if scale > 0:
-            design.append((sample - center) / scale)
-            used.append((each, center, scale))
-    matrix = np.stack(design, axis=1)
-    penalty = RIDGE * len(some) * np.diag(np.arange(len(design)) > 0)
-    weights = np.linalg.solve(matrix.T @ matrix + penalty + 1e-12 * np.eye(len(design)), matrix.T @ target[some])
-    found = np.full(len(rows), weights[0])
-    for weight, (each, center, scale) in zip(weights[1:], used, strict=True):
-        found += weight / scale * (each[rows] - center)
-    return found
+    return Lines(has, has).told(target[:, None], predictors, rows)[:, 0]
+
+
+class Lines:
+    """Regressions on the same columns, made again while entries of some rows change.
+
+    What the other rows add to the normal equations is worked out once: the effort is in proportion to the changes.
+    """
+
+    def __init__(self, has: NDArray[np.bool_], changing: NDArray[np.bool_]) -> None:
+        """`has`: the rows that have the targets; `changing`: those of which an entry may change."""
+        some = np.flatnonzero(has)
+        some = some[:: -(-len(some) // MOST_ROWS)]
+        self.n = len(some)
+        self._still, self._changing = some[~changing[some]], some[changing[some]]
+        self._products: NDArray[np.float64] | None = None
+        self._units: list[tuple[float, float]] = []
+
+    def told(
+        self, targets: NDArray[np.float64], predictors: Sequence[NDArray[np.float64]], rows: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Linear predictions of the targets [n, T] in some rows, [rows, T]; always the same columns in their order."""
+        if self._products is None:
+            every = np.concatenate([self._still, self._changing])
+            self._units = [(float(each[every].mean()), float(each[every].std()) or 1.0) for each in predictors]
+            self._products = self._sums(self._still, targets, predictors)
+        products = self._products + self._sums(self._changing, targets, predictors)
+        n, k = self.n, len(predictors) + 1
+        means = products[0] / n
+        around = products - n * means[:, None] * means
+        scale = np.sqrt(np.maximum(np.diag(around)[1:k] / n, 0))
+        used = np.flatnonzero(scale > TINY) + 1
+        scale = scale[used - 1]
+        normal = around[np.ix_(used, used)] / (scale[:, None] * scale) + (RIDGE * n + 1e-12) * np.eye(len(used))
+        weights = np.linalg.solve(normal, around[used, k:] / scale[:, None]) / scale[:, None]
+        return means[k:] + (self._in_units(rows, predictors)[:, used] - means[used]) @ weights
+
+    def _sums(
+        self, rows: NDArray[np.intp], targets: NDArray[np.float64], predictors: Sequence[NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Sums over rows of the products of all pairs: of 1, the predictors and the targets."""
+        table = np.concatenate([self._in_units(rows, predictors), targets[rows]], axis=1)
+        return np.asarray(table.T @ table)
+
+    def _in_units(self, rows: NDArray[np.intp], predictors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """1 and the predictors, about centered and scaled so that nothing is lost in differences of sums."""
+        scaled = [(each[rows] - center) / scale for each, (center, scale) in zip(predictors, self._units, strict=True)]
+        return np.stack([np.ones(len(rows)), *scaled], axis=1)

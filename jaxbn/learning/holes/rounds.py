@@ -94,7 +94,7 @@ class _Best:
 
     @cached_property
     def ledger(self) -> Ledger:
-        return Ledger(self.holed, parent_prior=self.plan.search != "k2")
+        return Ledger(self.holed, self.plan.search != "k2", self.plan.constraints.required)
 
     def see(self, learned: Learned, now: Round) -> None:
         """Look at a network and the round that found it."""
