@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,11 @@ class Policy:
         from jaxbn.drawing.notebook import policy_html
 
         return policy_html(self)
+
+
+def date_forms(policies: Mapping[str, Policy]) -> dict[str, str]:
+    """How text holds the dates of some columns, as ``as_table(dates=...)`` takes it."""
+    return {name: policy.unit.form for name, policy in policies.items() if policy.unit.form}
 
 
 def same_number(a: float, b: float) -> bool:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from jaxbn.cuts.policy import date_forms
 from jaxbn.inputs.graph import children_of
 from jaxbn.inputs.missing import MISSING_LEVEL, share_words
-from jaxbn.inputs.states import as_states, signed_name
+from jaxbn.inputs.states import as_states, signed_name, with_signs
 from jaxbn.inputs.table import as_table
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ def rows_of(net: BayesNet, frame: pd.DataFrame) -> Table:
         >>> rows_of(net, frame).names, rows_of(net, frame.dropna()).names
         (('age', 'age (missing)'), ('age', 'age (missing)'))
     """
+    frame = with_signs(frame, [name for name in net.names if signed_name(name) is None])  # parts of dates
     frame = frame[[name for name in net.names if name in frame.columns]]
     discrete = [name for name in frame.columns if name in net.levels]
-    table = as_table(
-        frame, continuous=[n for n in frame.columns if n in net.policies], discrete=discrete, missing="infer"
-    )
+    continuous = [name for name in frame.columns if name in net.policies]
+    table = as_table(frame, continuous=continuous, discrete=discrete, missing="infer", dates=date_forms(net.policies))
     signs = [name for name in net.names if name not in frame.columns and signed_name(name) in table.values]
     levels = [name for name in discrete if MISSING_LEVEL in net.levels[name]]
     return as_states(table, [*(str(signed_name(sign)) for sign in signs), *levels]) if signs or levels else table

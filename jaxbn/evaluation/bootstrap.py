@@ -21,6 +21,7 @@ from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents, markov_blanket
 from jaxbn.inputs.table import DataLike, Missing, as_table
+from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
 from jaxbn.learning.holes.completion import HOLES, completed
@@ -203,6 +204,7 @@ def bootstrap(
             ]
             policies[name], gaps[name] = _gathered(own, between, mates, count)
     original, _ = split_codings(settled.policies, table.continuous)
+    original = {name: policy.in_unit(table.units.get(name, NUMBER)) for name, policy in original.items()}
     values = {name: coded.ordered[name].values for name in table.continuous}
     return CutBootstrap(policies, count, seed, gaps, original, values, share, tolerance)
 

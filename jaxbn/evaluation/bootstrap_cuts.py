@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.policy import Policy
 from jaxbn.evaluation.bootstrap_results import Bootstrap
 from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.units import in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,11 +114,11 @@ class CutBootstrap(Bootstrap):
     def __repr__(self) -> str:
         lines = [f"Bootstrap: {self.resamples} resamples, cuts given the structure, {self.level:.0%} intervals"]
         for name in self.original:
+            unit = self.original[name].unit
             lines.append(f"  {name}: {self.original[name].n_bins} bins; resampled {self._bins_in_words(name)}")
-            lines += [
-                f"    {row['cut']:g}  [{row['lower']:g}, {row['upper']:g}]  found in {row['found']:.0%}"
-                for row in self.frame[self.frame["variable"] == name].to_dict("records")
-            ]
+            for row in self.frame[self.frame["variable"] == name].to_dict("records"):
+                cut, lower, upper = (in_words(row[key], unit) for key in ("cut", "lower", "upper"))
+                lines.append(f"    {cut}  [{lower}, {upper}]  found in {row['found']:.0%}")
         return "\n".join(lines)
 
 

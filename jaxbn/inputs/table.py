@@ -20,8 +20,7 @@ from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle,
 from jaxbn.inputs.refusals import DROP, wrong
 from jaxbn.inputs.states import as_states
 from jaxbn.inputs.uninformative import without_empty, without_uninformative
-from jaxbn.inputs.units import NUMBER, Dates, Unit
-from jaxbn.inputs.units import texts as dates_in_words
+from jaxbn.inputs.units import NUMBER, Dates, Unit, in_words
 
 __all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]
 
@@ -124,8 +123,7 @@ class Table:
         lacks = f", {share_words(self.holes[name] / self.n_rows)} missing" if name in self.holes else ""
         if name in self.values:
             column = self.values[name][~self.absent(name)]
-            ends = [float(column.min()), float(column.max())]
-            low, high = dates_in_words(ends, self.units[name]) if name in self.units else (f"{e:g}" for e in ends)
+            low, high = (in_words(end, self.units.get(name, NUMBER)) for end in (column.min(), column.max()))
             return f"{low} to {high}, {len(np.unique(column))} distinct{lacks}"
         levels = self.levels[name]
         texts = [reprlib.repr(level) for level in levels]

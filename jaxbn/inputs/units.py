@@ -126,6 +126,16 @@ def to_number(name: str, value: Any, unit: Unit) -> float:
     return float(to_numbers(name, column, unit if found == NUMBER else unit._replace(form=found.form))[0])
 
 
+def in_words(number: float, unit: Unit) -> str:
+    """A number with six digits, or the date or duration that it stands for.
+
+    Example:
+        >>> in_words(0.5, NUMBER), in_words(18262.0, Unit("date"))
+        ('0.5', '2020-01-01')
+    """
+    return f"{number:g}" if unit.kind == "number" else texts([number], unit)[0]
+
+
 def texts(numbers: Iterable[float], unit: Unit, close: Iterable[float] | None = None) -> list[str]:
     """Dates or durations as people read them.
 

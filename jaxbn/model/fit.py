@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.policy import Policy, date_forms
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError, suggest
 from jaxbn.inputs.columns import MISSING, Level
@@ -226,8 +226,8 @@ def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Gr
                 "drop it, or make it discrete with .astype(str)"
             )
     discrete = [name for name in frame.columns if name not in policies]
-    forms = {name: policy.unit.form for name, policy in policies.items() if policy.unit.form}
-    return as_table(frame, continuous=list(policies), discrete=discrete, missing=missing, dates=forms)
+    dates = date_forms(policies)
+    return as_table(frame, continuous=list(policies), discrete=discrete, missing=missing, dates=dates)
 
 
 def _bounds(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.words import short_numbers
-from jaxbn.inputs.units import texts
+from jaxbn.inputs.units import in_words
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -43,13 +43,12 @@ def tell_far(net: BayesNet, name: str, values: NDArray[np.float64]) -> None:
         return
     unit = net.policies[name].unit
     ends = " to ".join(short_numbers([low, high], unit=unit))
-    first = f"{far[0]:g}" if unit.kind == "number" else texts(far[:1].tolist(), unit)[0]
     count = f"a value of {name!r} lies" if len(far) == 1 else f"{len(far)} values of {name!r} lie"
     tell_once(
         net,
         ("far", name),
-        f"{count} far outside the range the network was fitted to, {ends}: {first}, which counts as the outermost "
-        "bin; are these the units of the fitted data?",
+        f"{count} far outside the range the network was fitted to, {ends}: {in_words(far[0], unit)}, which counts as "
+        "the outermost bin; are these the units of the fitted data?",
     )
 
 

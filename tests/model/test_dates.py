@@ -86,3 +86,15 @@ def test_parts_are_made_of_new_rows(frame: pd.DataFrame) -> None:
     net = jaxbn.learn(jaxbn.as_table(frame[["day", "warm"]], date_parts=["month"]), **OPTIONS)
     assert "day (month)" in net.names
     assert np.isfinite(net.log_likelihood(frame)).all()
+
+
+def test_days_and_months_are_told_apart_by_the_form_of_the_network() -> None:
+    days = pd.date_range("2020-01-01", periods=12).strftime("%d/%m/%Y")
+    frame = pd.DataFrame({"day": [*days] * 5, "even": [i % 2 == 0 for i in range(60)]})
+    table = jaxbn.as_table(frame, dates="%d/%m/%Y", date_parts=["weekday"])
+    net = jaxbn.learn(table, **OPTIONS)
+    np.testing.assert_array_equal(net.log_likelihood(frame.assign(**{"day (weekday)": None})) < 0, True)
+    own = jaxbn.fit(frame, {"even": ["day"]}, {"day": net.policies["day"]})
+    assert own.policies["day"].unit == Unit("date", "%d/%m/%Y")
+    assert "2020-01-" in report(own, frame)
+    assert jaxbn.discretize(table, {"even": ["day"]}).transform(frame)["day"].notna().all()
