@@ -132,7 +132,7 @@ class Sweeps:
         cost = (mass(near + 1) - mass(first)) * np.log(np.maximum(left, TINY))
         cost += (mass(last) - mass(near + 1)) * np.log(np.maximum(right, TINY))
         if spread.latest is None:
-            return cost
+            return np.asarray(cost, np.float64)
         return np.where((first <= spread.latest[near]) & (near + 1 <= spread.latest[last - 1]), cost, np.inf)
 
     def _counts_at(self, bounds: Bounds, term: Term) -> NDArray[np.int64]:
