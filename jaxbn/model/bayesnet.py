@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.model import queries
-from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.imputing.impute import How, impute
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown
 from jaxbn.model.point_predictions import Give
 from jaxbn.model.written import Written
+from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +136,7 @@ class BayesNet(Written):
             >>> net.most_probable().tied
             ('kind', 'size')
         """
-        return most_probable(self, given or {}, max_memory)
+        return most_probable(self, given or {}, None, max_memory)[0]
 
     def density(
         self, target: str, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY

@@ -14,10 +14,12 @@ from jaxbn.groups.grouping import Grouping, check_shares
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.graph import markov_blanket, to_networkx, topological_order
+from jaxbn.model.holes.network import Network, network, positions
 from jaxbn.model.search_report import SearchReport
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,6 +72,16 @@ class Fitted:
         """Number of bins, groups or levels of each variable."""
         coded = self.codings
         return {n: coded[n].n_bins if n in coded else len(self.levels[n]) for n in self.parents}
+
+    @cached_property
+    def network(self) -> Network:
+        """Parents and tables by position, variables in the order of ``names``."""
+        return network(positions(self.parents), [self.tables[name] for name in self.names])
+
+    @cached_property
+    def shown_states(self) -> dict[str, pd.Index]:
+        """The states of variables as answers show them, as far as they were asked for: see ``queries.states``."""
+        return {}
 
     @property
     def codings(self) -> dict[str, Policy | Grouping]:

@@ -139,6 +139,10 @@ def level_weights(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
     import pandas as pd
 
     levels = net.levels[name]
+    weights = np.zeros(len(levels))
+    if isinstance(value, str | int | float) and value in levels:
+        weights[levels.index(value)] = 1.0
+        return weights
     if isinstance(value, pd.Interval):
         members = [v for v in levels if isinstance(v, int | float) and v in value]
         if not members:
@@ -148,7 +152,6 @@ def level_weights(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
     codes = encode(members, levels, name=name)
     if (codes == MISSING).any():
         raise ValueError(f"the value given for {name!r} is missing ({value!r}); leave the name out")
-    weights = np.zeros(len(levels))
     weights[codes] = 1.0
     return weights
 

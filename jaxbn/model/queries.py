@@ -15,7 +15,8 @@ from jaxbn.inputs.columns import encode
 from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.states import sign_name, with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.model.inference import joint, row_log_joint
+from jaxbn.model.holes import answers
+from jaxbn.model.inference import joint
 from jaxbn.model.notices import tell_absent
 from jaxbn.model.observations import Unknown, encode_rows, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
@@ -31,16 +32,21 @@ def states(net: BayesNet, name: str) -> pd.Index:
     """A variable's states as users see them: levels, or left-closed intervals whose outer ends are open."""
     import pandas as pd
 
-    if name in net.policies:
-        breaks = [-np.inf, *rounded(net.policies[name].edges.tolist(), among=net.bounds[name]), np.inf]
-        return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
-    return pd.Index(list(net.levels[name]), name=name)
+    found = net.shown_states.get(name)
+    if found is None:
+        if name in net.policies:
+            breaks = [-np.inf, *rounded(net.policies[name].edges.tolist(), among=net.bounds[name]), np.inf]
+            found = pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
+        else:
+            found = pd.Index(list(net.levels[name]), name=name)
+        net.shown_states[name] = found
+    return found
 
 
 def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float) -> NDArray[np.float64]:
     """Log density of each row, see ``BayesNet.log_likelihood``."""
     codes = encode_rows(net, data, unknown=unknown)
-    result = row_log_joint(net, codes, max_memory=max_memory)
+    result = answers.log_likelihood(net.network, codes, max_memory=max_memory)
     for i, name in enumerate(net.names):
         if name in net.policies:
             result -= _log_widths(net, name)[codes[:, i]]
@@ -90,7 +96,7 @@ def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_m
     asked = (target, sign_name(target))  # whether the target is missing is not looked at
     tell_absent(net, [name for name in net.names if name not in asked and name not in frame.columns])
     codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
-    logs = row_log_joint(net, codes, target, max_memory)
+    logs = answers.log_posterior(net.network, codes, net.names.index(target), max_memory=max_memory)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     chances = _over_levels(net, target, weights / weights.sum(axis=1, keepdims=True), 1)
     return pd.DataFrame(chances, index=index, columns=states(net, target))

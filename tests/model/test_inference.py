@@ -10,9 +10,8 @@ import pytest
 
 from jaxbn.cuts.policy import Policy
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.contraction import plan
 from jaxbn.model.fit import fit
-from jaxbn.model.inference import row_log_joint
+from jaxbn.model.holes.answers import log_likelihood
 from tests.helpers.random_networks import full_joint, random_network, representative
 
 SEEDS = range(40)
@@ -80,8 +79,8 @@ def test_rows_with_missing_entries_equal_enumeration(seed: int) -> None:
     codes[rng.random(codes.shape) < 0.35] = -1
     joint = full_joint(net)
     expected = [joint[tuple(slice(None) if c < 0 else c for c in row)].sum() for row in codes]
-    np.testing.assert_allclose(np.exp(row_log_joint(net, codes)), expected, rtol=1e-10)
-    one_by_one = row_log_joint(net, codes, max_memory=5000)  # forces groups to be split
+    np.testing.assert_allclose(np.exp(log_likelihood(net.network, codes)), expected, rtol=1e-10)
+    one_by_one = log_likelihood(net.network, codes, max_memory=5000)  # forces groups to be split
     np.testing.assert_allclose(np.exp(one_by_one), expected, rtol=1e-10)
 
 
@@ -153,14 +152,18 @@ def test_long_chains_do_not_underflow() -> None:
     tables = {name: rare if name[0] == "o" else np.array([0.5, 0.5]) for name in names}
     net = BayesNet(parents, {}, dict.fromkeys(names, (0, 1)), tables, {})
     codes = np.array([[-1] * n + [0] * n], np.int32)
-    assert row_log_joint(net, codes)[0] == pytest.approx(n * np.log(1.5e-4))
+    assert log_likelihood(net.network, codes)[0] == pytest.approx(n * np.log(1.5e-4))
     posterior = net.query("h0", {f"o{i}": 0 for i in range(n)})
     assert posterior[1] == pytest.approx(2 / 3)
 
 
-def test_plan_takes_inputs_and_output_into_account() -> None:
+def test_tables_themselves_count_for_memory() -> None:
+    net = chain(2, 100)
     with pytest.raises(MemoryError):
-        plan([("a", "b")], ("a",), {"a": 1000, "b": 1000}, max_memory=1e6)
+        net.query("c1", max_memory=5e4)
+    net.query("c1")
+    with pytest.raises(MemoryError):  # also where the way is known already
+        net.query("c1", max_memory=5e4)
 
 
 def small() -> BayesNet:

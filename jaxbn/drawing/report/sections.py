@@ -18,7 +18,7 @@ from jaxbn.drawing import svg as figures
 from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs.table import Table
-from jaxbn.model.inference import ancestors
+from jaxbn.model.holes.network import ancestors
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts
 
 if TYPE_CHECKING:
