@@ -1,7 +1,7 @@
 """Exact answers to single questions.
 
-A question is a row of which some is known. In which order the rest is summed out depends on what is known and asked, not
-on the states, and is remembered for the next question of the same kind.
+A question is a row of which some is known. In which order the rest is summed out depends on what is known and asked,
+not on the states, and is remembered for the next question of the same kind.
 """
 
 from __future__ import annotations

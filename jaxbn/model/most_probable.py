@@ -65,7 +65,7 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None, max_me
 
 
 def _levels(net: BayesNet, name: str, given: Mapping[str, Any]) -> tuple[Array, list[NDArray[np.intp]]]:
-    """Ln P(level | group) of the levels that a grouped variable may have, best first, [groups, any], and which they are."""
+    """Ln P(level | group) of the levels a grouped variable may have, best first, [groups, any]; and which these are."""
     shares = net.shares[name] * (level_weights(net, name, given[name]) if name in given else 1.0)
     members = [np.flatnonzero(net.group_codes[name] == group) for group in range(net.cardinalities[name])]
     order = [found[np.argsort(-shares[found], kind="stable")] for found in members]
@@ -101,8 +101,13 @@ def _join(first: Array, second: Array, k: int, source: int) -> tuple[Array, _Joi
     """The k best sums of a member of each list, [..., k]."""
     sums = first[..., :, None] + second[..., None, :]
     sums = sums.reshape(*sums.shape[:-2], -1)
-    places = np.argsort(-sums, axis=-1, kind="stable")[..., :k]
+    places = _largest(sums, k)
     return np.take_along_axis(sums, places, -1), _Join(places, second.shape[-1], source)
+
+
+def _largest(logs: Array, k: int) -> NDArray[np.intp]:
+    """Where the k largest along the last axis are, largest first, the first of several that are equal."""
+    return logs.argmax(axis=-1)[..., None] if k == 1 else np.argsort(-logs, axis=-1, kind="stable")[..., :k]
 
 
 def _best(
@@ -129,7 +134,7 @@ def _best(
             total, join = _join(total, found, k, source)
             joined.append(join)
         flat = total.reshape(*total.shape[:-2], -1)
-        places = np.argsort(-flat, axis=-1, kind="stable")[..., :k]
+        places = _largest(flat, k)
         lists.append(np.take_along_axis(flat, places, -1))
         chosen.append((places, total.shape[-1]))
         joins.append(joined)
