@@ -70,10 +70,13 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=60)
     options = parser.parse_args()
     found = importlib.util.find_spec("pgmpy")
-    assert found is not None and found.origin is not None, "pip install pgmpy pyagrum"
+    if found is None or found.origin is None:
+        raise SystemExit("pip install pgmpy pyagrum")
     models = Path(found.origin).parent / "utils" / "example_models"
     print(f"{'':14} {'query':>27} {'most probable':>17} {'read':>19}")
-    columns = f"{'new':>9} {'again':>7} {'pyAgrum':>9} {'new':>9} {'again':>7} {'jaxbn':>9} {'pyAgrum':>9} {'differ':>9}"
+    columns = (
+        f"{'new':>9} {'again':>7} {'pyAgrum':>9} {'new':>9} {'again':>7} {'jaxbn':>9} {'pyAgrum':>9} {'differ':>9}"
+    )
     print(f"{'network':8} {'nodes':>5} {columns}")
     with tempfile.TemporaryDirectory() as folder:
         for name in options.networks:

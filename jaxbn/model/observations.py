@@ -74,6 +74,20 @@ def observation_weights(net: BayesNet, given: Mapping[str, Any]) -> dict[str, ND
     return weights
 
 
+def as_weights(name: str, value: Any) -> list[tuple[Any, float]] | None:
+    """States and their likelihoods, if that is what is given: a mapping, or a Series as ``query`` answers."""
+    import pandas as pd
+
+    if not isinstance(value, Mapping | pd.Series):
+        return None
+    found = [(state, float(weight)) for state, weight in value.items()]
+    if not all(0 <= weight < math.inf for _, weight in found) or not any(weight for _, weight in found):
+        raise ValueError(
+            f"the likelihoods given for {name!r} are {dict(found)!r}; pass numbers of at least 0, some of them above it"
+        )
+    return found
+
+
 def interval_overlap(edges: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
     """Share of each bin that lies in [low, high]; an interval beyond the outer edges falls into the outer bin.
 
@@ -95,21 +109,16 @@ def interval_overlap(edges: NDArray[np.float64], low: float, high: float) -> NDA
 
 
 def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
-    import pandas as pd
-
     policy = net.policies[name]
-    if isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2):
-        low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value
-        low = -math.inf if low is None else _number(name, low, finite=False)
-        high = math.inf if high is None else _number(name, high, finite=False)
-        if low > high:
-            raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
-        if low < high:
-            nearest = min(max(net.bounds[name][0], low), high)  # to the fitted range
-            tell_far(net, name, np.array([nearest]))
-            return interval_overlap(net.edges(name), low, high)
-        value = low
-    values = np.array([_number(name, v) for v in _members(name, value)])
+    parts = as_weights(name, value)
+    if parts is not None:
+        return np.asarray(sum(weight * _weigh_continuous(net, name, part) for part, weight in parts), np.float64)
+    span = as_range(net, name, value)
+    if span is not None:
+        nearest = min(max(net.bounds[name][0], span[0]), span[1])  # to the fitted range
+        tell_far(net, name, np.array([nearest]))
+        return interval_overlap(net.edges(name), *span)
+    values = np.array(as_members(name, value))
     tell_far(net, name, values)
     # A value counts with its density, P(bin) over the bin's width; if all values lie in one bin the width cancels.
     density = np.bincount(policy(values), minlength=policy.n_bins).astype(np.float64)
@@ -118,6 +127,27 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
         atoms = (density > 0) & (widths == 0)  # a density counts for nothing beside an atom
         density = np.where(atoms, density, 0.0) if atoms.any() else density / np.where(widths > 0, widths, 1.0)
     return density
+
+
+def as_range(net: BayesNet, name: str, value: Any) -> tuple[float, float] | None:
+    """The ends of an interval of a continuous variable, if that is what is given; one without length is a value."""
+    import pandas as pd
+
+    if not (isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2)):
+        return None
+    low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value
+    low = -math.inf if low is None else _number(name, low, finite=False)
+    high = math.inf if high is None else _number(name, high, finite=False)
+    if low > high:
+        raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
+    return (low, high) if low < high else None
+
+
+def as_members(name: str, value: Any) -> list[float]:
+    """The numbers that are given for a continuous variable: one, or several of which one is right."""
+    if isinstance(value, tuple) and len(value) == 2:
+        value = value[0]  # an interval without length
+    return [_number(name, v) for v in _members(name, getattr(value, "left", value))]
 
 
 def _ends(net: BayesNet, name: str, interval: pd.Interval) -> tuple[float, float]:
@@ -135,9 +165,12 @@ def _weigh_discrete(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]
 
 
 def level_weights(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
-    """1 for each level of a discrete variable that agrees with what is known of it, 0 for the others, [levels]."""
+    """1 for each level of a discrete variable that agrees with what is known of it, or its likelihood, [levels]."""
     import pandas as pd
 
+    parts = as_weights(name, value)
+    if parts is not None:
+        return np.asarray(sum(weight * level_weights(net, name, part) for part, weight in parts), np.float64)
     levels = net.levels[name]
     weights = np.zeros(len(levels))
     if isinstance(value, str | int | float) and value in levels:

@@ -131,8 +131,8 @@ def test_every_truncation_is_refused_by_name(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"format": "other"}, "is not a jaxbn network"),
-        ({"version": 2}, "has version 2, newer than 1.*upgrade jaxbn"),
-        ({"version": None}, "is damaged: 'version' must be 1, got None"),
+        ({"version": 3}, "has version 3, newer than 2.*upgrade jaxbn"),
+        ({"version": None}, "is damaged: 'version' must be from 1 to 2, got None"),
         ({"variables": [{}]}, "is damaged"),
         ({"variables": 3}, "is damaged"),
         ({"alpha": [1]}, "is damaged"),

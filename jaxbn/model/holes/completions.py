@@ -51,7 +51,7 @@ def draw_completions(
     chances[absent] = rng.random(int(absent.sum()))
 
     def draw(logs: Array, variable: int, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        return _draw(np.exp(logs - _finite(logs.max(axis=1, keepdims=True))), chances[rows, variable])
+        return draw_states(np.exp(logs - _finite(logs.max(axis=1, keepdims=True))), chances[rows, variable])
 
     for work in take_apart(network.structure, codes, drop_barren=True, max_memory=max_memory):
         for task in work.tasks:
@@ -61,7 +61,7 @@ def draw_completions(
             if len(rows):
                 family = [result[rows, parent] for parent in network.structure.parents[variable]]
                 table = network.tables[variable][tuple(family)]  # [n, K], or [K] without parents
-                result[rows, variable] = _draw(np.atleast_2d(table), chances[rows, variable])
+                result[rows, variable] = draw_states(np.atleast_2d(table), chances[rows, variable])
     return result
 
 
@@ -111,7 +111,7 @@ def _members(task: Task, max_memory: float) -> Iterator[tuple[slice, NDArray[np.
         yield part, order[ends[part.start] - task.counts[part.start] : ends[part.stop - 1]]
 
 
-def _draw(weights: Array, chances: Array) -> NDArray[np.int64]:
+def draw_states(weights: Array, chances: Array) -> NDArray[np.int64]:
     """A state of each row in proportion to its weights, by the row's chance in [0, 1); [n, K] or [1, K]."""
     cumulative = np.cumsum(weights, axis=1)
     drawn = (chances[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)

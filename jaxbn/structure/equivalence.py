@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
-from typing import NamedTuple
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Parents = Mapping[str, Sequence[str]]
 Arc = tuple[str, str]
 Link = frozenset[str]
 
 
-class Class(NamedTuple):
-    """The completed partially directed graph of an equivalence class."""
+class Cpdag(NamedTuple):
+    """The completed partially directed graph of an equivalence class, as ``BayesNet.cpdag`` gives it.
 
+    Attributes:
+        nodes: all variables, in column order.
+        directed: the compelled arcs, (parent, child): all equivalent graphs have them.
+        undirected: the other links, as sets of two names: equivalent graphs have them in either direction.
+    """
+
+    nodes: tuple[str, ...]
     directed: frozenset[Arc]
     undirected: frozenset[Link]
 
@@ -21,6 +31,40 @@ class Class(NamedTuple):
     def links(self) -> frozenset[Link]:
         """All links, whatever their direction."""
         return self.undirected | {frozenset(arc) for arc in self.directed}
+
+    def to_networkx(self) -> nx.DiGraph:
+        """A ``networkx.DiGraph`` in which undirected links go both ways.
+
+        Example:
+            >>> sorted(class_of({"a": (), "b": ("a",)}).to_networkx().edges)
+            [('a', 'b'), ('b', 'a')]
+        """
+        import networkx as nx
+
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self.directed)
+        graph.add_edges_from(arc for link in self.undirected for arc in permutations(link))
+        return graph
+
+
+class Comparison(NamedTuple):
+    """What it takes to turn one graph into another, as ``BayesNet.compare`` gives it.
+
+    Attributes:
+        added: arcs of the other between variables that are not linked here.
+        removed: arcs of this one between variables that are not linked there.
+        turned: arcs of this one that the other has the other way round.
+        distance: the structural Hamming distance, the number of all of these.
+        class_distance: the same of the equivalence classes, which is what rows can tell: links that are directed in one
+            way here and in another, or in none, there count as turned.
+    """
+
+    added: tuple[Arc, ...]
+    removed: tuple[Arc, ...]
+    turned: tuple[Arc, ...]
+    distance: int
+    class_distance: int
 
 
 class Distance(NamedTuple):
@@ -33,7 +77,7 @@ class Distance(NamedTuple):
     distance: int  # missing, false and turned ones
 
 
-def class_of(parents: Parents) -> Class:
+def class_of(parents: Parents) -> Cpdag:
     """The class of an acyclic graph: arcs into a common child of two that are not linked, and what follows (Meek 1995).
 
     Example:
@@ -58,7 +102,7 @@ def class_of(parents: Parents) -> Class:
     while follows := {arc for arc in left if _follows(*arc, directed, linked)}:
         directed |= follows
         left -= follows
-    return Class(frozenset(directed), frozenset(frozenset(arc) for arc in left))
+    return Cpdag(tuple(parents), frozenset(directed), frozenset(frozenset(arc) for arc in left))
 
 
 def _follows(tail: str, head: str, directed: set[Arc], linked: Mapping[str, set[str]]) -> bool:
@@ -76,7 +120,23 @@ def _follows(tail: str, head: str, directed: set[Arc], linked: Mapping[str, set[
     return any(second not in linked[first] for first, second in combinations(between, 2))
 
 
-def distance(found: Parents, truth: Parents) -> Distance:
+def compare_graphs(this: Parents, other: Parents) -> Comparison:
+    """What it takes to turn one graph into another over the same names.
+
+    Example:
+        >>> compare_graphs({"a": (), "b": ("a",), "c": ("b",)}, {"a": ("b",), "b": (), "c": ("a",)})
+        Comparison(added=(('a', 'c'),), removed=(('b', 'c'),), turned=(('a', 'b'),), distance=3, class_distance=2)
+    """
+    ours = [(parent, child) for child, found in this.items() for parent in found]
+    theirs = [(parent, child) for child, found in other.items() for parent in found]
+    added = tuple(arc for arc in theirs if arc not in ours and arc[::-1] not in ours)
+    removed = tuple(arc for arc in ours if arc not in theirs and arc[::-1] not in theirs)
+    turned = tuple(arc for arc in ours if arc[::-1] in theirs)
+    n = len(added) + len(removed) + len(turned)
+    return Comparison(added, removed, turned, n, class_distance(other, this).distance)
+
+
+def class_distance(found: Parents, truth: Parents) -> Distance:
     """Structural distance of the classes of two graphs over the same names."""
     ours, true = class_of(found), class_of(truth)
     common = ours.links & true.links
@@ -85,7 +145,7 @@ def distance(found: Parents, truth: Parents) -> Distance:
     return Distance(len(common), missing, false, turned, missing + false + turned)
 
 
-def _direction(graph: Class, link: Link) -> Arc | None:
+def _direction(graph: Cpdag, link: Link) -> Arc | None:
     first, second = sorted(link)
     if (first, second) in graph.directed:
         return first, second
