@@ -40,7 +40,7 @@ class BayesNet(Written):
         alpha: Dirichlet weight of each cell of the tables.
         alphas: weights of the tables that have their own, by child.
         trace: how the evidence rose while the network was learned with ``method="evidence"``; it is not saved.
-        search: how ``learn`` found the network and what is known of its arcs; None if it was fitted otherwise.
+        search: how ``learn`` found the network and what is known of its arcs, saved with it; None if it was fitted.
         em_trace: where the data lacked entries, the log-likelihood of what was observed, with the log prior of the
             tables, at the start and after each round of EM; it never falls, and is not saved. Of a network of ``learn``
             it has the evidence of numbers inside their bins, up to a constant (``fit(inside_bins=True)``).

@@ -135,44 +135,22 @@ def factors(found: Route, tables: Sequence[Array], asked: Question, soft: Mappin
         yield arrays
 
 
-def constants(found: Route, tables: Sequence[Array], asked: Question) -> list[float]:
-    """The entries of the families that are known altogether."""
-    return [float(tables[child][at(asked.states)]) for child, at, _, _ in found.constants]
-
-
 def follow(
     found: Route, tables: Sequence[Array], asked: Question, soft: Mapping[int, Array], arithmetic: Arithmetic
 ) -> tuple[Forward, list[float]]:
-    """Eliminate along a route.
+    """Eliminate along a route; and the numbers that all is to be multiplied with, of the constants and the roots.
 
-    Args:
-        found: the route.
-        tables: of the network, or their logarithms.
-        asked: what is known.
-        soft: weights of the states of variables, or their logarithms, [K] each.
-        arithmetic: of numbers or of logarithms.
-
-    Returns:
-        What elimination found, and the numbers that all of it is to be multiplied with: of the roots and the constants.
+    Tables, and weights of states, [K] each, are plain numbers or logarithms, as the arithmetic has it.
     """
     done = eliminate(found.plan, factors(found, tables, asked, soft), arithmetic)
-    return done, constants(found, tables, asked) + [done.totals[k].item() for k in found.plan.roots]
+    constants = [tables[child][at(asked.states)].item() for child, at, _, _ in found.constants]
+    return done, constants + [done.totals[k].item() for k in found.plan.roots]
 
 
 def joint(
     net: BayesNet, targets: Sequence[str], weights: Weights, max_memory: float = MAX_MEMORY
 ) -> NDArray[np.float64]:
-    """P(targets | what is given).
-
-    Args:
-        net: the fitted network.
-        targets: variables to keep.
-        weights: what is given.
-        max_memory: refuse when one array would take more bytes than this.
-
-    Returns:
-        float64 [*cardinalities of the targets], which sums to 1.
-    """
+    """P(targets | what is given), [*cardinalities of the targets]."""
     result, log_scale = _weighed(net, tuple(net.names.index(name) for name in targets), weights, max_memory)
     total = result.sum()
     if not total > 0 or log_scale == -math.inf:

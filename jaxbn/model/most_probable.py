@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.model.holes.elimination import LOG_MAXIMA, Array, Forward, Plan, beliefs_of
-from jaxbn.model.inference import constants, factors, follow, log_chance, logarithms, question, route
+from jaxbn.model.inference import factors, follow, log_chance, logarithms, question, route
 from jaxbn.model.observations import level_weights, observation_weights
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None, max_me
     lists = {variable: logs for variable, (logs, _) in levels.items()}
     best = _best(found.plan, factors(found, tables, asked, soft), lists, k or 1)
     known = [math.log(weights[net.names[v]][asked.states[v]]) for v in asked.known]
-    shift = math.fsum([*known, *constants(found, tables, asked)]) - log_chance(net, weights, max_memory)
+    known += [tables[child][at(asked.states)].item() for child, at, _, _ in found.constants]
+    shift = math.fsum(known) - log_chance(net, weights, max_memory)
     best = [(log + shift, codes) for log, codes in best if log + shift > -math.inf]  # no NaN either
     if not best:
         raise ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under the network")

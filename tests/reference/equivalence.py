@@ -1,4 +1,4 @@
-"""Compelled arcs by the algorithm of Chickering, "A transformational characterization of equivalent structures" (1995)."""
+"""Compelled arcs by the algorithm of Chickering, "A transformational characterization of equivalent structures"."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -80,8 +81,7 @@ def plan(structure: Structure, component: Component, max_memory: float, keep: Se
     return found
 
 
-Near = dict[int, set[int]]
-"""The variables that share a factor with each, itself included."""
+Near = dict[int, set[int]]  # the variables that share a factor with each, itself included
 
 
 def _size(near: Near, v: int, sizes: Sequence[int]) -> float:
@@ -163,17 +163,13 @@ def eliminate(plan: Plan, factors: Iterable[Sequence[Array]], arithmetic: Arithm
     totals: list[Array] = []
     for step, own in zip(plan.steps, factors, strict=True):
         arrays = [*own, *[totals[k].reshape(-1, *shape) for k, shape in step.inflow]]
-        arrays.sort(key=_length)  # small ones first: only the last products are as large as the scope
+        arrays.sort(key=attrgetter("size"))  # small ones first: only the last products are as large as the scope
         product = arrays[0]
         for array in arrays[1:]:
             product = times(product, array)
         products.append(product)
         totals.append(total(product))
     return Forward(products, totals)
-
-
-def _length(array: Array) -> int:
-    return array.size
 
 
 def log_sum(logs: Array) -> Array:
@@ -193,13 +189,9 @@ def _sum(numbers: Array) -> Array:
     return np.matmul(numbers, np.ones(numbers.shape[-1]))  # over few states several times as fast as a sum
 
 
-def _maximum(numbers: Array) -> Array:
-    return np.asarray(np.maximum.reduce(numbers, axis=-1))
-
-
 SUMS = Arithmetic(np.multiply, _sum)
 LOG_SUMS = Arithmetic(np.add, log_sum)
-LOG_MAXIMA = Arithmetic(np.add, _maximum)
+LOG_MAXIMA = Arithmetic(np.add, lambda logs: logs.max(axis=-1))
 
 
 def beliefs_of(plan: Plan, found: Forward, over: Callable[..., Array] = np.sum) -> list[Array]:
@@ -210,14 +202,10 @@ def beliefs_of(plan: Plan, found: Forward, over: Callable[..., Array] = np.sum) 
         found: what elimination by ``LOG_SUMS`` found.
         over: ``np.max`` after ``LOG_MAXIMA``: how near each cell comes to the most probable assignment.
     """
-    beliefs = [_shares(logs, totals) for logs, totals in zip(found.products, found.totals, strict=True)]
+    totals = [np.where(total > -np.inf, total, 0.0)[..., None] for total in found.totals]
+    beliefs: list[Array] = [np.exp(logs - total) for logs, total in zip(found.products, totals, strict=True)]
     for k in reversed(range(len(plan.steps))):
         for earlier, _ in plan.steps[k].inflow:
             beside = tuple(axis + 1 for axis, v in enumerate(plan.steps[k].scope) if v not in plan.steps[earlier].scope)
             beliefs[earlier] = beliefs[earlier] * over(beliefs[k], axis=beside)[..., None]
     return beliefs
-
-
-def _shares(logs: Array, totals: Array) -> Array:
-    """Each entry's share of its total, [U, *scope]: P(variable | the rest of the scope); 0 where the total is."""
-    return np.asarray(np.exp(logs - np.where(totals > -np.inf, totals, 0.0)[..., None]), np.float64)
