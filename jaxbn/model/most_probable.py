@@ -31,6 +31,11 @@ class MostProbable(NamedTuple):
         probability: of these states together, given what is known.
         tied: variables that have another state in some assignment that is as probable, empty where the answer is the
             only one; of several answers, variables in which equally probable ones among them differ.
+
+    Example:
+        >>> import jaxbn
+        >>> jaxbn.fit({"x": ["a", "b", "b"]}, {}, {}).most_probable()
+        MostProbable(states={'x': 'b'}, probability=0.6, tied=())
     """
 
     states: dict[str, Any]

@@ -21,6 +21,10 @@ class Cpdag(NamedTuple):
         nodes: all variables, in column order.
         directed: the compelled arcs, (parent, child): all equivalent graphs have them.
         undirected: the other links, as sets of two names: equivalent graphs have them in either direction.
+
+    Example:
+        >>> sorted(class_of({"a": (), "b": (), "c": ("a", "b")}).directed)
+        [('a', 'c'), ('b', 'c')]
     """
 
     nodes: tuple[str, ...]
@@ -58,6 +62,10 @@ class Comparison(NamedTuple):
         distance: the structural Hamming distance, the number of all of these.
         class_distance: the same of the equivalence classes, which is what rows can tell: links that are directed in one
             way here and in another, or in none, there count as turned.
+
+    Example:
+        >>> compare_graphs({"a": (), "b": ("a",)}, {"a": ("b",), "b": ()})
+        Comparison(added=(), removed=(), turned=(('a', 'b'),), distance=1, class_distance=0)
     """
 
     added: tuple[Arc, ...]
