@@ -24,11 +24,11 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(HERE.parent))
 
 import jaxbn  # noqa: E402
-from benchmarks.equivalence import Parents, distance  # noqa: E402
 from benchmarks.peers.environments import default_directory, make  # noqa: E402
 from benchmarks.peers.jobs import Job, Row, run  # noqa: E402
 from benchmarks.peers.markdown import table  # noqa: E402
 from benchmarks.peers.scoring import arcs_as_parents  # noqa: E402
+from jaxbn.structure.equivalence import Parents, class_distance  # noqa: E402
 
 Floats = NDArray[np.float64]
 KINDS = ("skewed", "heavy-tailed", "U-shaped", "zero-inflated", "discrete", "plain")
@@ -124,7 +124,7 @@ def one_seed(seed: int, n_columns: int, n_rows: int, environments: Path) -> list
 
     def entry(label: str, parents: Parents, cpu: float, density: float, cuts: float) -> Row:
         about = {"label": label, "seed": seed, "columns": n_columns, "rows": n_rows, "cpu": cpu, "density": density}
-        return about | {"cuts": cuts} | distance(parents, truth)._asdict()
+        return about | {"cuts": cuts} | class_distance(parents, truth)._asdict()
 
     start = time.process_time()
     net = jaxbn.learn(training, max_parents=MAX_PARENTS, progress=False)

@@ -31,11 +31,11 @@ if __package__ in (None, ""):
 
 import jaxbn  # noqa: E402
 from benchmarks import structure_page  # noqa: E402
-from benchmarks.equivalence import distance  # noqa: E402
 from benchmarks.peers.environments import Environment, default_directory, make  # noqa: E402
 from benchmarks.peers.jobs import Job, Row, run  # noqa: E402
 from benchmarks.peers.scoring import Codes, arcs_as_parents, k2_score  # noqa: E402
 from benchmarks.peers.tasks.structure import draw  # noqa: E402
+from jaxbn.structure.equivalence import class_distance  # noqa: E402
 
 NETWORKS = (
     "asia", "random 10", "sachs", "child", "insurance", "alarm", "random 50", "hailfinder", "hepar2", "win95pts",
@@ -141,7 +141,7 @@ def _scorer(case: Case) -> Any:
             "true_arcs": true_arcs,
             "arcs": len(answer["arcs"]),
             "most_parents": max(map(len, parents.values())),
-            **distance(parents, case.parents)._asdict(),
+            **class_distance(parents, case.parents)._asdict(),
         }
 
     return score

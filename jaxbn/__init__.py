@@ -36,12 +36,15 @@ if TYPE_CHECKING:
     from jaxbn.model.average import AverageNet as AverageNet
     from jaxbn.model.bayesnet import BayesNet as BayesNet
     from jaxbn.model.fit import fit as fit
+    from jaxbn.model.most_probable import MostProbable as MostProbable
     from jaxbn.model.search_report import SearchReport as SearchReport
     from jaxbn.posterior.cut_posterior import CutPosterior as CutPosterior
     from jaxbn.posterior.cut_posterior import cut_posterior as cut_posterior
     from jaxbn.posterior.results import Posterior as Posterior
     from jaxbn.posterior.sample_posterior import sample_posterior as sample_posterior
     from jaxbn.runtime.compilation_cache import enable_compilation_cache as enable_compilation_cache
+    from jaxbn.structure.equivalence import Comparison as Comparison
+    from jaxbn.structure.equivalence import Cpdag as Cpdag
 
 __version__ = "0.2.0"
 
@@ -50,12 +53,15 @@ _HOMES = {
     "AverageNet": "jaxbn.model.average",
     "BayesNet": "jaxbn.model.bayesnet",
     "Bootstrap": "jaxbn.evaluation.bootstrap_results",
+    "Comparison": "jaxbn.structure.equivalence",
+    "Cpdag": "jaxbn.structure.equivalence",
     "CrossValidation": "jaxbn.evaluation.cross_validate",
     "CutBootstrap": "jaxbn.evaluation.bootstrap_cuts",
     "CutPosterior": "jaxbn.posterior.cut_posterior",
     "Discretization": "jaxbn.learning.discretize",
     "Grouping": "jaxbn.groups.grouping",
     "InterruptedWarning": "jaxbn.learning.learn",
+    "MostProbable": "jaxbn.model.most_probable",
     "Policy": "jaxbn.cuts.policy",
     "Posterior": "jaxbn.posterior.results",
     "SearchReport": "jaxbn.model.search_report",

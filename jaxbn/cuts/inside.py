@@ -98,12 +98,23 @@ class InsideBins:
         found = self.shape.quantile(self._ends[codes] + share * self.measures[codes])
         return np.clip(found, self.edges[codes], self.edges[codes + 1])
 
-    def draw(self, codes: NDArray[np.integer], rng: np.random.Generator) -> Floats:
-        """A number inside each of some bins, as it would have been recorded."""
-        values = self.at(codes, rng.random(len(codes)))
+    def draw(
+        self, codes: NDArray[np.integer], rng: np.random.Generator, low: float = -np.inf, high: float = np.inf
+    ) -> Floats:
+        """A number inside each of some bins, as it would have been recorded, and within an interval if it is given."""
+        share = rng.random(len(codes))
+        if np.isfinite([low, high]).any():
+            begin, end = self.below(np.array([low, high]))
+            measures = np.where(self.measures > 0, self.measures, 1.0)
+            first = np.clip((begin - self._ends[:-1]) / measures, 0.0, 1.0)[codes]
+            last = np.clip((end - self._ends[:-1]) / measures, 0.0, 1.0)[codes]
+            share = first + share * np.maximum(last - first, 0.0)
+        values = self.at(codes, share)
         inner = codes < len(self.edges) - 2  # rounding may reach the right edge, which belongs to the next bin
         right = np.where(inner, np.nextafter(self.edges[codes + 1], -np.inf), self.edges[codes + 1])
-        return self.recorded(np.minimum(values, right), codes)
+        values = np.clip(np.minimum(values, right), low, high)
+        found = self.recorded(values, codes)
+        return np.where((found >= low) & (found <= high), found, values)
 
     def recorded(self, values: Floats, codes: NDArray[np.integer]) -> Floats:
         """Numbers as they would have been recorded, in the same bins; as they are where no such number is."""

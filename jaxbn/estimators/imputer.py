@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxbn.estimators.frames import frame_of, table_of
 from jaxbn.inputs.checks import one_of
-from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.imputing.impute import HOWS, How, impute, read_rows
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
+from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, NoReturn
 
@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.graph import MAX_TABLE_CELLS
 
+_ROW = r"\([^(){}\[\]|;/\"]*\)[\d.eE+\-,\s]+;"  # states of parents and their probabilities, most of a large file
 _TOKEN = re.compile(
-    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+    rf"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+    |(?P<row>{_ROW})
     |(?P<quoted>"[^"\n]*")
-    |(?P<mark>[{}()\[\]|,;])
-    |(?P<word>(?:(?!//|/\*)[^\s{}()\[\]|,;])+)
+    |(?P<mark>[{{}}()\[\]|,;])
+    |(?P<word>(?:(?!//|/\*)[^\s{{}}()\[\]|,;])+)
     |(?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
 END = "the end of the file"
+CLOSE = 1e-6  # rows whose sums are further from 1 are looked at more closely
 
 
 ROUNDING = 1e-12
@@ -30,11 +33,12 @@ ROUNDING = 1e-12
 
 
 class Token(NamedTuple):
-    """A word or a mark."""
+    """A word, a mark, or a whole row of a table."""
 
     text: str
     line: int
     is_word: bool
+    is_row: bool = False
 
 
 class Family(NamedTuple):
@@ -77,17 +81,24 @@ def parse(text: str, source: str) -> Declarations:
 def _tokens(text: str) -> Iterator[Token]:
     line = 1
     for match in _TOKEN.finditer(text):
-        if match.lastgroup != "skip":
-            quoted = match.lastgroup == "quoted"
-            yield Token(match[0][1:-1] if quoted else match[0], line, quoted or match.lastgroup == "word")
+        kind = match.lastgroup
+        if kind != "skip":
+            quoted = kind == "quoted"
+            yield Token(match[0][1:-1] if quoted else match[0], line, quoted or kind == "word", kind == "row")
         line += match[0].count("\n")
     yield Token(END, line, False)
+
+
+def _taken_apart(row: Token) -> list[Token]:
+    """The words and marks of a row."""
+    inner = _tokens(row.text[1:])  # without its parenthesis it is no row
+    return [Token("(", row.line, False), *(t._replace(line=t.line + row.line - 1) for t in inner if t.text != END)]
 
 
 class _Parser:
     """Reads tokens from the first to the last; each method reads what its name says."""
 
-    def __init__(self, tokens: Sequence[Token], source: str) -> None:
+    def __init__(self, tokens: list[Token], source: str) -> None:
         self._tokens, self._source, self._next = tokens, source, 0
         self._found = Declarations()
 
@@ -185,8 +196,11 @@ class _Parser:
         if math.prod(shape) > MAX_TABLE_CELLS:
             self._fail(self._peek(), f"a table of at most {MAX_TABLE_CELLS:,} cells", f"{math.prod(shape):,}")
         table = np.full(shape, np.nan)
+        places = [{state: i for i, state in enumerate(known)} for known in states[:-1]]
         self._expect("{")
-        while self._peek().text != "}":
+        while self._tokens[self._next].text != "}":
+            if self._tokens[self._next].is_row and self._row(table, places):
+                continue
             token = self._take()
             if token.text == "property":
                 self._next -= 1
@@ -204,6 +218,20 @@ class _Parser:
         self._check_complete(table, states)
         self._expect("}")
         return table
+
+    def _row(self, table: NDArray[np.float64], places: Sequence[Mapping[str, int]]) -> bool:
+        """Read a row in one step if all is right with it; otherwise token by token, which finds out what is wrong."""
+        labels, numbers = self._tokens[self._next].text[1:-1].split(")")
+        try:
+            cell = tuple([place[label.strip()] for place, label in zip(places, labels.split(","), strict=True)])
+            row = [float(number) for number in numbers.split(",")]
+        except (KeyError, ValueError):
+            return False
+        if len(row) != table.shape[-1] or min(row) < 0 or max(row) > 1 or abs(sum(row) - 1) > CLOSE or not cell:
+            return False
+        table[cell] = row
+        self._next += 1
+        return True
 
     def _configuration(self, states: Sequence[Sequence[str]]) -> tuple[int, ...]:
         """The states of the parents before a row of probabilities, as codes."""
@@ -280,10 +308,12 @@ class _Parser:
         return self._take()
 
     def _peek(self) -> Token:
+        if self._tokens[self._next].is_row:
+            self._tokens[self._next : self._next + 1] = _taken_apart(self._tokens[self._next])
         return self._tokens[self._next]
 
     def _take(self) -> Token:
-        token = self._tokens[self._next]
+        token = self._peek()
         self._next = min(self._next + 1, len(self._tokens) - 1)  # the end stays
         return token
 

@@ -67,6 +67,12 @@ class Field(NamedTuple):
             self._wrong("a whole number")
         return self.value
 
+    def truth(self) -> bool:
+        """True or false."""
+        if not isinstance(self.value, bool):
+            self._wrong("true or false")
+        return self.value
+
     def number(self) -> float:
         """A number; those that JSON lacks are written as texts."""
         if self.value in ("nan", "inf", "-inf"):

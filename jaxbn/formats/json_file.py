@@ -1,15 +1,23 @@
-"""Networks on disk: versioned JSON, floats bit for bit, files replaced in one step."""
+"""Networks on disk: versioned JSON, floats bit for bit, files replaced in one step.
+
+Version 2 compresses large tables, most of whose rows are alike, and keeps how a network was found; version 1 is read as
+well.
+"""
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import json
 import math
 import os
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.recording import Recording
@@ -18,14 +26,17 @@ from jaxbn.formats.fields import Field
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import one_of
 from jaxbn.inputs.columns import Level
+from jaxbn.inputs.graph import MAX_TABLE_CELLS
 from jaxbn.inputs.units import UNITS, Unit
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime.files import PathLike, write_text
 
 FORMAT = "jaxbn.BayesNet"
 AVERAGE = "jaxbn.AverageNet"
-VERSION = 1
+VERSION = 2
+LISTED = 1000  # cells of a table that is written as plain numbers
 
 
 def save(net: BayesNet | AverageNet, path: PathLike) -> None:
@@ -96,9 +107,10 @@ def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
         "alpha": net.alpha,
         **({"alphas": dict(net.alphas)} if net.alphas else {}),
         "variables": [
-            {"name": name, "parents": list(net.parents[name]), **_states(net, name), "table": net.tables[name].tolist()}
+            {"name": name, "parents": list(net.parents[name]), **_states(net, name), "table": _table(net.tables[name])}
             for name in net.names
         ],
+        **({"search": _search(net.search)} if net.search is not None else {}),
     }
 
 
@@ -114,8 +126,8 @@ def from_dict(document: Any, source: str = "the document") -> BayesNet:
             f"{source} has version {version!r}, newer than {VERSION}, the newest this jaxbn reads; upgrade jaxbn"
         )
     try:
-        if isinstance(version, bool) or version != VERSION:
-            raise ValueError(f"'version' must be {VERSION}, got {version!r}")
+        if isinstance(version, bool) or version not in range(1, VERSION + 1):
+            raise ValueError(f"'version' must be from 1 to {VERSION}, got {version!r}")
         return _network(Field(document, ""))
     except ValueError as error:
         raise ValueError(f"{source} is damaged: {error}; save the network again") from None
@@ -127,7 +139,7 @@ def _network(document: Field) -> BayesNet:
         parents={name: _parents(name, v.get("parents"), variables) for name, v in variables.items()},
         policies={name: _policy(v.get("policy")) for name, v in variables.items() if v.has("policy")},
         levels={name: _levels(v.get("levels")) for name, v in variables.items() if v.has("levels")},
-        tables={name: v.get("table").numbers() for name, v in variables.items()},
+        tables={name: _read_table(v.get("table")) for name, v in variables.items()},
         bounds={name: _bounds(v.get("bounds")) for name, v in variables.items() if v.has("policy")},
         score=document.get("score").number(),
         n_rows=document.get("n_rows").whole(),
@@ -135,6 +147,7 @@ def _network(document: Field) -> BayesNet:
         groupings={name: _grouping(v.get("grouping")) for name, v in variables.items() if v.has("grouping")},
         shares={name: v.get("shares").numbers() for name, v in variables.items() if v.has("grouping")},
         alphas=_alphas(document.get("alphas"), variables) if document.has("alphas") else {},
+        search=_read_search(document.get("search")) if document.has("search") else None,
     )
 
 
@@ -218,6 +231,44 @@ def _shape(field: Field) -> Shape:
     step = field.get("step").number() if field.has("step") else 0.0
     endings = field.get("endings").numbers() if field.has("endings") else np.zeros(0)
     return Shape(knots, masses, Recording(step, tuple(endings.tolist())))
+
+
+def _table(table: NDArray[np.float64]) -> Any:
+    """Nested lists; or, of many cells, their bytes, little-endian, compressed and in base 64."""
+    if table.size <= LISTED:
+        return table.tolist()
+    packed = zlib.compress(np.ascontiguousarray(table, "<f8").tobytes(), 9)
+    return {"shape": list(table.shape), "zlib": base64.b64encode(packed).decode()}
+
+
+def _read_table(field: Field) -> NDArray[np.float64]:
+    if not isinstance(field.value, Mapping):
+        return field.numbers()
+    shape, packed = [size.whole() for size in field.get("shape").items()], field.get("zlib")
+    cells = math.prod(shape)
+    if cells > MAX_TABLE_CELLS:
+        raise ValueError(f"{field.place!r} must have at most {MAX_TABLE_CELLS:,} cells, got {cells:,}")
+    try:
+        content = zlib.decompressobj().decompress(base64.b64decode(packed.text(), validate=True), 8 * cells + 1)
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"{packed.place!r} must be compressed numbers in base 64 ({error})") from None
+    if len(content) != 8 * cells:
+        raise ValueError(f"{packed.place!r} must hold {cells:,} numbers, got {len(content) / 8:,.0f}")
+    return Field(np.frombuffer(content, "<f8").reshape(shape), field.place).numbers()
+
+
+def _search(report: SearchReport) -> dict[str, Any]:
+    return {key: _number(value) if isinstance(value, float) else value for key, value in report.as_dict().items()}
+
+
+def _read_search(field: Field) -> SearchReport:
+    read = {"str": Field.text, "int": Field.whole, "float": Field.number, "bool": Field.truth}
+    found: dict[str, Any] = {}
+    for own in dataclasses.fields(SearchReport):
+        kind, _, optional = str(own.type).partition(" | ")
+        inner = field.get(own.name)
+        found[own.name] = None if optional and inner.value is None else read[kind](inner)
+    return SearchReport(**found)
 
 
 def _states(net: BayesNet, name: str) -> dict[str, Any]:

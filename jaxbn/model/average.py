@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from jaxbn.model import average_answers
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.observations import Unknown
 from jaxbn.model.point_predictions import Give
+from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     import pandas as pd

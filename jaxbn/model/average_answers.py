@@ -21,6 +21,7 @@ from jaxbn.model import queries
 from jaxbn.model.inference import log_chance
 from jaxbn.model.observations import Unknown, mean_density, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
+from jaxbn.model.sampling import sample as draw
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +129,7 @@ def sample(networks: Networks, n: int, seed: int | np.random.Generator) -> pd.Da
     checks.at_least("n", n, 0)
     rng = np.random.default_rng(seed)
     chosen = rng.integers(len(networks), size=n)
-    parts = [queries.sample(net, int((chosen == m).sum()), rng) for m, net in enumerate(networks)]
+    parts = [draw(net, int((chosen == m).sum()), rng, {}) for m, net in enumerate(networks)]
     rows = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     order = np.argsort(np.argsort(chosen, kind="stable"), kind="stable")
     return rows.iloc[order].reset_index(drop=True)
@@ -159,9 +160,11 @@ def _log_given(net: BayesNet, given: Mapping[str, Any], max_memory: float) -> fl
 
 
 def _is_interval(value: Any) -> bool:
-    """Whether it is a range of values, which counts by its probability; one whose ends are equal is a value."""
+    """Whether it is a range of values, or likelihoods, which count by probability; one without length is a value."""
     import pandas as pd
 
+    if isinstance(value, Mapping | pd.Series):
+        return True
     if isinstance(value, pd.Interval):
         return bool(value.left != value.right)
     return isinstance(value, tuple) and len(value) == 2 and value[0] != value[1]

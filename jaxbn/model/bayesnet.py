@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.inputs import checks
 from jaxbn.model import queries
-from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.imputing.impute import How, impute
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown
 from jaxbn.model.point_predictions import Give
+from jaxbn.model.sampling import intervened, sample
 from jaxbn.model.written import Written
+from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +40,7 @@ class BayesNet(Written):
         alpha: Dirichlet weight of each cell of the tables.
         alphas: weights of the tables that have their own, by child.
         trace: how the evidence rose while the network was learned with ``method="evidence"``; it is not saved.
-        search: how ``learn`` found the network and what is known of its arcs; None if it was fitted otherwise.
+        search: how ``learn`` found the network and what is known of its arcs, saved with it; None if it was fitted.
         em_trace: where the data lacked entries, the log-likelihood of what was observed, with the log prior of the
             tables, at the start and after each round of EM; it never falls, and is not saved. Of a network of ``learn``
             it has the evidence of numbers inside their bins, up to a constant (``fit(inside_bins=True)``).
@@ -83,7 +85,12 @@ class BayesNet(Written):
         return queries.log_likelihood(self, data, unknown, max_memory)
 
     def query(
-        self, targets: str | Sequence[str], given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
+        self,
+        targets: str | Sequence[str],
+        given: Mapping[str, Any] | None = None,
+        *,
+        do: Mapping[str, Any] | None = None,
+        max_memory: float = MAX_MEMORY,
     ) -> pd.Series:
         """Exact posterior of one or several variables.
 
@@ -91,7 +98,11 @@ class BayesNet(Written):
             targets: a variable, or several for their joint distribution.
             given: what is known, in original units: a value or level; a set or list of them; for a continuous
                 variable also an interval ``(low, high)`` (None: open) or a ``pandas.Interval``, weighed by the share of
-                each bin that it covers. What lies outside the fitted range falls into the outer bin.
+                each bin that it covers. What lies outside the fitted range falls into the outer bin. What is known
+                only in part is a mapping of values, levels or intervals to likelihoods, P(what was seen | state) up to
+                a factor, or a Series like the answer of a query.
+            do: variables that are set from outside, whatever their parents say: a value or level each. It tells what
+                would happen only as far as the arcs are causes.
             max_memory: refuse with a MemoryError when one array would take more bytes than this.
 
         Returns:
@@ -109,10 +120,25 @@ class BayesNet(Written):
             Name: probability, dtype: float64
             >>> float(net.query("size", {"kind": "b"})[8.0])
             0.75
+            >>> net.query("size", {"kind": {"a": 3, "b": 1}}).tolist()  # three times as likely from an a
+            [0.625, 0.375]
+            >>> net.query("kind", do={"size": 1.5}).tolist()  # size does not act on kind
+            [0.5, 0.5]
         """
-        return queries.query(self, targets, given or {}, max_memory)
+        given = given or {}
+        return queries.query(intervened(self, do, given) if do else self, targets, {**given, **(do or {})}, max_memory)
 
-    def most_probable(self, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY) -> MostProbable:
+    @overload
+    def most_probable(
+        self, given: Mapping[str, Any] | None = None, *, k: None = None, max_memory: float = MAX_MEMORY
+    ) -> MostProbable: ...
+    @overload
+    def most_probable(
+        self, given: Mapping[str, Any] | None = None, *, k: int, max_memory: float = MAX_MEMORY
+    ) -> list[MostProbable]: ...
+    def most_probable(
+        self, given: Mapping[str, Any] | None = None, *, k: int | None = None, max_memory: float = MAX_MEMORY
+    ) -> MostProbable | list[MostProbable]:
         """The most probable states of all variables together, exactly.
 
         These need not be the most probable states of each variable by itself, which ``query`` gives.
@@ -120,6 +146,7 @@ class BayesNet(Written):
         Args:
             given: what is known, as ``query`` takes it. A variable of which several states are possible is given the
                 one that goes best with the others.
+            k: give a list of the k most probable assignments, best first; fewer where no more are possible.
             max_memory: refuse with a MemoryError when one array would take more bytes than this.
 
         Returns:
@@ -135,8 +162,13 @@ class BayesNet(Written):
             {'kind': 'b', 'size': Interval(4.5, inf, closed='left')}
             >>> net.most_probable().tied
             ('kind', 'size')
+            >>> [round(found.probability, 3) for found in net.most_probable(k=3)]
+            [0.375, 0.375, 0.125]
         """
-        return most_probable(self, given or {}, max_memory)
+        if k is not None:
+            checks.at_least("k", k, 1)
+        found = most_probable(self, given or {}, k, max_memory)
+        return found[0] if k is None else found
 
     def density(
         self, target: str, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
@@ -152,7 +184,13 @@ class BayesNet(Written):
         return queries.density(self, target, given or {}, max_memory)
 
     def predict_proba(
-        self, data: Any, target: str, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
+        self,
+        data: Any,
+        target: str,
+        *,
+        soft: Mapping[str, Any] | None = None,
+        unknown: Unknown = "error",
+        max_memory: float = MAX_MEMORY,
     ) -> pd.DataFrame:
         """Posterior of one variable for every row, given all the others.
 
@@ -161,6 +199,9 @@ class BayesNet(Written):
         Args:
             data: rows; columns that are not variables are ignored.
             target: the variable to predict.
+            soft: likelihoods of the states of variables that are known only in part, in place of their columns: a
+                mapping of states to numbers, as ``query`` takes it, or a table [rows, states], states in the order of
+                the index of ``query``.
             unknown: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing.
             max_memory: bytes that one array may take.
 
@@ -175,8 +216,10 @@ class BayesNet(Written):
             kind     a     b
             0     0.75  0.25
             1     0.50  0.50
+            >>> net.predict_proba({"size": [None]}, "kind", soft={"size": [[0.1, 0.9]]}).round(3).to_numpy().tolist()
+            [[0.3, 0.7]]
         """
-        return queries.predict_proba(self, data, target, unknown, max_memory)
+        return queries.predict_proba(self, data, target, unknown, max_memory, soft)
 
     def predict(
         self, data: Any, target: str, *, give: Give = "state", unknown: Unknown = "error",
@@ -229,15 +272,85 @@ class BayesNet(Written):
         """
         return impute(self, data, how, seed, unknown, max_memory)
 
-    def sample(self, n: int, seed: int | np.random.Generator = 0) -> pd.DataFrame:
-        """Draw rows in original units: parents first, then a value inside its bin, uniformly, or a level of its group.
+    def complete(
+        self,
+        data: Any,
+        n: int = 1,
+        seed: int | np.random.Generator = 0,
+        *,
+        unknown: Unknown = "error",
+        max_memory: float = MAX_MEMORY,
+    ) -> pd.DataFrame:
+        """Several completions of the data: missing entries drawn from their exact joint posterior, n times.
+
+        Args:
+            data: rows, as ``impute`` takes them.
+            n: completions.
+            seed: of the draws.
+            unknown: levels that were not fitted, see ``impute``.
+            max_memory: bytes that one array may take.
+
+        Returns:
+            All completions below each other, indexed by ``draw`` (from 0) and the rows of the data.
+
+        Example:
+            >>> import jaxbn
+            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
+            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
+            >>> net.complete({"kind": ["a", None], "size": [3.0, 8.0]}, 3)["kind"].groupby("draw").agg("".join).tolist()
+            ['ab', 'ab', 'aa']
+        """
+        import pandas as pd
+
+        checks.at_least("n", n, 1)
+        rng = np.random.default_rng(seed)
+        drawn = [impute(self, data, "draw", rng, unknown, max_memory) for _ in range(n)]
+        return pd.concat(drawn, keys=range(n), names=["draw"])
+
+    def cpt(self, name: str) -> pd.DataFrame:
+        """The conditional table of a variable: a row for each state of its parents, a column for each of its own.
+
+        States are labelled as ``query`` labels them, groups of levels by all their levels.
+
+        Example:
+            >>> import jaxbn
+            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
+            >>> jaxbn.fit(data, [("kind", "size")], {"size": [4.5]}).cpt("size")
+            size  [-inf, 4.5)  [4.5, inf)
+            kind
+            a            0.75        0.25
+            b            0.25        0.75
+        """
+        return queries.cpt(self, name)
+
+    def sample(
+        self,
+        n: int,
+        seed: int | np.random.Generator = 0,
+        *,
+        given: Mapping[str, Any] | None = None,
+        do: Mapping[str, Any] | None = None,
+        max_memory: float = MAX_MEMORY,
+    ) -> pd.DataFrame:
+        """Draw rows in original units: states of all variables, then a value inside its bin, or a level of its group.
+
+        Args:
+            n: rows.
+            seed: of the draws.
+            given: what is known of every row, as ``query`` takes it; states come from their exact joint posterior.
+            do: what is set in every row, as ``query`` takes it.
+            max_memory: refuse with a MemoryError when one array would take more bytes than this.
 
         Example:
             >>> import jaxbn
             >>> jaxbn.fit({"x": [0.0, 1.0, 4.0], "up": [True, False, True]}, {}, {"x": [2.0]}).sample(2).dtypes.tolist()
             [dtype('float64'), dtype('bool')]
+            >>> rows = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).sample(9, given={"x": (3, None)})
+            >>> bool(rows["x"].min() >= 3)
+            True
         """
-        return queries.sample(self, n, seed)
+        given, net = given or {}, intervened(self, do, given or {}) if do else self
+        return sample(net, n, seed, {**given, **(do or {})}, max_memory)
 
     def __repr__(self) -> str:
         return queries.describe(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,14 @@ from jaxbn.cuts.recording import Recording
 from jaxbn.groups.grouping import Grouping, check_shares
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import Level
-from jaxbn.inputs.graph import markov_blanket, to_networkx, topological_order
+from jaxbn.inputs.graph import as_parents, markov_blanket, to_networkx, topological_order
+from jaxbn.model.holes.network import Network, network, positions
 from jaxbn.model.search_report import SearchReport
+from jaxbn.structure.equivalence import Comparison, Cpdag, class_of, compare_graphs
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +76,16 @@ class Fitted:
         coded = self.codings
         return {n: coded[n].n_bins if n in coded else len(self.levels[n]) for n in self.parents}
 
+    @cached_property
+    def network(self) -> Network:
+        """Parents and tables by position, variables in the order of ``names``."""
+        return network(positions(self.parents), [self.tables[name] for name in self.names])
+
+    @cached_property
+    def shown_states(self) -> dict[str, pd.Index]:
+        """The states of variables as answers show them, as far as they were asked for: see ``queries.states``."""
+        return {}
+
     @property
     def codings(self) -> dict[str, Policy | Grouping]:
         """Policies and groupings together, as ``fit`` takes them."""
@@ -87,6 +100,68 @@ class Fitted:
     def graph(self) -> nx.DiGraph:
         """The structure as a ``networkx.DiGraph``."""
         return to_networkx(self.parents)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """All variables, in column order: the same as ``names``."""
+        return self.names
+
+    @property
+    def arcs(self) -> tuple[tuple[str, str], ...]:
+        """All arcs as (parent, child), in column order of the children.
+
+        Example:
+            >>> import jaxbn
+            >>> jaxbn.fit({"a": [0, 1], "b": [0, 1]}, {"b": ["a"]}, {}).arcs
+            (('a', 'b'),)
+        """
+        return tuple((parent, child) for child, found in self.parents.items() for parent in found)
+
+    @property
+    def compelled(self) -> tuple[tuple[str, str], ...]:
+        """The arcs that all equivalent graphs have: those whose direction the rows can tell, if the links are right.
+
+        Example:
+            >>> import jaxbn
+            >>> data = {"a": [0, 1], "b": [0, 1], "c": [0, 1], "d": [0, 1]}
+            >>> jaxbn.fit(data, {"c": ["a", "b"], "a": ["d"]}, {}).compelled
+            (('a', 'c'), ('b', 'c'))
+        """
+        directed = self.cpdag().directed
+        return tuple(arc for arc in self.arcs if arc in directed)
+
+    def cpdag(self) -> Cpdag:
+        """The equivalence class of the structure: compelled arcs and links that may point either way.
+
+        Example:
+            >>> import jaxbn
+            >>> found = jaxbn.fit({"a": [0, 1], "b": [0, 1]}, {"b": ["a"]}, {}).cpdag()
+            >>> found.directed, sorted(map(sorted, found.undirected))
+            (frozenset(), [['a', 'b']])
+        """
+        return class_of(self.parents)
+
+    def compare(self, other: Any) -> Comparison:
+        """How the structure differs from another over the same variables: links added, removed and turned.
+
+        Args:
+            other: a network, or a graph as ``fit`` takes it.
+
+        Example:
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"a": [0, 1], "b": [0, 1], "c": [0, 1]}, {"b": ["a"]}, {})
+            >>> found = net.compare({"a": ["b"], "c": ["b"]})
+            >>> found.added, found.turned, found.distance
+            ((('b', 'c'),), (('a', 'b'),), 2)
+        """
+        if isinstance(other, Fitted):
+            if set(other.names) != set(self.names):
+                raise ValueError(
+                    f"the networks have different variables ({', '.join(sorted(set(self.names) ^ set(other.names)))} "
+                    "in one of them only); compare networks of the same columns"
+                )
+            return compare_graphs(self.parents, {name: other.parents[name] for name in self.names})
+        return compare_graphs(self.parents, as_parents(other, self.names))
 
     def markov_blanket(self, name: str) -> tuple[str, ...]:
         """Parents, children and the children's other parents of a variable, in column order.

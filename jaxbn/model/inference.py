@@ -1,65 +1,164 @@
-"""Exact inference in a fitted network: which tables matter, what is known, what is summed out.
+"""Exact answers to single questions.
 
-Shapes: B rows, K states of the kept variable. Missing entries have code -1.
+A question is a row of which some is known. In which order the rest is summed out depends on what is known and asked,
+not on the states, and is remembered for the next question of the same kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.contraction import MAX_MEMORY, contract, plan
-from jaxbn.model.holes.answers import log_likelihood, log_posterior
-from jaxbn.model.holes.network import network_of
+from jaxbn.model.holes.components import hanging_on
+from jaxbn.model.holes.elimination import LOG_SUMS, SUMS, Arithmetic, Array, Forward, Plan, eliminate, plan
+from jaxbn.model.holes.network import Network, ancestors
+from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
-Family = tuple[str, ...]  # parents first, the child last: the axes of its table
+REMEMBERED = 1000  # routes of a network
+ALL = slice(None)
+
+Weights = Mapping[str, NDArray[np.float64]]
+"""P(what is given | state) of each observed variable, up to a factor, [cardinality] each."""
 
 
-def ancestors(parents: Mapping[str, Sequence[str]], names: Iterable[str]) -> set[str]:
-    """The names and all their ancestors; the tables of all other variables are summed out to 1.
+class Question(NamedTuple):
+    """What is known in a row.
 
-    Example:
-        >>> sorted(ancestors({"a": (), "b": ("a",), "c": ("b",)}, ["b"]))
-        ['a', 'b']
+    Attributes:
+        states: the known state of each variable, ``ALL`` of the others.
+        known: the variables whose state is known.
+        soft: weights of the states of other variables of which something is known.
     """
-    found: set[str] = set()
-    stack = list(names)
-    while stack:
-        name = stack.pop()
-        if name not in found:
-            found.add(name)
-            stack += parents[name]
+
+    states: list[Any]
+    known: frozenset[int]
+    soft: dict[int, Array]
+
+
+class Slice(NamedTuple):
+    """A family's table at what is known, over the scope of the step that multiplies it."""
+
+    child: int
+    at: Callable[[Sequence[Any]], Any]  # from a question's states to an index of the table
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]  # [1, *scope]
+
+
+class Route(NamedTuple):
+    """How questions of one kind are answered."""
+
+    plan: Plan
+    slices: tuple[tuple[Slice, ...], ...]  # of each step
+    constants: tuple[Slice, ...]  # families that are known altogether
+
+
+def question(net: BayesNet, weights: Weights) -> Question:
+    """The weights by position; where a single state has weight, it is known."""
+    states: list[Any] = [ALL] * len(net.names)
+    known, soft = [], {}
+    for name, weight in weights.items():
+        variable, possible = net.names.index(name), weight.nonzero()[0]
+        if len(possible) == 1:
+            states[variable] = int(possible[0])
+            known.append(variable)
+        else:
+            soft[variable] = weight
+    return Question(states, frozenset(known), soft)
+
+
+def route(
+    network: Network,
+    asked: Question,
+    keep: tuple[int, ...] = (),
+    *,
+    whole: bool = False,
+    max_memory: float = MAX_MEMORY,
+) -> Route:
+    """How to answer a question, as remembered.
+
+    Args:
+        network: parents and tables.
+        asked: what is known.
+        keep: the variables that are asked about; what does not hang on them is left out, unless it might be impossible.
+        whole: hidden variables on which nothing known hangs are summed out too, for answers about the states of all.
+        max_memory: bytes that one array may take.
+    """
+    kind = (asked.known, frozenset(asked.soft), keep, whole)
+    found: Route | None = network.routes.get(kind)
+    if found is None:
+        if len(network.routes) >= REMEMBERED:
+            network.routes.clear()
+        found = network.routes[kind] = _route(network, *kind, max_memory)
+    found.plan.check(max_memory)
     return found
 
 
-def joint(
-    net: BayesNet, targets: Sequence[str], weights: Mapping[str, NDArray[np.float64]], max_memory: float = MAX_MEMORY
-) -> NDArray[np.float64]:
-    """P(targets | what is given).
+def _route(
+    network: Network, known: frozenset[int], soft: frozenset[int], keep: tuple[int, ...], whole: bool, max_memory: float
+) -> Route:
+    structure = network.structure
+    active = set(range(len(structure.sizes))) if whole else ancestors(structure.parents, [*keep, *known, *soft])
+    hidden = active - known
+    # With targets, the other parts of the network cancel; they are looked at only to see if they have probability 0.
+    counted = {child for child in active if not (keep and network.positive[child])}
+    start = {*keep, *(v for child in counted for v in structure.families[child] if v in hidden)}
+    component = hanging_on(structure, start, hidden, active)
+    constants = sorted(child for child in counted if known.issuperset(structure.families[child]))
+    steps = plan(structure, component, max_memory, keep)
 
-    Args:
-        net: the fitted network.
-        targets: variables to keep.
-        weights: P(what is given | state) of each observed variable, up to a factor, [cardinality] each.
-        max_memory: refuse when one array would take more bytes than this.
+    def sliced(child: int, scope: tuple[int, ...] = ()) -> Slice:
+        family = structure.families[child]
+        free = [v for v in family if v not in known]
+        axes = sorted(range(len(free)), key=lambda i: scope.index(free[i]))
+        shape = (1, *[structure.sizes[v] if v in free else 1 for v in scope])
+        return Slice(child, itemgetter(*family), tuple(axes), shape)
 
-    Returns:
-        float64 [*cardinalities of the targets], which sums to 1.
+    slices = tuple(tuple(sliced(child, step.scope) for child in step.families) for step in steps.steps)
+    return Route(steps, slices, tuple(map(sliced, constants)))
+
+
+def factors(found: Route, tables: Sequence[Array], asked: Question, soft: Mapping[int, Array]) -> Iterator[list[Array]]:
+    """Of each step the tables that it multiplies, or their logarithms, at what is known, and the weights of states."""
+    states = asked.states
+    for step, own in zip(found.plan.steps, found.slices, strict=True):
+        arrays = [tables[child][at(states)].transpose(axes).reshape(shape) for child, at, axes, shape in own]
+        if step.variable in soft:
+            arrays.append(soft[step.variable])
+        yield arrays
+
+
+def follow(
+    found: Route, tables: Sequence[Array], asked: Question, soft: Mapping[int, Array], arithmetic: Arithmetic
+) -> tuple[Forward, list[float]]:
+    """Eliminate along a route; and the numbers that all is to be multiplied with, of the constants and the roots.
+
+    Tables, and weights of states, [K] each, are plain numbers or logarithms, as the arithmetic has it.
     """
-    result, _ = _weighed(net, targets, weights, max_memory)
+    done = eliminate(found.plan, factors(found, tables, asked, soft), arithmetic)
+    constants = [tables[child][at(asked.states)].item() for child, at, _, _ in found.constants]
+    return done, constants + [done.totals[k].item() for k in found.plan.roots]
+
+
+def joint(
+    net: BayesNet, targets: Sequence[str], weights: Weights, max_memory: float = MAX_MEMORY
+) -> NDArray[np.float64]:
+    """P(targets | what is given), [*cardinalities of the targets]."""
+    result, log_scale = _weighed(net, tuple(net.names.index(name) for name in targets), weights, max_memory)
     total = result.sum()
-    if not total > 0:
+    if not total > 0 or log_scale == -math.inf:
         raise ValueError(f"what is given on {', '.join(map(repr, weights))} has probability 0 under the network")
     return np.asarray(result / total, np.float64)
 
 
-def log_chance(net: BayesNet, weights: Mapping[str, NDArray[np.float64]], max_memory: float = MAX_MEMORY) -> float:
+def log_chance(net: BayesNet, weights: Weights, max_memory: float = MAX_MEMORY) -> float:
     """Log of the sum over all states of their probability times what they weigh; -inf where that is 0.
 
     Example:
@@ -68,50 +167,29 @@ def log_chance(net: BayesNet, weights: Mapping[str, NDArray[np.float64]], max_me
         >>> round(float(np.exp(log_chance(net, {"x": np.array([0.5, 1.0])}))), 6)  # of 0.6 and 0.4
         0.7
     """
-    result, log_scale = _weighed(net, (), weights, max_memory)
+    _, log_scale = _weighed(net, (), weights, max_memory)
+    known = [float(weight.sum()) for weight in weights.values() if np.count_nonzero(weight) == 1]
+    return log_scale + math.fsum(map(math.log, known))
+
+
+def _weighed(net: BayesNet, keep: tuple[int, ...], weights: Weights, max_memory: float) -> tuple[Array, float]:
+    """P(what is kept, what is given) up to a factor, and the logarithm of that factor."""
+    network, asked = net.network, question(net, weights)
+    found = route(network, asked, keep, max_memory=max_memory)
+    try:
+        with np.errstate(under="raise", over="raise"):
+            done, scales = follow(found, network.tables, asked, asked.soft, SUMS)
+        table, peak = done.products[-1][0] if keep else np.ones(()), 0.0
+        logs = [math.log(scale) if scale > 0 else -math.inf for scale in scales]
+    except FloatingPointError:  # too small for plain numbers: slower by logarithms
+        done, logs = follow(found, network.log_tables, asked, logarithms(asked.soft), LOG_SUMS)
+        table = done.products[-1][0] if keep else np.zeros(())
+        peak = float(table.max())
+        table = np.exp(table - peak) if peak > -math.inf else np.zeros(table.shape)
+    return table, peak + math.fsum(logs) if -math.inf not in logs else -math.inf
+
+
+def logarithms(soft: Mapping[int, Array]) -> dict[int, Array]:
+    """Logarithms of weights; -inf where they are 0."""
     with np.errstate(divide="ignore"):
-        return float(np.log(result.sum()) + log_scale)
-
-
-def _weighed(
-    net: BayesNet, targets: Sequence[str], weights: Mapping[str, NDArray[np.float64]], max_memory: float
-) -> tuple[NDArray[np.float64], float]:
-    """P(targets, what is given) with all others summed out, and the log of a factor that it lacks."""
-    known = {name: int(np.argmax(w)) for name, w in weights.items() if np.count_nonzero(w) == 1}
-    axes: list[Family] = [(name,) for name in weights if name not in known]
-    arrays = [weights[name] for (name,) in axes]
-    relevant = ancestors(net.parents, [*targets, *weights])
-    for family in _families(net, relevant):
-        axes.append(tuple(name for name in family if name not in known))
-        arrays.append(net.tables[family[-1]][tuple(known.get(name, slice(None)) for name in family)])
-    peaks = [float(array.max()) or 1.0 for array in arrays]  # taken out so that no product of many tables underflows
-    log_scale = float(np.log([*peaks, *(weights[name][state] for name, state in known.items())]).sum())
-    if not axes:
-        return np.ones(()), log_scale
-    route = plan(axes, tuple(targets), net.cardinalities, max_memory)
-    return np.asarray(contract(route, [array / peak for array, peak in zip(arrays, peaks, strict=True)])), log_scale
-
-
-def row_log_joint(
-    net: BayesNet, codes: NDArray[np.int32], keep: str | None = None, max_memory: float = MAX_MEMORY
-) -> NDArray[np.float64]:
-    """Log P(observed entries) of each row, the missing ones summed out; with ``keep``, for each state of that variable.
-
-    With ``keep`` the tables that cancel in its posterior are left out.
-
-    Args:
-        net: the fitted network.
-        codes: [B, variables], -1 where missing.
-        keep: a variable whose own codes are disregarded.
-        max_memory: bytes that one array may take; rows are split to stay below it.
-
-    Returns:
-        float64 [B], or [B, K] with ``keep``.
-    """
-    if keep is None:
-        return log_likelihood(network_of(net), codes, max_memory=max_memory)
-    return log_posterior(network_of(net), codes, net.names.index(keep), max_memory=max_memory)
-
-
-def _families(net: BayesNet, names: Collection[str]) -> list[Family]:
-    return [(*net.parents[name], name) for name in net.names if name in names]
+        return {variable: np.log(weight) for variable, weight in soft.items()}

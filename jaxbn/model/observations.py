@@ -79,22 +79,31 @@ def observation_weights(net: BayesNet, given: Mapping[str, Any]) -> dict[str, ND
     return weights
 
 
-def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+def as_weights(name: str, value: Any) -> list[tuple[Any, float]] | None:
+    """States and their likelihoods, if that is what is given: a mapping, or a Series as ``query`` answers."""
     import pandas as pd
 
+    if not isinstance(value, Mapping | pd.Series):
+        return None
+    found = [(state, float(weight)) for state, weight in value.items()]
+    if not all(0 <= weight < math.inf for _, weight in found) or not any(weight for _, weight in found):
+        raise ValueError(
+            f"the likelihoods given for {name!r} are {dict(found)!r}; pass numbers of at least 0, some of them above it"
+        )
+    return found
+
+
+def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
     policy = net.policies[name]
-    if isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2):
-        low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value
-        low = -math.inf if low is None else _number(name, low, policy.unit, finite=False)
-        high = math.inf if high is None else _number(name, high, policy.unit, finite=False)
-        if low > high:
-            raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
-        if low < high:
-            nearest = min(max(net.bounds[name][0], low), high)  # to the fitted range
-            tell_far(net, name, np.array([nearest]))
-            return net.inside(name).shares(low, high)
-        value = low
-    values = _numbers(net, name, value)
+    parts = as_weights(name, value)
+    if parts is not None:
+        return np.asarray(sum(weight * _weigh_continuous(net, name, part) for part, weight in parts), np.float64)
+    span = as_range(net, name, value)
+    if span is not None:
+        nearest = min(max(net.bounds[name][0], span[0]), span[1])  # to the fitted range
+        tell_far(net, name, np.array([nearest]))
+        return net.inside(name).shares(*span)
+    values = as_members(net, name, value)
     tell_far(net, name, values)
     # A value counts with its density, P(bin) times that inside the bin; if all lie in one bin that of the bin cancels.
     codes, inside = policy(values), net.inside(name)
@@ -109,12 +118,30 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
 
 def mean_density(net: BayesNet, name: str, value: Any) -> float:
     """The density of what is known of a continuous variable inside its bin, where that is numbers in one bin."""
-    values = _numbers(net, name, value[0] if isinstance(value, tuple) else getattr(value, "left", value))
+    values = as_members(net, name, value)
     return float(np.exp(net.inside(name).log_density(values, net.policies[name](values))).mean())
 
 
-def _numbers(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
-    return np.array([_number(name, member, net.policies[name].unit) for member in _members(name, value)])
+def as_range(net: BayesNet, name: str, value: Any) -> tuple[float, float] | None:
+    """The ends of an interval of a continuous variable, if that is what is given; one without length is a value."""
+    import pandas as pd
+
+    if not (isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2)):
+        return None
+    low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value
+    low = -math.inf if low is None else _number(name, low, net.policies[name].unit, finite=False)
+    high = math.inf if high is None else _number(name, high, net.policies[name].unit, finite=False)
+    if low > high:
+        raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
+    return (low, high) if low < high else None
+
+
+def as_members(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+    """The numbers that are given for a continuous variable: one, or several of which one is right."""
+    if isinstance(value, tuple) and len(value) == 2:
+        value = value[0]  # an interval without length
+    unit = net.policies[name].unit
+    return np.array([_number(name, v, unit) for v in _members(name, getattr(value, "left", value))])
 
 
 def _ends(net: BayesNet, name: str, interval: pd.Interval) -> tuple[float, float]:
@@ -132,10 +159,17 @@ def _weigh_discrete(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]
 
 
 def level_weights(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
-    """1 for each level of a discrete variable that agrees with what is known of it, 0 for the others, [levels]."""
+    """1 for each level of a discrete variable that agrees with what is known of it, or its likelihood, [levels]."""
     import pandas as pd
 
+    parts = as_weights(name, value)
+    if parts is not None:
+        return np.asarray(sum(weight * level_weights(net, name, part) for part, weight in parts), np.float64)
     levels = net.levels[name]
+    weights = np.zeros(len(levels))
+    if isinstance(value, str | int | float) and value in levels:
+        weights[levels.index(value)] = 1.0
+        return weights
     if isinstance(value, pd.Interval):
         members = [v for v in levels if isinstance(v, int | float) and v in value]
         if not members:
@@ -145,7 +179,6 @@ def level_weights(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
     codes = encode(members, levels, name=name)
     if (codes == MISSING).any():
         raise ValueError(f"the value given for {name!r} is missing ({value!r}); leave the name out")
-    weights = np.zeros(len(levels))
     weights[codes] = 1.0
     return weights
 

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.words import rounded
-from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
-from jaxbn.inputs.columns import as_floats, encode
-from jaxbn.inputs.graph import topological_order
+from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.states import sign_name, with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import from_numbers
-from jaxbn.model.inference import joint, row_log_joint
+from jaxbn.model.holes import answers
+from jaxbn.model.inference import joint
 from jaxbn.model.notices import tell_absent
-from jaxbn.model.observations import Unknown, encode_frame, encode_rows, observation_weights
+from jaxbn.model.observations import Unknown, as_weights, encode_frame, encode_rows, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
 from jaxbn.model.words import count_states, state_texts
 
@@ -32,18 +31,23 @@ def states(net: BayesNet, name: str) -> pd.Index:
     """A variable's states as users see them: levels, or left-closed intervals with open ends; of dates, words."""
     import pandas as pd
 
-    if name in net.policies and net.policies[name].unit.kind != "number":
-        return pd.Index(state_texts(net, name), name=name)
-    if name in net.policies:
-        breaks = [-np.inf, *rounded(net.policies[name].edges.tolist(), among=net.bounds[name]), np.inf]
-        return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
-    return pd.Index(list(net.levels[name]), name=name)
+    found = net.shown_states.get(name)
+    if found is None:
+        if name in net.policies and net.policies[name].unit.kind != "number":
+            found = pd.Index(state_texts(net, name), name=name)
+        elif name in net.policies:
+            breaks = [-np.inf, *rounded(net.policies[name].edges.tolist(), among=net.bounds[name]), np.inf]
+            found = pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
+        else:
+            found = pd.Index(list(net.levels[name]), name=name)
+        net.shown_states[name] = found
+    return found
 
 
 def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float) -> NDArray[np.float64]:
     """Log density of each row, see ``BayesNet.log_likelihood``."""
     codes = encode_rows(net, data, unknown=unknown)
-    result = row_log_joint(net, codes, max_memory=max_memory)
+    result = answers.log_likelihood(net.network, codes, max_memory=max_memory)
     frame = as_frame(data)
     for i, name in enumerate(net.names):
         if name in net.policies:
@@ -86,7 +90,31 @@ def density(
     return pieces, probabilities[of] * share / np.diff(pieces)
 
 
-def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_memory: float) -> pd.DataFrame:
+def cpt(net: BayesNet, name: str) -> pd.DataFrame:
+    """The conditional table of a variable, see ``BayesNet.cpt``."""
+    import pandas as pd
+
+    _check_targets(net, [name], {})
+
+    def labels(of: str) -> pd.Index:
+        if of not in net.groupings:
+            return states(net, of)
+        return pd.Index([", ".join(map(str, group)) for group in net.groupings[of].groups], name=of)
+
+    table, found = net.tables[name], net.parents[name]
+    axes = [labels(parent) for parent in found]
+    index = pd.MultiIndex.from_product(axes, names=found) if len(axes) > 1 else axes[0] if axes else None
+    return pd.DataFrame(table.reshape(-1, table.shape[-1]), index=index, columns=labels(name))
+
+
+def predict_proba(
+    net: BayesNet,
+    data: Any,
+    target: str,
+    unknown: Unknown,
+    max_memory: float,
+    soft: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
     """Posterior of the target for each row, see ``BayesNet.predict_proba``."""
     import pandas as pd
 
@@ -94,12 +122,37 @@ def predict_proba(net: BayesNet, data: Any, target: str, unknown: Unknown, max_m
     index = data.index if isinstance(data, pd.DataFrame) else None
     frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
     asked = (target, sign_name(target))  # whether the target is missing is not looked at
-    tell_absent(net, [name for name in net.names if name not in asked and name not in frame.columns])
+    told = {*asked, *(soft or {}), *frame.columns}
+    tell_absent(net, [name for name in net.names if name not in told])
     codes = encode_frame(net, frame, unknown, optional=net.names)
-    logs = row_log_joint(net, codes, target, max_memory)
+    evidence = {}
+    for name, value in (soft or {}).items():
+        _check_targets(net, [name], {target: None})
+        evidence[net.names.index(name)] = _log_likelihoods(net, name, value, len(codes))
+        codes[:, net.names.index(name)] = MISSING
+    target_place = net.names.index(target)
+    logs = answers.log_posterior(net.network, codes, target_place, evidence=evidence, max_memory=max_memory)
     weights = np.exp(logs - logs.max(axis=1, keepdims=True))
     chances = _over_levels(net, target, weights / weights.sum(axis=1, keepdims=True), 1)
     return pd.DataFrame(chances, index=index, columns=states(net, target))
+
+
+def _log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> NDArray[np.float64]:
+    """Logarithms of the likelihoods of a variable's states in each row, [rows, cardinality]."""
+    if as_weights(name, value) is not None:
+        weights = np.tile(observation_weights(net, {name: value})[name], (n_rows, 1))
+    else:
+        weights, shape = np.asarray(value, np.float64), (n_rows, len(states(net, name)))
+        right = weights.shape == shape and (weights >= 0).all() and np.isfinite(weights).all()
+        if not right or not weights.any(axis=1).all():
+            raise ValueError(
+                f"the likelihoods of {name!r} in soft must be numbers of at least 0, some above it in each row, of "
+                f"shape {shape}, got {weights.shape}"
+            )
+        if name in net.groupings:
+            weights = weights * net.shares[name] @ np.eye(net.cardinalities[name])[net.group_codes[name]]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(weights))
 
 
 def predict(
@@ -116,21 +169,6 @@ def predict(
         return points(net.inside(target), probabilities, target, give, net.policies[target].unit)
     best = probabilities.to_numpy().argmax(axis=1)
     return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
-
-
-def sample(net: BayesNet, n: int, seed: int | np.random.Generator) -> pd.DataFrame:
-    """Rows drawn from the network, see ``BayesNet.sample``."""
-    import pandas as pd
-
-    checks.at_least("n", n, 0)
-    rng = np.random.default_rng(seed)
-    codes: dict[str, NDArray[np.int64]] = {}
-    for name in topological_order(net.parents):
-        chances = net.tables[name][tuple(codes[p] for p in net.parents[name])]  # [n, K], or [K] without parents
-        cumulative = np.cumsum(chances, axis=-1)
-        drawn = rng.random((n, 1)) * cumulative[..., -1:]
-        codes[name] = np.minimum((drawn >= cumulative).sum(axis=-1), net.cardinalities[name] - 1)
-    return pd.DataFrame({name: _decode(net, name, codes[name], rng) for name in net.names})
 
 
 def describe(net: BayesNet) -> str:
@@ -157,9 +195,16 @@ def _over_levels(net: BayesNet, name: str, chances: NDArray[np.float64], axis: i
     return np.take(chances, net.group_codes[name], axis=axis) * net.shares[name].reshape(shape)
 
 
-def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.Generator) -> Any:
+def decode(
+    net: BayesNet,
+    name: str,
+    codes: NDArray[np.int64],
+    rng: np.random.Generator,
+    shares: NDArray[np.float64] | None = None,
+) -> Any:
+    """Values drawn inside states; ``shares`` of the levels of a grouped variable in place of its own."""
     if name in net.groupings:
-        codes = draw_levels(net, name, codes, rng)
+        codes = draw_levels(net, name, codes, rng, shares)
     if name not in net.policies:
         levels = net.levels[name]
         of_one_kind = {type(level) for level in levels} in ({bool}, {int}, {float}, {int, float})
@@ -167,13 +212,20 @@ def _decode(net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.G
     return from_numbers(net.inside(name).draw(codes, rng), net.policies[name].unit)
 
 
-def draw_levels(net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def draw_levels(
+    net: BayesNet,
+    name: str,
+    groups: NDArray[np.int64],
+    rng: np.random.Generator,
+    shares: NDArray[np.float64] | None = None,
+) -> NDArray[np.int64]:
     """A level of each row's group, by its share of the group."""
+    shares = net.shares[name] if shares is None else shares
     group_of, drawn = net.group_codes[name], np.empty(len(groups), np.int64)
     chances = rng.random(len(groups))
     for group in np.unique(groups):
         members, rows = np.flatnonzero(group_of == group), groups == group
-        ends = np.cumsum(net.shares[name][members])
+        ends = np.cumsum(shares[members])
         found = np.searchsorted(ends, chances[rows] * ends[-1], side="right")
         drawn[rows] = members[np.minimum(found, len(members) - 1)]
     return drawn

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+BYTES = 8  # of a float64
+MAX_MEMORY = 2e9
+"""Bytes that one array of an answer may take, unless told otherwise."""
+
 LIMIT = "JAXBN_MAX_MEMORY"
 """Environment variable: bytes that may be used, instead of what the system says is free."""
 

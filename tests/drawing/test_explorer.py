@@ -257,16 +257,18 @@ def test_tables_too_large_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch)
 
 
 @in_a_browser
-def test_what_depends_on_no_absent_table_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_depends_on_absent_tables_is_answered_by_drawn_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(0)
     data = {name: rng.integers(0, 4, 200).astype(str) for name in ("a", "b", "c", "d", "e")}
     net = jaxbn.fit(data, {"b": ["a"], "c": ["a", "b"], "d": ["c"]}, {})
     monkeypatch.setattr(explorer, "MOST_CELLS", 60)
-    asked: list[Question] = [("", {}), ("b=1", {"b": "1"}), ("d=1", {})]
+    asked: list[Question] = [("", {}), ("b=1", {"b": "1"}), ("d=1", {"d": "1"})]
     (answers,) = run_in_pages(tmp_path, pages_of({"net": net}, {"net": asked})).values()
     for (_, given), answer in zip(asked, answers, strict=True):
         chances = dict(zip(net.names, answer["chances"], strict=True))
-        assert chances["c"] == chances["d"] == []
-        for name in {"a", "b", "e"} - set(given):
-            np.testing.assert_allclose(chances[name], net.query(name, given), atol=1e-12)
-    assert answers[2]["status"].startswith("Not understood in the address: d.")
+        drawn = set(net.names) if "d" in given else {"c", "d"}
+        for name in set(net.names) - set(given):
+            np.testing.assert_allclose(chances[name], net.query(name, given), atol=0.05 if name in drawn else 1e-12)
+        assert "Approximate: " in answer["status"]

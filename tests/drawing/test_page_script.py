@@ -12,7 +12,7 @@ import pytest
 
 from jaxbn.drawing.report.explorer import payload
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.inference import joint
+from jaxbn.model.inference import joint, log_chance
 from tests.helpers.browser import NODE
 from tests.helpers.random_networks import random_network
 
@@ -23,8 +23,9 @@ const input = JSON.parse(require("fs").readFileSync(0, "utf8")), variables = inp
 for (const v of variables) v.table &&= new Float64Array(new Uint8Array(Buffer.from(v.table, "base64")).buffer);
 """
 ASK = """
+const rows = input.rows ? new Uint16Array(new Uint8Array(Buffer.from(input.rows, "base64")).buffer) : null;
 const answers = input.questions.map(({known, limits}) => {
-  const start = performance.now(), a = Inference.answer(variables, new Map(known), limits);
+  const start = performance.now(), a = Inference.answer(variables, new Map(known), limits, rows);
   return {...a, marginals: a.marginals.map(m => m && [...m]), milliseconds: performance.now() - start};
 });
 process.stdout.write(JSON.stringify(answers));
@@ -41,8 +42,8 @@ def run(script: str, document: Any) -> Any:
     return json.loads(done.stdout)
 
 
-def ask(net: BayesNet, questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return run(ASK, {**json.loads(payload(net, None)), "questions": questions})
+def ask(net: BayesNet, questions: list[dict[str, Any]], most_cells: int | None = None) -> list[dict[str, Any]]:
+    return run(ASK, {**json.loads(payload(net, None, most_cells)), "questions": questions})
 
 
 def random_weights(net: BayesNet, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -104,8 +105,9 @@ def test_networks_of_many_columns_are_answered_at_once(n: int, window: int) -> N
 
 
 def test_a_question_that_is_too_large_is_said_and_the_others_are_answered() -> None:
-    net = many(40, 6, 3, 40)
-    (answer,) = ask(net, [{"known": [], "limits": {"cells": 2000, "effort": 1e9}}])
+    document = json.loads(payload(many(40, 6, 3, 40), None))
+    del document["rows"]
+    (answer,) = run(ASK, {**document, "questions": [{"known": [], "limits": {"cells": 2000, "effort": 1e9}}]})
     assert answer["tooLarge"]
     assert answer["marginals"][0] is not None
     for i in answer["tooLarge"]:
@@ -151,3 +153,31 @@ def test_percentages_have_the_fewest_digits_that_tell_them_apart() -> None:
         ["50%", "50%"], ["25%", "75%"], ["91%", "9%"], ["50.4%", "49.6%"], ["12.34%", "12.35%", "75.31%"],
         ["100%", "0%"], [">99.99%", "<0.01%"],
     ]  # fmt: skip
+
+
+def test_variables_whose_tables_are_too_large_are_answered_by_drawn_rows() -> None:
+    net = many(12, 4, 2, 4)
+    known = [[], [(5, [0, 1, 0, 0])], [(11, [0.5, 1, 0, 0]), (2, [1, 0, 0, 0])]]
+    small = ask(net, [{"known": k} for k in known], most_cells=60)
+    for k, answer in zip(known, small, strict=True):
+        weights = {f"c{i}": np.array(w, float) for i, w in k}
+        assert answer["drawn"]
+        assert answer["tooLarge"] == []
+        for i, name in enumerate(net.names):
+            expected = joint(net, [name], weights) if name not in weights else None
+            if expected is not None:
+                exact = i not in answer["drawn"]
+                np.testing.assert_allclose(answer["marginals"][i], expected, rtol=0, atol=1e-12 if exact else 0.05)
+    assert small[0]["fitting"] == 20_000
+    assert 100 < small[2]["fitting"] < 20_000
+    assert np.exp(small[2]["logProbability"]) == pytest.approx(np.exp(log_chance(net, weights)), rel=0.1)
+    (exact,) = ask(net, [{"known": known[1]}])
+    assert "drawn" not in exact  # the page carries no rows where it can do without them
+
+
+def test_networks_too_large_to_sum_over_are_answered_by_drawn_rows() -> None:
+    net = many(40, 6, 3, 40)
+    (answer,) = ask(net, [{"known": [], "limits": {"cells": 2000, "effort": 1e9}}])
+    assert answer["tooLarge"] == []
+    assert 0 < len(answer["drawn"]) < 40
+    assert all(marginal is not None for marginal in answer["marginals"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -18,6 +19,7 @@ from jaxbn.formats.bif import read_bif
 from jaxbn.formats.json_file import load
 from jaxbn.formats.labels import unique_labels
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.search_report import SearchReport
 from tests.helpers.random_networks import random_network
 
 AWKWARD = [
@@ -131,8 +133,8 @@ def test_every_truncation_is_refused_by_name(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"format": "other"}, "is not a jaxbn network"),
-        ({"version": 2}, "has version 2, newer than 1.*upgrade jaxbn"),
-        ({"version": None}, "is damaged: 'version' must be 1, got None"),
+        ({"version": 3}, "has version 3, newer than 2.*upgrade jaxbn"),
+        ({"version": None}, "is damaged: 'version' must be from 1 to 2, got None"),
         ({"variables": [{}]}, "is damaged"),
         ({"variables": 3}, "is damaged"),
         ({"alpha": [1]}, "is damaged"),
@@ -205,4 +207,101 @@ def test_bif_from_elsewhere(tmp_path: Path) -> None:
         read_bif(path)
     path.write_text("variable a { type discrete [ 2 ] { x, y }; } probability ( a ) { table 1.0; }")
     with pytest.raises(ValueError, match="line 1: expected 2 probabilities, found 1"):
+        read_bif(path)
+
+
+def test_large_tables_are_compressed_and_come_back_bit_for_bit(tmp_path: Path) -> None:
+    rng, levels = np.random.default_rng(0), tuple(range(60))
+    table = np.full((60, 60, 60), 1 / 60)
+    table[:3] = rng.dirichlet(np.ones(60), (3, 60))
+    flat = np.full(60, 1 / 60)
+    net = BayesNet(
+        {"a": (), "b": (), "c": ("a", "b")}, {}, dict.fromkeys("abc", levels), {"a": flat, "b": flat, "c": table}, {}
+    )
+    path = tmp_path / "net.json"
+    net.save(path)
+    assert path.stat().st_size < 250_000  # of 216,000 cells, all but 10,800 alike
+    assert_same(net, load(path))
+    net.to_bif(tmp_path / "net.bif")
+    assert_same(net, read_bif(tmp_path / "net.bif"))
+    document = json.loads(path.read_text())
+    packed = document["variables"][2]["table"]
+    for change in (
+        {"shape": [60, 60, 61]},
+        {"shape": [60, 60]},
+        {"zlib": "AAAA"},
+        {"zlib": 3},
+        {"shape": [10**5, 10**5]},
+    ):
+        document["variables"][2]["table"] = {**packed, **change}
+        path.write_text(json.dumps(document))
+        with pytest.raises(ValueError, match=r"net\.json' is damaged: 'variables\[2\]\.table"):
+            load(path)
+
+
+def test_files_of_version_1_are_read(tmp_path: Path) -> None:
+    net, path = random_network(5), tmp_path / "net.json"
+    net.save(path)
+    document = json.loads(path.read_text())
+    for variable in document["variables"]:
+        variable["table"] = net.tables[variable["name"]].tolist()
+    path.write_text(json.dumps({**document, "version": 1}))
+    assert_same(net, load(path))
+
+
+def test_how_a_network_was_found_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "net.json"
+    for report in (
+        SearchReport("evidence", "exact", 8, 2.5, -10035.2, True, 0.0),
+        SearchReport("evidence", "orders", 1, 3.0, -math.inf, gap=None, finished=False, sample=1000),
+    ):
+        dataclasses.replace(random_network(5), search=report).save(path)
+        assert load(path).search == report
+    document = json.loads(path.read_text())
+    del document["search"]["runs"]
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"'search\.runs' is missing"):
+        load(path)
+
+
+ROWS = """variable a {{ type discrete [ 2 ] {{ x, y }}; }}
+variable b {{ type discrete [ 2 ] {{ u, v }}; }}
+probability ( a ) {{ table 0.25, 0.75; }}
+probability ( b | a ) {{
+{rows}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "(x) 0.25, 0.75;\n(y) 5e-1, 0.5;",
+        "( x )0.25,0.75;(y) 0.5 0.5;",
+        '("x") 0.25, /* a quarter */ 0.75;\n(y) 0.5, 0.5,;',
+        "default 0.5, 0.5;\n(x) 0.25,\n 0.75;\n",
+    ],
+)
+def test_rows_of_a_bif_file_may_be_written_in_many_ways(rows: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.bif"
+    path.write_text(ROWS.format(rows=rows))
+    assert read_bif(path).tables["b"].tolist() == [[0.25, 0.75], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("(x) 0.25, 0.75;\n(z) 0.5, 0.5;", "line 6: expected one of the states x, y, found 'z'"),
+        ("(x) 0.25, 0.75;\n(y) 0.5,\n0.5, 0.5;", "line 7: expected 2 probabilities, found 3"),
+        ("(x) 0.25, 0.75;\n(y) 0.5, 1.5;", "line 6: expected a probability from 0 to 1, found '1.5'"),
+        ("(x) 0.25, 0.75;\n(y) 0.5, 0.6;", "line 6: expected probabilities that sum to 1, found 1.1"),
+        ("(x) 0.25,, 0.75;\n(y) 0.5, 0.5;", "line 5: expected a probability, found ','"),
+        ("(x) 0.25, 0.75;", "line 6: expected a row for .y., found '}'"),
+        ("(x, y) 0.25, 0.75;", "line 5: expected 1 states of the parents, found 2"),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_told_with_its_line(rows: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.bif"
+    path.write_text(ROWS.format(rows=rows))
+    with pytest.raises(ValueError, match=message):
         read_bif(path)

@@ -14,7 +14,6 @@ import jaxbn
 from jaxbn.groups.grouping import Grouping
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.marginals import marginals
-from jaxbn.model.holes.network import network_of
 from jaxbn.model.imputing.impute import How, read_rows
 from jaxbn.model.imputing.lines import fit_line
 from jaxbn.model.imputing.regression import _told
@@ -38,7 +37,7 @@ def net() -> BayesNet:
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("max_memory", [2e9, 3e4])
 def test_marginals_equal_enumeration(seed: int, max_memory: float) -> None:
-    plain = network_of(random_network(seed, most=6))
+    plain = random_network(seed, most=6).network
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, plain.structure.sizes, size=(30, len(plain.tables))).astype(np.int32)
     codes[rng.random(codes.shape) < 0.5] = -1

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from jaxbn.cuts.policy import Policy
+from jaxbn.model import inference
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.contraction import plan
 from jaxbn.model.fit import fit
-from jaxbn.model.inference import row_log_joint
+from jaxbn.model.holes import elimination
+from jaxbn.model.holes.answers import log_likelihood
+from jaxbn.model.holes.components import Component
 from tests.helpers.random_networks import full_joint, random_network, representative
 
 SEEDS = range(40)
@@ -80,8 +83,8 @@ def test_rows_with_missing_entries_equal_enumeration(seed: int) -> None:
     codes[rng.random(codes.shape) < 0.35] = -1
     joint = full_joint(net)
     expected = [joint[tuple(slice(None) if c < 0 else c for c in row)].sum() for row in codes]
-    np.testing.assert_allclose(np.exp(row_log_joint(net, codes)), expected, rtol=1e-10)
-    one_by_one = row_log_joint(net, codes, max_memory=5000)  # forces groups to be split
+    np.testing.assert_allclose(np.exp(log_likelihood(net.network, codes)), expected, rtol=1e-10)
+    one_by_one = log_likelihood(net.network, codes, max_memory=5000)  # forces groups to be split
     np.testing.assert_allclose(np.exp(one_by_one), expected, rtol=1e-10)
 
 
@@ -153,14 +156,70 @@ def test_long_chains_do_not_underflow() -> None:
     tables = {name: rare if name[0] == "o" else np.array([0.5, 0.5]) for name in names}
     net = BayesNet(parents, {}, dict.fromkeys(names, (0, 1)), tables, {})
     codes = np.array([[-1] * n + [0] * n], np.int32)
-    assert row_log_joint(net, codes)[0] == pytest.approx(n * np.log(1.5e-4))
+    assert log_likelihood(net.network, codes)[0] == pytest.approx(n * np.log(1.5e-4))
     posterior = net.query("h0", {f"o{i}": 0 for i in range(n)})
     assert posterior[1] == pytest.approx(2 / 3)
 
 
-def test_plan_takes_inputs_and_output_into_account() -> None:
+def test_tables_themselves_count_for_memory() -> None:
+    net = chain(2, 100)
     with pytest.raises(MemoryError):
-        plan([("a", "b")], ("a",), {"a": 1000, "b": 1000}, max_memory=1e6)
+        net.query("c1", max_memory=5e4)
+    net.query("c1")
+    with pytest.raises(MemoryError):  # also where the way is known already
+        net.query("c1", max_memory=5e4)
+
+
+def test_the_way_to_an_answer_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, made = chain(6, 3), []
+    plan = inference.plan
+    monkeypatch.setattr(inference, "plan", lambda *args: made.append(args) or plan(*args))
+    answers = [net.query("c2", {"c0": state, "c5": 1}).tolist() for state in (0, 1, 2)]
+    assert len(made) == 1
+    assert len(answers) == 3
+    net.query("c2", {"c0": 1})
+    net.query("c2", {"c0": {0, 1}})  # several states are another kind of question
+    assert len(made) == 3
+    monkeypatch.setattr(inference, "REMEMBERED", 2)
+    net.query("c3", {"c0": 1})
+    assert len(net.network.routes) == 1
+    again = pickle.loads(pickle.dumps(net))
+    assert again.query("c2", {"c0": 0, "c5": 1}).tolist() == answers[0]
+
+
+def test_many_witnesses_for_and_against_do_not_underflow() -> None:
+    """Plain numbers would lose one of the states, whichever the first witnesses speak against."""
+    names = ["cause", *(f"w{i}" for i in range(1200))]
+    told = np.array([[1e-3, 0.999], [0.999, 1e-3]])
+    tables = dict.fromkeys(names, told) | {"cause": np.array([0.25, 0.75])}
+    net = BayesNet({n: ("cause",) if n != "cause" else () for n in names}, {}, dict.fromkeys(names, (0, 1)), tables, {})
+    given = {name: int(i >= 600) for i, name in enumerate(names[1:])}
+    np.testing.assert_allclose(net.query("cause", given), [0.25, 0.75], rtol=1e-9)
+    best = net.most_probable(given)
+    assert best.states["cause"] == 1
+    assert best.probability == pytest.approx(0.75)
+    assert (net.sample(50, given=given)["cause"] == 1).mean() > 0.5
+
+
+def test_what_is_impossible_is_refused_wherever_it_is() -> None:
+    """Also in a part of the network that does not touch the target."""
+    eye = np.eye(2)
+    parents = {"a": (), "b": ("a",), "c": ("b",), "t": ()}
+    tables = {"a": np.array([1.0, 0.0]), "b": eye, "c": eye, "t": np.array([0.5, 0.5])}
+    net = BayesNet(parents, {}, dict.fromkeys(parents, (0, 1)), tables, {})
+    for given in ({"c": 1}, {"a": 1}, {"b": 0, "c": 1}):
+        with pytest.raises(ValueError, match="has probability 0"):
+            net.query("t", given)
+    assert net.query("t", {"c": 0}).tolist() == [0.5, 0.5]
+
+
+def test_the_effort_for_a_chain_is_linear() -> None:
+    for n in (100, 1000):
+        structure = chain(n, 2).network.structure
+        found = elimination.plan(structure, Component(tuple(range(n)), tuple(range(n)), ()), 2e9)
+        assert found.largest == 4
+        assert len(found.steps) == n
+        assert found.cells == 4 * n - 2
 
 
 def small() -> BayesNet:

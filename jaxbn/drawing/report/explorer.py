@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import numpy as np
 from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.svg import histogram
 from jaxbn.inputs.table import Table
+from jaxbn.model.holes.components import Component
+from jaxbn.model.holes.elimination import plan
+from jaxbn.model.sampling import draw_codes
 from jaxbn.model.words import count_states, is_cut, state_texts
 
 if TYPE_CHECKING:
@@ -19,12 +23,18 @@ if TYPE_CHECKING:
 MOST_CELLS = 400_000
 """Entries of all tables together that the page carries, about 4 MB."""
 
+MOST_SUMMED = 12_000_000
+"""Numbers that the page sums over at once, as in ``script/inference.js``."""
+
+DRAWN = 20_000
+"""Rows that a page carries whose network is too large for exact answers, fewer where there are many columns."""
+
 
 def payload(net: BayesNet, table: Table | None, most_cells: int | None = None) -> str:
     """The network as JSON that may stand inside a script element.
 
     Tables are float64, little-endian, in base 64: the page computes with the very numbers of the network. The largest
-    are null where all together would be too many.
+    are null where all together would be too many; the page then has rows drawn from the network, too.
 
     Args:
         net: the network.
@@ -46,7 +56,20 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None) -
         }
         for name in net.names
     ]
-    return json.dumps({"variables": variables}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    rows = {"rows": _drawn(net)} if len(kept) < len(net.names) or _sums(net) > MOST_SUMMED else {}
+    return json.dumps({"variables": variables, **rows}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _sums(net: BayesNet) -> int:
+    """How many numbers all variables together are summed over."""
+    whole = range(len(net.names))
+    return plan(net.network.structure, Component(tuple(whole), tuple(whole), ()), math.inf).cells
+
+
+def _drawn(net: BayesNet) -> str:
+    """Codes of rows drawn from the network, row by row, uint16, little-endian, in base 64."""
+    n = min(DRAWN, max(2000, 100 * DRAWN // len(net.names)))
+    return base64.b64encode(draw_codes(net, n, np.random.default_rng(0)).astype("<u2").tobytes()).decode()
 
 
 def left_out(net: BayesNet, most_cells: int | None = None) -> list[str]:

@@ -18,7 +18,7 @@ from jaxbn.drawing import svg as figures
 from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs.table import Table
-from jaxbn.model.inference import ancestors
+from jaxbn.model.holes.network import ancestors
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
 
 if TYPE_CHECKING:
@@ -70,15 +70,15 @@ def network(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None, dr
 
 
 def _left_out(net: BayesNet) -> str:
-    """Which tables are too large for the page, and what cannot be asked without them."""
+    """Which tables are too large for the page, and what is approximate without them."""
     dropped = left_out(net)
     if not dropped:
         return ""
     sizes = ", ".join(f"{name} ({net.tables[name].size:,} entries)" for name in dropped)
     blind = [name for name in net.names if not set(dropped).isdisjoint(ancestors(net.parents, [name]))]
     words = (
-        f"Tables left out because they are too large for this page: {sizes}. Without them nothing can be asked here "
-        f"about {', '.join(blind)}, nor with them known; net.query in Python answers such questions."
+        f"Tables left out because they are too large for this page: {sizes}. Answers about {', '.join(blind)}, and "
+        "those with one of these known, are approximate, from rows drawn from the network; net.query is exact."
     )
     return f'<p class="note" id="left-out">{escape(words)}</p>'
 

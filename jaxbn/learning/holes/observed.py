@@ -42,5 +42,5 @@ def observed_evidence(ledger: Ledger, data: CodedTable, parents: Parents, coding
     found = fit_by_em(structure, codes, tolerance=TOLERANCE)
     terms = [ledger.beside(parents, columns, codings), found.log_likelihood]
     for counts, logs in zip(found.counts, found.network.log_tables, strict=True):
-        terms += [k2_score(counts), -float(counts.ravel() @ logs)]
+        terms += [k2_score(counts), -float(counts.ravel() @ logs.ravel())]
     return math.fsum(terms)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.contraction import MAX_MEMORY
-from jaxbn.model.holes.elimination import Array, eliminate, log_sum
+from jaxbn.model.holes.elimination import LOG_SUMS, Array, eliminate
 from jaxbn.model.holes.network import Network, Structure
-from jaxbn.model.holes.work import Task, take_apart
+from jaxbn.model.holes.work import Evidence, Task, take_apart
+from jaxbn.runtime.memory import MAX_MEMORY
 
 Codes = NDArray[np.integer[Any]]
 
@@ -68,13 +68,21 @@ def observed_places(
     return rows, places[rows]
 
 
-def log_posterior(network: Network, codes: Codes, target: int, *, max_memory: float = MAX_MEMORY) -> Array:
+def log_posterior(
+    network: Network,
+    codes: Codes,
+    target: int,
+    *,
+    evidence: Evidence | None = None,
+    max_memory: float = MAX_MEMORY,
+) -> Array:
     """Log P(target, what each row has of the others), up to a constant for each row.
 
     Args:
         network: parents and tables.
         codes: [B, V], -1 where missing; those of the target are disregarded.
         target: a variable.
+        evidence: what else is known of the states of missing entries.
         max_memory: bytes that one array may take.
 
     Returns:
@@ -87,11 +95,13 @@ def log_posterior(network: Network, codes: Codes, target: int, *, max_memory: fl
         [[0.05, 0.4], [0.5, 0.5]]
     """
     result = np.zeros((len(codes), network.structure.sizes[target]))
-    for work in take_apart(network.structure, codes, drop_barren=True, target=target, max_memory=max_memory):
+    for work in take_apart(
+        network.structure, codes, drop_barren=not evidence, target=target, evidence=evidence, max_memory=max_memory
+    ):
         for task in work.tasks:
             logs = np.empty((task.n_distinct, result.shape[1]))
             for part in task.chunks(max_memory):
-                logs[part] = eliminate(task.plan, task.factors(network, part), log_sum).logs[-1]
+                logs[part] = eliminate(task.plan, task.factors(network, part), LOG_SUMS).products[-1]
             result[work.start + task.rows] = logs[task.where]
     return result
 
@@ -100,5 +110,5 @@ def _log_sums(network: Network, task: Task, max_memory: float) -> Array:
     """Logarithm of the component's sum for each distinct row, [U]."""
     sums = np.empty(task.n_distinct)
     for part in task.chunks(max_memory):
-        sums[part] = eliminate(task.plan, task.factors(network, part), log_sum).sums[-1]
+        sums[part] = eliminate(task.plan, task.factors(network, part), LOG_SUMS).totals[-1]
     return sums

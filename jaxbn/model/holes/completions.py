@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.contraction import MAX_MEMORY
-from jaxbn.model.holes.elimination import Array, Reduction, eliminate, log_sum, maximum
+from jaxbn.model.holes.elimination import LOG_MAXIMA, LOG_SUMS, Arithmetic, Array, eliminate
 from jaxbn.model.holes.network import Network
 from jaxbn.model.holes.work import Task, take_apart
+from jaxbn.runtime.memory import MAX_MEMORY
 
 Codes = NDArray[np.integer[Any]]
 Choice = Callable[[Array, int, NDArray[np.intp]], NDArray[np.int64]]  # logs [n, K], variable, rows [n] to states [n]
@@ -51,17 +51,17 @@ def draw_completions(
     chances[absent] = rng.random(int(absent.sum()))
 
     def draw(logs: Array, variable: int, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        return _draw(np.exp(logs - _finite(logs.max(axis=1, keepdims=True))), chances[rows, variable])
+        return draw_states(np.exp(logs - _finite(logs.max(axis=1, keepdims=True))), chances[rows, variable])
 
     for work in take_apart(network.structure, codes, drop_barren=True, max_memory=max_memory):
         for task in work.tasks:
-            _fill(network, task, work.start, result, log_sum, draw, max_memory)
+            _fill(network, task, work.start, result, LOG_SUMS, draw, max_memory)
         for variable in network.structure.order:  # what has no observed descendant, parents first
             rows = work.start + np.flatnonzero(work.barren[:, variable])
             if len(rows):
                 family = [result[rows, parent] for parent in network.structure.parents[variable]]
                 table = network.tables[variable][tuple(family)]  # [n, K], or [K] without parents
-                result[rows, variable] = _draw(np.atleast_2d(table), chances[rows, variable])
+                result[rows, variable] = draw_states(np.atleast_2d(table), chances[rows, variable])
     return result
 
 
@@ -81,19 +81,19 @@ def most_probable_completions(network: Network, codes: Codes, *, max_memory: flo
 
     for work in take_apart(network.structure, codes, drop_barren=False, max_memory=max_memory):
         for task in work.tasks:
-            _fill(network, task, work.start, result, maximum, best, max_memory)
+            _fill(network, task, work.start, result, LOG_MAXIMA, best, max_memory)
     return result
 
 
 def _fill(
-    network: Network, task: Task, start: int, result: Codes, reduce: Reduction, choose: Choice, max_memory: float
+    network: Network, task: Task, start: int, result: Codes, arithmetic: Arithmetic, choose: Choice, max_memory: float
 ) -> None:
     """Choose the hidden variables of a task's rows, the last eliminated first."""
     for part, members in _members(task, max_memory):
-        found = eliminate(task.plan, task.factors(network, part), reduce)
+        found = eliminate(task.plan, task.factors(network, part), arithmetic)
         rows = start + task.rows[members]
         where = task.where[members] - part.start
-        for step, logs in zip(reversed(task.plan.steps), reversed(found.logs), strict=True):
+        for step, logs in zip(reversed(task.plan.steps), reversed(found.products), strict=True):
             given = tuple(result[rows, v] for v in step.scope[:-1])
             chosen = logs[(where if len(logs) > 1 else np.zeros_like(where), *given)]
             result[rows, step.variable] = choose(chosen, step.variable, rows)
@@ -111,7 +111,7 @@ def _members(task: Task, max_memory: float) -> Iterator[tuple[slice, NDArray[np.
         yield part, order[ends[part.start] - task.counts[part.start] : ends[part.stop - 1]]
 
 
-def _draw(weights: Array, chances: Array) -> NDArray[np.int64]:
+def draw_states(weights: Array, chances: Array) -> NDArray[np.int64]:
     """A state of each row in proportion to its weights, by the row's chance in [0, 1); [n, K] or [1, K]."""
     cumulative = np.cumsum(weights, axis=1)
     drawn = (chances[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)

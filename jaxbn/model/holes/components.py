@@ -7,7 +7,7 @@ Shapes: B rows, P patterns of missing entries, V variables, E pairs of a pattern
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +63,30 @@ def split(structure: Structure, absent: NDArray[np.bool_], *, drop_barren: bool,
     kinds = distinct_masks(np.hstack([members, touched]))
     found = [_component(structure, members[i], touched[i]) for i in kinds.first]
     return Split(list(zip(found, _rows(where, pattern, kinds.where, len(found)), strict=True)), barren[where])
+
+
+def hanging_on(
+    structure: Structure, start: Iterable[int], hidden: Collection[int], active: Collection[int]
+) -> Component:
+    """The components of some hidden variables, as one; tables of other than the active variables sum to 1.
+
+    Example:
+        >>> chain = Structure(((), (0,), (1,), (2,)), (2, 2, 2, 2))
+        >>> hanging_on(chain, [0], {0, 2}, {0, 1, 2, 3})
+        Component(hidden=(0,), families=(0, 1), blanket=(1,))
+    """
+    found, touched = set(start), set()
+    stack = list(found)
+    while stack:
+        variable = stack.pop()
+        for child in (variable, *structure.children[variable]):
+            if child in active and child not in touched:
+                touched.add(child)
+                new = [v for v in structure.families[child] if v in hidden and v not in found]
+                found.update(new)
+                stack += new
+    near = {v for child in touched for v in structure.families[child]}
+    return Component(tuple(sorted(found)), tuple(sorted(touched)), tuple(sorted(near - found)))
 
 
 def _barren(structure: Structure, hidden: NDArray[np.bool_], target: int | None) -> NDArray[np.bool_]:

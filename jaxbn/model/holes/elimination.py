@@ -1,33 +1,35 @@
-"""Hidden variables summed, or maximized, out of a component one after the other, for many rows at once.
+"""Hidden variables summed, or maximized, out one after the other, for many rows at once or for one.
 
-All in logarithms, so that nothing underflows. Shapes: U distinct rows of the component's blanket (1 where a factor does
-not depend on it), then the states of the variables in a step's scope.
+Shapes: U distinct rows of what is known (1 where a factor does not depend on it), then the states of the variables in a
+step's scope.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.contraction import BYTES
 from jaxbn.model.holes.components import Component
 from jaxbn.model.holes.network import Structure
-from jaxbn.runtime.memory import in_words
+from jaxbn.runtime.memory import BYTES, in_words
 
 Array = NDArray[np.float64]
-Reduction = Callable[[Array], Array]  # [U, *scope] to [U, *scope without its last]
+SMALL = 2**14  # cells; where steps have more together, a second order is tried
 
 
 class Step(NamedTuple):
-    """One variable and everything it is summed out with."""
+    """One variable and everything it is summed out with; at the end of a plan that keeps some, all of those."""
 
     scope: tuple[int, ...]  # in the order in which they are summed out, the last one first; its own variable at the end
+    shape: tuple[int, ...]  # numbers of states of the scope
     families: tuple[int, ...]  # whose tables are multiplied here, by child
-    inflow: tuple[int, ...]  # earlier steps whose results are multiplied here
+    inflow: tuple[tuple[int, tuple[int, ...]], ...]  # earlier steps multiplied here, and the shape of each over scope
 
     @property
     def variable(self) -> int:
@@ -36,91 +38,138 @@ class Step(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The steps of a component; a step's result flows into a later one, that of the last is the component's."""
+    """The steps of a component; a step's result flows into a later one, those of the roots are its results."""
 
     steps: tuple[Step, ...]
     cells: int  # of all steps together, for one row
+    largest: int  # cells of the largest step
+    roots: tuple[int, ...]  # steps that flow nowhere and keep nothing
+
+    def check(self, max_memory: float) -> None:
+        """Refuse arrays of more bytes than ``max_memory``."""
+        if self.largest * BYTES > max_memory:
+            raise MemoryError(
+                f"summing out what is not known needs an array of {self.largest:,} numbers, "
+                f"{in_words(self.largest * BYTES)}, more than max_memory = {in_words(max_memory)}; ask for fewer "
+                "variables at a time, give more that is known (leave out rows that lack most), or raise max_memory"
+            )
 
 
-def plan(structure: Structure, component: Component, max_memory: float, last: int | None = None) -> Plan:
-    """An order of elimination: always the variable whose scope is then smallest, and ``last`` at the end.
+class Arithmetic(NamedTuple):
+    """How factors are multiplied, and how a variable is taken out of their product along the last axis."""
+
+    times: Callable[[Array, Array], Array]
+    total: Callable[[Array], Array]
+
+
+def plan(structure: Structure, component: Component, max_memory: float, keep: Sequence[int] = ()) -> Plan:
+    """An order of elimination: always the variable whose scope is then smallest, or that joins the fewest others.
+
+    Args:
+        structure: parents and numbers of states.
+        component: what is hidden.
+        max_memory: bytes that one array may take.
+        keep: hidden variables that are not summed out; their joint table is the last step's.
 
     Raises:
         MemoryError: a single row would need more than ``max_memory`` bytes.
     """
+    found = _ordered(structure, component, keep, _size)
+    if found.cells > SMALL:
+        found = min(found, _ordered(structure, component, keep, _fill), key=lambda plan: plan.cells)
+    found.check(max_memory)
+    return found
+
+
+Near = dict[int, set[int]]  # the variables that share a factor with each, itself included
+
+
+def _size(near: Near, v: int, sizes: Sequence[int]) -> float:
+    return math.prod([sizes[u] for u in near[v]])
+
+
+def _fill(near: Near, v: int, sizes: Sequence[int]) -> float:
+    """What joining all neighbours adds, each pair by the size of its table."""
+    others = near[v]
+    return sum(sizes[u] * sum([sizes[w] for w in others - near[u]]) for u in others)
+
+
+def _ordered(
+    structure: Structure, component: Component, keep: Sequence[int], cost: Callable[[Near, int, Sequence[int]], float]
+) -> Plan:
+    """The steps in greedy order. Costs are renewed where neighbours change, so that sparse graphs take linear time."""
     sizes, hidden = structure.sizes, set(component.hidden)
-    near = {v: {v} for v in component.hidden}
-    for child in component.families:
-        members = hidden.intersection(structure.families[child])
+    near: Near = {v: {v} for v in component.hidden}
+    for members in (hidden.intersection(structure.families[child]) for child in component.families):
         for v in members:
             near[v] |= members
-    left, order, scopes = set(component.hidden), [], {}
-    while left:
-        choice = left - {last} or left
-        v = min(choice, key=lambda v: (math.prod(sizes[u] for u in near[v]), v))
-        order.append(v)
+    for v in keep:
+        near[v].update(keep)
+    costs = {v: cost(near, v, sizes) for v in hidden.difference(keep)}
+    queue = [(value, v) for v, value in costs.items()]
+    heapq.heapify(queue)
+    scopes: dict[int, set[int]] = {}
+    while queue:
+        value, v = heapq.heappop(queue)
+        if costs.get(v) != value:
+            continue  # renewed or done
+        del costs[v]
         scopes[v] = near[v]
         for u in near[v] - {v}:
             near[u] = (near[u] | near[v]) - {v}
-        left.remove(v)
-    largest = max(math.prod(sizes[u] for u in scope) for scope in scopes.values())
-    if largest * BYTES > max_memory:
-        raise MemoryError(
-            f"rows with {len(hidden)} missing entries that hang together need an array of {largest:,} numbers, "
-            f"{in_words(largest * BYTES)}, more than max_memory = {in_words(max_memory)}; raise max_memory, or leave "
-            "out the rows with most missing entries"
-        )
-    return _steps(structure, component, order, scopes)
+        for u in near[v] & costs.keys():
+            costs[u] = cost(near, u, sizes)
+            heapq.heappush(queue, (costs[u], u))
+    return _steps(structure, component, scopes, tuple(keep))
 
 
-def _steps(structure: Structure, component: Component, order: Sequence[int], scopes: dict[int, set[int]]) -> Plan:
-    rank = {v: k for k, v in enumerate(order)}
-    families: list[list[int]] = [[] for _ in order]
-    inflow: list[list[int]] = [[] for _ in order]
+def _steps(structure: Structure, component: Component, scopes: dict[int, set[int]], keep: tuple[int, ...]) -> Plan:
+    sizes = structure.sizes
+    rank = {v: k for k, v in enumerate(scopes)} | dict.fromkeys(keep, len(scopes))
+    place = {v: -k for k, v in enumerate(scopes)} | {v: k - len(scopes) - len(keep) for k, v in enumerate(keep)}
+    ordered = [tuple(sorted(scope, key=place.__getitem__)) for scope in scopes.values()] + [keep] * bool(keep)
+    families: list[list[int]] = [[] for _ in ordered]
+    inflow: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in ordered]
     for child in component.families:
         families[min(rank[v] for v in structure.families[child] if v in rank)].append(child)
-    for k, v in enumerate(order):
-        if len(scopes[v]) > 1:
-            inflow[min(rank[u] for u in scopes[v] if u != v)].append(k)
-    steps = tuple(
-        Step(tuple(sorted(scopes[v], key=rank.__getitem__, reverse=True)), tuple(families[k]), tuple(inflow[k]))
-        for k, v in enumerate(order)
-    )
-    cells = sum(math.prod(structure.sizes[u] for u in step.scope) for step in steps)
-    return Plan(steps, cells)
+    for k, scope in enumerate(ordered[: len(scopes)]):
+        if len(scope) > 1:
+            into = min(rank[u] for u in scope[:-1])
+            inflow[into].append((k, tuple([sizes[u] if u in scope else 1 for u in ordered[into]])))
+    shapes = [tuple([sizes[u] for u in scope]) for scope in ordered]
+    steps = tuple(map(Step, ordered, shapes, map(tuple, families), map(tuple, inflow)))
+    roots = tuple(k for k, scope in enumerate(ordered[: len(scopes)]) if len(scope) == 1)
+    cells = [math.prod(shape) for shape in shapes]
+    return Plan(steps, sum(cells), max(cells, default=1), roots)
 
 
 class Forward(NamedTuple):
-    """What elimination found: of every step the logarithms it summed, and the logarithms of the sums."""
+    """What elimination found: of every step the product of its factors, and what is left without its variable."""
 
-    logs: list[Array]  # [U, *scope] of each step
-    sums: list[Array]  # [U, *scope without the variable] of each step
+    products: list[Array]  # [U, *scope] of each step
+    totals: list[Array]  # [U, *scope without the variable] of each step
 
 
-def eliminate(plan: Plan, factors: Sequence[Sequence[Array]], reduce: Reduction) -> Forward:
-    """Sum, or maximize, out all variables of a plan.
+def eliminate(plan: Plan, factors: Iterable[Sequence[Array]], arithmetic: Arithmetic) -> Forward:
+    """Take all variables of a plan out of the product of its factors.
 
     Args:
         plan: the steps.
-        factors: of each step its families' log tables, [U, *scope], of length 1 along variables they do not hold.
-        reduce: ``log_sum`` or ``maximum``.
+        factors: of each step its families' tables, [U, *scope], of length 1 along variables they do not hold.
+        arithmetic: ``SUMS`` of plain numbers; ``LOG_SUMS`` or ``LOG_MAXIMA`` of logarithms, which do not underflow.
     """
-    logs: list[Array] = []
-    sums: list[Array] = []
+    times, total = arithmetic
+    products: list[Array] = []
+    totals: list[Array] = []
     for step, own in zip(plan.steps, factors, strict=True):
-        arrays = [*own, *(spread(sums[k], plan.steps[k].scope[:-1], step.scope) for k in step.inflow)]
-        total = arrays[0]
+        arrays = [*own, *[totals[k].reshape(-1, *shape) for k, shape in step.inflow]]
+        arrays.sort(key=attrgetter("size"))  # small ones first: only the last products are as large as the scope
+        product = arrays[0]
         for array in arrays[1:]:
-            total = total + array
-        logs.append(total)
-        sums.append(reduce(total))
-    return Forward(logs, sums)
-
-
-def spread(array: Array, scope: Sequence[int], onto: Sequence[int]) -> Array:
-    """An array over a part of a scope, with length 1 along the rest; both scopes are in the same order."""
-    lengths = iter(array.shape[1:])
-    return array.reshape(len(array), *(next(lengths) if v in scope else 1 for v in onto))
+            product = times(product, array)
+        products.append(product)
+        totals.append(total(product))
+    return Forward(products, totals)
 
 
 def log_sum(logs: Array) -> Array:
@@ -133,25 +182,30 @@ def log_sum(logs: Array) -> Array:
     peak = logs.max(axis=-1, keepdims=True)
     peak = np.where(peak > -np.inf, peak, 0.0)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(logs - peak).sum(axis=-1)) + peak[..., 0], np.float64)
+        return np.asarray(np.log(_sum(np.exp(logs - peak))) + peak[..., 0], np.float64)
 
 
-def maximum(logs: Array) -> Array:
-    """The largest along the last axis."""
-    return np.asarray(logs.max(axis=-1), np.float64)
+def _sum(numbers: Array) -> Array:
+    return np.matmul(numbers, np.ones(numbers.shape[-1]))  # over few states several times as fast as a sum
 
 
-def shares(logs: Array, sums: Array) -> Array:
-    """Each entry's share of its sum, [U, *scope]: P(variable | the rest of the scope); 0 where the sum is."""
-    return np.asarray(np.exp(logs - np.where(sums > -np.inf, sums, 0.0)[..., None]), np.float64)
+SUMS = Arithmetic(np.multiply, _sum)
+LOG_SUMS = Arithmetic(np.add, log_sum)
+LOG_MAXIMA = Arithmetic(np.add, lambda logs: logs.max(axis=-1))
 
 
-def beliefs_of(plan: Plan, found: Forward) -> list[Array]:
-    """P(scope | what is observed) of every step, [U, *scope], passed back from the last step to the first."""
-    beliefs = [shares(logs, sums) for logs, sums in zip(found.logs, found.sums, strict=True)]
+def beliefs_of(plan: Plan, found: Forward, over: Callable[..., Array] = np.sum) -> list[Array]:
+    """P(scope | what is known) of every step, [U, *scope], passed back from the last step to the first.
+
+    Args:
+        plan: the steps; they keep nothing.
+        found: what elimination by ``LOG_SUMS`` found.
+        over: ``np.max`` after ``LOG_MAXIMA``: how near each cell comes to the most probable assignment.
+    """
+    totals = [np.where(total > -np.inf, total, 0.0)[..., None] for total in found.totals]
+    beliefs: list[Array] = [np.exp(logs - total) for logs, total in zip(found.products, totals, strict=True)]
     for k in reversed(range(len(plan.steps))):
-        for earlier in plan.steps[k].inflow:
-            between = plan.steps[earlier].scope[:-1]
-            beside = tuple(axis + 1 for axis, v in enumerate(plan.steps[k].scope) if v not in between)
-            beliefs[earlier] = beliefs[earlier] * beliefs[k].sum(axis=beside)[..., None]
+        for earlier, _ in plan.steps[k].inflow:
+            beside = tuple(axis + 1 for axis, v in enumerate(plan.steps[k].scope) if v not in plan.steps[earlier].scope)
+            beliefs[earlier] = beliefs[earlier] * over(beliefs[k], axis=beside)[..., None]
     return beliefs

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.elimination import Array
 from jaxbn.model.holes.expected_counts import Counter
 from jaxbn.model.holes.network import Network, Structure
 from jaxbn.model.holes.work import Evidence
+from jaxbn.runtime.memory import MAX_MEMORY
 from jaxbn.scores.tables import posterior_means
 
 LOG = logging.getLogger("jaxbn")

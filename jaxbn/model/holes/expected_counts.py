@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.answers import observed_places
-from jaxbn.model.holes.elimination import Array, beliefs_of, eliminate, log_sum
+from jaxbn.model.holes.elimination import LOG_SUMS, Array, beliefs_of, eliminate
 from jaxbn.model.holes.network import Network, Structure
 from jaxbn.model.holes.work import Evidence, Task, take_apart
+from jaxbn.runtime.memory import MAX_MEMORY
 
 Codes = NDArray[np.integer[Any]]
 
@@ -81,8 +81,8 @@ class Counter:
     def _add(self, network: Network, task: Task, counts: list[Array]) -> float:
         total = 0.0
         for part in task.chunks(self.max_memory):
-            found = eliminate(task.plan, task.factors(network, part), log_sum)
-            total += float(task.counts[part] @ np.broadcast_to(found.sums[-1], part.stop - part.start))
+            found = eliminate(task.plan, task.factors(network, part), LOG_SUMS)
+            total += float(task.counts[part] @ np.broadcast_to(found.totals[-1], part.stop - part.start))
             beliefs = beliefs_of(task.plan, found)
             for k, step in enumerate(task.plan.steps):
                 weighted = beliefs[k] * task.counts[part].reshape(-1, *[1] * len(step.scope))
@@ -108,4 +108,4 @@ def _observed_counts(structure: Structure, codes: Codes, child: int) -> NDArray[
 def _weighted(counts: NDArray[np.int64], logs: Array) -> float:
     """Sum of counts times logs, where 0 times -inf is 0."""
     seen = counts > 0
-    return float(counts[seen] @ logs[seen])
+    return float(counts[seen] @ logs.ravel()[seen])

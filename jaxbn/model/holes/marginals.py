@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.contraction import MAX_MEMORY
-from jaxbn.model.holes.elimination import Array, beliefs_of, eliminate, log_sum
+from jaxbn.model.holes.elimination import LOG_SUMS, Array, beliefs_of, eliminate
 from jaxbn.model.holes.network import Network
 from jaxbn.model.holes.work import Work, take_apart
+from jaxbn.runtime.memory import MAX_MEMORY
 
 
 class Marginal(NamedTuple):
@@ -50,7 +50,7 @@ def marginals_of(network: Network, works: Iterable[Work], *, max_memory: float =
             steps = task.plan.steps
             chances = [np.empty((task.n_distinct, network.structure.sizes[step.variable])) for step in steps]
             for part in task.chunks(max_memory):
-                found = eliminate(task.plan, task.factors(network, part), log_sum)
+                found = eliminate(task.plan, task.factors(network, part), LOG_SUMS)
                 for mine, belief in zip(chances, beliefs_of(task.plan, found), strict=True):
                     mine[part] = belief.reshape(len(belief), -1, belief.shape[-1]).sum(axis=1)
             for step, mine in zip(steps, chances, strict=True):

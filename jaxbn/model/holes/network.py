@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.graph import topological_order
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 
 @dataclass(frozen=True)
@@ -73,11 +70,24 @@ class Network:
     structure: Structure
     tables: tuple[NDArray[np.float64], ...]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Network, (self.structure, self.tables)  # without what can be worked out again
+
     @cached_property
     def log_tables(self) -> tuple[NDArray[np.float64], ...]:
-        """Logarithms of the tables, flat; -inf where a probability is 0."""
+        """Logarithms of the tables; -inf where a probability is 0."""
         with np.errstate(divide="ignore"):
-            return tuple(np.log(table).ravel() for table in self.tables)
+            return tuple(np.log(table) for table in self.tables)
+
+    @cached_property
+    def positive(self) -> tuple[bool, ...]:
+        """Whether all probabilities of each table are above 0."""
+        return tuple(bool(table.all()) for table in self.tables)
+
+    @cached_property
+    def routes(self) -> dict[Any, Any]:
+        """How questions of each kind are answered, see ``model.inference``."""
+        return {}
 
 
 def network(parents: Sequence[Sequence[int]], tables: Sequence[Any]) -> Network:
@@ -103,6 +113,18 @@ def positions(parents: Mapping[str, Sequence[str]]) -> tuple[tuple[int, ...], ..
     return tuple(tuple(place[parent] for parent in found) for found in parents.values())
 
 
-def network_of(net: BayesNet) -> Network:
-    """A fitted network by positions, variables in the order of ``net.names``."""
-    return network(positions(net.parents), [net.tables[name] for name in net.names])
+def ancestors(parents: Any, found: Iterable[Any]) -> set[Any]:
+    """The variables and all their ancestors; the tables of all others are summed out to 1.
+
+    Example:
+        >>> sorted(ancestors({"a": (), "b": ("a",), "c": ("b",)}, ["b"]))
+        ['a', 'b']
+    """
+    result: set[Any] = set()
+    stack = list(found)
+    while stack:
+        variable = stack.pop()
+        if variable not in result:
+            result.add(variable)
+            stack += parents[variable]
+    return result

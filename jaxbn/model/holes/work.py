@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.contraction import BYTES, MAX_MEMORY
 from jaxbn.model.holes.components import Component, split
 from jaxbn.model.holes.distinct import distinct_rows
 from jaxbn.model.holes.elimination import Array, Plan, plan
 from jaxbn.model.holes.network import Network, Structure
+from jaxbn.runtime.memory import BYTES, MAX_MEMORY
 
 CELLS = 2**18  # numbers worked on at a time: they stay in the processor's cache
 BLOCK = 2**26  # entries of a table that are taken apart at a time
@@ -136,7 +136,7 @@ def _task(
     else:
         first, where = distinct_rows(list(observed), [structure.sizes[v] for v in blanket], len(rows))
     known = dict(zip(blanket, observed[:, first], strict=True))
-    route = plan(structure, component, max_memory, target)
+    route = plan(structure, component, max_memory, () if target is None else (target,))
     outer = [[_outer(structure, child, known) for child in step.families] for step in route.steps]
     inner = [[_inner(structure, child, step.scope) for child in step.families] for step in route.steps]
     more = [evidence.get(step.variable) for step in route.steps]

@@ -13,7 +13,7 @@ from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.holes.completions import draw_completions, most_probable_completions
 from jaxbn.model.holes.marginals import marginals
-from jaxbn.model.holes.network import Network, network, network_of
+from jaxbn.model.holes.network import Network, network
 from jaxbn.model.imputing.frames import fill
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.imputing.states import as_if_there, to_be_filled
@@ -86,7 +86,7 @@ def middles(net: BayesNet, name: str) -> NDArray[np.float64]:
 def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
     """Each entry by itself: the mean of a number's posterior, or the most probable level (its position)."""
     found = _empty(net, rows)
-    for variable, where_rows, where, chances in marginals(network_of(net), rows.codes, max_memory=max_memory):
+    for variable, where_rows, where, chances in marginals(net.network, rows.codes, max_memory=max_memory):
         name = net.names[variable]
         _refuse_impossible(chances, where, where_rows)
         answer = chances @ middles(net, name) if name in net.policies else _levels(net, name, chances)
@@ -104,7 +104,7 @@ def _levels(net: BayesNet, name: str, chances: NDArray[np.float64]) -> NDArray[n
 def _most_probable(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
     """All entries of a row together; of a grouped variable, a group counts with its most probable level."""
     best = {name: _best_levels(net, name) for name in net.groupings}
-    plain = network_of(net)
+    plain = net.network
     tables = [net.tables[n] * (net.shares[n][best[n]] if n in best else 1.0) for n in net.names]
     weighed = Network(plain.structure, network(plain.structure.parents, tables).tables)
     codes = most_probable_completions(weighed, rows.codes, max_memory=max_memory)
@@ -121,7 +121,7 @@ def _drawn(net: BayesNet, rows: Rows, rng: np.random.Generator, max_memory: floa
     """All entries of a row together, from their joint posterior."""
     from jaxbn.model.queries import draw_levels
 
-    codes = draw_completions(network_of(net), rows.codes, rng, max_memory=max_memory).astype(np.int64)
+    codes = draw_completions(net.network, rows.codes, rng, max_memory=max_memory).astype(np.int64)
     found: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(net.names):
         gone = rows.codes[:, i] == MISSING

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
-from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.completions import draw_completions
 from jaxbn.model.holes.em import means
 from jaxbn.model.holes.expected_counts import Counter
@@ -30,6 +29,7 @@ from jaxbn.model.holes.network import Network
 from jaxbn.model.holes.work import Evidence
 from jaxbn.model.imputing.donors import donors_of, predictors_of, signs_of
 from jaxbn.model.imputing.scale import Scale
+from jaxbn.runtime.memory import MAX_MEMORY
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]

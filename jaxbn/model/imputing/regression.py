@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.contraction import MAX_MEMORY
 from jaxbn.model.holes.answers import log_posterior, observed_places
 from jaxbn.model.holes.expected_counts import expected_counts
-from jaxbn.model.holes.network import network_of
 from jaxbn.model.imputing.mixture import Mixture, fit_mixture
 from jaxbn.model.imputing.votes import Votes, fit_votes
+from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -118,7 +117,7 @@ class _Told(NamedTuple):
 def _told(
     net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float, *, own_rows: bool = False
 ) -> _Told:
-    plain, told = network_of(net), _Told({}, {}, {})
+    plain, told = net.network, _Told({}, {}, {})
     counts = expected_counts(plain, codes, max_memory=max_memory).counts if own_rows else []
     for i, name in enumerate(net.names):
         logs = log_posterior(plain, codes, i, max_memory=max_memory)
@@ -144,7 +143,7 @@ def _leave_own_row_out(
     Of the states of the variable only the row's own is touched: in the variable's family one cell loses a count (its
     context does too, which is the same for all states), in a child's family one cell and one context.
     """
-    structure = network_of(net).structure
+    structure = net.network.structure
     for child, family in enumerate(structure.families):
         if variable not in family:
             continue

@@ -8,14 +8,14 @@ import pytest
 from jaxbn.model.holes import em
 from jaxbn.model.holes.em import fit_by_em
 from jaxbn.model.holes.expected_counts import Counter
-from jaxbn.model.holes.network import network, network_of
+from jaxbn.model.holes.network import network
 from jaxbn.scores.tables import family_counts, posterior_means
 from tests.helpers.random_networks import random_network
 from tests.reference import holes
 
 
 def holed(seed: int, n_rows: int = 25, share: float = 0.3):
-    net = network_of(random_network(seed, most=5))
+    net = random_network(seed, most=5).network
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, net.structure.sizes, size=(n_rows, len(net.tables))).astype(np.int32)
     codes[rng.random(codes.shape) < share] = -1

@@ -3,7 +3,8 @@
   const data = JSON.parse(document.getElementById("network-data").textContent);
   const variables = data.variables;
   for (const v of variables) v.table = v.table === null ? null : floats(v.table);
-  const answerable = Inference.withTables(variables);
+  const rows = data.rows ? codes(data.rows) : null; // drawn from the network, for what is too large to be summed
+  const answerable = rows ? variables.map(() => true) : Inference.withTables(variables);
   const find = id => document.getElementById(id);
   const SLOW = 2e6; // numbers; above, the page says that it computes before it does
 
@@ -12,6 +13,11 @@
   function floats(text) {
     const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0)), view = new DataView(bytes.buffer);
     return Float64Array.from({length: bytes.length / 8}, (_, k) => view.getFloat64(8 * k, true));
+  }
+
+  function codes(text) {
+    const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+    return Uint16Array.from({length: bytes.length / 2}, (_, k) => bytes[2 * k] + 256 * bytes[2 * k + 1]);
   }
 
   const drawing = Drawing.create(document.querySelector("svg.network"), variables, (i, keyboard) => {
@@ -61,8 +67,8 @@
   function compute(complaint) {
     const weights = new Map([...known].map(([i, what]) => [i, Known.weights(variables[i], what)]));
     const ask = () => {
-      before ??= Inference.answer(variables, new Map());
-      answer = known.size ? Inference.answer(variables, weights) : before;
+      before ??= Inference.answer(variables, new Map(), {}, rows);
+      answer = known.size ? Inference.answer(variables, weights, {}, rows) : before;
       render(complaint);
     };
     if ((before?.cells ?? 0) < SLOW) { ask(); return; }
@@ -89,6 +95,7 @@
   function whyNot(i) {
     if (!answerable[i]) return "Not answered here: its table, or that of an ancestor, is too large for this page.";
     if (answer.impossible) return "No answer: what is said to be known cannot happen.";
+    if (answer.fitting === 0) return "No answer: none of the rows drawn from the network has what is known.";
     return "No answer: the question is too large for this page.";
   }
 
@@ -108,13 +115,22 @@
       return `Too large a question for this page: ${names}${more} would need more than ${Inference.MOST_CELLS / 1e6} million numbers. ` +
         "Say more that is known, or ask net.query in Python.";
     }
-    if (!known.size) return "Nothing is said to be known: every variable is shown as it is in general.";
+    if (!known.size) return "Nothing is said to be known: every variable is shown as it is in general." + about();
     if (answer.impossible) return "What is said to be known cannot happen under this network; take one of it back.";
     const all = [...known].map(([i, what]) => `${variables[i].name}${variables[i].edges ? "" : " ="} ${Known.words(variables[i], what)}`).join(", ");
     const chance = Math.exp(answer.logProbability);
     const rare = chance < 5e-5 ? `1 in ${Number((1 / chance).toPrecision(2)).toLocaleString("en")}` : Numbers.percentages([chance])[0];
     const most = byChange().slice(0, 3).map(i => variables[i].name);
-    return `Given ${all} (probability ${rare}). ` + (most.length ? `Most changed: ${most.join(", ")}.` : "Nothing else changes.");
+    return `Given ${all} (probability ${rare}). ` + (most.length ? `Most changed: ${most.join(", ")}.` : "Nothing else changes.") + about();
+  }
+
+  /* Which answers are not exact. */
+  function about() {
+    if (!answer.drawn?.length) return "";
+    const names = answer.drawn.slice(0, 5).map(i => variables[i].name).join(", ");
+    const more = answer.drawn.length > 5 ? ` and ${answer.drawn.length - 5} more` : "";
+    const n = (rows.length / variables.length).toLocaleString("en");
+    return ` Approximate: ${names}${more}, from ${Math.round(answer.fitting).toLocaleString("en")} of ${n} rows drawn from the network.`;
   }
 
   const change = i => {

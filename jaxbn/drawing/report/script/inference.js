@@ -13,10 +13,30 @@ const Inference = (() => {
   const MOST_CELLS = 12e6; // numbers in all buckets together: about a second, and 100 MB
   const MOST_EFFORT = 30e6; // numbers in all buckets of all questions, where each variable has its own
 
-  /* P(variable | known) of every variable.
-     Gives {marginals: [Float64Array or null], logProbability, cells, impossible, tooLarge: [index, …]}; a marginal is
-     null where a table is absent or the question is too large. */
-  function answer(variables, known, limits = {}) {
+  /* P(variable | known) of every variable: exactly, and where that cannot be, from rows drawn from the network.
+     Gives {marginals: [Float64Array or null], logProbability, cells, impossible, tooLarge: [index, …]}, with rows also
+     {drawn: [index, …], fitting}: the variables answered by rows, and how many rows these answers are worth. */
+  function answer(variables, known, limits = {}, rows = null) {
+    if (!rows) return exactly(variables, known, limits);
+    const answerable = withTables(variables), unheard = [...known.keys()].some(i => !answerable[i]);
+    const nothing = {marginals: variables.map(() => null), cells: 0, impossible: false, tooLarge: []};
+    const exact = unheard ? nothing : exactly(variables, known, limits);
+    const drawn = exact.impossible ? [] : [...variables.keys()].filter(i => exact.marginals[i] === null);
+    if (!drawn.length) return {...exact, drawn, fitting: Infinity};
+    const width = variables.length, n = rows.length / width, weights = new Float64Array(n).fill(1);
+    for (const [i, weigh] of known) for (let r = 0; r < n; r++) weights[r] *= weigh[rows[r * width + i]];
+    const total = weights.reduce((sum, w) => sum + w, 0), squares = weights.reduce((sum, w) => sum + w * w, 0);
+    for (const i of total > 0 ? drawn : []) {
+      const counts = new Float64Array(variables[i].card);
+      for (let r = 0; r < n; r++) counts[rows[r * width + i]] += weights[r] / total;
+      exact.marginals[i] = counts;
+    }
+    const logProbability = unheard || exact.logProbability === null ? Math.log(total / n) : exact.logProbability;
+    return {...exact, drawn, tooLarge: [], logProbability, fitting: total > 0 ? total * total / squares : 0};
+  }
+
+  /* The same by sums alone; a marginal is null where a table is absent or the question is too large. */
+  function exactly(variables, known, limits) {
     const most = limits.cells ?? MOST_CELLS;
     const answerable = withTables(variables);
     const everyone = [...variables.keys()].filter(i => answerable[i]);

@@ -1,0 +1,116 @@
+"""Rows drawn from a network, given what is known and what is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs import checks
+from jaxbn.inputs.units import from_numbers
+from jaxbn.model.holes.completions import draw_states
+from jaxbn.model.holes.elimination import LOG_SUMS
+from jaxbn.model.inference import Weights, follow, logarithms, question, route
+from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
+from jaxbn.model.queries import decode
+from jaxbn.runtime.memory import MAX_MEMORY
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+
+
+def intervened(net: BayesNet, do: Mapping[str, Any], taken: Mapping[str, Any]) -> BayesNet:
+    """The network in which some variables are set: without arcs into them, each at its one state.
+
+    Args:
+        net: the network.
+        do: what is set, a single value or level each.
+        taken: what is given besides.
+    """
+    parents, tables, shares = dict(net.parents), dict(net.tables), dict(net.shares)
+    for name, weight in observation_weights(net, do).items():
+        if name in taken:
+            raise ValueError(f"{name!r} is both set by do and given; leave it out of one of them")
+        chosen = level_weights(net, name, do[name]) if name in net.groupings else weight
+        if np.count_nonzero(chosen) != 1:
+            raise ValueError(f"do sets {name!r} to {do[name]!r}, which is not one state; set a single value or level")
+        parents[name], tables[name] = (), (weight > 0).astype(np.float64)
+        if name in net.groupings:
+            inside = net.group_codes[name] == int(np.flatnonzero(weight)[0])
+            shares[name] = np.where(inside, chosen, net.shares[name])
+    return replace(net, parents=parents, tables=tables, shares=shares)
+
+
+def sample(
+    net: BayesNet, n: int, seed: int | np.random.Generator, given: Mapping[str, Any], max_memory: float = MAX_MEMORY
+) -> pd.DataFrame:
+    """Rows drawn from the network, see ``BayesNet.sample``."""
+    import pandas as pd
+
+    checks.at_least("n", n, 0)
+    rng = np.random.default_rng(seed)
+    codes = draw_codes(net, n, rng, observation_weights(net, given), max_memory)
+    return pd.DataFrame(
+        {
+            name: _shown(net, name, _known(net, name, given[name], codes[:, i], rng))
+            if name in given
+            else decode(net, name, codes[:, i], rng)
+            for i, name in enumerate(net.names)
+        }
+    )
+
+
+def draw_codes(
+    net: BayesNet,
+    n: int,
+    rng: np.random.Generator,
+    weights: Weights | None = None,
+    max_memory: float = MAX_MEMORY,
+) -> NDArray[np.int64]:
+    """States of n rows, [n, variables], drawn from their exact joint posterior given what is known."""
+    codes = np.empty((n, len(net.names)), np.int64)
+    if not weights:
+        for v in net.network.structure.order:
+            table = net.network.tables[v][tuple(codes[:, p] for p in net.network.structure.parents[v])]
+            codes[:, v] = draw_states(np.atleast_2d(table), rng.random(n))
+        return codes
+    asked = question(net, weights)
+    found = route(net.network, asked, whole=True, max_memory=max_memory)
+    done, scales = follow(found, net.network.log_tables, asked, logarithms(asked.soft), LOG_SUMS)
+    if -np.inf in scales:
+        raise ValueError(f"what is given on {', '.join(map(repr, weights))} has probability 0 under the network")
+    for v in asked.known:
+        codes[:, v] = asked.states[v]
+    for step, logs in zip(reversed(found.plan.steps), reversed(done.products), strict=True):
+        own = np.atleast_2d(logs[0][tuple(codes[:, v] for v in step.scope[:-1])])  # [n, K], or [1, K] of a root
+        codes[:, step.variable] = draw_states(np.exp(own - own.max(axis=1, keepdims=True)), rng.random(n))
+    return codes
+
+
+def _shown(net: BayesNet, name: str, values: Any) -> Any:
+    """Numbers in the unit of their column."""
+    return from_numbers(values, net.policies[name].unit) if name in net.policies else values
+
+
+def _known(net: BayesNet, name: str, value: Any, codes: NDArray[np.int64], rng: np.random.Generator) -> Any:
+    """Values of a variable of which something is known, inside their states."""
+    if name not in net.policies:
+        shares = net.shares[name] * level_weights(net, name, value) if name in net.groupings else None
+        return decode(net, name, codes, rng, shares)
+    parts = as_weights(name, value)
+    if parts is not None:  # of each row one of the parts that its bin may come from
+        weights = np.array([weight * observation_weights(net, {name: part})[name] for part, weight in parts])
+        chosen, found = draw_states(weights.T[codes], rng.random(len(codes))), np.empty(len(codes))
+        for k, (part, _) in enumerate(parts):
+            found[chosen == k] = _known(net, name, part, codes[chosen == k], rng)
+        return found
+    span = as_range(net, name, value)
+    if span is None:
+        members = as_members(net, name, value)
+        return members[draw_states(net.policies[name](members) == codes[:, None], rng.random(len(codes)))]
+    return net.inside(name).draw(codes, rng, *span)

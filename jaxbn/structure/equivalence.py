@@ -1,0 +1,160 @@
+"""What rows can tell of a graph: its links, and the directions that all equivalent graphs share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Parents = Mapping[str, Sequence[str]]
+Arc = tuple[str, str]
+Link = frozenset[str]
+
+
+class Cpdag(NamedTuple):
+    """The completed partially directed graph of an equivalence class, as ``BayesNet.cpdag`` gives it.
+
+    Attributes:
+        nodes: all variables, in column order.
+        directed: the compelled arcs, (parent, child): all equivalent graphs have them.
+        undirected: the other links, as sets of two names: equivalent graphs have them in either direction.
+
+    Example:
+        >>> sorted(class_of({"a": (), "b": (), "c": ("a", "b")}).directed)
+        [('a', 'c'), ('b', 'c')]
+    """
+
+    nodes: tuple[str, ...]
+    directed: frozenset[Arc]
+    undirected: frozenset[Link]
+
+    @property
+    def links(self) -> frozenset[Link]:
+        """All links, whatever their direction."""
+        return self.undirected | {frozenset(arc) for arc in self.directed}
+
+    def to_networkx(self) -> nx.DiGraph:
+        """A ``networkx.DiGraph`` in which undirected links go both ways.
+
+        Example:
+            >>> sorted(class_of({"a": (), "b": ("a",)}).to_networkx().edges)
+            [('a', 'b'), ('b', 'a')]
+        """
+        import networkx as nx
+
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self.directed)
+        graph.add_edges_from(arc for link in self.undirected for arc in permutations(link))
+        return graph
+
+
+class Comparison(NamedTuple):
+    """What it takes to turn one graph into another, as ``BayesNet.compare`` gives it.
+
+    Attributes:
+        added: arcs of the other between variables that are not linked here.
+        removed: arcs of this one between variables that are not linked there.
+        turned: arcs of this one that the other has the other way round.
+        distance: the structural Hamming distance, the number of all of these.
+        class_distance: the same of the equivalence classes, which is what rows can tell: links that are directed in one
+            way here and in another, or in none, there count as turned.
+
+    Example:
+        >>> compare_graphs({"a": (), "b": ("a",)}, {"a": ("b",), "b": ()})
+        Comparison(added=(), removed=(), turned=(('a', 'b'),), distance=1, class_distance=0)
+    """
+
+    added: tuple[Arc, ...]
+    removed: tuple[Arc, ...]
+    turned: tuple[Arc, ...]
+    distance: int
+    class_distance: int
+
+
+class Distance(NamedTuple):
+    """How far a graph is from the true one, both as classes."""
+
+    found: int  # links of the true graph that are there
+    missing: int
+    false: int
+    turned: int  # found links that are directed in another way, or in one of the two only
+    distance: int  # missing, false and turned ones
+
+
+def class_of(parents: Parents) -> Cpdag:
+    """The class of an acyclic graph: arcs into a common child of two that are not linked, and what follows (Meek 1995).
+
+    Example:
+        >>> sorted(class_of({"a": (), "b": (), "c": ("a", "b"), "d": ("c",)}).directed)
+        [('a', 'c'), ('b', 'c'), ('c', 'd')]
+        >>> len(class_of({"a": (), "b": ("a",), "c": ("b",)}).undirected)
+        2
+    """
+    linked: dict[str, set[str]] = {name: set() for name in parents}
+    for child, of_child in parents.items():
+        for parent in of_child:
+            linked[child].add(parent)
+            linked[parent].add(child)
+    directed = {
+        (parent, child)
+        for child, of_child in parents.items()
+        for pair in combinations(of_child, 2)
+        if pair[1] not in linked[pair[0]]
+        for parent in pair
+    }
+    left = {(p, c) for c, of_child in parents.items() for p in of_child} - directed
+    while follows := {arc for arc in left if _follows(*arc, directed, linked)}:
+        directed |= follows
+        left -= follows
+    return Cpdag(tuple(parents), frozenset(directed), frozenset(frozenset(arc) for arc in left))
+
+
+def _follows(tail: str, head: str, directed: set[Arc], linked: Mapping[str, set[str]]) -> bool:
+    """Whether a link of the graph must point from tail to head because of those that are directed.
+
+    The rules ask for a direction that would otherwise close a cycle or make a new common child; links of the graph
+    itself are offered in their own direction only, which is the one that a rule can give.
+    """
+    into_tail = [other for other in linked[tail] if (other, tail) in directed]
+    if any(other not in linked[head] for other in into_tail):
+        return True
+    if any((tail, other) in directed and (other, head) in directed for other in linked[tail]):
+        return True
+    between = [o for o in linked[tail] & linked[head] if (o, head) in directed and (o, tail) not in directed]
+    return any(second not in linked[first] for first, second in combinations(between, 2))
+
+
+def compare_graphs(this: Parents, other: Parents) -> Comparison:
+    """What it takes to turn one graph into another over the same names.
+
+    Example:
+        >>> compare_graphs({"a": (), "b": ("a",), "c": ("b",)}, {"a": ("b",), "b": (), "c": ("a",)})
+        Comparison(added=(('a', 'c'),), removed=(('b', 'c'),), turned=(('a', 'b'),), distance=3, class_distance=2)
+    """
+    ours = [(parent, child) for child, found in this.items() for parent in found]
+    theirs = [(parent, child) for child, found in other.items() for parent in found]
+    added = tuple(arc for arc in theirs if arc not in ours and arc[::-1] not in ours)
+    removed = tuple(arc for arc in ours if arc not in theirs and arc[::-1] not in theirs)
+    turned = tuple(arc for arc in ours if arc[::-1] in theirs)
+    n = len(added) + len(removed) + len(turned)
+    return Comparison(added, removed, turned, n, class_distance(other, this).distance)
+
+
+def class_distance(found: Parents, truth: Parents) -> Distance:
+    """Structural distance of the classes of two graphs over the same names."""
+    ours, true = class_of(found), class_of(truth)
+    common = ours.links & true.links
+    turned = sum(_direction(ours, link) != _direction(true, link) for link in common)
+    missing, false = len(true.links - common), len(ours.links - common)
+    return Distance(len(common), missing, false, turned, missing + false + turned)
+
+
+def _direction(graph: Cpdag, link: Link) -> Arc | None:
+    first, second = sorted(link)
+    if (first, second) in graph.directed:
+        return first, second
+    return (second, first) if (second, first) in graph.directed else None
