@@ -246,7 +246,7 @@ def test_empty_columns_and_infinite_numbers_are_refused_and_empty_rows_left_out(
 
     def call(frame: pd.DataFrame) -> Any:
         if learner == "learn":
-            return jaxbn.learn(frame, progress=False, restarts=1)
+            return jaxbn.learn(frame, keep=list(frame), progress=False, restarts=1)
         if learner == "fit":
             return jaxbn.fit(frame, graph, {"x": [1.5], "y": [1.0]})
         options: dict[str, Any] = {"cross_validate": {"folds": 2}, "bootstrap": {"resamples": 2}}.get(learner, {})
