@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
-from jaxbn.runtime import kept_programs
-
 
 def start_compiler(no_cache: bool, n_rows: int) -> None:
     """Prepare JAX for a table; call this before anything is computed.
@@ -17,9 +13,7 @@ def start_compiler(no_cache: bool, n_rows: int) -> None:
     from jaxbn.runtime.devices import one_thread_for_many_rows
 
     one_thread_for_many_rows(n_rows)
-    if no_cache:
-        os.environ[kept_programs.OFF] = "1"
-    else:
+    if not no_cache:
         from jaxbn.runtime.compilation_cache import enable_compilation_cache
 
         enable_compilation_cache()

@@ -17,7 +17,7 @@ from jaxbn.cuts.problem import Solution, Task, dirichlet_terms
 from jaxbn.cuts.solve import solve
 from jaxbn.cuts.sorted_values import Ordered, cut_costs, sort_values
 from jaxbn.inputs import checks
-from jaxbn.runtime.interrupts import uninterrupted
+from jaxbn.runtime import limits
 
 METHODS = ("evidence", "bayesian", "mdl")
 
@@ -32,6 +32,7 @@ class Request(NamedTuple):
     min_width: float = 0.0
 
 
+@limits.within()
 def discretize_variable(
     values: ArrayLike,
     parents: Sequence[ArrayLike] = (),
@@ -79,8 +80,7 @@ def discretize_variable(
     request = variable_request(
         values, parents, children, rate=rate, method=method, weights=weights, min_width=min_width, missing=missing
     )
-    with uninterrupted():
-        return best_policies([request], method)[0]
+    return best_policies([request], method)[0]
 
 
 def variable_request(

@@ -21,6 +21,8 @@ from jaxbn.inputs.table import DataLike, Missing, Table, as_table
 from jaxbn.learning.options import Initial, MinWidth, Rate, check_options, check_structure_options, refuse_unused
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.runtime import limits
+from jaxbn.runtime.progress import Steps
 
 ROWS_SIDE_BY_SIDE = 2_000_000
 """Most training rows that are discretized together over all folds; small folds gain by it, large ones do not."""
@@ -76,6 +78,7 @@ class CrossValidation:
         )
 
 
+@limits.within()
 def cross_validate(
     data: DataLike,
     graph: GraphLike | None = None,
@@ -95,6 +98,7 @@ def cross_validate(
     missing: Missing = "infer",
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
+    progress: bool = True,
     **learning: Any,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
@@ -131,6 +135,7 @@ def cross_validate(
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``; a method that looks at each variable
             alone merges none.
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
+        progress: show a bar where someone watches, and a line now and then where no one does.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
             ``forbidden`` and ``max_cells``.
@@ -170,15 +175,18 @@ def cross_validate(
     scores = np.empty(table.n_rows)
     n_bins: dict[str, list[int]] = {name: [] for name in table.continuous}
     step = max(1, ROWS_SIDE_BY_SIDE // table.n_rows)
-    for first in numbers[::step]:
-        chunk = numbers[first : first + step]
-        training = [table.take(fold_of_row != fold) for fold in chunk]
-        for fold, rows, found in zip(chunk, training, structures(training, plan), strict=True):
-            net = fit(rows, found.parents, found.policies, alpha=alpha, bounds=bounds, inside_bins=True)
-            held_out = fold_of_row == fold
-            scores[held_out] = _score(net, table.take(held_out), conditions)
-            for name, policy in net.policies.items():
-                n_bins[name].append(policy.n_bins)
+    with Steps(progress, len(numbers), f"folds held out, {method}") as bar:
+        for first in numbers[::step]:
+            chunk = numbers[first : first + step]
+            training = [table.take(fold_of_row != fold) for fold in chunk]
+            for fold, rows, found in zip(chunk, training, structures(training, plan), strict=False):
+                net = fit(rows, found.parents, found.policies, alpha=alpha, bounds=bounds, inside_bins=True)
+                limits.check()
+                held_out = fold_of_row == fold
+                scores[held_out] = _score(net, table.take(held_out), conditions)
+                for name, policy in net.policies.items():
+                    n_bins[name].append(policy.n_bins)
+                bar.done(fold + 1)
     per_fold = np.array([scores[fold_of_row == fold].mean() for fold in numbers])
     return CrossValidation(per_fold, scores, fold_of_row, {n: np.array(k) for n, k in n_bins.items()}, method)
 

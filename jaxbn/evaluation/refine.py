@@ -18,7 +18,7 @@ from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.table import Table, as_frame
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.runtime.interrupts import uninterrupted
+from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Alpha = Literal["one", "family"]
 
 
+@limits.within()
 def refine(
     net: BayesNet,
     data: Any,
@@ -84,7 +85,7 @@ def refine(
     table = _table(net, data)
     fold = _folds(inner_folds, seed, table)
     rates, parts = None, {}
-    with jax.enable_x64(True), uninterrupted():
+    with jax.enable_x64(True):
         if rate:
             net, rates, parts["rate"] = learn_rate(net, table, fold)
         start = net

@@ -22,6 +22,7 @@ from jaxbn.learning.options import Initial, MinWidth, Options, Rate, check_optio
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding, Start, initial_bins
 from jaxbn.scores.evidence import Ledger
 
@@ -105,6 +106,7 @@ class Discretization:
         return policies_html(self.codings, f"{self.passes} passes, {state}")
 
 
+@limits.within()
 def discretize(
     data: DataLike,
     graph: GraphLike,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.model.imputing.scale import places
+from jaxbn.runtime import limits
 
 Values = Mapping[str, NDArray[np.float64]]
 
@@ -86,6 +87,7 @@ def predicted(
         >>> predicted(2 * x, [x], x != 3, np.array([3])).round(1).tolist()
         [6.0]
     """
+    limits.check()
     some = np.flatnonzero(has)
     some = some[:: -(-len(some) // MOST_ROWS)]
     design, used = [np.ones(len(some))], []
