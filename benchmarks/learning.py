@@ -1,4 +1,4 @@
-"""Time `learn` as a user meets it: each table in a new process, first and second call, without kept programs unless a cache is named.
+"""Time `learn` as a user meets it: each table in a new process, first and second call, without a cache unless named.
 
 From the project's root: ``python -m benchmarks.learning [--cache DIRECTORY] [CASE ...]``; without a case, all but the
 largest. Tables are drawn by `benchmarks.networks.draw`. A case is learned twice in its process; `programs` are those

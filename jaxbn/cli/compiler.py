@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+from jaxbn.cli.errors import CommandError
+
 
 def start_compiler(no_cache: bool, n_rows: int) -> None:
     """Prepare JAX for a table; call this before anything is computed.
@@ -17,3 +21,13 @@ def start_compiler(no_cache: bool, n_rows: int) -> None:
         from jaxbn.runtime.compilation_cache import enable_compilation_cache
 
         enable_compilation_cache()
+    import jax
+
+    try:
+        jax.devices()
+    except RuntimeError as error:  # asked for a platform that is not there
+        asked = os.environ.get("JAX_PLATFORMS", "")
+        raise CommandError(
+            f"JAX cannot use the devices that JAX_PLATFORMS={asked!r} asks for ({str(error).splitlines()[0]}); "
+            "unset it, or install JAX for them"
+        ) from None

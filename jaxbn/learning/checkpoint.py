@@ -103,7 +103,7 @@ def read_sealed(file: Path, kind: str, version: int, run: Mapping[str, Any]) -> 
     except ValueError:
         document = None
     if not isinstance(document, dict) or document.get("format") != kind:
-        raise ArgumentError("checkpoint", f"{str(file)!r} is not a {kind} file; name another file")
+        raise ArgumentError("checkpoint", f"{str(file)!r} is not a {kind.replace('.', ' ')}; name another file")
     if document.get("version") != version:
         raise ArgumentError(
             "checkpoint",

@@ -20,6 +20,7 @@ from jaxbn.model.notices import tell_absent
 from jaxbn.model.observations import Unknown, encode_rows, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
 from jaxbn.model.words import count_states
+from jaxbn.runtime.memory import check_room
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,6 +116,8 @@ def sample(net: BayesNet, n: int, seed: int | np.random.Generator) -> pd.DataFra
     import pandas as pd
 
     checks.at_least("n", n, 0)
+    widest = max(net.cardinalities.values(), default=1)
+    check_room(8 * n * (3 * len(net.names) + 3 * widest), f"drawing {n:,} rows", "draw fewer at a time")
     rng = np.random.default_rng(seed)
     codes: dict[str, NDArray[np.int64]] = {}
     for name in topological_order(net.parents):

@@ -13,6 +13,7 @@ import pytest
 
 import jaxbn
 from jaxbn.learning.workshop import run_each
+from jaxbn.runtime.files import locked
 from jaxbn.runtime.progress import Progress
 from tests.helpers import killed_runs
 from tests.helpers.paper import as_in_the_paper
@@ -248,10 +249,31 @@ def test_a_damaged_checkpoint_is_refused(drawn: Drawn, kept: Path, tmp_path: Pat
         learn(drawn, path, restarts=2, method="bayesian", search="k2")
 
 
+def test_mutated_checkpoints_end_in_one_clear_error(drawn: Drawn, kept: Path, tmp_path: Path) -> None:
+    """Whatever byte is another: never a different result in silence."""
+    path, rng = tmp_path / "mutated.json", np.random.default_rng(0)
+    text = kept.read_bytes()
+    for place in rng.integers(0, len(text) - 1, 60).tolist():
+        if text[place : place + 1].isspace():
+            continue
+        mutated = text[:place] + bytes([text[place] ^ int(2 ** rng.integers(0, 5))]) + text[place + 1 :]
+        path.write_bytes(mutated)
+        with pytest.raises(ValueError, match=r"mutated.json' (is|has|belongs)"):
+            learn(drawn, path, restarts=2, method="bayesian", search="k2")
+
+
+def test_two_at_work_on_one_checkpoint_are_refused(drawn: Drawn, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    with locked(path), pytest.raises(ValueError, match="is in use by another process; wait for its end"):
+        learn(drawn, path, method="bayesian", search="k2")
+    learn(drawn, path, method="bayesian", search="k2")
+    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
+
+
 def test_another_version_is_refused(drawn: Drawn, kept: Path, tmp_path: Path) -> None:
     path = tmp_path / "newer.json"
     path.write_text(json.dumps(json.loads(kept.read_text()) | {"version": 99}))
-    with pytest.raises(ValueError, match="has version 99, this program reads 1"):
+    with pytest.raises(ValueError, match="has version 99, this program reads 2"):
         learn(drawn, path, restarts=2, method="bayesian", search="k2")
 
 
@@ -299,7 +321,7 @@ def test_an_interrupt_with_nothing_finished_returns_the_unfinished_network(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Progress, "watch", impatient)
-    with pytest.warns(UserWarning, match="interrupted before a run was finished: this is an unfinished network"):
+    with pytest.warns(UserWarning, match="interrupted: no run was finished, and this is an unfinished network"):
         net = learn(drawn, restarts=2, side_by_side=1, method="bayesian", search="k2")
     assert net.graph.number_of_edges() == seen[-1]
     assert list(net.policies) == drawn.continuous

@@ -102,7 +102,7 @@ def test_a_run_is_resumed_to_the_same_draws(tmp_path) -> None:
     document = json.loads(file.read_text())
     del document["draws"]
     file.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match="not a jaxbn posterior or damaged"):
+    with pytest.raises(ValueError, match="is damaged: its checksum is another"):
         jaxbn.sample_posterior(DATA, **SMALL, checkpoint=file)
 
 
@@ -182,3 +182,21 @@ def test_diagnostics_of_known_processes() -> None:
     assert np.isnan(r_hat(np.ones((2, 10))))
     assert np.isnan(effective_size(np.ones((2, 10))))
     assert r_hat(np.repeat([[0.0], [1.0]], 10, axis=1)) == np.inf
+
+
+def test_an_interrupt_in_the_search_for_a_start_ends_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jaxbn.learning import many_runs
+
+    real, searches = many_runs.run_each, []
+
+    def interrupted(*args):
+        searches.append(1)
+        yield next(real(*args))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(many_runs, "run_each", interrupted)
+    with pytest.warns(jaxbn.InterruptedWarning, match="interrupted: there are") as caught:
+        found = jaxbn.sample_posterior(DATA, **SMALL)
+    assert len(caught) == 1  # the search inside says nothing of its own
+    assert len(searches) == 1
+    assert not found.finished
