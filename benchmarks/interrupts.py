@@ -67,6 +67,7 @@ try:
 except KeyboardInterrupt:
     print("KeyboardInterrupt", flush=True)
     sys.exit(130)
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # what comes after the call is not ours
 told = [str(w.message) for w in caught if issubclass(w.category, jaxbn.InterruptedWarning)]
 print(*told, flush=True)
 sys.exit(3 if told else 0)

@@ -205,7 +205,8 @@ def _learned(
             learned, now, ending = _search(many, now, plan, coded, rng)
             if learned is None:
                 return _nothing_found(coded, plan, ending, began)
-            bar.say("fitting the tables")
+            if coded.table.holes:  # by EM, which takes its time
+                bar.say("fitting the tables")
             report = _report(plan, now, learned, len(many.found), time.monotonic() - began, ending)
             net = as_network(coded, learned, report if seen == coded.table.n_rows else replace(report, sample=seen))
     return net, _in_words(many, runs.n_runs)

@@ -460,7 +460,7 @@ def test_an_interrupt_returns_the_finished_resamples(monkeypatch, tmp_path, chec
     monkeypatch.setattr(many_runs, "run_each", interrupted)
     with pytest.warns(jaxbn.InterruptedWarning, match="these are 2 of 5 resamples"):
         found = jaxbn.bootstrap(data, resamples=5, side_by_side=1, checkpoint=file, progress=False)
-    assert found.resamples == 2 == len(found.structures)
+    assert found.resamples == 2 == len(found.policies["x"])
     monkeypatch.undo()
     if checkpoint:
         assert jaxbn.bootstrap(data, resamples=5, checkpoint=file, progress=False).resamples == 5
