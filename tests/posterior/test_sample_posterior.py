@@ -196,7 +196,7 @@ def test_an_interrupt_in_the_search_for_a_start_ends_all_of_it(monkeypatch: pyte
 
     monkeypatch.setattr(many_runs, "run_each", interrupted)
     with pytest.warns(jaxbn.InterruptedWarning, match="interrupted: there are") as caught:
-        found = jaxbn.sample_posterior(DATA, **SMALL)
+        found = jaxbn.sample_posterior(DATA, **{**SMALL, "start": None})
     assert len(caught) == 1  # the search inside says nothing of its own
     assert len(searches) == 1
     assert not found.finished
