@@ -83,6 +83,7 @@ def fit_by_em(
     """
     n = len(structure.sizes)
     alphas = [float(alpha)] * n if isinstance(alpha, int | float) else [float(weight) for weight in alpha]
+    limits.check()
     counter = Counter(structure, codes, evidence=evidence, max_memory=max_memory)
     now = start or means(structure, counter.observed_counts(), alphas)
     found: EMFit | None = None
