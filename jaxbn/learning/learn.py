@@ -16,13 +16,13 @@ from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, topological_order
-from jaxbn.inputs.table import DataLike, Missing, Table, as_table
+from jaxbn.inputs.table import DataLike, Missing, as_table
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.discretize import starting_bins
 from jaxbn.learning.holes.completion import HOLES
 from jaxbn.learning.holes.first import first_completion
 from jaxbn.learning.holes.rounds import Round, settle
-from jaxbn.learning.learned import Learned, Watcher
+from jaxbn.learning.learned import Learned, Watcher, as_network
 from jaxbn.learning.many_runs import FINISH, ManyRuns
 from jaxbn.learning.options import GRID, Initial, MinWidth, Rate, Select, check_options
 from jaxbn.learning.plan import Plan
@@ -30,7 +30,6 @@ from jaxbn.learning.questions import Learner
 from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.fit import fit
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
@@ -295,18 +294,3 @@ def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: flo
         proved = best.proved and gap <= 1e-9 * (1 + abs(own))
         return replace(report, search=best.search, proved=proved, gap=gap)
     return report
-
-
-def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> BayesNet:
-    """The fitted network of a learned structure; its score is that of the codes it was learned with."""
-    table: Table = data.table
-    parents = {name: list(learned.parents[name]) for name in table.names}
-    with limits.ending_early() as ending:
-        net = fit(table, parents, learned.policies, inside_bins=True)
-    if ending.early:
-        with limits.grace():
-            net = fit(table, parents, learned.policies, inside_bins=True)
-    if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
-        return replace(net, search=report)
-    score = net.score if math.isnan(learned.score) else learned.score
-    return replace(net, score=score, trace=learned.trace, search=report)
