@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> Baye
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
-    with limits.ending_early() as ending:
+    with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as ending:
         net = fit(table, parents, learned.policies, inside_bins=True)
     if ending.early:
         with limits.grace():
