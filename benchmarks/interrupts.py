@@ -1,7 +1,9 @@
-"""Interrupt a run with SIGINT fifty times, at random moments, half of them in Python and half at the command line.
+"""Interrupt commands and functions with SIGINT at random moments, and see that each ends as the documentation says.
 
-Run from the project's root: ``python -m benchmarks.interrupts [interrupts] [seed] [seconds]``. Each process must end by
-itself, without a crash; where a run was finished when the interrupt came, there must be a network.
+Run from the project's root: ``python -m benchmarks.interrupts [interrupts] [seed] [seconds]``. An interrupt comes at
+0.1 s or later. A command must end by itself within some seconds, without a crash or a traceback, with a message, and
+with exit code 3 and a result, with 130 and none, or with 0 if it was done before. A Python function must return what
+there is with a warning, or raise KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -14,86 +16,133 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-ROWS, COLUMNS, RESTARTS = 2_000, 12, 20
+ROWS, COLUMNS = 2_000, 12
+SLOW = 10.0  # seconds after the interrupt that are too many, on a machine with other work
 
-IN_PYTHON = f"""
+COMMANDS = (
+    "learn table.csv --restarts 20 --folds 2 --force",
+    "learn holes.csv --restarts 4 --folds 2 --force",
+    "discretize table.csv --graph graph.json",
+    "bootstrap table.csv --resamples 50",
+    "posterior table.csv --draws 200",
+    "evaluate table.csv --folds 5 --restarts 2",
+    "query model.json x1 --given x0=0.5",
+    "sample model.json -n 100000",
+    "impute model.json holes.csv --how regression",
+    "report model.json table.csv --out page.html --force --compare",
+    "export model.json --out model.bif --force",
+)
+CALLS = (
+    "jaxbn.learn(table, restarts=20, progress=False)",
+    "jaxbn.learn(holes, restarts=4, progress=False)",
+    "jaxbn.bootstrap(table, resamples=50, progress=False)",
+    "jaxbn.sample_posterior(table, draws=200, progress=False)",
+    "jaxbn.cross_validate(table, folds=5, restarts=2, progress=False)",
+    "jaxbn.discretize(table, {'x1': ['x0'], 'x2': ['x1']})",
+)
+COMMAND = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started it deaf to Ctrl-C
-print("started", flush=True)
-import pandas as pd, jaxbn
-net = jaxbn.learn(pd.read_csv(sys.argv[1]), restarts={RESTARTS}, checkpoint=sys.argv[2], progress=False)
-net.save(sys.argv[3])
-"""
-AT_THE_COMMAND_LINE = f"""
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-print("started", flush=True)
-from jaxbn.cli.main import main
-table, checkpoint, model = sys.argv[1:]
-sys.argv = ["jaxbn", "learn", table, "--restarts", "{RESTARTS}", "--checkpoint", checkpoint, "--no-files", "-o", model,
-            "--folds", "2"]
+from jaxbn.cli import main
+print("started", file=sys.stderr, flush=True)
+sys.argv = ["jaxbn", *sys.argv[1:]]
 main()
 """
-PROGRAMS = {"Python": IN_PYTHON, "command line": AT_THE_COMMAND_LINE}
-CLEAN = {0: "ended with a network", 130: "stopped", -signal.SIGINT: "stopped"}
+CALL = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import pandas as pd, jaxbn, warnings
+table, holes = pd.read_csv("table.csv"), pd.read_csv("holes.csv")
+jaxbn.learn, jaxbn.bootstrap, jaxbn.sample_posterior, jaxbn.cross_validate, jaxbn.discretize
+print("started", file=sys.stderr, flush=True)
+try:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = eval(sys.argv[1])
+except KeyboardInterrupt:
+    print("KeyboardInterrupt", flush=True)
+    sys.exit(130)
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # what comes after the call is not ours
+told = [str(w.message) for w in caught if issubclass(w.category, jaxbn.InterruptedWarning)]
+print(*told, flush=True)
+sys.exit(3 if told else 0)
+"""
 
 
-def write_table(file: Path, seed: int) -> None:
-    """A chain of twelve continuous columns."""
+class Ended(NamedTuple):
+    """How an interrupted process ended."""
+
+    code: int
+    seconds: float  # after the interrupt
+    said: str
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with it, if anything."""
+        if self.code not in (0, 3, 130):
+            return f"exit code {self.code}"
+        if "Traceback" in self.said or "Exception ignored" in self.said or "Fatal" in self.said:
+            return "a traceback"
+        if self.code in (3, 130) and "nterrupt" not in self.said:
+            return "no message"
+        return f"{self.seconds:.1f} s" if self.seconds > SLOW else ""
+
+
+def write_files(folder: Path, seed: int) -> None:
+    """A chain of continuous columns, the same with holes, a graph, and a small model."""
     rng = np.random.default_rng(seed)
     values = np.cumsum(rng.normal(size=(ROWS, COLUMNS)), axis=1).round(3)
     header = ",".join(f"x{i}" for i in range(COLUMNS))
-    np.savetxt(file, values, fmt="%.3f", delimiter=",", header=header, comments="")
+    np.savetxt(folder / "table.csv", values, fmt="%.3f", delimiter=",", header=header, comments="")
+    holed = np.where(rng.random(values.shape) < 0.1, np.nan, values)
+    lines = [",".join("" if np.isnan(x) else f"{x:.3f}" for x in row) for row in holed]
+    (folder / "holes.csv").write_text("\n".join([header, *lines]) + "\n")
+    (folder / "graph.json").write_text('{"x1": ["x0"], "x2": ["x1"], "x3": ["x2"]}')
+    command = [sys.executable, "-m", "jaxbn", "learn", "table.csv", "--restarts", "1", "--folds", "0", "--no-files"]
+    environment = {"PYTHONPATH": str(ROOT)}
+    subprocess.run([*command, "-o", "model.json"], cwd=folder, check=True, capture_output=True, env=environment)
 
 
-def interrupted(program: str, folder: Path, after: float) -> tuple[str, bool, str]:
-    """How a run ended that was interrupted, whether that is as it should be, and what it said."""
-    checkpoint, model = folder / "checkpoint.json", folder / "model.json"
-    for file in (checkpoint, model):
-        file.unlink(missing_ok=True)
+def interrupted(program: str, arguments: list[str], folder: Path, after: float) -> Ended:
+    """Run a program, interrupt it some seconds after its start, and wait for its end."""
     process = subprocess.Popen(
-        [sys.executable, "-c", program, str(folder / "table.csv"), str(checkpoint), str(model)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    process.stdout.readline()  # from here on it hears signals
+        [sys.executable, "-c", program, *arguments], cwd=folder, text=True, env={"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    process.stderr.readline()  # from here on it is ours
     time.sleep(after)
+    begin = time.perf_counter()
     process.send_signal(signal.SIGINT)
-    finished = checkpoint.exists()  # one run at least
-    _, said = process.communicate(timeout=600)
-    ending = CLEAN.get(process.returncode, f"crashed with {process.returncode}")
-    lost = finished and not model.exists()
-    half = process.returncode == 0 and not model.exists()
-    clean = process.returncode in CLEAN and "Fatal" not in said
-    return ending + (", a finished run was lost" if lost else ""), clean and not lost and not half, said
+    output, said = process.communicate(timeout=300)
+    return Ended(process.returncode, time.perf_counter() - begin, output[-500:] + said)
 
 
-def main(interrupts: int = 50, seed: int = 0, seconds: int = 30) -> None:
+def main(interrupts: int = 200, seed: int = 0, seconds: int = 12) -> None:
     rng = random.Random(seed)
     seen: Counter[str] = Counter()
     faults = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_table(folder / "table.csv", seed)
+        write_files(folder, seed)
         for i in range(interrupts):
-            place = list(PROGRAMS)[i % 2]
-            after = rng.uniform(0, seconds)
-            ending, good, said = interrupted(PROGRAMS[place], folder, after)
-            print(f"{place} after {after:.1f} s: {ending}", flush=True)
-            seen[f"{place}: {ending}"] += 1
-            if not good:
-                faults.append(said)
+            kind, what = rng.choice([*((COMMAND, each) for each in COMMANDS), *((CALL, each) for each in CALLS)])
+            after = 0.1 + seconds * rng.random() ** 2  # more of them early
+            ended = interrupted(kind, what.split() if kind is COMMAND else [what], folder, after)
+            line = f"{what.split('(')[0] if kind is CALL else 'jaxbn ' + what.split()[0]}: {ended.code}"
+            print(f"{i + 1} {line} after {after:.1f} s, {ended.seconds:.1f} s later {ended.fault}", flush=True)
+            seen[line] += 1
+            if ended.fault:
+                faults.append(f"{what} after {after:.2f} s: {ended.fault}\n{ended.said}")
     for line, times in sorted(seen.items()):
         print(f"{times:3d}  {line}")
     if faults:
-        sys.exit("\n".join(faults))
+        sys.exit("\n\n".join(faults))
 
 
 if __name__ == "__main__":

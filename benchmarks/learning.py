@@ -1,4 +1,4 @@
-"""Time `learn` as a user meets it: each table in a new process, first and second call, without kept programs.
+"""Time `learn` as a user meets it: each table in a new process, first and second call, without a cache unless named.
 
 From the project's root: ``python -m benchmarks.learning [--cache DIRECTORY] [CASE ...]``; without a case, all but the
 largest. Tables are drawn by `benchmarks.networks.draw`. A case is learned twice in its process; `programs` are those
@@ -112,7 +112,7 @@ def _peak_of_children() -> float:
 
 def in_new_process(case: str, cache: str | None) -> dict[str, Any]:
     """The figures of a case, measured in a process of its own."""
-    kept = {"JAX_COMPILATION_CACHE_DIR": cache} if cache else {"JAXBN_NO_CACHE": "1"}
+    kept = {"JAX_COMPILATION_CACHE_DIR": cache} if cache else {}
     environment = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"} | kept
     command = [sys.executable, "-m", "benchmarks.learning", "--inside", case]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)

@@ -41,7 +41,7 @@ def place_notebooks(folder: Path) -> None:
 def list_commands(page: Path) -> None:
     """The command line's own help as a page."""
     words = ["utils", "docs", "--name", "jaxbn", "--title", "Command line", "--output", str(page)]
-    subprocess.run([sys.executable, "-m", "typer", "jaxbn.cli.main", *words], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "typer", "jaxbn.cli.app", *words], check=True, stdout=subprocess.DEVNULL)
 
 
 def main() -> int:

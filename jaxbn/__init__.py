@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from jaxbn.inputs.table import as_table as as_table
     from jaxbn.learning.discretize import Discretization as Discretization
     from jaxbn.learning.discretize import discretize as discretize
-    from jaxbn.learning.learn import InterruptedWarning as InterruptedWarning
     from jaxbn.learning.learn import learn as learn
     from jaxbn.model.average import AverageNet as AverageNet
     from jaxbn.model.bayesnet import BayesNet as BayesNet
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from jaxbn.posterior.results import Posterior as Posterior
     from jaxbn.posterior.sample_posterior import sample_posterior as sample_posterior
     from jaxbn.runtime.compilation_cache import enable_compilation_cache as enable_compilation_cache
+    from jaxbn.runtime.limits import InterruptedWarning as InterruptedWarning
     from jaxbn.structure.equivalence import Comparison as Comparison
     from jaxbn.structure.equivalence import Cpdag as Cpdag
 
@@ -60,7 +60,7 @@ _HOMES = {
     "CutPosterior": "jaxbn.posterior.cut_posterior",
     "Discretization": "jaxbn.learning.discretize",
     "Grouping": "jaxbn.groups.grouping",
-    "InterruptedWarning": "jaxbn.learning.learn",
+    "InterruptedWarning": "jaxbn.runtime.limits",
     "MostProbable": "jaxbn.model.most_probable",
     "Policy": "jaxbn.cuts.policy",
     "Posterior": "jaxbn.posterior.results",

@@ -1,5 +1,17 @@
 """The command ``jaxbn``. Nothing slow is imported before a command needs it: ``--help`` answers at once."""
 
-from jaxbn.cli.main import main
+from __future__ import annotations
 
-__all__ = ["main"]
+from jaxbn.runtime import limits
+
+
+def main() -> None:
+    """Run the command line: results go to standard output, all else to standard error.
+
+    The exit code is 0, 1 for an error, 2 for a wrong use, 3 after Ctrl-C with what there was then, 130 after Ctrl-C
+    without a result.
+    """
+    with limits.listening(last=True):  # before the imports that Ctrl-C must not tear apart
+        from jaxbn.cli.app import run_command
+
+        run_command()

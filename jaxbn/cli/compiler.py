@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from jaxbn.runtime import kept_programs
+from jaxbn.cli.errors import CommandError
 
 
 def start_compiler(no_cache: bool, n_rows: int) -> None:
@@ -17,9 +17,16 @@ def start_compiler(no_cache: bool, n_rows: int) -> None:
     from jaxbn.runtime.devices import one_thread_for_many_rows
 
     one_thread_for_many_rows(n_rows)
-    if no_cache:
-        os.environ[kept_programs.OFF] = "1"
-    else:
+    if not no_cache:
         from jaxbn.runtime.compilation_cache import enable_compilation_cache
 
         enable_compilation_cache()
+    import jax
+
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError):  # asked for a platform that is not there
+        asked = os.environ.get("JAX_PLATFORMS", "")
+        raise CommandError(
+            f"JAX cannot use the devices that JAX_PLATFORMS={asked!r} asks for; unset it, or install JAX for them"
+        ) from None

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
+from jaxbn.runtime import limits
+
 if TYPE_CHECKING:
     from jaxbn.inputs.checks import Mention
 
@@ -17,7 +19,11 @@ LOG = logging.getLogger("jaxbn")
 DEBUG = "JAXBN_DEBUG"
 """Environment variable that shows the traceback of every error."""
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
+FAILED, USAGE, KEPT, INTERRUPTED = 1, 2, 3, 130
+"""Exit codes: an error, a wrong use, Ctrl-C with a result, Ctrl-C without one."""
+
+_results: list[str] = []
+"""What there was when Ctrl-C came."""
 
 REMEDIES = {
     "drop": "leave it out with --drop",
@@ -53,16 +59,23 @@ def run(call: Callable[[], Any], options: Collection[str]) -> None:
         options: the arguments of the library that are options of the command line.
     """
     warnings.showwarning = _show_warning
+    warnings.simplefilter("always", limits.InterruptedWarning)
+    sys.unraisablehook = _unraisable
     LOG.handlers = [_ToStandardError(options)]
+    _results.clear()
     try:
         call()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # typer has caught it
+            _interrupted()
+        sys.exit(KEPT if _results and not end.code else end.code)
     except CommandError as error:
         stop(str(error), error.code, error)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `jaxbn sample … | head` has not failed
         sys.exit(FAILED)
-    except KeyboardInterrupt as error:
-        stop("interrupted; nothing was written", INTERRUPTED, error)
+    except KeyboardInterrupt:
+        _interrupted()
     except MemoryError as error:
         stop(str(error) or "not enough memory; use fewer rows or columns", FAILED, error)
     except OSError as error:
@@ -71,6 +84,35 @@ def run(call: Callable[[], Any], options: Collection[str]) -> None:
         stop(*in_options(error, options), error)
     except Exception as error:
         stop(f"unexpected {type(error).__name__}: {error}; set {DEBUG}=1 to see where", FAILED, error)
+
+
+def keep(result: str) -> None:
+    """Note that Ctrl-C has ended a part of the work and that there is a result: the exit code says so."""
+    _results.append(result)
+
+
+def _interrupted() -> None:
+    """Say what there is after Ctrl-C, and exit."""
+    from jaxbn.cli.output import written
+
+    tell(
+        f"jaxbn: interrupted after writing {', '.join(written)}"
+        if written
+        else "jaxbn: interrupted; there is no result"
+    )
+    code = KEPT if written else INTERRUPTED
+    if limits.pressed_twice():  # a program may still run on a device, which would not end well
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _unraisable(event: Any) -> None:
+    """A Ctrl-C that fell into a callback, where nothing can be raised, comes again."""
+    if issubclass(event.exc_type, KeyboardInterrupt):
+        limits.come_again()
+    else:
+        sys.__unraisablehook__(event)
 
 
 def stop(message: str, code: int, error: BaseException) -> None:
@@ -156,4 +198,6 @@ class _ToStandardError(logging.Handler):
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    if issubclass(category, limits.InterruptedWarning):
+        keep("the best so far")
     print(f"jaxbn: warning: {_one_line(str(message))}", file=sys.stderr)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jaxbn.cli.errors import tell, warn
+from jaxbn.cli.errors import keep, tell, warn
 from jaxbn.cli.read_table import Source
+from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,9 +33,8 @@ def held_out(
     if table.n_rows < 2:
         tell("one row cannot be held out: no cross-validation")
         return None
-    if net.search and not net.search.finished and "time_limit" not in chosen:
-        # whoever pressed Ctrl-C wants to see what there is
-        tell("no held-out scores after an interrupt; jaxbn evaluate computes them")
+    if net.search and not net.search.finished:  # whoever pressed Ctrl-C, or set a limit, wants to see what there is
+        tell("no held-out scores of a network that was ended early; jaxbn evaluate computes them")
         return None
     from jaxbn.evaluation.compare import compare
 
@@ -43,11 +43,15 @@ def held_out(
     others = [other for other in (ALL if everything else ALL[-2:]) if other != method]
     handed_on = ("rate", "min_width", "max_bins", "max_passes", "initial_bins", "initial", "group")
     cutting = {key: chosen[key] for key in handed_on if key in chosen}
-    try:
+    left = chosen["time_limit"] - net.search.seconds if "time_limit" in chosen and net.search else None
+    with limits.within(left), limits.ending_early() as ending:
         return compare(table, net.parents, (method, *others), folds=min(folds, table.n_rows), seed=seed, **cutting)
-    except KeyboardInterrupt:  # the network is what takes long to learn, and it is there
-        warn("interrupted: no held-out scores; the network is kept (--folds 0 leaves the scores out from the start)")
-        return None
+    # the network is what takes long to learn, and it is there
+    if ending.interrupted:
+        keep("the network")
+    reason = "interrupted" if ending.interrupted else "the time is up"
+    warn(f"{reason}: no held-out scores; the network is kept (--folds 0 leaves the scores out from the start)")
+    return None
 
 
 def published(source: Source) -> str:

@@ -12,9 +12,13 @@ from typing import Any
 from jaxbn.cli.errors import CommandError, tell
 from jaxbn.runtime import files
 
+written: list[str] = []
+"""Files that this command has written."""
+
 
 def check_free(paths: Iterable[Path | None], force: bool) -> None:
     """Refuse, before anything is computed, outputs that exist or cannot be written."""
+    written.clear()
     seen: set[Path] = set()
     for path in paths:
         if path is None:
@@ -35,6 +39,7 @@ def write(path: Path, writer: Callable[[Path], Any]) -> None:
         writer(path)
     except OSError as error:
         raise CommandError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+    written.append(str(path))
     tell(f"wrote {path}")
 
 

@@ -21,7 +21,7 @@ from jaxbn.cuts.shape import Shape
 from jaxbn.cuts.solve import solve
 from jaxbn.cuts.sorted_values import Ordered, cut_costs, sort_values
 from jaxbn.inputs import checks
-from jaxbn.runtime.interrupts import uninterrupted
+from jaxbn.runtime import limits
 
 METHODS = ("evidence", "bayesian", "mdl")
 
@@ -44,6 +44,7 @@ class Request(NamedTuple):
     shapes: tuple[Shape, ...] = ()  # with "evidence": the best of them is taken; none is flat
 
 
+@limits.within()
 def discretize_variable(
     values: ArrayLike,
     parents: Sequence[ArrayLike] = (),
@@ -105,8 +106,7 @@ def discretize_variable(
         shape=shape,
         missing=missing,
     )
-    with uninterrupted():
-        return best_policies([request], method)[0]
+    return best_policies([request], method)[0]
 
 
 def variable_request(

@@ -22,7 +22,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows, no_entries, shared_tables
 from jaxbn.cuts.problem import ENTROPY, Solution, interval_starts, padded
 from jaxbn.kernels.interval_costs import Entries, Widths, interval_costs
 from jaxbn.kernels.layered import further_layers, priced_intervals
-from jaxbn.runtime.one_thread import on_one_thread
+from jaxbn.runtime import limits
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, matrices_at_once
 
 _spare: dict[tuple[int, int], list[Array]] = defaultdict(list)
@@ -100,6 +100,7 @@ class CostMatrices:
         """Cost of all rows of a problem in 1, 2, … intervals, up to at least `n_layers`."""
         with jax.enable_x64(True):
             while sum(len(whole[b]) for whole, _ in self._layers) < n_layers:
+                limits.check()
                 found = further_layers(self._costs, self._before, self._n_groups)
                 self._before = found.before
                 self._layers.append((np.asarray(found.whole), np.asarray(found.last)))
@@ -122,13 +123,14 @@ def in_matrices(problems: Sequence[GroupedRows]) -> Iterator[tuple[int, CostMatr
     """
     at_once = matrices_at_once()
     for first in range(0, len(problems), at_once):
+        limits.check()
         some = problems[first : first + at_once]
         shape = MatrixShape.of(
             max(max(problem.n for problem in some), min(max(problem.total for problem in some), FEW_POSITIONS)),
             max(problem.total for problem in some),
             max(problem.most_states for problem in some),
         )
-        with on_one_thread(), CostMatrices(some, shape) as matrices:
+        with CostMatrices(some, shape) as matrices:
             yield first, matrices
 
 

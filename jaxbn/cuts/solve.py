@@ -27,9 +27,11 @@ from jaxbn.cuts.problem import (
 from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
-from jaxbn.runtime import kept_programs
-from jaxbn.runtime.one_thread import on_one_thread
+from jaxbn.runtime import limits
 from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, SHARED_ROWS, PrunedShape, pruned_shape
+
+ROWS_AT_ONCE = 2**16
+"""Rows that the pruned program settles before it may be stopped: a second or less."""
 
 
 def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 1) -> list[Solution]:
@@ -41,8 +43,7 @@ def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 
     most = min(DENSE_ROWS, grid or DENSE_ROWS)
     small = [i for i, task in enumerate(tasks) if task.n_rows <= most and fits_dense(task)]
     small = small if len(small) >= DENSE_TASKS else []
-    with on_one_thread():
-        solutions = dict(zip(small, solve_small([tasks[i] for i in small]), strict=True))
+    solutions = dict(zip(small, solve_small([tasks[i] for i in small]), strict=True))
     others = sorted(set(range(len(tasks))) - set(small))
 
     def at_positions(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
@@ -68,13 +69,13 @@ def _solve(tasks: Sequence[Task], grouped: Sequence[GroupedRows]) -> list[Soluti
 
 def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:
     """Least cost of the rows up to each one and of a cut after it at every price, by the pruned program [P, n]."""
-    with jax.enable_x64(True), on_one_thread():
+    with jax.enable_x64(True):
         return np.asarray(_run_pruned(task, prices).best)[:, : task.n_rows]
 
 
 def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) -> list[Solution]:
     """The optimum at each price, where every interval costs that much more: one pass of the pruned program for all."""
-    with jax.enable_x64(True), on_one_thread():
+    with jax.enable_x64(True):
         state = _run_pruned(task, prices, prune)
         best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
     end = task.n_rows - 1
@@ -94,11 +95,15 @@ def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> Stat
     )
     problem = jax.device_put(Problem(**_arrays(task, prices, shape)))
     state = initial_state(problem, shape.settled, shape.recent, shape.width)
-    while True:
-        state = kept_programs.run(advance, problem, state, switches=switches)
-        if int(state.block) * BLOCK >= task.n_rows:
-            return state
-        state = with_more_slots(state)
+    until = 0
+    while int(state.block) * BLOCK < task.n_rows:
+        limits.check()
+        if int(state.block) < until:
+            state = with_more_slots(state)
+        else:
+            until += ROWS_AT_ONCE // BLOCK
+        state = advance(problem, state, np.int32(until), switches=switches)
+    return state
 
 
 def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str, Any]:

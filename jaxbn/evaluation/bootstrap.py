@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -39,13 +41,14 @@ from jaxbn.learning.passes import cut_question
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Cut
 from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
-from jaxbn.runtime.interrupts import uninterrupted
 from jaxbn.runtime.processes import Team, team
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.families import Column
 
 
+@limits.within()
 def bootstrap(
     data: DataLike,
     graph: GraphLike | None = None,
@@ -69,6 +72,7 @@ def bootstrap(
     checkpoint: PathLike | None = None,
     side_by_side: int = SIDE_BY_SIDE,
     progress: bool = True,
+    time_limit: float | None = None,
     **learning: Any,
 ) -> Bootstrap:
     """Resample the rows many times, with repetition, and see what stays: cuts with a graph, arcs without one.
@@ -113,13 +117,15 @@ def bootstrap(
             it, also with more resamples.
         side_by_side: without a graph, resamples that run together; the result does not depend on it.
         progress: without a graph, show a bar where someone watches.
+        time_limit: seconds after which the resamples that are finished are returned; with a graph the variables.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``grid``, ``exact``, ``warm_start``, ``select``, ``required``, ``forbidden`` and
             ``max_cells``.
 
     Returns:
         A ``CutBootstrap`` with a graph: for each cut, how often it was found and its interval. An ``ArcBootstrap``
-        without: strength and direction of each arc, and the consensus network. Both have the number of bins.
+        without: strength and direction of each arc, and the consensus network. Both have the number of bins. After
+        Ctrl-C they are those of what was finished, with a warning.
 
     Example:
         >>> import jaxbn
@@ -130,6 +136,7 @@ def bootstrap(
         petal_width 0.80    1.0    0.4    1.0       0.12
         petal_width 1.75    1.0    1.6    1.8       0.12
     """
+    began, seconds = time.monotonic(), None if time_limit is None else checks.positive("time_limit", time_limit)
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     count = checks.at_least("resamples", resamples, 1)
     checks.at_least("seed", seed, 0)
@@ -154,8 +161,6 @@ def bootstrap(
     grouped = columns_to_group(table, group)
     if graph is None:
         _refuse({"level": level, "tolerance": tolerance}, "is for cuts of a known structure; leave it out, or pass ")
-        if "time_limit" in learning:
-            raise checks.ArgumentError("time_limit", "is for jaxbn.learn; ask for fewer resamples")
         structure = {k: value for k, value in learning.items() if k not in ("warm_start", "select", "grid", "exact")}
         structure.setdefault("restarts", 1)
         plan = Plan.checked(table, options, grouped=grouped, seed=seed, initial_bins=initial_bins, **structure)
@@ -168,34 +173,38 @@ def bootstrap(
         }
         if method == "evidence":
             holed |= {"max_bins": max_bins, "shape": shape}
-        guess = network_for_draws(table, plan, {**holed, "initial_bins": initial_bins, **learning})
-        found = learn_resamples(table, plan, count, checkpoint, side_by_side, progress, guess)
+        with _in_time(seconds):
+            guess = network_for_draws(table, plan, {**holed, "initial_bins": initial_bins, **learning})
+            found = learn_resamples(table, plan, count, checkpoint, side_by_side, progress, guess)
+        if limits.interrupted():
+            limits.answered(f"these are {len(found)} of {count} resamples")
         policies = {name: tuple(_policy(each.policies[name]) for each in found) for name in table.continuous}
         structures = tuple({name: each.parents[name] for name in table.names} for each in found)
         groupings = tuple(split_codings(each.policies, grouped)[1] for each in found)
-        return ArcBootstrap(policies, count, seed, structures, table, groupings)
+        return ArcBootstrap(policies, len(found), seed, structures, table, groupings)
     _refuse({"checkpoint": checkpoint}, "is for learning the structure; leave it out, or leave out ")
     parents = as_parents(graph, table.names)
     coded = CodedTable(table, grouped, flat=options.flat)
     start = coded.start(starting_bins(table, initial_bins, grouped), options.start_kind)
     coded.check_cells(parents)
-    settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
-    if table.holes:
-        filled = completed(coded, parents, settled.policies, np.random.default_rng([seed, HOLES]))
-        coded = coded.like(filled)
-        settled = settled._replace(columns=coded.recoded(settled.policies).columns)
+    with _in_time(seconds):
+        settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
+        if table.holes:
+            filled = completed(coded, parents, settled.policies, np.random.default_rng([seed, HOLES]))
+            coded = coded.like(filled)
+            settled = settled._replace(columns=coded.recoded(settled.policies).columns)
     call = f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
     policies, gaps = {}, {}
-    with team(call) as mates:
+    left = None if seconds is None else max(began + seconds - time.monotonic(), 0.0)
+    with team(call) as mates, limits.within(left), limits.ending_early() as ending:
         weights = _weights(seed, mates.share(count), table.n_rows)
         for name in table.continuous:
             here = weights[:, coded.ordered[name].order]
             if options.method == "evidence" or markov_blanket(parents, name):
                 variable = _variable(coded, cut_question(name, parents, settled.columns, options.rate))
                 shapes = coded.shapes_of(name) if options.method == "evidence" else ()
-                limits = Limits(options.narrowest(coded, name), options.most_bins(name), shapes)
-                with uninterrupted():
-                    own = resampled_policies(variable, here, options.method, limits)
+                keep_to = Limits(options.narrowest(coded, name), options.most_bins(name), shapes)
+                own = resampled_policies(variable, here, options.method, keep_to)
             else:
                 n_bins = starting_bins(table, initial_bins, grouped)
                 own = [_plain_bins(coded.ordered[name].values, each, n_bins, options.start_kind) for each in here]
@@ -203,10 +212,28 @@ def bootstrap(
                 neighbours(p.edges, coded.ordered[name].values[each > 0]) for p, each in zip(own, here, strict=True)
             ]
             policies[name], gaps[name] = _gathered(own, between, mates, count)
-    original, _ = split_codings(settled.policies, table.continuous)
-    original = {name: policy.in_unit(table.units.get(name, NUMBER)) for name, policy in original.items()}
-    values = {name: coded.ordered[name].values for name in table.continuous}
+    if ending.early and (not policies or mates.size > 1):
+        with _in_time(seconds):
+            raise KeyboardInterrupt if ending.interrupted else limits.TimeIsUpError
+    if limits.interrupted():
+        limits.answered(f"these are the cuts of {', '.join(policies)}")
+    original = {
+        name: policy.in_unit(table.units.get(name, NUMBER))
+        for name, policy in split_codings(settled.policies, table.continuous)[0].items()
+        if name in policies
+    }
+    values = {name: coded.ordered[name].values for name in policies}
     return CutBootstrap(policies, count, seed, gaps, original, values, share, tolerance)
+
+
+@contextmanager
+def _in_time(seconds: float | None) -> Iterator[None]:
+    """Work without which there is nothing to return."""
+    try:
+        with limits.within(seconds):
+            yield
+    except limits.TimeIsUpError:
+        raise checks.ArgumentError("time_limit", "was over before a resample was finished; allow more") from None
 
 
 def _weights(seed: int, numbers: Sequence[int], n_rows: int) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from jaxbn.cuts.resampled import drawn_rows, stream
@@ -17,6 +18,7 @@ from jaxbn.learning.plan import Plan, all_runs
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
@@ -47,7 +49,9 @@ def learn_resamples(
     progress: bool,
     guess: BayesNet | None = None,
 ) -> list[Learned]:
-    """The network of every resample. Several processes share them; process 0 keeps the checkpoint.
+    """The network of every resample, or of those that were finished when Ctrl-C or the time ended it.
+
+    Several processes share them; process 0 keeps the checkpoint.
 
     Where entries are missing, every resample is completed by draws from the structure and cuts of `guess`.
     """
@@ -65,11 +69,14 @@ def learn_resamples(
         return Workshop.of(data, plan.options), all_runs(plan.runs(data, rng), watch)
 
     with team(f"{count} resamples of {json.dumps(about)}, {side_by_side} side by side") as mates:
-        saved = None
-        if checkpoint is not None and mates.rank == 0:
-            saved = open_checkpoint(checkpoint, about, ())
-        with Progress(progress and mates.rank == 0, count, len(table.names), "resamples") as bar:
+        with (
+            nullcontext() if checkpoint is None or mates.rank else open_checkpoint(checkpoint, about) as saved,
+            Progress(progress and mates.rank == 0, count, len(table.names), "resamples") as bar,
+            limits.ending_early() as ending,
+        ):
             many = ManyRuns(mates, bar, saved, side_by_side)
             many.resume(range(count))
             many.do(range(count), resample)
-    return [many.found[i] for i in range(count)]
+        if ending.early and (not many.found or mates.size > 1):
+            raise KeyboardInterrupt if ending.interrupted else limits.TimeIsUpError
+    return [many.found[i] for i in sorted(many.found)]

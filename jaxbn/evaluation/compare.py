@@ -18,11 +18,13 @@ from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import GraphLike
 from jaxbn.inputs.table import DataLike, Missing, as_table
 from jaxbn.learning.options import USED_BY, Shaping, refuse_unused
+from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@limits.within()
 def compare(
     data: DataLike,
     graph: GraphLike | None,

@@ -30,6 +30,8 @@ from jaxbn.learning.options import (
 )
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.runtime import limits
+from jaxbn.runtime.progress import Steps
 
 ROWS_SIDE_BY_SIDE = 2_000_000
 """Most training rows that are discretized together over all folds; small folds gain by it, large ones do not."""
@@ -85,6 +87,7 @@ class CrossValidation:
         )
 
 
+@limits.within()
 def cross_validate(
     data: DataLike,
     graph: GraphLike | None = None,
@@ -106,6 +109,7 @@ def cross_validate(
     min_width: MinWidth = None,
     max_bins: MaxBins = "auto",
     shape: Shaping | None = None,
+    progress: bool = True,
     **learning: Any,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
@@ -145,6 +149,7 @@ def cross_validate(
         max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
         shape: how values are distributed inside bins: ``"auto"``, as the training rows of the whole column are, by
             default with ``"evidence"`` only; ``"flat"``, evenly. Only scores of the same kind can be compared.
+        progress: show a bar where someone watches, and a line now and then where no one does.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
             ``forbidden`` and ``max_cells``.
@@ -190,15 +195,18 @@ def cross_validate(
     scores = np.empty(table.n_rows)
     n_bins: dict[str, list[int]] = {name: [] for name in table.continuous}
     step = max(1, ROWS_SIDE_BY_SIDE // table.n_rows)
-    for first in numbers[::step]:
-        chunk = numbers[first : first + step]
-        training = [table.take(fold_of_row != fold) for fold in chunk]
-        for fold, rows, found in zip(chunk, training, structures(training, plan), strict=True):
-            net = fit(rows, found.parents, found.policies, alpha=alpha, bounds=bounds, inside_bins=True)
-            held_out = fold_of_row == fold
-            scores[held_out] = _score(net, table.take(held_out), conditions)
-            for name, policy in net.policies.items():
-                n_bins[name].append(policy.n_bins)
+    with Steps(progress, len(numbers), f"folds held out, {method}") as bar:
+        for first in numbers[::step]:
+            chunk = numbers[first : first + step]
+            training = [table.take(fold_of_row != fold) for fold in chunk]
+            for fold, rows, found in zip(chunk, training, structures(training, plan), strict=False):
+                net = fit(rows, found.parents, found.policies, alpha=alpha, bounds=bounds, inside_bins=True)
+                limits.check()
+                held_out = fold_of_row == fold
+                scores[held_out] = _score(net, table.take(held_out), conditions)
+                for name, policy in net.policies.items():
+                    n_bins[name].append(policy.n_bins)
+                bar.done(fold + 1)
     per_fold = np.array([scores[fold_of_row == fold].mean() for fold in numbers])
     return CrossValidation(per_fold, scores, fold_of_row, {n: np.array(k) for n, k in n_bins.items()}, method)
 

@@ -20,7 +20,7 @@ from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import Table, as_frame
 from jaxbn.learning.holes.completion import completed_by
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.runtime.interrupts import uninterrupted
+from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Alpha = Literal["one", "family"]
 
 
+@limits.within()
 def refine(
     net: BayesNet,
     data: Any,
@@ -90,7 +91,7 @@ def refine(
         table = completed_by(net, table, seed)
     fold = _folds(inner_folds, seed, table)
     rates, parts = None, {}
-    with jax.enable_x64(True), uninterrupted():
+    with jax.enable_x64(True):
         if rate:
             net, rates, parts["rate"] = learn_rate(net, table, fold)
         start = net

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +16,9 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
-from jaxbn.learning.learn import InterruptedWarning, learn
+from jaxbn.learning.learn import learn
 from jaxbn.learning.options import Options
+from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import density, shaped
 from jaxbn.scores.families import family_score
@@ -78,34 +78,29 @@ class Structure(NamedTuple):
     policies: Mapping[str, Coding]
 
 
-def structures(training: Sequence[Table], plan: Plan) -> list[Structure]:
+def structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
     """Structure and cuts for each fold."""
-    found = _structures(training, plan)
-    if not plan.shaped:
-        return found
-    return [
-        Structure(each.parents, shaped(CodedTable(table, plan.grouped), each.policies))
-        for table, each in zip(training, found, strict=True)
-    ]
+    for table, found in zip(training, _structures(training, plan), strict=True):
+        if plan.shaped:
+            yield Structure(found.parents, shaped(CodedTable(table, plan.grouped), found.policies))
+        else:
+            yield found
 
 
-def _structures(training: Sequence[Table], plan: Plan) -> list[Structure]:
+def _structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
     if plan.parents is None:
-        return [_learned(table, plan) for table in training]
-    if plan.method in MARGINAL_METHODS:
-        return [Structure(plan.parents, _marginal(table, plan)) for table in training]
-    settled = settle_together(training, plan.parents, plan.options, plan.initial_bins, plan.grouped)
-    return [Structure(plan.parents, each.policies) for each in settled]
+        yield from (_learned(table, plan) for table in training)
+    elif plan.method in MARGINAL_METHODS:
+        yield from (Structure(plan.parents, _marginal(table, plan)) for table in training)
+    else:
+        for settled in settle_together(training, plan.parents, plan.options, plan.initial_bins, plan.grouped):
+            yield Structure(plan.parents, settled.policies)
 
 
 def _learned(table: Table, plan: Plan) -> Structure:
     """Structure and cuts by ``learn``; Ctrl-C, which it answers with the best so far, ends the cross-validation."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", InterruptedWarning)
-        try:
-            net = learn(table, progress=False, **plan.learning)
-        except InterruptedWarning:
-            raise KeyboardInterrupt from None
+    net = learn(table, progress=False, **plan.learning)
+    limits.check()
     return Structure(net.parents, net.codings)
 
 
@@ -113,6 +108,7 @@ def _marginal(table: Table, plan: Plan) -> dict[str, Policy]:
     """Every variable cut without regard to the others, by default into the number of bins that serves best."""
 
     def cut(n_bins: int) -> dict[str, Policy]:
+        limits.check()
         return {
             name: marginal_policy(values[~np.isnan(values)], plan.method, n_bins)
             for name, values in table.values.items()

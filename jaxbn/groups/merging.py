@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from jaxbn.runtime import limits
+
 MAX_START = 1000
 """Most groups that merging starts from; further units first join the most frequent ones."""
 
@@ -149,6 +151,7 @@ def _start(problem: Problem, most: int) -> NDArray[np.int64]:
     seeds = Problem(problem.columns, _take(units, order[:most]), problem.whole)
     groups = Groups(seeds, np.arange(most), most)
     for unit in order[most:]:
+        limits.check()
         rows = rows_of(units, unit)
         where[unit] = g = int(np.argmax(groups.gains(*rows)))
         groups.add(g, *rows)
@@ -175,6 +178,7 @@ def _merge(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.
     groups = Groups(problem, where, 0)
     pairs = np.full((groups.n, groups.n), -np.inf)
     for a in range(groups.n):
+        limits.check()
         pairs[a] = _pair_gains(groups, a)
     partner = pairs.argmax(axis=1) if groups.n else np.zeros(0, np.int64)
     gain = pairs[np.arange(groups.n), partner]
@@ -183,6 +187,7 @@ def _merge(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.
     value = score(problem, where)
     highest = value if groups.n <= most else -np.inf
     while groups.n > 1:
+        limits.check()
         n = groups.n
         first = int(np.argmax(gain[:n]))
         a, b = sorted((first, int(partner[first])))
@@ -231,6 +236,7 @@ def _move(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.i
     while moved:
         moved = False
         for unit in order:
+            limits.check()
             rows = at, counts, size, total = rows_of(units, unit)
             home = int(where[unit])
             groups.add(home, at, -counts, -size, -total)

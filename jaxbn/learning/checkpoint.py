@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,11 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.table import Table
 from jaxbn.learning.learned import Learned
-from jaxbn.runtime.files import PathLike, remove_drafts, write_text
+from jaxbn.runtime.files import PathLike, locked, remove_drafts, write_text
 from jaxbn.runtime.processes import Team
 from jaxbn.scores.coded_table import Coding
 
-FORMAT = "jaxbn.checkpoint"
-VERSION = 1
+FORMAT, VERSION = "jaxbn.checkpoint", 2
 
 
 @dataclass
@@ -35,49 +35,95 @@ class Checkpoint:
     def add(self, number: int, learned: Learned) -> None:
         """Keep one more restart; the file is never seen half-written."""
         self.finished[number] = learned
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            "run": self.run,
-            "finished": {str(i): to_json(found) for i, found in sorted(self.finished.items())},
-        }
-        write_text(self.path, json.dumps(document, indent=1) + "\n")
+        finished = {str(i): to_json(found) for i, found in sorted(self.finished.items())}
+        write_sealed(self.path, {"format": FORMAT, "version": VERSION, "run": self.run, "finished": finished})
 
 
-def open_checkpoint(path: PathLike, run: Mapping[str, Any], orders: Sequence[tuple[str, ...]]) -> Checkpoint:
-    """The checkpoint at a path, empty if there is no file yet.
+@contextmanager
+def open_checkpoint(
+    path: PathLike, run: Mapping[str, Any], orders: Sequence[tuple[str, ...]] = ()
+) -> Iterator[Checkpoint]:
+    """The checkpoint at a path, empty if there is no file yet; it is this process's alone until the block ends.
 
     Restarts may be more or fewer than before; those that are in both must have the same order.
 
     Raises:
-        ValueError: the file is not a checkpoint, or belongs to other data or options; the message names the difference.
+        ValueError: the file is not a checkpoint, or belongs to other data or options, or another process is at work on
+            it; the message names the difference.
     """
+    with own_file(path) as file:
+        plain = json.loads(json.dumps(run))
+        document = read_sealed(file, FORMAT, VERSION, plain)
+        found = {} if document is None else document["finished"]
+        finished = {int(i): from_json(learned) for i, learned in found.items()}
+        for i, order in enumerate(orders):
+            if i in finished and finished[i].order != order:
+                raise ArgumentError(
+                    "checkpoint",
+                    f"{str(path)!r} belongs to another run: the order of restart {i} was "
+                    f"{_shown(finished[i].order)}, now it is {_shown(order)}; use the same order or seed, or another "
+                    "file",
+                )
+        yield Checkpoint(file, plain, finished)
+
+
+# --- files that are kept while work goes on
+
+
+@contextmanager
+def own_file(path: PathLike) -> Iterator[Path]:
+    """A file that only one process works on at a time; what a killed one left half-written is removed."""
     file = Path(path)
     if not file.parent.is_dir():
         raise ArgumentError("checkpoint", f"{str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
     if file.is_dir():
         raise ArgumentError("checkpoint", f"{str(path)!r} is a directory; name a file in it")
-    plain = json.loads(json.dumps(run))
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(file))
+        except BlockingIOError:
+            raise ArgumentError(
+                "checkpoint", f"{str(path)!r} is in use by another process; wait for its end, or name another file"
+            ) from None
+        remove_drafts(file)
+        yield file
+
+
+def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
+    """Replace a file by a document with its checksum, in one step."""
+    write_text(path, json.dumps({**document, "checksum": _checksum(document)}, indent=1) + "\n")
+
+
+def read_sealed(file: Path, kind: str, version: int, run: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The document in a file, checked; None if there is no file."""
     if not file.exists():
-        return Checkpoint(file, plain)
-    remove_drafts(file)
-    theirs_run, finished = _read(file)
-    for key in plain | theirs_run:
-        ours, theirs = plain.get(key), theirs_run.get(key)
+        return None
+    try:
+        document = json.loads(file.read_bytes())
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or document.get("format") != kind:
+        raise ArgumentError("checkpoint", f"{str(file)!r} is not a {kind.replace('.', ' ')}; name another file")
+    if document.get("version") != version:
+        raise ArgumentError(
+            "checkpoint",
+            f"{str(file)!r} has version {document.get('version')!r}, this program reads {version}; name another file",
+        )
+    if document.pop("checksum", None) != _checksum(document):
+        raise ArgumentError("checkpoint", f"{str(file)!r} is damaged: its checksum is another; name another file")
+    for key in run | document["run"]:
+        ours, theirs = run.get(key), document["run"].get(key)
         if ours != theirs:
             raise ArgumentError(
                 "checkpoint",
-                f"{str(path)!r} belongs to another run: {key} was {theirs!r}, now it is {ours!r}; "
+                f"{str(file)!r} belongs to another run: {key} was {theirs!r}, now it is {ours!r}; "
                 "use the same arguments, or another file",
             )
-    for i, order in enumerate(orders):
-        if i in finished and finished[i].order != order:
-            raise ArgumentError(
-                "checkpoint",
-                f"{str(path)!r} belongs to another run: the order of restart {i} was "
-                f"{_shown(finished[i].order)}, now it is {_shown(order)}; use the same order or seed, or another file",
-            )
-    return Checkpoint(file, plain, finished)
+    return document
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def fingerprint(table: Table) -> str:
@@ -87,25 +133,6 @@ def fingerprint(table: Table) -> str:
         column = table.values.get(name, table.codes.get(name))
         digest.update(np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()[:16]
-
-
-def _read(file: Path) -> tuple[dict[str, Any], dict[int, Learned]]:
-    """The run and the finished restarts in a file."""
-    try:
-        document = json.loads(file.read_bytes())
-    except ValueError:
-        document = None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ArgumentError("checkpoint", f"{str(file)!r} is not a jaxbn checkpoint; name another file")
-    if document.get("version") != VERSION:
-        raise ArgumentError(
-            "checkpoint",
-            f"{str(file)!r} has version {document.get('version')!r}, this program reads {VERSION}; name another file",
-        )
-    try:
-        return dict(document["run"]), {int(i): from_json(found) for i, found in document["finished"].items()}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ArgumentError("checkpoint", f"{str(file)!r} is damaged ({error!r}); name another file") from None
 
 
 def _shown(order: Sequence[str]) -> str:

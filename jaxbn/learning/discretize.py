@@ -23,6 +23,7 @@ from jaxbn.learning.options import Initial, MaxBins, MinWidth, Options, Rate, Sh
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding, Start, initial_bins
 from jaxbn.scores.density import shaped
 from jaxbn.scores.evidence import Ledger
@@ -107,6 +108,7 @@ class Discretization:
         return policies_html(self.codings, f"{self.passes} passes, {state}")
 
 
+@limits.within()
 def discretize(
     data: DataLike,
     graph: GraphLike,

@@ -9,6 +9,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -17,27 +18,28 @@ from jaxbn.cuts.on_grid.grid import FINE_GRID
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError
-from jaxbn.inputs.graph import MAX_TABLE_CELLS
-from jaxbn.inputs.table import DataLike, Missing, Table, as_table
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, topological_order
+from jaxbn.inputs.table import DataLike, Missing, as_table
 from jaxbn.learning.checkpoint import open_checkpoint
+from jaxbn.learning.discretize import starting_bins
 from jaxbn.learning.holes.completion import HOLES
 from jaxbn.learning.holes.first import first_completion
 from jaxbn.learning.holes.rounds import Round, settle
-from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.many_runs import FINISH, ManyRuns, TimeIsUpError
+from jaxbn.learning.learned import Learned, Watcher, as_network
+from jaxbn.learning.many_runs import FINISH, ManyRuns
 from jaxbn.learning.options import GRID, Initial, MaxBins, MinWidth, Rate, Select, Shaping, check_options
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.fit import fit
 from jaxbn.model.search_report import SearchReport
+from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
+from jaxbn.runtime.limits import Ending
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.density import shaped
 from jaxbn.structure.search import Search
 
 LOG = logging.getLogger("jaxbn")
@@ -46,22 +48,7 @@ SIDE_BY_SIDE = 64
 """Runs that go on together: what they ask for at the same time is computed as one batch."""
 
 
-class InterruptedWarning(UserWarning):
-    """``learn`` was interrupted by Ctrl-C: its network is the best so far.
-
-    Example:
-        To stop instead of going on with such a network:
-
-        >>> import warnings
-        >>> import jaxbn
-        >>> with warnings.catch_warnings():
-        ...     warnings.simplefilter("error", jaxbn.InterruptedWarning)
-        ...     net = jaxbn.learn({"a": [0, 1, 0, 1], "b": [0, 1, 0, 1]}, progress=False)
-        >>> net.search.finished
-        True
-    """
-
-
+@limits.within()
 def learn(
     data: DataLike,
     *,
@@ -198,30 +185,55 @@ def learn(
         max_cells=max_cells,
     )
     coded = plan.coded(table)
-    rng = np.random.default_rng([plan.seed, HOLES])
-    now = Round.of(_first_rows(coded, plan, rng), plan)
-    runs, seen = now.runs, now.data.table.n_rows
     checks.at_least("side_by_side", side_by_side, 1)
     deadline = math.inf if time_limit is None else began + checks.positive("time_limit", time_limit)
-    described = {"kind": "learn", **plan.described(table)}
-    with team(f"learn by {runs.n_runs} runs from seed {seed}: {json.dumps(described)}") as mates:
-        if mates.size > 1 and time_limit is not None:
+    with limits.within(deadline - time.monotonic() + limits.GRACE):  # a first network may take a little longer
+        net, found = _learned(coded, plan, checkpoint, side_by_side, progress, began, deadline)
+    if net.search is not None and limits.interrupted():
+        limits.answered(found)
+    return net
+
+
+def _learned(
+    coded: CodedTable,
+    plan: Plan,
+    checkpoint: PathLike | None,
+    side_by_side: int,
+    progress: bool,
+    began: float,
+    deadline: float,
+) -> tuple[BayesNet, str]:
+    """The best network by the deadline, and how it was found in words."""
+    rng = np.random.default_rng([plan.seed, HOLES])
+    with limits.ending_early() as ending:
+        now = Round.of(_first_rows(coded, plan, rng), plan)
+    if ending.early:
+        return _nothing_found(coded, plan, ending, began)
+    described = {"kind": "learn", **plan.described(coded.table)}
+    runs, seen = now.runs, now.data.table.n_rows
+    with team(f"learn by {runs.n_runs} runs from seed {plan.seed}: {json.dumps(described)}") as mates:
+        if mates.size > 1 and deadline < math.inf:
             raise ArgumentError("time_limit", "is for one process, and there are several; leave it out")
-        saved = None
-        if checkpoint is not None and mates.rank == 0:
-            saved = open_checkpoint(checkpoint, described, runs.orders)
-        with Progress(progress and mates.rank == 0, runs.n_runs, runs.n_steps) as bar:
+        with ExitStack() as stack:
+            saved = None
+            if checkpoint is not None and mates.rank == 0:
+                saved = stack.enter_context(open_checkpoint(checkpoint, described, runs.orders))
+            bar = stack.enter_context(Progress(progress and mates.rank == 0, runs.n_runs, runs.n_steps))
             many = ManyRuns(mates, bar, saved, side_by_side, deadline)
-            learned, now, finished = _search(many, now, plan, coded, rng)
-    seconds = time.monotonic() - began
-    report = _report(plan, now, learned, len(many.found), seconds, finished)
-    return as_network(coded, learned, report if seen == table.n_rows else replace(report, sample=seen))
+            learned, now, ending = _search(many, now, plan, coded, rng)
+            if learned is None:
+                return _nothing_found(coded, plan, ending, began)
+            if coded.table.holes:  # by EM, which takes its time
+                bar.say("fitting the tables")
+            report = _report(plan, now, learned, len(many.found), time.monotonic() - began, ending)
+            net = as_network(coded, learned, report if seen == coded.table.n_rows else replace(report, sample=seen))
+    return net, _in_words(many, runs.n_runs)
 
 
 def _search(
     many: ManyRuns, first: Round, plan: Plan, table: CodedTable, rng: np.random.Generator
-) -> tuple[Learned, Round, bool]:
-    """The best network of all runs, what it was found on, and whether the search came to its end."""
+) -> tuple[Learned | None, Round, Ending]:
+    """The best network of all runs, if there is one, what it was found on, and how the search ended."""
     runs, workshop, now = first.runs, first.workshop, first
     sampled = first.data.table.n_rows < table.table.n_rows
 
@@ -229,7 +241,7 @@ def _search(
         nonlocal now
         now = each  # and none before it: a completion of a large table takes much memory
         if each.runs.arcs is not None:
-            each.runs.arcs.should_stop = many.time_is_up
+            each.runs.arcs.should_stop = many.is_over
 
     def run(number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
         return workshop, runs.learner(number, dict(many.found), watch)
@@ -240,33 +252,41 @@ def _search(
         assert isinstance(now.runs, TurnRuns)  # K2 sees all rows
         return now.runs.from_sample(learned)
 
-    def so_far() -> tuple[Learned, Round, bool]:
-        learned = many.best_so_far(now.data)
-        return on_all_rows(learned) if sampled and FINISH not in many.unfinished else learned, now, False
-
     begin(first)
-    try:
-        many.resume(range(runs.n_runs))
-        for numbers in runs.rounds():
-            many.do(numbers, run)
-        if table.table.holes:
-            return settle(many, first, plan, table, rng, begin), now, True
-        best = on_all_rows(many.best) if sampled else None
-        return many.finish(now.workshop, now.runs.finish, best), now, True
-    except TimeIsUpError:
-        return so_far()
-    except KeyboardInterrupt:
-        if many.mates.size > 1 or many.empty:
-            raise
-        warnings.warn(f"interrupted{_kept(many, runs.n_runs)}", InterruptedWarning, stacklevel=3)
-        return so_far()
-    except Exception as error:
-        if many.mates.size > 1 or many.empty:
-            raise
-        why = f"the search ended with {type(error).__name__}: {error}"
-        warnings.warn(f"{why}{_kept(many, runs.n_runs)}", RuntimeWarning, stacklevel=3)
-        LOG.debug(why, exc_info=True)
-        return so_far()
+    with limits.ending_early() as ending:
+        try:
+            many.resume(range(runs.n_runs))
+            for numbers in runs.rounds():
+                many.do(numbers, run)
+            if table.table.holes:
+                return settle(many, first, plan, table, rng, begin), now, ending
+            best = on_all_rows(many.best) if sampled else None
+            return many.finish(now.workshop, now.runs.finish, best), now, ending
+        except Exception as error:
+            if many.mates.size > 1 or many.empty:
+                raise
+            why = f"the search ended with {type(error).__name__}: {error}"
+            warnings.warn(f"{why}; {_in_words(many, runs.n_runs)}", RuntimeWarning, stacklevel=3)
+            LOG.debug(why, exc_info=True)
+            ending.early = True
+    if many.empty:
+        return None, now, ending
+    if ending.interrupted and many.mates.size > 1:
+        raise KeyboardInterrupt
+    with limits.grace():
+        learned = many.best_so_far(now.data)
+        return on_all_rows(learned) if sampled and FINISH not in many.unfinished else learned, now, ending
+
+
+def _nothing_found(data: CodedTable, plan: Plan, ending: Ending, began: float) -> tuple[BayesNet, str]:
+    """The network of the required arcs and plain bins, where the time was too short for another."""
+    if ending.interrupted:
+        raise KeyboardInterrupt
+    start = data.start(starting_bins(data.table, plan.initial_bins, plan.grouped), "frequency")
+    parents = {name: plan.constraints.required.get(name, ()) for name in data.names}
+    learned = Learned(topological_order(parents), parents, start.policies, math.nan, math.nan)
+    report = SearchReport(plan.options.method, plan.search, 0, time.monotonic() - began, math.nan, finished=False)
+    return as_network(data, learned, report), "this is a network without a search"
 
 
 def _first_rows(data: CodedTable, plan: Plan, rng: np.random.Generator) -> CodedTable:
@@ -278,32 +298,26 @@ def _first_rows(data: CodedTable, plan: Plan, rng: np.random.Generator) -> Coded
     return plan.coded(sample_rows(table, plan.seed)) if long else data
 
 
-def _kept(many: ManyRuns, n_runs: int) -> str:
+def _in_words(many: ManyRuns, n_runs: int) -> str:
     if not many.found:
-        return " before a run was finished: this is an unfinished network"
-    return f": this is the best of {len(many.found)} finished runs out of {n_runs}"
+        return "no run was finished, and this is an unfinished network"
+    return f"this is the best of {len(many.found)} finished runs out of {n_runs}"
 
 
-def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, finished: bool) -> SearchReport:
-    """How the network was found; what its arcs are worth for its cuts is looked up once more."""
-    report = SearchReport(plan.options.method, "k2", n_runs, seconds, learned.criterion, finished=finished)
+def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, ending: Ending) -> SearchReport:
+    """How the network was found; what its arcs are worth for its cuts is looked up once more, if there is time."""
+    finished = not ending.early
+    report = SearchReport(plan.options.method, plan.search, n_runs, seconds, learned.criterion, finished=finished)
     runs, data = last.runs, last.data
     if runs.arcs is None:
         return report
     exact = plan.options.proves_cuts(data.table.n_rows) or not data.on_grid(FINE_GRID)
-    columns = data.recoded(learned.policies).columns
-    best = runs.arcs.best(columns, learned.parents, thorough=finished)  # an interrupted run is not kept waiting
-    own = runs.arcs.score(columns, learned.parents)
-    gap = max(best.bound - own, 0.0)
-    proved = best.proved and gap <= 1e-9 * (1 + abs(own))
-    return replace(report, search=best.search, proved=proved, gap=gap, cuts_proved=exact and finished)
-
-
-def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> BayesNet:
-    """The fitted network of a learned structure; its score is that of the codes it was learned with."""
-    table: Table = data.table
-    parents = {name: list(learned.parents[name]) for name in table.names}
-    net = fit(table, parents, shaped(data, learned.policies), inside_bins=True)
-    if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
-        return replace(net, search=report)
-    return replace(net, score=learned.score, trace=learned.trace, search=report)
+    report = replace(report, cuts_proved=exact and finished)
+    with limits.grace() if ending.early else nullcontext(), limits.ending_early():
+        columns = data.recoded(learned.policies).columns
+        best = runs.arcs.best(columns, learned.parents, thorough=finished)  # an interrupted run is not kept waiting
+        own = runs.arcs.score(columns, learned.parents)
+        gap = max(best.bound - own, 0.0)
+        proved = best.proved and gap <= 1e-9 * (1 + abs(own))
+        return replace(report, search=best.search, proved=proved, gap=gap)
+    return report

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import NamedTuple
 
+from jaxbn.inputs.table import Table
 from jaxbn.learning.passes import Settled
-from jaxbn.scores.coded_table import Coding
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
+from jaxbn.model.search_report import SearchReport
+from jaxbn.runtime import limits
+from jaxbn.scores.coded_table import CodedTable, Coding
+from jaxbn.scores.density import shaped
 
 
 class Learned(NamedTuple):
@@ -22,3 +31,19 @@ class Learned(NamedTuple):
 
 Watcher = Callable[[int, dict[str, tuple[str, ...]], Settled], None]
 """Called after every variable and every arc: variables done, parents so far, the current discretization."""
+
+
+def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> BayesNet:
+    """The fitted network of a learned structure; its score is that of the codes it was learned with."""
+    table: Table = data.table
+    parents = {name: list(learned.parents[name]) for name in table.names}
+    policies = shaped(data, learned.policies)
+    with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as ending:
+        net = fit(table, parents, policies, inside_bins=True)
+    if ending.early:
+        with limits.grace():
+            net = fit(table, parents, policies, inside_bins=True)
+    if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
+        return replace(net, search=report)
+    score = net.score if math.isnan(learned.score) else learned.score
+    return replace(net, score=score, trace=learned.trace, search=report)

@@ -17,6 +17,7 @@ from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.passes import Settled
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop, run_each
+from jaxbn.runtime import limits
 from jaxbn.runtime.processes import Team
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
@@ -29,10 +30,6 @@ Maker = Callable[[int, Watcher], tuple[Workshop, Learner[Learned]]]
 
 FINISH = -1
 """The number that stands for the last steps of the best run."""
-
-
-class TimeIsUpError(Exception):
-    """The time limit was reached before the runs were finished."""
 
 
 @dataclass
@@ -84,12 +81,12 @@ class ManyRuns:
 
     def check_time(self) -> None:
         """Raise if the time limit has been reached and there is something to return."""
-        if self.time_is_up():
-            raise TimeIsUpError
+        if time.monotonic() > self.deadline and not self.empty:
+            raise limits.TimeIsUpError
 
-    def time_is_up(self) -> bool:
-        """Whether the time limit has been reached and there is something to return."""
-        return time.monotonic() > self.deadline and not self.empty
+    def is_over(self) -> bool:
+        """Whether a search over orders should end with the best so far."""
+        return limits.over() or (time.monotonic() > self.deadline and not self.empty)
 
     @property
     def empty(self) -> bool:

@@ -20,7 +20,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
 from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Cut, Learner, Question, Result
-from jaxbn.runtime.interrupts import uninterrupted
+from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.families import Column, score_families
 from jaxbn.scores.families import Family as Family
@@ -59,6 +59,7 @@ class Workshop:
         """Find and remember the answers to some questions, one batch for each kind, over all tables."""
         cuts = {(id(w), q.key): (w, q) for w, q in asked if isinstance(q, Cut) and q.key not in w.policies}
         for key in [key for key, (shop, cut) in cuts.items() if cut.name in shop.data.grouped]:
+            limits.check()
             shop, cut = cuts.pop(key)
             shop.policies[cut.key] = shop.group(cut)
         how = {key: (shop.method, cut.grid, cut.refinements) for key, (shop, cut) in cuts.items()}
@@ -158,6 +159,7 @@ def run_each(
     waiting = list(enumerate(makers))[::-1]
     running: dict[int, tuple[Workshop, Learner[Result], Question | None]] = {}
     while waiting or running:
+        limits.check()
         check()
         while waiting and len(running) < at_once:
             number, make = waiting.pop()
@@ -168,8 +170,7 @@ def run_each(
             except StopIteration as end:
                 del running[number]
                 yield number, end.value
-        with uninterrupted():
-            Workshop.work_out([(shop, question) for shop, _, question in running.values() if question is not None])
+        Workshop.work_out([(shop, question) for shop, _, question in running.values() if question is not None])
 
 
 def drive(learner: Learner[Any], question: Question | None, workshop: Workshop) -> Question:

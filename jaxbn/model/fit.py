@@ -23,6 +23,7 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.em import EMFit, fit_by_em
 from jaxbn.model.holes.network import Structure, positions
 from jaxbn.model.imputing.inside_bins import evidence_inside_bins
+from jaxbn.runtime import limits
 from jaxbn.scores.tables import family_counts, k2_score, posterior_means
 
 __all__ = ["BayesNet", "fit"]
@@ -30,6 +31,7 @@ __all__ = ["BayesNet", "fit"]
 LOG = logging.getLogger("jaxbn")
 
 
+@limits.within()
 def fit(
     data: Any,
     graph: Any,
@@ -122,13 +124,18 @@ def _tables(
     if any((column == MISSING).any() for column in codes.values()):
         structure = Structure(positions(parents), tuple(cards[name] for name in parents))
         rows = np.stack([codes[name] for name in parents], axis=1)
-        found = _fitted_by_em(structure, rows, [alphas[name] for name in parents], parents, numbers)
-        tables = dict(zip(parents, found.network.tables, strict=True))
-        return dict(zip(parents, found.counts, strict=True)), tables, found.trace
-    counts = {
-        name: family_counts(codes[name], [codes[p] for p in found], [cards[v] for v in (*found, name)])
-        for name, found in parents.items()
-    }
+        try:
+            found = _fitted_by_em(structure, rows, [alphas[name] for name in parents], parents, numbers)
+            tables = dict(zip(parents, found.network.tables, strict=True))
+            return dict(zip(parents, found.counts, strict=True)), tables, found.trace
+        except limits.TimeIsUpError:  # not even a round of EM: the tables of the rows that have all of a family
+            LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
+    counts = {}
+    for name, found_parents in parents.items():
+        family = (*found_parents, name)
+        has = np.logical_and.reduce([codes[member] != MISSING for member in family])
+        known = [codes[member][has] for member in family]
+        counts[name] = family_counts(known[-1], known[:-1], [cards[member] for member in family])
     return counts, {name: posterior_means(found, alphas[name]) for name, found in counts.items()}, ()
 
 
@@ -143,12 +150,11 @@ def _fitted_by_em(
     found = fit_by_em(structure, codes, alphas)
     if not numbers or not found.converged:
         return found
-    try:
+    with limits.ending_early():
         evidence = evidence_inside_bins(found.network, parents, codes, numbers, alphas)
         return fit_by_em(structure, codes, alphas, start=found.network, evidence=evidence) if evidence else found
-    except KeyboardInterrupt:
-        LOG.warning("interrupted: the tables are fitted to bins, not to the numbers inside them")
-        return found
+    LOG.warning("ended early: the tables are fitted to bins, not to the numbers inside them")
+    return found
 
 
 def _bins(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.int32]:

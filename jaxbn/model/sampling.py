@@ -16,7 +16,7 @@ from jaxbn.model.holes.elimination import LOG_SUMS
 from jaxbn.model.inference import Weights, follow, logarithms, question, route
 from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
 from jaxbn.model.queries import decode
-from jaxbn.runtime.memory import MAX_MEMORY
+from jaxbn.runtime.memory import MAX_MEMORY, check_room
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +53,8 @@ def sample(
     import pandas as pd
 
     checks.at_least("n", n, 0)
+    widest = max(net.cardinalities.values(), default=1)
+    check_room(8 * n * (3 * len(net.names) + 3 * widest), f"drawing {n:,} rows", "draw fewer at a time")
     rng = np.random.default_rng(seed)
     codes = draw_codes(net, n, rng, observation_weights(net, given), max_memory)
     return pd.DataFrame(

@@ -20,6 +20,7 @@ from jaxbn.cuts.evidence import choice_cost, evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
 from jaxbn.kernels.posterior.sums import LOG_NEGLIGIBLE, Walk, boundary_chances, draw_boundaries, walk_back
+from jaxbn.runtime import limits
 from jaxbn.runtime.shapes import bucket
 
 ROOM = 64
@@ -142,6 +143,7 @@ def _summed(choices: Sequence[Choice], expected: Sequence[int], matrices: CostMa
     size = _size(int(matrices.n_groups.max()), matrices.shape.groups)
     room, tried = min(ROOM, size) + 1, 0
     while True:
+        limits.check()
         weights = [_weights(choice, price, room) for choice, price in zip(choices, prices, strict=True)]
         logs, ahead = (np.stack(each) for each in zip(*weights, strict=True))
         with jax.enable_x64(True):

@@ -27,7 +27,7 @@ from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_o
 from jaxbn.posterior.arc_blocks import blocks, draw_block
 from jaxbn.posterior.arc_moves import Graph, Rules, differences, move_arcs, propose
 from jaxbn.posterior.group_moves import draw_groups
-from jaxbn.runtime.interrupts import uninterrupted
+from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import coding_evidence
 from jaxbn.scores.families import Column, family_score
@@ -138,15 +138,14 @@ class Chain:
                 if np.log1p(-rngs[c].random()) < gain - found[c][1]:
                     states[c], now[c] = tried[c], then
         for state, (request, sums), rng in zip(states, now, rngs, strict=True):
-            with uninterrupted():
-                moved.append(self._recut(state, v, request, sums.draw(rng)[0]))
+            moved.append(self._recut(state, v, request, sums.draw(rng)[0]))
         return moved
 
     def _summed(self, states: Mapping[int, State] | Sequence[State], v: int, chains: Sequence[int]) -> list[Summed]:
         """The sums over all cuts of a variable in the states of some chains."""
         found = [self._choice(states[c], v, states[c].graph) for c in chains]
-        with uninterrupted():
-            sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in chains])
+        limits.check()
+        sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in chains])
         return [Summed(request, each) for (request, _), each in zip(found, sums, strict=True)]
 
     def _plain(self, state: State, v: int) -> SingleFamilies:
@@ -260,6 +259,7 @@ class Chain:
         sizes = [column.size for column in state.columns]
         graph = state.graph
         for members in blocks(n, BLOCK, rng):
+            limits.check()
             graph = draw_block(graph, members, self.rules, sizes, log_score, rng)
         if n > BLOCK:  # else all arcs have just been drawn together
             graph = move_arcs(graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))

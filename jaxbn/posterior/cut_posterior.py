@@ -13,7 +13,7 @@ from jaxbn.cuts.discretize_variable import Request, variable_request
 from jaxbn.cuts.policy import Policy
 from jaxbn.inputs import checks
 from jaxbn.posterior.all_cuts import CutSums, choice_of, edges_of, sum_over_cuts
-from jaxbn.runtime.interrupts import uninterrupted
+from jaxbn.runtime import limits
 from jaxbn.runtime.shapes import FEW_POSITIONS
 
 
@@ -72,6 +72,7 @@ class CutPosterior:
         return f"CutPosterior: {self.expected_bins:.1f} bins expected{where}, log evidence {self.log_evidence:.2f}"
 
 
+@limits.within()
 def cut_posterior(
     values: ArrayLike,
     parents: Sequence[ArrayLike] = (),
@@ -112,11 +113,9 @@ def cut_posterior(
     if most > FEW_POSITIONS:
         raise checks.ArgumentError("grid", f"must be at most {FEW_POSITIONS}, got {grid}", value=grid)
     every = [request._replace(shapes=(shape,)) for shape in request.shapes] or [request]
-    with uninterrupted():
-        found = sum_over_cuts([choice_of(each, most) for each in every])
-        sums, request = max(zip(found, every, strict=True), key=lambda pair: pair[0].log_evidence)
-        chances = sums.cut_chances()
-    choice = sums.choice
+    found = sum_over_cuts([choice_of(each, most) for each in every])
+    sums, request = max(zip(found, every, strict=True), key=lambda pair: pair[0].log_evidence)
+    chances, choice = sums.cut_chances(), sums.choice
     edges = edges_of(request, choice.groups.positions[1:-1] - 1)
     exact = choice.groups.n == request.ordered.n_distinct
     return CutPosterior(sums.log_evidence, edges, chances, sums.bin_chances, exact, sums, request)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,15 +14,14 @@ import numpy as np
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.shape import Shape
 from jaxbn.groups.grouping import Grouping
-from jaxbn.inputs.checks import ArgumentError
-from jaxbn.learning.checkpoint import from_json, to_json
+from jaxbn.learning.checkpoint import from_json, own_file, read_sealed, to_json, write_sealed
 from jaxbn.learning.learned import Learned
 from jaxbn.posterior.chain import Chain, State
-from jaxbn.runtime.files import PathLike, remove_drafts, write_text
+from jaxbn.runtime.files import PathLike
 from jaxbn.scores.coded_table import Coding
 from jaxbn.structure.arc_rules import bits
 
-FORMAT, VERSION = "jaxbn.posterior", 1
+FORMAT, VERSION = "jaxbn.posterior", 2
 
 
 class Draw(NamedTuple):
@@ -84,46 +84,24 @@ class Kept:
             "now": {str(c): [sweep, *_state_to_json(state)] for c, (sweep, state) in self.now.items()},
             "draws": [_draw_to_json(draw) for draw in self.draws],
         }
-        write_text(self.path, json.dumps(document) + "\n")
+        write_sealed(self.path, document)
 
 
-def open_kept(path: PathLike | None, run: Mapping[str, Any]) -> tuple[Kept, dict[int, Any]]:
-    """What a file has, or nothing yet, and the states of its chains as it has them.
-
-    Raises:
-        ValueError: the file is something else, or belongs to other data or options; the message names the difference.
-    """
+@contextmanager
+def open_kept(path: PathLike | None, run: Mapping[str, Any]) -> Iterator[tuple[Kept, dict[int, Any]]]:
+    """What a file has, or nothing yet, and the states of its chains as it has them; see ``open_checkpoint``."""
     plain = json.loads(json.dumps(run))
     if path is None:
-        return Kept(plain), {}
-    file = Path(path)
-    if not file.parent.is_dir():
-        raise ArgumentError("checkpoint", f"{str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
-    if file.is_dir():
-        raise ArgumentError("checkpoint", f"{str(path)!r} is a directory; name a file in it")
-    if not file.exists():
-        return Kept(plain, file), {}
-    remove_drafts(file)
-    try:
-        document = json.loads(file.read_bytes())
-        known = document["format"] == FORMAT and document["version"] == VERSION
-        theirs, starts = document["run"], [from_json(start) for start in document["starts"]]
+        yield Kept(plain), {}
+        return
+    with own_file(path) as file:
+        document = read_sealed(file, FORMAT, VERSION, plain)
+        if document is None:
+            yield Kept(plain, file), {}
+            return
+        starts = [from_json(start) for start in document["starts"]]
         draws = [_draw_from_json(draw) for draw in document["draws"]]
-        now = {int(c): state for c, state in document["now"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArgumentError(
-            "checkpoint", f"{str(path)!r} is not a jaxbn posterior or damaged ({error!r}); name another file"
-        ) from None
-    if not known:
-        raise ArgumentError("checkpoint", f"{str(path)!r} is of another version; name another file")
-    for key in plain | theirs:
-        if plain.get(key) != theirs.get(key):
-            raise ArgumentError(
-                "checkpoint",
-                f"{str(path)!r} belongs to another run: {key} was {theirs.get(key)!r}, now it is {plain.get(key)!r}; "
-                "use the same arguments, or another file",
-            )
-    return Kept(plain, file, starts, {}, draws), now
+        yield Kept(plain, file, starts, {}, draws), {int(c): state for c, state in document["now"].items()}
 
 
 def restored(chain: Chain, found: Sequence[Any]) -> tuple[int, State]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from jaxbn.inputs.table import DataLike, Missing, Table, as_table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.discretize import discretize
 from jaxbn.learning.holes.completion import HOLES, completed
-from jaxbn.learning.learn import InterruptedWarning, learn
+from jaxbn.learning.learn import learn
 from jaxbn.learning.learned import Learned
 from jaxbn.learning.options import MaxBins, MinWidth, Options, Shaping, check_options
 from jaxbn.model.bayesnet import BayesNet
@@ -28,6 +27,7 @@ from jaxbn.posterior.arc_moves import Rules
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.posterior.draws import Kept, draw_of, open_kept, restored
 from jaxbn.posterior.results import Posterior
+from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable, Coding
@@ -41,10 +41,14 @@ GRID = 512
 WRITE_EVERY = 10.0
 """Seconds between two writings of the checkpoint."""
 
+PLAIN_BINS = 5
+"""With which chains begin where there was no time to find better ones."""
+
 OTHER_STARTS = (3, 7, 9, 4, 6, 8, 2)
 """Plain bins with which the search begins that finds the start of each chain but the first."""
 
 
+@limits.within()
 def sample_posterior(
     data: DataLike,
     graph: GraphLike | None = None,
@@ -125,7 +129,7 @@ def sample_posterior(
     options = check_options(
         method="evidence", min_width=min_width, max_bins=max_bins, shape=shape, continuous=table.continuous
     )
-    limits = as_constraints(table, max_parents, required, forbidden, max_cells)
+    rules = as_constraints(table, max_parents, required, forbidden, max_cells)
     for argument, value in (("draws", draws), ("chains", chains), ("thin", thin)):
         checks.at_least(argument, value, 1)
     checks.at_least("burn_in", burn_in, 0)
@@ -133,23 +137,28 @@ def sample_posterior(
         raise ArgumentError("grid", f"must be at most 2048, got {grid}", value=grid)
     grouped = columns_to_group(table, group)
     fixed = None if graph is None else as_parents(graph, table.names)
-    if table.holes:
-        table = _completed(table, options, limits, grouped, fixed, start, seed, time_limit, progress)
-    run = _described(table, options, limits, grouped, fixed, chains, burn_in, thin, checks.at_least("seed", seed, 0))
-    coded = CodedTable(table, grouped, limits.max_cells, options.flat)
-    coded.check_cells(fixed or {name: limits.required.get(name, ()) for name in table.names})
-    kept, saved = open_kept(checkpoint, {**run, "grid": grid})
-    if not kept.starts:
-        kept.starts = _starts(table, options, limits, grouped, fixed, start, chains, seed, time_limit, progress)
-    widths = {name: options.narrowest(coded, name) for name in table.continuous}
-    bins = {name: options.most_bins(name) for name in table.continuous}
-    likely = kept.starts[0].policies
-    _keep_shapes(coded, likely)
-    chain = Chain(coded, _rules(table, limits, fixed), grid, widths, bins, moves_arcs=fixed is None, likely=likely)
-    for c, begin in enumerate(kept.starts):
-        found = saved.get(c)
-        kept.now[c] = (0, chain.begin(begin.parents, begin.policies)) if found is None else restored(chain, found)
-    finished = _run(chain, kept, draws, burn_in, thin, seed, deadline, progress)
+    with limits.within(deadline - time.monotonic()):
+        if table.holes:
+            table = _completed(table, options, rules, grouped, fixed, start, seed, time_limit, progress)
+        run = _described(table, options, rules, grouped, fixed, chains, burn_in, thin, checks.at_least("seed", seed, 0))
+        coded = CodedTable(table, grouped, rules.max_cells, options.flat)
+        coded.check_cells(fixed or {name: rules.required.get(name, ()) for name in table.names})
+        with open_kept(checkpoint, {**run, "grid": grid}) as (kept, saved):
+            if not kept.starts:
+                kept.starts = _starts(table, options, rules, grouped, fixed, start, chains, seed, time_limit, progress)
+            widths = {name: options.narrowest(coded, name) for name in table.continuous}
+            bins = {name: options.most_bins(name) for name in table.continuous}
+            likely = kept.starts[0].policies
+            _keep_shapes(coded, likely)
+            arcs = _rules(table, rules, fixed)
+            chain = Chain(coded, arcs, grid, widths, bins, moves_arcs=fixed is None, likely=likely)
+            for c, begin in enumerate(kept.starts):
+                found = saved.get(c)
+                state = chain.begin(begin.parents, begin.policies)
+                kept.now[c] = (0, state) if found is None else restored(chain, found)
+            finished = _run(chain, kept, draws, burn_in, thin, seed, progress)
+    if limits.interrupted():
+        limits.answered(f"there are {len(kept.draws)} draws of {draws}")
     chosen = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
     chosen = [draw.with_shapes(coded.shapes) for draw in chosen]
     on_grid = tuple(name for name in table.continuous if coded.ordered[name].n_distinct > grid)
@@ -163,40 +172,29 @@ def _keep_shapes(data: CodedTable, codings: Mapping[str, Coding]) -> None:
             data.shapes[name] = () if coding.shape is None else (coding.shape,)
 
 
-def _run(
-    chain: Chain, kept: Kept, draws: int, burn_in: int, thin: int, seed: int, deadline: float, progress: bool
-) -> bool:
+def _run(chain: Chain, kept: Kept, draws: int, burn_in: int, thin: int, seed: int, progress: bool) -> bool:
     """Sweeps of all chains side by side until there are enough draws; whether it came to that."""
     n = len(kept.now)
     each = [draws // n + (c < draws % n) for c in range(n)]
     last = [burn_in + thin * count if count else 0 for count in each]
     written = time.monotonic()
-    try:
-        with Progress(progress, n, max(last), "chains") as bar:
-            while True:
-                waiting = [c for c, (sweep, _) in kept.now.items() if sweep < last[c]]
-                if not waiting:
-                    break
-                if time.monotonic() > deadline:
-                    return False
-                sweep = min(kept.now[c][0] for c in waiting)
-                together = [c for c in waiting if kept.now[c][0] == sweep]
-                rngs = [np.random.default_rng([seed, c, sweep]) for c in together]
-                for c, state in zip(together, chain.sweep([kept.now[c][1] for c in together], rngs), strict=True):
-                    _keep(chain, kept, c, sweep + 1, state, burn_in, thin)
-                    bar.watch(c, min(sweep + 1, max(last)), sum(mask.bit_count() for mask in state.graph))
-                if time.monotonic() > written + WRITE_EVERY:
-                    kept.write()
-                    written = time.monotonic()
-        return True
-    except KeyboardInterrupt:
-        warnings.warn(f"interrupted: there are {len(kept.draws)} draws of {draws}", InterruptedWarning, stacklevel=3)
-        return False
-    finally:
-        if not kept.draws:  # ended within the burn-in: better these than nothing
-            kept.draws += [draw_of(chain, state, c, sweep) for c, (sweep, state) in kept.now.items()]
-        else:
-            kept.write()
+    with Progress(progress, n, max(last), "chains") as bar, limits.ending_early() as ending:
+        while waiting := [c for c, (sweep, _) in kept.now.items() if sweep < last[c]]:
+            limits.check()
+            sweep = min(kept.now[c][0] for c in waiting)
+            together = [c for c in waiting if kept.now[c][0] == sweep]
+            rngs = [np.random.default_rng([seed, c, sweep]) for c in together]
+            for c, state in zip(together, chain.sweep([kept.now[c][1] for c in together], rngs), strict=True):
+                _keep(chain, kept, c, sweep + 1, state, burn_in, thin)
+                bar.watch(c, min(sweep + 1, max(last)), sum(mask.bit_count() for mask in state.graph))
+            if time.monotonic() > written + WRITE_EVERY:
+                kept.write()
+                written = time.monotonic()
+    if kept.draws:
+        kept.write()
+    else:  # ended within the burn-in: better these than nothing
+        kept.draws += [draw_of(chain, state, c, sweep) for c, (sweep, state) in kept.now.items()]
+    return not ending.early
 
 
 def _keep(chain: Chain, kept: Kept, number: int, sweep: int, state: State, burn_in: int, thin: int) -> None:
@@ -208,7 +206,7 @@ def _keep(chain: Chain, kept: Kept, number: int, sweep: int, state: State, burn_
 def _starts(
     table: Table,
     options: Options,
-    limits: Constraints,
+    rules: Constraints,
     grouped: tuple[str, ...],
     fixed: dict[str, tuple[str, ...]] | None,
     start: BayesNet | None,
@@ -220,18 +218,25 @@ def _starts(
     """Where the chains begin."""
     if start is not None:
         return [_learned(table, start.parents if fixed is None else fixed, start.codings, grouped)] * chains
-    common: dict[str, Any] = {"group": list(grouped), "max_cells": limits.max_cells}
+    common: dict[str, Any] = {"group": list(grouped), "max_cells": rules.max_cells}
     common |= {name: getattr(options, name) for name in ("min_width", "max_bins", "shape")}
     if fixed is not None:
-        return [_learned(table, fixed, discretize(table, fixed, **common).codings, grouped)] * chains
-    required = [(p, child) for child, parents in limits.required.items() for p in parents]
-    common |= {"max_parents": limits.max_parents, "progress": progress, "seed": seed}
-    common |= {"required": required, "forbidden": list(limits.forbidden)}
+        codings: Mapping[str, Any] = CodedTable(table, grouped).start(PLAIN_BINS, "frequency").policies
+        with limits.ending_early() as ending:
+            codings = discretize(table, fixed, **common).codings
+        if ending.interrupted:
+            raise KeyboardInterrupt
+        return [_learned(table, fixed, codings, grouped)] * chains
+    required = [(p, child) for child, parents in rules.required.items() for p in parents]
+    common |= {"max_parents": rules.max_parents, "progress": progress, "seed": seed}
+    common |= {"required": required, "forbidden": list(rules.forbidden)}
     if time_limit is not None:
         common["time_limit"] = time_limit / (2 * chains)
     first = learn(table, **common)
     found = [_learned(table, first.parents, first.codings, grouped)]
     for c in range(1, chains):
+        if limits.over():  # the others begin where the first does
+            return found + found[:1] * (chains - c)
         bins = OTHER_STARTS[(c - 1) % len(OTHER_STARTS)]
         other = learn(table, **common, restarts=1, initial_bins=bins)
         found.append(_learned(table, other.parents, other.codings, grouped))
@@ -241,7 +246,7 @@ def _starts(
 def _completed(
     table: Table,
     options: Options,
-    limits: Constraints,
+    rules: Constraints,
     grouped: tuple[str, ...],
     fixed: dict[str, tuple[str, ...]] | None,
     start: BayesNet | None,
@@ -250,7 +255,7 @@ def _completed(
     progress: bool,
 ) -> Table:
     """The table with its missing entries drawn given a network."""
-    found = start or _starts(table, options, limits, grouped, fixed, None, 1, seed, time_limit, progress)[0]
+    found = start or _starts(table, options, rules, grouped, fixed, None, 1, seed, time_limit, progress)[0]
     parents = found.parents if fixed is None else fixed
     codings = found.codings if isinstance(found, BayesNet) else found.policies
     LOG.warning("missing entries are filled in once, by a draw; the posterior is that of the completed table")
@@ -269,17 +274,17 @@ def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -
     return Learned((), {name: tuple(parents[name]) for name in table.names}, own, 0.0, 0.0)
 
 
-def _rules(table: Table, limits: Constraints, fixed: dict[str, tuple[str, ...]] | None) -> Rules:
+def _rules(table: Table, rules: Constraints, fixed: dict[str, tuple[str, ...]] | None) -> Rules:
     index = {name: i for i, name in enumerate(table.names)}
-    required = tuple(mask_of([index[p] for p in limits.required.get(name, ())]) for name in table.names)
-    forbidden = tuple(mask_of([index[p] for p, child in limits.forbidden if child == name]) for name in table.names)
-    return Rules(len(table.names), limits.max_parents, required, forbidden, limits.max_cells)
+    required = tuple(mask_of([index[p] for p in rules.required.get(name, ())]) for name in table.names)
+    forbidden = tuple(mask_of([index[p] for p, child in rules.forbidden if child == name]) for name in table.names)
+    return Rules(len(table.names), rules.max_parents, required, forbidden, rules.max_cells)
 
 
 def _described(
     table: Table,
     options: Options,
-    limits: Constraints,
+    rules: Constraints,
     grouped: tuple[str, ...],
     fixed: dict[str, tuple[str, ...]] | None,
     chains: int,
@@ -294,10 +299,10 @@ def _described(
         "rows": table.n_rows,
         "data": fingerprint(table),
         "graph": None if fixed is None else {name: list(found) for name, found in fixed.items()},
-        "max_parents": limits.max_parents,
-        "required": {name: list(found) for name, found in limits.required.items()},
-        "forbidden": sorted(map(list, limits.forbidden)),
-        "max_cells": limits.max_cells,
+        "max_parents": rules.max_parents,
+        "required": {name: list(found) for name, found in rules.required.items()},
+        "forbidden": sorted(map(list, rules.forbidden)),
+        "max_cells": rules.max_cells,
         "group": list(grouped),
         **{name: options.described()[name] for name in ("min_width", "max_bins", "shape")},
         "chains": chains,

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.runtime import limits
 from jaxbn.runtime.devices import batch_plan, run_batch
 
 Fields = TypeVar("Fields", bound=tuple[Any, ...])
@@ -52,6 +53,7 @@ def in_batches(
     """
     first, pending = 0, None
     for n_problems, batch_size in batch_plan(count, bytes_each, one_size=one_size):
+        limits.check()
         fields, shared = make(first, first + n_problems)
         with jax.enable_x64(True):
             filled = jax.tree.map(partial(_filled, batch_size=batch_size), fields)

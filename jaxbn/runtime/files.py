@@ -8,6 +8,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such lock
+    fcntl: Any = None  # type: ignore[no-redef]
+
+LOCKS = fcntl is not None
 
 PathLike = str | os.PathLike[str]
 
@@ -54,6 +62,30 @@ def remove_drafts(path: PathLike) -> None:
     target = Path(path)
     for draft in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(path: PathLike) -> Iterator[None]:
+    """A file to oneself, by a lock file beside it; the lock of a process that was killed is void.
+
+    Raises:
+        BlockingIOError: another process, or another part of this one, has it.
+    """
+    if not LOCKS:
+        yield
+        return
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.lock")
+    while True:
+        with beside.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not beside.exists() or beside.stat().st_ino != os.fstat(file.fileno()).st_ino:
+                continue  # who had it has just removed it
+            try:
+                yield
+            finally:
+                beside.unlink(missing_ok=True)
+            return
 
 
 def _flush(path: Path) -> None:

@@ -3,17 +3,61 @@
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import Protocol
 
 from jaxbn.runtime.notebook_bar import NotebookBar
+
+LINES = 30.0
+"""Seconds between two lines where standard error is neither a terminal nor a notebook."""
+
+
+class Bar(Protocol):
+    """What shows how far work has come."""
+
+    def start(self) -> None: ...  # noqa: D102
+
+    def update(self, completed: int, words: str) -> None: ...  # noqa: D102
+
+    def stop(self) -> None: ...  # noqa: D102
+
+
+def bar_for(total: int) -> Bar:
+    """The bar that suits standard error."""
+    if sys.stderr.isatty():
+        return _RichBar(total)
+    return NotebookBar(total) if _in_a_notebook() else _Lines(total)
+
+
+class Steps(AbstractContextManager["Steps"]):
+    """A bar on standard error over a number of like steps."""
+
+    def __init__(self, shown: bool, total: int, noun: str) -> None:
+        self._total, self._noun = total, noun
+        self._bar = bar_for(total) if shown else None
+
+    def __enter__(self) -> Steps:
+        if self._bar is not None:
+            self._bar.start()
+            self.done(0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def done(self, count: int) -> None:
+        """So many steps are done."""
+        if self._bar is not None:
+            self._bar.update(count, f"{count}/{self._total} {self._noun}")
 
 
 class Progress(AbstractContextManager["Progress"]):
     """A bar on standard error over the settled variables of all restarts, with restarts done, and the best one's arcs.
 
-    Before one is done, the arcs are those of the restart that has the most. Shown only where someone watches: a
-    terminal or a notebook.
+    Before one is done, the arcs are those of the restart that has the most.
     """
 
     def __init__(self, shown: bool, n_restarts: int, n_variables: int, noun: str = "restarts") -> None:
@@ -25,13 +69,12 @@ class Progress(AbstractContextManager["Progress"]):
         self._best = float("-inf")
         self._best_restart: int | None = None
         self._last = ""
-        self._bar: NotebookBar | _RichBar | None = None
-        self._shown = shown and (sys.stderr.isatty() or _in_a_notebook())
+        self._bar: Bar | None = None
+        self._shown = shown
 
     def __enter__(self) -> Progress:
         if self._shown:
-            total = len(self._variables) * self._n_variables
-            self._bar = _RichBar(total) if sys.stderr.isatty() else NotebookBar(total)
+            self._bar = bar_for(len(self._variables) * self._n_variables)
             self._bar.start()
         return self
 
@@ -60,6 +103,11 @@ class Progress(AbstractContextManager["Progress"]):
         self._last = f"finishing the best of {self._done} {self._noun}, {arcs} arcs, {self._best:.2f}"
         self._show()
 
+    def say(self, words: str) -> None:
+        """What is being done at the end."""
+        self._last = words
+        self._show()
+
     def _show(self) -> None:
         if self._bar is not None:
             arcs = max(self._arcs) if self._best_restart is None else self._arcs[self._best_restart]
@@ -73,6 +121,28 @@ def _in_a_notebook() -> bool:
     """Whether the program runs in a notebook's kernel; IPython may be loaded without one."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+class _Lines:
+    """A line every so often, for logs: nothing for work that is soon done."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._begun = max(total, 1), time.monotonic()
+        self._last = self._begun
+
+    def start(self) -> None:
+        pass
+
+    def update(self, completed: int, words: str) -> None:
+        now = time.monotonic()
+        if now >= self._last + LINES:
+            self._last = now
+            taken = int(now - self._begun)
+            share = f"{completed / self._total:.0%}"
+            print(f"jaxbn: {share} {words}, {taken // 60}:{taken % 60:02d}", file=sys.stderr, flush=True)
+
+    def stop(self) -> None:
+        pass
 
 
 class _RichBar:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from jaxbn.kernels.set_sums import extension_sums, joint_codes
+from jaxbn.runtime import limits
 from jaxbn.runtime.devices import batch_bytes
 from jaxbn.runtime.shapes import bucket
 
@@ -105,6 +106,7 @@ class HostCounter:
         found = np.empty((len(members), len(tables), len(columns)), np.int64)
         places, alone = self._places(columns), np.array([[table[1]] for table in tables])
         for result, some in zip(found, members, strict=True):
+            limits.check()
             base = joint(self.codes, self.n_states, some)
             if places is None:
                 self._one_by_one(base, tables, columns, result)
@@ -117,6 +119,7 @@ class HostCounter:
         self, parents: tuple[int, ...], child: int, tables: Tables, columns: NDArray[np.intp]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `Counter`: the table of the parents is that of the family, summed over the child."""
+        limits.check()
         base = joint(self.codes, self.n_states, (*parents, child))
         places = self._places(columns)
         all_cells = base.n_cells == math.prod(self.n_states[i] for i in (*parents, child))  # empty ones may be left out

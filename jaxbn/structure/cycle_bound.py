@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.runtime import limits
 from jaxbn.structure.arc_rules import bits, mask_of
 from jaxbn.structure.cycle_prices import first_prices, shortest_cycle
 from jaxbn.structure.family_table import FamilyTable
@@ -43,6 +44,7 @@ def cycle_bound(table: FamilyTable, reached: int, steps: int = STEPS) -> int:
     prices = _Prices(table, first_prices(table, 4 * steps))
     best, at_best, length, stalls = prices.bound(), prices.price, LENGTH, 0
     for _ in range(steps):
+        limits.check()
         if best <= reached:
             break
         prices.step(length, reached)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError, Mention
+from jaxbn.runtime import limits
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import ArcRules, bits
 from jaxbn.structure.lattice import NOTHING, best_inside, best_sinks, without_bit
@@ -65,6 +66,7 @@ def exact_structure(scores: SetScores, rules: ArcRules, *, most_columns: int = M
     families = _all_families(scores, rules, live)
     best = np.full((len(live), 1 << max(len(live) - 1, 0)), NOTHING, np.int64)
     for place, (masks, values) in enumerate(families):
+        limits.check()
         best[place, without_bit(masks, place)] = values
         best_inside(best[place])
     value, order = best_sinks(best)

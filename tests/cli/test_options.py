@@ -12,8 +12,8 @@ import pytest
 
 import jaxbn
 from jaxbn.cli import compiler
+from jaxbn.cli.app import COMMANDS, OPTIONS, app
 from jaxbn.cli.errors import in_options, run
-from jaxbn.cli.main import COMMANDS, OPTIONS, app
 from jaxbn.inputs.checks import ArgumentError, Mention
 from tests.helpers.command import Command, as_csv, frame
 

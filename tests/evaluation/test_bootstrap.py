@@ -372,7 +372,7 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
         ),
         ({"rate": 3.0}, ValueError, "rate is for method='bayesian', got 3.0 with method 'evidence'; leave it out"),
         ({"graph": None, "select": "k2"}, ValueError, "select is for method='bayesian' or method='mdl', got 'k2'"),
-        ({"graph": None, "time_limit": 3.0}, ValueError, "time_limit is for jaxbn.learn"),
+        ({"graph": None, "time_limit": 1e-9}, ValueError, "time_limit was over before a resample was finished"),
         (
             {"graph": None, "warm_start": True, "method": "evidence"},
             ValueError,
@@ -439,3 +439,28 @@ def test_by_the_evidence_lone_variables_are_cut_too_and_widths_are_kept():
             assert policy.edges.tolist() == alone.edges.tolist()
             assert width is not None or policy.n_bins > 1
             assert width is None or np.diff([values[rows].min(), *policy.edges, values[rows].max()]).min() >= width
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_an_interrupt_returns_the_finished_resamples(monkeypatch, tmp_path, checkpoint):
+    from jaxbn.learning import many_runs
+
+    real = many_runs.run_each
+
+    def interrupted(*arguments):
+        for count, result in enumerate(real(*arguments)):
+            if count == 2:
+                raise KeyboardInterrupt
+            yield result
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80)
+    data = {"x": x, "y": x + rng.normal(size=80)}
+    file = tmp_path / "boot.json" if checkpoint else None
+    monkeypatch.setattr(many_runs, "run_each", interrupted)
+    with pytest.warns(jaxbn.InterruptedWarning, match="these are 2 of 5 resamples"):
+        found = jaxbn.bootstrap(data, resamples=5, side_by_side=1, checkpoint=file, progress=False)
+    assert found.resamples == 2 == len(found.policies["x"])
+    monkeypatch.undo()
+    if checkpoint:
+        assert jaxbn.bootstrap(data, resamples=5, checkpoint=file, progress=False).resamples == 5

@@ -89,8 +89,8 @@ def prices_and_few_slots(settled: int = 256) -> Iterator[list[dict[str, bool]]]:
         sizes = {"width": 16, "recent": 64, "settled": settled}
         return shape_of(*args, **kwargs)._replace(**sizes)
 
-    def spied_advance(problem: Any, state: Any, **kwargs: Any) -> Any:
-        state = advance(problem, state, **kwargs)
+    def spied_advance(problem: Any, state: Any, until: Any, **kwargs: Any) -> Any:
+        state = advance(problem, state, until, **kwargs)
         slots = int(state.settled.n_slots)
         doomed = np.isfinite(np.asarray(state.settled.doom)[:, :slots]).any()
         seen.append({"chunks": slots > 32, "doomed": bool(doomed), "more": False})

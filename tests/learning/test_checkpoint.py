@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import jaxbn
+from jaxbn.learning.checkpoint import write_sealed
 from jaxbn.learning.workshop import run_each
+from jaxbn.runtime.files import locked
 from jaxbn.runtime.progress import Progress
 from tests.helpers import killed_runs
 from tests.helpers.paper import as_in_the_paper
@@ -101,11 +103,12 @@ def test_resumed_from_any_restart_the_result_is_the_same(drawn: Drawn, tmp_path:
     path = tmp_path / "run.json"
     whole = learn(drawn, path, restarts=4, **options)
     document = json.loads(path.read_text())
+    checksum = document.pop("checksum")
     for kept in ([], ["0"], ["2"], ["3", "1"]):
         part = document | {"finished": {i: document["finished"][i] for i in kept}}
-        path.write_text(json.dumps(part))
+        write_sealed(path, part)
         assert as_plain(learn(drawn, path, restarts=4, side_by_side=3, **options)) == as_plain(whole)
-        assert json.loads(path.read_text()) == document
+        assert json.loads(path.read_text()) == document | {"checksum": checksum}
 
 
 def test_more_restarts_continue_a_run_and_fewer_take_its_part(drawn: Drawn, tmp_path: Path) -> None:
@@ -248,10 +251,31 @@ def test_a_damaged_checkpoint_is_refused(drawn: Drawn, kept: Path, tmp_path: Pat
         learn(drawn, path, restarts=2, method="bayesian", search="k2")
 
 
+def test_mutated_checkpoints_end_in_one_clear_error(drawn: Drawn, kept: Path, tmp_path: Path) -> None:
+    """Whatever byte is another: never a different result in silence."""
+    path, rng = tmp_path / "mutated.json", np.random.default_rng(0)
+    text = kept.read_bytes()
+    for place in rng.integers(0, len(text) - 1, 60).tolist():
+        if text[place : place + 1].isspace():
+            continue
+        mutated = text[:place] + bytes([text[place] ^ int(2 ** rng.integers(0, 5))]) + text[place + 1 :]
+        path.write_bytes(mutated)
+        with pytest.raises(ValueError, match=r"mutated.json' (is|has|belongs)"):
+            learn(drawn, path, restarts=2, method="bayesian", search="k2")
+
+
+def test_two_at_work_on_one_checkpoint_are_refused(drawn: Drawn, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    with locked(path), pytest.raises(ValueError, match="is in use by another process; wait for its end"):
+        learn(drawn, path, method="bayesian", search="k2")
+    learn(drawn, path, method="bayesian", search="k2")
+    assert [file.name for file in tmp_path.iterdir()] == ["run.json"]
+
+
 def test_another_version_is_refused(drawn: Drawn, kept: Path, tmp_path: Path) -> None:
     path = tmp_path / "newer.json"
     path.write_text(json.dumps(json.loads(kept.read_text()) | {"version": 99}))
-    with pytest.raises(ValueError, match="has version 99, this program reads 1"):
+    with pytest.raises(ValueError, match="has version 99, this program reads 2"):
         learn(drawn, path, restarts=2, method="bayesian", search="k2")
 
 
@@ -299,7 +323,7 @@ def test_an_interrupt_with_nothing_finished_returns_the_unfinished_network(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Progress, "watch", impatient)
-    with pytest.warns(UserWarning, match="interrupted before a run was finished: this is an unfinished network"):
+    with pytest.warns(UserWarning, match="interrupted: no run was finished, and this is an unfinished network"):
         net = learn(drawn, restarts=2, side_by_side=1, method="bayesian", search="k2")
     assert net.graph.number_of_edges() == seen[-1]
     assert list(net.policies) == drawn.continuous

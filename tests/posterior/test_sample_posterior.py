@@ -102,7 +102,7 @@ def test_a_run_is_resumed_to_the_same_draws(tmp_path) -> None:
     document = json.loads(file.read_text())
     del document["draws"]
     file.write_text(json.dumps(document))
-    with pytest.raises(ValueError, match="not a jaxbn posterior or damaged"):
+    with pytest.raises(ValueError, match="is damaged: its checksum is another"):
         jaxbn.sample_posterior(DATA, **SMALL, checkpoint=file)
 
 
@@ -197,3 +197,21 @@ def test_missing_entries_are_filled_in_once(
     assert np.isfinite(found.average.log_likelihood(holed)).all()
     with pytest.raises(ValueError, match="missing values in"):
         jaxbn.sample_posterior(holed, graph, missing="error", **options)
+
+
+def test_an_interrupt_in_the_search_for_a_start_ends_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jaxbn.learning import many_runs
+
+    real, searches = many_runs.run_each, []
+
+    def interrupted(*args):
+        searches.append(1)
+        yield next(real(*args))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(many_runs, "run_each", interrupted)
+    with pytest.warns(jaxbn.InterruptedWarning, match="interrupted: there are") as caught:
+        found = jaxbn.sample_posterior(DATA, **{**SMALL, "start": None})
+    assert len(caught) == 1  # the search inside says nothing of its own
+    assert len(searches) == 1
+    assert not found.finished

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -68,3 +73,52 @@ def test_an_answer_does_not_depend_on_the_global_precision():
     with jax.enable_x64(True):
         inside = jaxbn.discretize_variable(**variable, **method_options("bayesian"))
     assert (inside.cost, inside.edges.tolist()) == (expected.cost, expected.edges.tolist())
+
+
+@pytest.fixture
+def _settings_stay():
+    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: getattr(jax.config, name) for name in names}
+    yield
+    for name, value in before.items():
+        jax.config.update(name, value)
+
+
+@pytest.mark.usefixtures("_settings_stay")
+def test_kernels_are_kept_in_a_folder_that_only_its_owner_can_write_to(tmp_path):
+    folder = jaxbn.enable_compilation_cache(tmp_path / "new" / "kernels")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert jax.config.jax_compilation_cache_dir == str(folder)
+    assert jaxbn.enable_compilation_cache(folder) == folder
+
+
+@pytest.mark.usefixtures("_settings_stay")
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path, mode):
+    tmp_path.chmod(mode)
+    before = jax.config.jax_compilation_cache_dir
+    with pytest.warns(UserWarning, match="others can write to .*; chmod 700 it"):
+        assert jaxbn.enable_compilation_cache(tmp_path) is None
+    assert jax.config.jax_compilation_cache_dir == before
+
+
+@pytest.mark.usefixtures("_settings_stay")
+def test_a_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.getuid", lambda: 12345)
+    with pytest.warns(UserWarning, match="others can write to"):
+        assert jaxbn.enable_compilation_cache(tmp_path) is None
+
+
+@pytest.mark.usefixtures("_settings_stay")
+def test_a_folder_that_cannot_be_made_is_said(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.warns(UserWarning, match="cannot write to"):
+        assert jaxbn.enable_compilation_cache(tmp_path / "file") is None
+
+
+def test_nothing_is_kept_unless_asked_for(tmp_path):
+    """A library must not turn on a cache that is one setting for everything that a process compiles."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")} | {"XDG_CACHE_HOME": str(tmp_path)}
+    program = "import jaxbn; jaxbn.discretize_variable([1.0, 2.0, 3.0, 9.0], method='evidence')"
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment, cwd=Path(__file__).parents[2])
+    assert list(tmp_path.iterdir()) == []

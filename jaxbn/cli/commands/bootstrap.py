@@ -59,6 +59,10 @@ def bootstrap(
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which the finished resamples are given.", rich_help_panel=options.LEARNING),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="Keep finished resamples in this file, and go on from it.", rich_help_panel=options.LEARNING),
@@ -116,6 +120,7 @@ def bootstrap(
         order=names_in(order, "--order", source.frame.columns),
         warm_start=warm_start,
         select=select,
+        time_limit=time_limit,
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
     )

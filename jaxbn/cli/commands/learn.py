@@ -122,9 +122,12 @@ def learn(
     from jaxbn.learning.learn import learn as learn_network
 
     net = learn_network(table, checkpoint=checkpoint, **chosen)
+    if out is not None:  # before anything else that takes time
+        output.write(out, net.save)
     shown = {"data": source.name, "missing": missing, **chosen, "folds": folds}
     scored = held_out(net, table, folds, seed, compare, chosen) if folds else None
-    _write(net, table, source, out, report, scored, shown)
+    if report is not None:
+        _report(net, table, source, report, scored, shown)
     if as_json:
         output.put_json(_document(net, table, source, scored, shown, {"model": out, "report": report}))
     else:
@@ -139,22 +142,13 @@ def _files(
     return out or Path(f"{source.name}.jaxbn.json"), report or Path(f"{source.name}.report.html")
 
 
-def _write(
-    net: BayesNet,
-    table: Table,
-    source: Source,
-    out: Path | None,
-    report: Path | None,
-    scored: pd.DataFrame | None,
-    shown: dict[str, Any],
+def _report(
+    net: BayesNet, table: Table, source: Source, file: Path, scored: pd.DataFrame | None, shown: dict[str, Any]
 ) -> None:
-    if out is not None:
-        output.write(out, net.save)
-    if report is not None:
-        from jaxbn.drawing.report import report as make_report
+    from jaxbn.drawing.report import report as make_report
 
-        page = make_report(net, table, title=source.name, scores=scored, notes=published(source), options=shown)
-        output.write_text(report, page)
+    page = make_report(net, table, title=source.name, scores=scored, notes=published(source), options=shown)
+    output.write_text(file, page)
 
 
 def _print(net: BayesNet, source: Source, scored: pd.DataFrame | None, folds: int) -> None:

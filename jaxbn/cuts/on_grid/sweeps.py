@@ -21,6 +21,7 @@ from jaxbn.cuts.blanket import wide_enough
 from jaxbn.cuts.grouped_rows import since_begin
 from jaxbn.cuts.problem import Rows, Solution, Term, up_to_a_constant
 from jaxbn.kernels.pruned.state import TINY
+from jaxbn.runtime import limits
 
 Floats = NDArray[np.float64]
 Bounds = NDArray[np.intp]
@@ -63,6 +64,7 @@ class Sweeps:
         reach = max(NEAR_ROWS, reach)
         self._at = [self._counts_at(bounds, term) for term in self.rows.terms]
         for sweep in range(MOST_SWEEPS):
+            limits.check()
             gain, farthest = self._move(bounds, np.arange(1 + sweep % 2, len(bounds) - 1, 2), reach, least)
             gained, still = gained + gain, 0 if gain else still + 1
             if still == 2:

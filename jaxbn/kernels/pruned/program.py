@@ -124,9 +124,9 @@ def _run_blocks(problem: Problem, state: State, unfinished: Callable[[State], Ar
 
 
 @partial(jax.jit, static_argnames=("switches",))
-def advance(problem: Problem, state: State, *, switches: Switches) -> State:
-    """Run blocks until the rows end or the slots do: then rows are left, and the host gives more slots."""
-    n_blocks = number_of_blocks(problem.n_rows)
+def advance(problem: Problem, state: State, until: Array, *, switches: Switches) -> State:
+    """Run blocks until the rows end, or the blocks that were asked for, or the slots: then the host gives more."""
+    n_blocks = jnp.minimum(number_of_blocks(problem.n_rows), until)
     room = state.recent.row.shape[0] - BLOCK
     # what is appended takes whole chunks, and at most as many as there are recent starts
     capacity = state.settled.row.shape[0] - state.recent.row.shape[0] - switches.width

@@ -21,6 +21,7 @@ from jaxbn.model.holes.marginals import by_column, marginals
 from jaxbn.model.holes.network import Network, network, positions
 from jaxbn.model.imputing.donors import MOST_STATES, donors_of, predictors_of, signs_of
 from jaxbn.model.imputing.scale import Scale
+from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means
 
@@ -113,6 +114,7 @@ def _drawn(
     numbers = [name for name in data.table.holes if name in values]
     for _ in range(SWEEPS):
         for name in numbers:
+            limits.check()
             others = predictors_of(parents, name)
             predictors = [each for other in others for each in _predictors(data.table, other, values, states)]
             if predictors:
@@ -190,6 +192,7 @@ def _network(
     counted = columns if basis is None else basis.recoded(codings).columns
     tables = []
     for name in names:
+        limits.check()
         family = [counted[member].codes for member in (*parents[name], name)]
         has = np.logical_and.reduce([codes >= 0 for codes in family])
         known = [codes[has] for codes in family]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from jaxbn.inputs.graph import Parents
 from jaxbn.learning.holes.matching import Lines
 from jaxbn.model.imputing.donors import predictors_of
+from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]
 
@@ -46,6 +47,7 @@ class Expectation:
     def sweep(self, parents: Parents) -> None:
         """Tell every missing entry once, given all others as they are now."""
         for name, gone in self.absent.items():
+            limits.check()
             predictors = [column for other in predictors_of(parents, name) for column in self._seen(other)]
             if not predictors:
                 continue

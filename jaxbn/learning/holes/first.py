@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from jaxbn.inputs.table import Table
 from jaxbn.learning.holes.completion import HOLES, completed, expected
+from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.families import Column
 from jaxbn.scores.tables import family_counts, k2_score
@@ -69,6 +70,7 @@ def best_tree(columns: Columns) -> dict[str, tuple[str, ...]]:
 
 def gain(a: Column, b: Column) -> float:
     """What an arc between two variables gains per row that has both, on average over its two directions."""
+    limits.check()
     has = (a.codes >= 0) & (b.codes >= 0)
     n = int(has.sum())
     if n == 0 or a.n_states < 2 or b.n_states < 2:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from jaxbn.model.holes.distinct import distinct_masks
 from jaxbn.model.holes.network import Structure
+from jaxbn.runtime import limits
 
 
 class Component(NamedTuple):
@@ -110,6 +111,7 @@ def _labels(structure: Structure, hidden: NDArray[np.bool_], active: NDArray[np.
         before = labels[open_rows]
         after = before.copy()
         for family in families:
+            limits.check()
             found = after[:, family]
             joined = np.where(found < n, found.min(axis=1, keepdims=True), n)
             after[:, family] = np.where(active[open_rows, family[-1], None], joined, found)
@@ -147,5 +149,6 @@ def _rows(
     stops = np.cumsum(np.bincount(np.repeat(kind, lengths), minlength=n_kinds))
     start = 0
     for stop in stops.tolist():
+        limits.check()
         yield np.sort(rows[start:stop])
         start = stop

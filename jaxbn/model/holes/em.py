@@ -21,6 +21,7 @@ from jaxbn.model.holes.elimination import Array
 from jaxbn.model.holes.expected_counts import Counter
 from jaxbn.model.holes.network import Network, Structure
 from jaxbn.model.holes.work import Evidence
+from jaxbn.runtime import limits
 from jaxbn.runtime.memory import MAX_MEMORY
 from jaxbn.scores.tables import posterior_means
 
@@ -62,7 +63,7 @@ def fit_by_em(
 ) -> EMFit:
     """Fit the tables of a structure to rows with missing entries.
 
-    On Ctrl-C the tables of the best round so far are returned, if there is one.
+    On Ctrl-C, or when the time is up, the tables of the best round so far are returned, if there is one.
 
     Args:
         structure: parents and numbers of states.
@@ -82,11 +83,12 @@ def fit_by_em(
     """
     n = len(structure.sizes)
     alphas = [float(alpha)] * n if isinstance(alpha, int | float) else [float(weight) for weight in alpha]
+    limits.check()
     counter = Counter(structure, codes, evidence=evidence, max_memory=max_memory)
     now = start or means(structure, counter.observed_counts(), alphas)
     found: EMFit | None = None
     trace: tuple[float, ...] = ()
-    try:
+    with limits.ending_early() as ending:
         for _ in range(max_rounds + 1):
             counts, log_likelihood = counter.expected(now)
             trace = (*trace, log_likelihood + _log_prior(now, alphas))
@@ -95,11 +97,10 @@ def fit_by_em(
             if done:
                 break
             now = means(structure, counts, alphas)
-    except KeyboardInterrupt:
-        if found is None:
-            raise
-        LOG.warning("interrupted: the tables are those after %d rounds of EM", len(found.trace) - 1)
-    assert found is not None
+    if found is None:
+        raise KeyboardInterrupt if ending.interrupted else limits.TimeIsUpError
+    if ending.early:
+        LOG.warning("ended early: the tables are those after %d rounds of EM", len(found.trace) - 1)
     return found
 
 

@@ -18,6 +18,7 @@ from jaxbn.model.holes.components import Component, split
 from jaxbn.model.holes.distinct import distinct_rows
 from jaxbn.model.holes.elimination import Array, Plan, plan
 from jaxbn.model.holes.network import Network, Structure
+from jaxbn.runtime import limits
 from jaxbn.runtime.memory import BYTES, MAX_MEMORY
 
 CELLS = 2**18  # numbers worked on at a time: they stay in the processor's cache
@@ -63,6 +64,7 @@ class Task:
         cells = min(CELLS, int(max_memory / (4 * BYTES)))
         step = max(1, cells // self.plan.cells)
         for start in range(0, self.n_distinct, step):
+            limits.check()
             yield slice(start, min(start + step, self.n_distinct))
 
     def places(self, step: int, family: int, part: slice) -> NDArray[np.int64]:
@@ -129,6 +131,7 @@ def _task(
     target: int | None,
     evidence: Evidence,
 ) -> Task:
+    limits.check()
     blanket = list(component.blanket)
     observed = codes.T[np.array(blanket, np.intp)[:, None], rows].astype(np.int64)  # [blanket, n]
     if any(v in evidence for v in component.hidden):

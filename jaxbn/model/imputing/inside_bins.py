@@ -29,6 +29,7 @@ from jaxbn.model.holes.network import Network
 from jaxbn.model.holes.work import Evidence
 from jaxbn.model.imputing.donors import donors_of, predictors_of, signs_of
 from jaxbn.model.imputing.scale import Scale
+from jaxbn.runtime import limits
 from jaxbn.runtime.memory import MAX_MEMORY
 
 Array = NDArray[np.float64]
@@ -112,6 +113,7 @@ def _said(
             for i, name in enumerate(names)
         ]
         for i, chances in posterior.items():
+            limits.check()
             features = np.hstack([told[other] for other in others[i]])
             shown = np.hstack([np.repeat(known[:, [other]], told[other].shape[1], axis=1) for other in others[i]])
             donors = donors_of(told[i][:, 0], features, shown, codes[:, i])

@@ -25,7 +25,8 @@ from jaxbn.cli.errors import run
 app = typer.Typer(
     name="jaxbn",
     help="Discrete Bayesian networks from continuous and mixed data.",
-    epilog="Try: jaxbn learn auto_mpg",
+    epilog="Try: jaxbn learn auto_mpg. Exit codes: 0, 1 for an error, 2 for a wrong use, 3 if Ctrl-C ended the work "
+    "and what there was is given, 130 if Ctrl-C ended it without a result.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -55,6 +56,6 @@ def _top(
     pass
 
 
-def main() -> None:
-    """Run the command line: results go to standard output, all else to standard error; exit code 0, 1 or 2."""
+def run_command() -> None:
+    """Run the command line, see ``jaxbn.cli.main``."""
     run(lambda: app(prog_name="jaxbn"), OPTIONS)
