@@ -581,3 +581,11 @@ def test_an_error_in_the_search_leaves_the_best_network(monkeypatch: pytest.Monk
     with pytest.warns(RuntimeWarning, match="ended with MemoryError: no room: this is the best of 2 finished runs"):
         net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=2, progress=False)
     assert not net.search.finished
+
+
+@pytest.mark.parametrize("method", ["evidence", "bayesian", "mdl"])
+def test_a_limit_may_leave_a_single_bin(method: str) -> None:
+    kind = np.arange(300) % 3
+    frame = pd.DataFrame({"kind": kind, "x": 5.0 * kind + np.random.default_rng(0).normal(size=300)})
+    found = jaxbn.discretize(frame, {"x": ["kind"]}, method=method, max_cells=3)
+    assert found.policies["x"].n_bins == 1
