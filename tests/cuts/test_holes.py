@@ -38,7 +38,8 @@ def holed_variable(seed: int, n: int, share: float = 0.2, **options: Any) -> dic
 
 
 def options_of(method: str) -> dict[str, Any]:
-    return {"method": method, "missing": "infer"} | ({"rate": 4.0} if method == "bayesian" else {})
+    own = {"bayesian": {"rate": 4.0}, "evidence": {"shape": "flat", "max_bins": None}}
+    return {"method": method, "missing": "infer", **own.get(method, {})}
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -128,5 +128,5 @@ def test_ticks_are_round_and_inside() -> None:
 
 def test_a_bin_far_above_the_histogram_is_cut_off() -> None:
     edges, density = np.array([0.0, 1e-6, 1.0]), np.array([1e5, 0.9])
-    svg = variable_svg(edges, density, np.linspace(0, 1, 50), "x")
+    svg = variable_svg(edges, (edges, density), np.linspace(0, 1, 50), "x")
     assert "-" not in "".join(part.split('"')[0] for part in svg.split(' y="')[1:])

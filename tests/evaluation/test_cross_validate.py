@@ -269,7 +269,7 @@ def test_compare_is_on_the_same_folds() -> None:
     assert list(table.columns) == ["mean", "standard_error", "bins", "seconds"]
     for method in ("evidence", "bayesian", "mdl", "equal_width"):
         bins = 4 if method == "equal_width" else None
-        alone = jaxbn.cross_validate(frame, GRAPH, folds=3, seed=2, method=method, alpha=2.0, bins=bins)
+        alone = jaxbn.cross_validate(frame, GRAPH, folds=3, seed=2, method=method, alpha=2.0, bins=bins, shape="auto")
         assert table.loc[method, "mean"] == alone.mean
         assert table.loc[method, "standard_error"] == alone.standard_error
     assert table.loc["equal_width", "bins"] == 4
@@ -345,7 +345,7 @@ def test_bad_arguments_are_named(options: dict[str, Any], message: str) -> None:
 
 
 def test_methods_are_compared_with_the_options_that_each_uses() -> None:
-    table = jaxbn.compare(trees(), GRAPH, ["bayesian", "mdl", "equal_width"], folds=3, rate=1.0)
+    table = jaxbn.compare(trees(), GRAPH, ["bayesian", "mdl", "equal_width"], folds=3, rate=1.0, shape="flat")
     assert (
         table.loc["bayesian", "mean"] == jaxbn.cross_validate(trees(), GRAPH, folds=3, rate=1.0, method="bayesian").mean
     )

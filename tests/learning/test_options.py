@@ -25,7 +25,7 @@ def test_other_functions_have_all_options_of_learn_or_hand_them_on(function) -> 
 
 @pytest.mark.parametrize("option", USED_BY)
 def test_defaults_say_that_an_option_was_not_given(option: str) -> None:
-    assert signature(jaxbn.learn).parameters[option].default is None
+    assert signature(jaxbn.learn).parameters[option].default in (None, "auto")
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,7 @@ def test_defaults_say_that_an_option_was_not_given(option: str) -> None:
         ("mdl", {"min_width": "gap"}),
         ("bayesian", {"min_width": 0.5}),
         ("bayesian", {"min_width": {"a": 0.5}}),
+        ("bayesian", {"max_bins": 4}),
     ],
 )
 def test_an_option_that_the_method_does_not_use_is_refused(method: str, option: dict) -> None:
@@ -61,7 +62,7 @@ def test_a_kind_of_start_is_for_searches_that_have_one() -> None:
 
 
 def test_what_was_not_given_has_its_default() -> None:
-    assert check_options(method="evidence") == Options("evidence", "network", 10, None, False, "density")
+    assert check_options(method="evidence") == Options("evidence", "network", 10, None, False, "density", max_bins=8)
     assert check_options(method="mdl", warm_start=True, select="k2") == Options("mdl", "network", 10, None, True, "k2")
 
 

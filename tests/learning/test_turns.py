@@ -55,7 +55,7 @@ def cars() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def learned(cars: pd.DataFrame) -> jaxbn.BayesNet:
-    return jaxbn.learn(cars, restarts=2, **QUIET)
+    return jaxbn.learn(cars, restarts=2, shape="flat", max_bins=None, **QUIET)
 
 
 def test_every_step_raises_f(learned: jaxbn.BayesNet) -> None:
@@ -184,7 +184,7 @@ def test_more_runs_are_never_worse() -> None:
 def test_an_arc_and_its_cuts_change_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where neither half of a turn can improve alone, a changed arc with new cuts can; every step still raises F."""
     drawn = random_table(1, n_rows=150, n_columns=6)
-    ask: dict[str, Any] = {"continuous": drawn.continuous, "restarts": 2, **QUIET}
+    ask: dict[str, Any] = {"continuous": drawn.continuous, "restarts": 2, "shape": "flat", "max_bins": None, **QUIET}
     further = jaxbn.learn(drawn.frame, **ask)
 
     def stay(data: Any, learned: Any, *rest: Any) -> Any:

@@ -22,7 +22,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_sums_equal_enumeration(case: dict, seed: int) -> None:
     variable = random_variable(seed, **case)
-    found, expected = jaxbn.cut_posterior(**variable), cuts_by_enumeration(**variable)
+    found, expected = jaxbn.cut_posterior(**variable, shape="flat"), cuts_by_enumeration(**variable)
     assert found.exact
     np.testing.assert_allclose(found.log_evidence, expected["log_evidence"], rtol=1e-12, atol=1e-9)
     np.testing.assert_allclose(found.edges, expected["edges"])
@@ -33,11 +33,11 @@ def test_sums_equal_enumeration(case: dict, seed: int) -> None:
 def test_narrow_bins_are_left_out() -> None:
     variable = random_variable(5, 30, n_parents=1, spouses=(0,), n_values=8)
     width = float(np.ptp(variable["values"])) / 9
-    found = jaxbn.cut_posterior(**variable, min_width=width)
+    found = jaxbn.cut_posterior(**variable, shape="flat", min_width=width)
     expected = cuts_by_enumeration(**variable, min_width=width)
     np.testing.assert_allclose(found.log_evidence, expected["log_evidence"], rtol=1e-12)
     np.testing.assert_allclose(found.chances, expected["chances"], rtol=0, atol=1e-9)
-    assert found.log_evidence < jaxbn.cut_posterior(**variable).log_evidence - 0.01
+    assert found.log_evidence < jaxbn.cut_posterior(**variable, shape="flat").log_evidence - 0.01
 
 
 @pytest.mark.parametrize("bins", [1, 2, 6, 10])
@@ -54,7 +54,7 @@ def test_the_price_changes_nothing(bins: int) -> None:
 
 def test_draws_follow_the_posterior() -> None:
     variable = random_variable(2, 30, n_parents=2, n_values=9)
-    found = jaxbn.cut_posterior(**variable)
+    found = jaxbn.cut_posterior(**variable, shape="flat")
     n = 4000
     drawn = found.sample(n, seed=3)
     cut = np.array([np.isin(found.edges, policy.edges) for policy in drawn])
