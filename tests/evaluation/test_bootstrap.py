@@ -432,10 +432,10 @@ def test_discrete_columns_alone():
 def test_by_the_evidence_lone_variables_are_cut_too_and_widths_are_kept():
     values = np.concatenate([np.linspace(0, 1, 40), np.linspace(9, 10, 40)])
     for width in (None, 2.0):
-        found = jaxbn.bootstrap({"x": values}, {}, resamples=3, method="evidence", min_width=width)
+        found = jaxbn.bootstrap({"x": values}, {}, resamples=3, method="evidence", shape="flat", min_width=width)
         for i, policy in enumerate(found.policies["x"]):
             rows = drawn_rows(stream(0, i), len(values))
-            alone = jaxbn.discretize_variable(values[rows], method="evidence", min_width=width)
+            alone = jaxbn.discretize_variable(values[rows], method="evidence", shape="flat", min_width=width)
             assert policy.edges.tolist() == alone.edges.tolist()
             assert width is not None or policy.n_bins > 1
             assert width is None or np.diff([values[rows].min(), *policy.edges, values[rows].max()]).min() >= width

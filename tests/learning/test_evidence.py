@@ -311,7 +311,8 @@ def constrained(drawn: Drawn, seed: int) -> dict[str, Any]:
 
 
 def assert_is_the_documented_evidence(drawn: Drawn, **options: Any) -> None:
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, progress=False, **options)
+    flat = {"shape": "flat", "max_bins": None}
+    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, progress=False, **flat, **options)
     edges = {name: policy.edges for name, policy in net.policies.items()}
     total = reference.total_evidence(drawn.columns, drawn.continuous, net.parents, edges)
     assert net.search.criterion == close(total - reference.arcs_charge(net.parents))

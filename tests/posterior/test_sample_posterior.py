@@ -50,7 +50,8 @@ def test_the_evidence_of_a_draw_is_f(found: jaxbn.Posterior) -> None:
     from jaxbn.scores.coded_table import CodedTable
     from jaxbn.scores.evidence import Ledger
 
-    coded = CodedTable(as_table(DATA))
+    shapes = {name: (policy.shape,) for name, policy in found.draws[0].policies.items()}
+    coded = CodedTable(as_table(DATA), shapes=shapes)
     ledger = Ledger(coded, parent_prior=True)
     varied = [draw for draw in found.draws if min(policy.n_bins for policy in draw.policies.values()) > 1]
     assert len(varied) >= 3
