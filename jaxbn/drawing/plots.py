@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.inside import InsideBins
-from jaxbn.drawing.svg import BLUE, ORANGE, histogram, network_layout, short, top_of_scale
+from jaxbn.drawing.svg import BLUE, ORANGE, averaged, histogram, network_layout, short, top_of_scale
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import as_floats
@@ -166,7 +166,7 @@ def _draw_variable(
     curve: tuple[NDArray[np.float64], NDArray[np.float64]],
     values: NDArray[np.float64],
 ) -> Axes:
-    edges, density = curve
+    edges, density = averaged(curve, cuts)
     low, high = float(min(edges[0], values.min())), float(max(edges[-1], values.max()))
     bars, borders = histogram(values, low, high)
     ax.bar(borders[:-1], bars, np.diff(borders), align="edge", color=GREY, label="data")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbn.drawing.plots import GREY, new_axes, plot_network
-from jaxbn.drawing.svg import BLUE, ORANGE, histogram, top_of_scale
+from jaxbn.drawing.svg import BLUE, ORANGE, averaged, histogram, top_of_scale
 from jaxbn.inputs.checks import suggest
 from jaxbn.model.fit import fit
 
@@ -40,7 +40,7 @@ def plot_cuts(found: Posterior, name: str, ax: Axes | None = None) -> Axes:
     ax.bar(borders[:-1], bars, np.diff(borders), align="edge", color=GREY, label="data")
     top = float(bars.max(initial=0.0))
     if values.min() < values.max():
-        edges, density = found.average.density(name)
+        edges, density = averaged(found.average.density(name), np.empty(0))
         ax.stairs(density, edges, color=BLUE, linewidth=1.8, label="average density")
         top = top_of_scale(density, bars)
     ax.set_ylim(0, 1.05 * top)

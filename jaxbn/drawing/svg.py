@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.inside import about_even
 from jaxbn.cuts.words import cut_texts, short_numbers
 from jaxbn.drawing.layout import Box, Layout, Point, layered
 from jaxbn.inputs.units import NUMBER, Unit
@@ -74,6 +75,8 @@ def variable_svg(
     low, high = float(edges[0]), float(edges[-1])
     span = high / 2 - low / 2 or 1.0  # halves, as the difference of large numbers may overflow
     bars, borders = histogram(values, low, high)
+    if density is not None:
+        density = averaged(density, edges[1:-1])
     tall = top_of_scale(None if density is None else density[1], bars)
 
     def across(value: float) -> float:
@@ -145,6 +148,19 @@ def histogram(
     n_bars = int(np.clip(2 * math.sqrt(len(values)), 10, most))
     counts, borders = np.histogram(values, bins=n_bars, range=(low, high))
     return counts / (len(values) * np.diff(borders)), borders
+
+
+def averaged(
+    curve: tuple[NDArray[np.float64], NDArray[np.float64]], cuts: NDArray[np.float64], most: int = 40
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A density of many pieces, averaged over some of equal width between the cuts: digits would be spikes."""
+    edges, density = curve
+    if len(density) <= most + len(cuts):
+        return curve
+    bins = np.array([edges[0], *cuts, edges[-1]])
+    ends = np.union1d(about_even(bins, most), bins)
+    below = np.append(0.0, np.cumsum(density * np.diff(edges)))
+    return ends, np.diff(np.interp(ends, edges, below)) / np.diff(ends)
 
 
 def top_of_scale(density: NDArray[np.float64] | None, bars: NDArray[np.float64]) -> float:

@@ -42,7 +42,7 @@ def to_bif(net: BayesNet) -> str:
         }
         // jaxbn {...}
         variable the_x {
-          type discrete [ 2 ] { below_2, from_2 };
+          type discrete [ 2 ] { below_2, 2_or_more };
         }
         probability ( the_x ) {
           table 0.6, 0.4;

@@ -578,7 +578,7 @@ def test_an_error_in_the_search_leaves_the_best_network(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(TurnRuns, "finish", failing)
     drawn = random_table(3)
-    with pytest.warns(RuntimeWarning, match="ended with MemoryError: no room: this is the best of 2 finished runs"):
+    with pytest.warns(RuntimeWarning, match="ended with MemoryError: no room; this is the best of 2 finished runs"):
         net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=2, progress=False)
     assert not net.search.finished
 

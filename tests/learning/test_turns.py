@@ -80,7 +80,7 @@ def test_both_halves_end_at_their_optimum(cars: pd.DataFrame, learned: jaxbn.Bay
     for name, policy in learned.policies.items():
         families = [(codes[c], [codes[s] for s in learned.parents[c] if s != name]) for c in children[name]]
         own = [codes[p] for p in learned.parents[name]]
-        best = jaxbn.discretize_variable(cars[name], own, families, method="evidence")
+        best = jaxbn.discretize_variable(cars[name], own, families, shape="flat", max_bins=None)
         assert best.edges.tolist() == policy.edges.tolist()
     assert learned.search.proved
     assert "proved" in str(learned.search)

@@ -20,6 +20,9 @@ from jaxbn.model.words import count_states, is_cut, state_texts
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
+PIECES = 40
+"""Pieces of a density in a picture."""
+
 MOST_CELLS = 400_000
 """Entries of all tables together that the page carries, about 4 MB."""
 
@@ -100,7 +103,7 @@ def _scale(net: BayesNet, name: str, table: Table | None) -> dict[str, Any]:
     cuts = [f"{e:g}" for e in edges] if plain else short_numbers(edges.tolist(), unit=unit)
     bars, _ = histogram(None if table is None else table.values[name], float(edges[0]), float(edges[-1]))
     found: dict[str, Any] = {"edges": edges.tolist(), "marks": cuts, "cut": is_cut(net, name)}
-    ends, of, share = net.inside(name).pieces()
+    ends, of, share = net.inside(name).pieces(PIECES)
     if len(ends) > len(edges):  # how values are distributed inside the bins
         found["inside"] = {"ends": ends.tolist(), "bin": of.tolist(), "share": [float(f"{s:.6g}") for s in share]}
     if len(bars):
