@@ -54,6 +54,7 @@ class CodedTable:
     max_cells: int = MAX_TABLE_CELLS  # of the table of a family: bins and groups are few enough for that
     flat: bool = False  # whether values are spread evenly inside bins, whatever their column looks like
     shapes: dict[str, tuple[Shape, ...]] = field(default_factory=dict)  # found when first asked for
+    origin: CodedTable | None = None  # the rows whose shapes the columns have, if not these
     ordered: dict[str, Ordered] = field(init=False)
     _keys: dict[tuple[str, bytes], Column] = field(init=False, default_factory=dict)
 
@@ -62,12 +63,14 @@ class CodedTable:
 
     def like(self, table: Table) -> CodedTable:
         """Other rows of the same columns: completed, drawn again or sampled. Columns keep their shapes."""
-        return CodedTable(table, self.grouped, self.max_cells, self.flat, self.shapes)
+        return CodedTable(table, self.grouped, self.max_cells, self.flat, origin=self.origin or self)
 
     def shapes_of(self, name: str) -> tuple[Shape, ...]:
         """The shapes that a continuous variable may have inside its bins; none for an even one."""
         if self.flat:
             return ()
+        if self.origin is not None:
+            return self.origin.shapes_of(name)
         if name not in self.shapes:
             self.shapes[name] = column_shapes(self.ordered[name])
         return self.shapes[name]
