@@ -30,6 +30,7 @@ from jaxbn.learning.options import (
 )
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.model.lines import Lines, check_lines
 
 ROWS_SIDE_BY_SIDE = 2_000_000
 """Most training rows that are discretized together over all folds; small folds gain by it, large ones do not."""
@@ -106,6 +107,7 @@ def cross_validate(
     min_width: MinWidth = None,
     max_bins: MaxBins = "auto",
     shape: Shaping | None = None,
+    lines: Lines = "auto",
     **learning: Any,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
@@ -145,6 +147,7 @@ def cross_validate(
         max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
         shape: how values are distributed inside bins: ``"auto"``, as the training rows of the whole column are, by
             default with ``"evidence"`` only; ``"flat"``, evenly. Only scores of the same kind can be compared.
+        lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
             ``forbidden`` and ``max_cells``.
@@ -160,6 +163,7 @@ def cross_validate(
         >>> round(fixed.mean, 2), learned.log_likelihood.shape
         (-3.57, (150,))
     """
+    check_lines(lines)
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
     own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
@@ -194,7 +198,8 @@ def cross_validate(
         chunk = numbers[first : first + step]
         training = [table.take(fold_of_row != fold) for fold in chunk]
         for fold, rows, found in zip(chunk, training, structures(training, plan), strict=True):
-            net = fit(rows, found.parents, found.policies, alpha=alpha, bounds=bounds, inside_bins=True)
+            options_of_fit: Any = {"alpha": alpha, "bounds": bounds, "inside_bins": True, "lines": lines}
+            net = fit(rows, found.parents, found.policies, **options_of_fit)
             held_out = fold_of_row == fold
             scores[held_out] = _score(net, table.take(held_out), conditions)
             for name, policy in net.policies.items():

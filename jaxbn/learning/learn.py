@@ -32,6 +32,7 @@ from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.model.lines import Lines, check_lines
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import team
@@ -94,6 +95,7 @@ def learn(
     shape: Shaping | None = None,
     grid: int | None = GRID,
     exact: bool | None = None,
+    lines: Lines = "auto",
 ) -> BayesNet:
     """Learn structure and cuts together: the best arcs for the cuts, then the best cuts for the arcs, in turns.
 
@@ -152,6 +154,7 @@ def learn(
             None searches all positions from the beginning. The search ``"k2"`` has no grid.
         exact: whether the cuts of the network are then proved, each given the rest, to be the best of all. By default
             up to 50,000 rows: beyond, the proof takes minutes, and finds next to nothing (``net.search`` says which).
+        lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
 
     Returns:
         The fitted network. Interrupted by Ctrl-C, or ended by an error, it is the best so far, with a warning.
@@ -164,6 +167,7 @@ def learn(
         True
     """
     began = time.monotonic()
+    check_lines(lines)
     keep, required, forbidden = [keep] if isinstance(keep, str) else list(keep), list(required), list(forbidden)
     named = itertools.chain(keep, order or (), group or (), *(arc for arc in (*required, *forbidden) if len(arc) == 2))
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing, keep=named)
@@ -215,7 +219,7 @@ def learn(
             learned, now, finished = _search(many, now, plan, coded, rng)
     seconds = time.monotonic() - began
     report = _report(plan, now, learned, len(many.found), seconds, finished)
-    return as_network(coded, learned, report if seen == table.n_rows else replace(report, sample=seen))
+    return as_network(coded, learned, report if seen == table.n_rows else replace(report, sample=seen), lines)
 
 
 def _search(
@@ -299,11 +303,11 @@ def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: flo
     return replace(report, search=best.search, proved=proved, gap=gap, cuts_proved=exact and finished)
 
 
-def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> BayesNet:
+def as_network(data: CodedTable, learned: Learned, report: SearchReport, lines: Lines = "auto") -> BayesNet:
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
-    net = fit(table, parents, shaped(data, learned.policies), inside_bins=True)
+    net = fit(table, parents, shaped(data, learned.policies), inside_bins=True, lines=lines)
     if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
         return replace(net, search=report)
     return replace(net, score=learned.score, trace=learned.trace, search=report)
