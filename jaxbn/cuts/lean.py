@@ -53,7 +53,8 @@ class Lean(NamedTuple):
         begin, end = (ndtri(low) - self.mean) / self.scale, (ndtri(high) - self.mean) / self.scale
         with np.errstate(divide="ignore"):  # a part that is too far off for the line has no probability by it
             line = _log_mass(begin, end) - np.log(high - low)
-            return np.logaddexp(np.log(self.off), np.log1p(-self.off) + line)
+            found = np.logaddexp(np.log(self.off), np.log1p(-self.off) + line)
+        return np.where((self.mean == 0) & (self.scale == 1), 0.0, found)
 
     def shares(self) -> Floats:
         """Places of values on the line that stand for equal chances, [..., nodes]."""

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Lines = Literal["auto", False]
 
-SHRINKAGE = (2.0, 8.0, 32.0, 128.0)
+SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Rows that the line of a family may count for in each of its cells."""
 
 ROUNDS = 30
@@ -108,7 +108,7 @@ class Sums(NamedTuple):
         """Of rows [n, predictors] in cells numbered from 0; ``squares`` are the expected ones of y."""
 
         def total(weights: Floats) -> Floats:
-            return np.bincount(cell, weights, size)
+            return np.asarray(np.bincount(cell, weights, size), np.float64)
 
         columns = x.T
         xx = np.array([[total(a * b) for b in columns] for a in columns])
@@ -137,7 +137,8 @@ def posterior(sums: Sums, prior: Prior) -> Posterior:
     """The regression of each cell in closed form."""
     size = len(prior.mean)
     precision = sums.xx + prior.rows * np.eye(size)
-    found = np.linalg.solve(precision, (sums.xy + prior.rows * prior.mean)[..., None])[..., 0]
+    target = (sums.xy + prior.rows * prior.mean)[..., None]
+    found = np.asarray(np.linalg.solve(precision, target)[..., 0], np.float64)
     residual = sums.yy - 2 * (found * sums.xy).sum(axis=-1) + np.einsum("ci,cij,cj->c", found, sums.xx, found)
     shape = prior.shape + sums.n / 2
     rate = prior.rate + (np.maximum(residual, 0.0) + prior.rows * ((found - prior.mean) ** 2).sum(axis=-1)) / 2

@@ -27,7 +27,7 @@ from jaxbn.model.observations import (
     encode_rows,
     observation_weights,
 )
-from jaxbn.model.point_predictions import Give, check_give, points
+from jaxbn.model.point_predictions import Give, check_give, means, points
 from jaxbn.model.words import count_states, state_texts
 
 if TYPE_CHECKING:
@@ -116,9 +116,7 @@ def density(
     return pieces, probabilities[of] * share / np.diff(pieces)
 
 
-def _as_row(
-    net: BayesNet, given: Mapping[str, Any]
-) -> tuple[NDArray[np.int32], dict[str, NDArray[np.float64]]]:
+def _as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, NDArray[np.float64]]]:
     """What is given as a row of codes and its numbers, missing where it is not one state or not one number."""
     codes, values = np.full((1, len(net.names)), MISSING, np.int32), {n: np.full(1, np.nan) for n in net.policies}
     for name, weights in observation_weights(net, given).items():
@@ -210,6 +208,14 @@ def predict(
         return points(net.inside(target), probabilities, target, give, net.policies[target].unit, found)
     best = probabilities.to_numpy().argmax(axis=1)
     return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
+
+
+def expected(net: BayesNet, data: Any, target: str, unknown: Unknown, max_memory: float) -> pd.Series:
+    """The mean of a continuous target for each row, as a number whatever its unit."""
+    import pandas as pd
+
+    chances, found = predict_proba(net, data, target, unknown, max_memory), _lean_of_rows(net, data, target, unknown)
+    return pd.Series(means(net.inside(target), chances.to_numpy(), found), index=chances.index)
 
 
 def _lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Lean | None:
