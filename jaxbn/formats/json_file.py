@@ -99,7 +99,8 @@ def _average(document: Mapping[str, Any], source: str) -> AverageNet:
 def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
     """The network as plain lists, numbers and strings that JSON can hold; numbers JSON lacks become strings."""
     if isinstance(net, AverageNet):
-        return {"format": AVERAGE, "version": VERSION, "networks": [to_dict(member) for member in net.networks]}
+        members = [to_dict(member) for member in net.networks]
+        return {"format": AVERAGE, "version": max(each["version"] for each in members), "networks": members}
     return {
         "format": FORMAT,
         "version": VERSION if net.lines else VERSION - 1,

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
+from jaxbn.cuts.inside import InsideBins
 from jaxbn.model.point_predictions import quantiles
 
 DATA = {"kind": list("aabb") * 5, "size": [1.0, 2.0, 7.0, 9.0] * 5}
@@ -38,7 +39,7 @@ def test_median_is_the_quantile_of_a_half() -> None:
 
 
 def test_quantiles_pass_over_bins_without_probability() -> None:
-    found = quantiles(np.array([0.0, 1.0, 2.0, 3.0]), np.array([[0.5, 0.0, 0.5]]), [0.0, 0.5, 0.75, 1.0])
+    found = quantiles(InsideBins(np.array([0.0, 1.0, 2.0, 3.0])), np.array([[0.5, 0.0, 0.5]]), [0.0, 0.5, 0.75, 1.0])
     np.testing.assert_allclose(found, [[0.0, 1.0, 2.5, 3.0]])
 
 
