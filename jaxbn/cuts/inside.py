@@ -8,10 +8,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.lean import Lean
 from jaxbn.cuts.recording import Recording
 from jaxbn.cuts.shape import Shape
 
 Floats = NDArray[np.float64]
+
+PARTS = 2.0**20
+"""Equal parts of a bin, of which a value that lies on no grid stands for one."""
 
 
 def about_even(edges: Floats, most: int) -> Floats:
@@ -105,9 +109,41 @@ class InsideBins:
         found = self.shape.quantile(self._ends[codes] + share * self.measures[codes])
         return np.clip(found, self.edges[codes], self.edges[codes + 1])
 
+    def places(self, values: Floats, codes: NDArray[np.integer]) -> tuple[Floats, Floats]:
+        """The part of its bin that each value stands for, by the shares of the bin below its ends.
+
+        It is the cell of a recorded value, as far as it lies in the bin, and a small part around any other.
+
+        Example:
+            >>> bins = InsideBins(np.array([0.0, 4.5]), Shape([0.0, 4.5], [1.0], Recording(1.0)))
+            >>> [end.round(3).tolist() for end in bins.places(np.array([0.0, 2.0]), np.array([0, 0]))]
+            [[0.0, 0.333], [0.111, 0.556]]
+        """
+        left, right, measures = self.edges[codes], self.edges[codes + 1], self.measures[codes]
+
+        def share(x: Floats) -> Floats:
+            found = self.below(np.clip(x, left, right)) - self._ends[codes]
+            return np.clip(found / np.where(measures > 0, measures, 1.0), 0.0, 1.0)
+
+        part = np.minimum(np.floor(share(values) * PARTS), PARTS - 1)
+        low, high, step = part / PARTS, (part + 1) / PARTS, self.recording.step
+        if step:
+            cell = np.floor(values / step + 0.5)
+            begin, end = share((cell - 0.5) * step), share((cell + 0.5) * step)
+            wide = end - begin >= 1 / PARTS
+            low, high = np.where(wide, begin, low), np.where(wide, end, high)
+        return np.where(measures > 0, low, 0.0), np.where(measures > 0, high, 1.0)
+
+    def means_by(self, lean: Lean) -> Floats:
+        """The mean inside each bin where values lean, [rows, bins]."""
+        shares = lean.shares()  # [rows, bins, nodes]
+        codes = np.broadcast_to(np.arange(len(self.measures))[:, None], shares.shape)
+        return lean.off * self.means + (1 - lean.off) * self.at(codes, shares).mean(axis=-1)
+
     def draw(
-        self, codes: NDArray[np.integer], rng: np.random.Generator, low: float = -np.inf, high: float = np.inf
-    ) -> Floats:
+        self, codes: NDArray[np.integer], rng: np.random.Generator, low: float = -np.inf, high: float = np.inf,
+        lean: Lean | None = None,
+    ) -> Floats:  # fmt: skip
         """A number inside each of some bins, as it would have been recorded, and within an interval if it is given."""
         share = rng.random(len(codes))
         if np.isfinite([low, high]).any():
@@ -115,7 +151,11 @@ class InsideBins:
             measures = np.where(self.measures > 0, self.measures, 1.0)
             first = np.clip((begin - self._ends[:-1]) / measures, 0.0, 1.0)[codes]
             last = np.clip((end - self._ends[:-1]) / measures, 0.0, 1.0)[codes]
+            if lean is not None:
+                first, last = lean.below(first), lean.below(last)
             share = first + share * np.maximum(last - first, 0.0)
+        if lean is not None:
+            share = lean.at(share)
         values = self.at(codes, share)
         inner = codes < len(self.edges) - 2  # rounding may reach the right edge, which belongs to the next bin
         right = np.where(inner, np.nextafter(self.edges[codes + 1], -np.inf), self.edges[codes + 1])
@@ -137,16 +177,25 @@ class InsideBins:
         fits = (found >= left) & np.where(last, found <= right, found < right)
         return np.where(fits, found, values)
 
-    def pieces(self, most: int | None = None) -> tuple[Floats, NDArray[np.intp], Floats]:
+    def pieces(self, lean: Lean | None = None, most: int | None = None) -> tuple[Floats, NDArray[np.intp], Floats]:
         """Where the density changes inside the bins too: edges [pieces + 1], the bin of each, its share of the bin.
 
+        Where values lean in the bins, the density changes everywhere, and pieces of about equal probability show it.
         For pictures, in which favourite digits would be spikes, there are about as many pieces of equal width as said.
         """
-        edges = self.edges
+        edges, bins = self.edges, np.arange(len(self.measures))
+        if lean is not None:
+            shares = np.sort([*lean.shares().T, *np.linspace(0, 1, 9)[1:-1, None].repeat(len(bins), 1)], axis=0)
+            edges = np.union1d(edges, self.at(np.broadcast_to(bins, shares.shape), shares))
         if not self._even and self.shape is not None:
             knots = self.shape.knots if most is None else about_even(edges, most)
             edges = np.union1d(edges, knots[(knots > edges[0]) & (knots < edges[-1])])
         ends = self.below(edges)
         of = np.clip(np.searchsorted(self.edges, edges[:-1], side="right") - 1, 0, len(self.edges) - 2)
         measures = self.measures[of]
-        return edges, of, np.where(measures > 0, np.diff(ends) / np.where(measures > 0, measures, 1.0), 1.0)
+        share = np.where(measures > 0, np.diff(ends) / np.where(measures > 0, measures, 1.0), 1.0)
+        if lean is not None:
+            end = np.clip((ends[1:] - self._ends[of]) / np.where(measures > 0, measures, 1.0), 0.0, 1.0)
+            own = Lean(lean.mean[of], lean.scale[of], lean.off)
+            share = np.where(measures > 0, own.below(end) - own.below(np.maximum(end - share, 0.0)), share)
+        return edges, of, share

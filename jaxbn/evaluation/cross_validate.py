@@ -30,6 +30,7 @@ from jaxbn.learning.options import (
 )
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.model.lines import Lines, check_lines
 from jaxbn.runtime import limits
 from jaxbn.runtime.progress import Steps
 
@@ -110,6 +111,7 @@ def cross_validate(
     max_bins: MaxBins = "auto",
     shape: Shaping | None = None,
     progress: bool = True,
+    lines: Lines = "auto",
     **learning: Any,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
@@ -150,6 +152,7 @@ def cross_validate(
         shape: how values are distributed inside bins: ``"auto"``, as the training rows of the whole column are, by
             default with ``"evidence"`` only; ``"flat"``, evenly. Only scores of the same kind can be compared.
         progress: show a bar where someone watches, and a line now and then where no one does.
+        lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
             ``forbidden`` and ``max_cells``.
@@ -165,6 +168,7 @@ def cross_validate(
         >>> round(fixed.mean, 2), learned.log_likelihood.shape
         (-3.57, (150,))
     """
+    check_lines(lines)
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
     own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
@@ -200,7 +204,8 @@ def cross_validate(
             chunk = numbers[first : first + step]
             training = [table.take(fold_of_row != fold) for fold in chunk]
             for fold, rows, found in zip(chunk, training, structures(training, plan), strict=False):
-                net = fit(rows, found.parents, found.policies, alpha=alpha, bounds=bounds, inside_bins=True)
+                options_of_fit: Any = {"alpha": alpha, "bounds": bounds, "inside_bins": True, "lines": lines}
+                net = fit(rows, found.parents, found.policies, **options_of_fit)
                 limits.check()
                 held_out = fold_of_row == fold
                 scores[held_out] = _score(net, table.take(held_out), conditions)

@@ -1,7 +1,7 @@
 """Networks on disk: versioned JSON, floats bit for bit, files replaced in one step.
 
-Version 2 compresses large tables, most of whose rows are alike, and keeps how a network was found; version 1 is read as
-well.
+Version 2 compresses large tables, most of whose rows are alike, and keeps how a network was found; version 3 has lines
+inside bins, and is written where there are any. Older versions are read as well.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS
 from jaxbn.inputs.units import UNITS, Unit
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.lines import Line
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime.files import PathLike, write_text
 
 FORMAT = "jaxbn.BayesNet"
 AVERAGE = "jaxbn.AverageNet"
-VERSION = 2
+VERSION = 3
 LISTED = 1000  # cells of a table that is written as plain numbers
 
 
@@ -98,16 +99,23 @@ def _average(document: Mapping[str, Any], source: str) -> AverageNet:
 def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
     """The network as plain lists, numbers and strings that JSON can hold; numbers JSON lacks become strings."""
     if isinstance(net, AverageNet):
-        return {"format": AVERAGE, "version": VERSION, "networks": [to_dict(member) for member in net.networks]}
+        members = [to_dict(member) for member in net.networks]
+        return {"format": AVERAGE, "version": max(each["version"] for each in members), "networks": members}
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if net.lines else VERSION - 1,
         "score": _number(net.score),
         "n_rows": net.n_rows,
         "alpha": net.alpha,
         **({"alphas": dict(net.alphas)} if net.alphas else {}),
         "variables": [
-            {"name": name, "parents": list(net.parents[name]), **_states(net, name), "table": _table(net.tables[name])}
+            {
+                "name": name,
+                "parents": list(net.parents[name]),
+                **_states(net, name),
+                "table": _table(net.tables[name]),
+                **({"line": _line(net.lines[name])} if name in net.lines else {}),
+            }
             for name in net.names
         ],
         **({"search": _search(net.search)} if net.search is not None else {}),
@@ -148,6 +156,7 @@ def _network(document: Field) -> BayesNet:
         shares={name: v.get("shares").numbers() for name, v in variables.items() if v.has("grouping")},
         alphas=_alphas(document.get("alphas"), variables) if document.has("alphas") else {},
         search=_read_search(document.get("search")) if document.has("search") else None,
+        lines={name: _read_line(v.get("line"), v) for name, v in variables.items() if v.has("line")},
     )
 
 
@@ -255,6 +264,23 @@ def _read_table(field: Field) -> NDArray[np.float64]:
     if len(content) != 8 * cells:
         raise ValueError(f"{packed.place!r} must hold {cells:,} numbers, got {len(content) / 8:,.0f}")
     return Field(np.frombuffer(content, "<f8").reshape(shape), field.place).numbers()
+
+
+def _line(line: Line) -> dict[str, Any]:
+    arrays = {"cells": line.cells.astype(np.float64), "coefficients": line.coefficients, "scales": line.scales}
+    return {"parents": list(line.parents), **{key: _table(array) for key, array in arrays.items()}, "off": line.off}
+
+
+def _read_line(field: Field, variable: Field) -> Line:
+    parents = tuple(item.text() for item in field.get("parents").items())
+    own = [item.text() for item in variable.get("parents").items()]
+    if not parents or not set(parents) <= set(own) or not variable.has("policy"):
+        raise ValueError(f"{field.place + '.parents'!r} must be parents of a continuous variable, got {list(parents)}")
+    cells, coefficients, scales = (_read_table(field.get(key)) for key in ("cells", "coefficients", "scales"))
+    try:
+        return Line(parents, cells.astype(np.int64), coefficients, scales, field.get("off").positive())
+    except ValueError as error:
+        raise ValueError(f"{field.place!r}: {error}") from None
 
 
 def _search(report: SearchReport) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from jaxbn.learning.questions import Learner
 from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.lines import Lines, check_lines
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
@@ -81,6 +82,7 @@ def learn(
     shape: Shaping | None = None,
     grid: int | None = GRID,
     exact: bool | None = None,
+    lines: Lines = "auto",
 ) -> BayesNet:
     """Learn structure and cuts together: the best arcs for the cuts, then the best cuts for the arcs, in turns.
 
@@ -139,6 +141,7 @@ def learn(
             None searches all positions from the beginning. The search ``"k2"`` has no grid.
         exact: whether the cuts of the network are then proved, each given the rest, to be the best of all. By default
             up to 50,000 rows: beyond, the proof takes minutes, and finds next to nothing (``net.search`` says which).
+        lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
 
     Returns:
         The fitted network. Interrupted by Ctrl-C, or ended by an error, it is the best so far, with a warning.
@@ -151,6 +154,7 @@ def learn(
         True
     """
     began = time.monotonic()
+    check_lines(lines)
     keep, required, forbidden = [keep] if isinstance(keep, str) else list(keep), list(required), list(forbidden)
     named = itertools.chain(keep, order or (), group or (), *(arc for arc in (*required, *forbidden) if len(arc) == 2))
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing, keep=named)
@@ -188,7 +192,7 @@ def learn(
     checks.at_least("side_by_side", side_by_side, 1)
     deadline = math.inf if time_limit is None else began + checks.positive("time_limit", time_limit)
     with limits.within(deadline - time.monotonic() + limits.GRACE):  # a first network may take a little longer
-        net, found = _learned(coded, plan, checkpoint, side_by_side, progress, began, deadline)
+        net, found = _learned(coded, plan, lines, checkpoint, side_by_side, progress, began, deadline)
     if net.search is not None and limits.interrupted():
         limits.answered(found)
     return net
@@ -197,6 +201,7 @@ def learn(
 def _learned(
     coded: CodedTable,
     plan: Plan,
+    lines: Lines,
     checkpoint: PathLike | None,
     side_by_side: int,
     progress: bool,
@@ -226,7 +231,8 @@ def _learned(
             if coded.table.holes:  # by EM, which takes its time
                 bar.say("fitting the tables")
             report = _report(plan, now, learned, len(many.found), time.monotonic() - began, ending)
-            net = as_network(coded, learned, report if seen == coded.table.n_rows else replace(report, sample=seen))
+            report = report if seen == coded.table.n_rows else replace(report, sample=seen)
+            net = as_network(coded, learned, report, lines)
     return net, _in_words(many, runs.n_runs)
 
 

@@ -16,7 +16,7 @@ from jaxbn.cuts.inside import InsideBins
 from jaxbn.cuts.words import bin_words, rounded
 from jaxbn.inputs import checks
 from jaxbn.inputs.table import as_frame
-from jaxbn.inputs.units import NUMBER
+from jaxbn.inputs.units import NUMBER, from_numbers
 from jaxbn.model import queries
 from jaxbn.model.inference import log_chance
 from jaxbn.model.observations import Unknown, mean_density, observation_weights
@@ -59,17 +59,23 @@ def predict_proba(networks: Networks, data: Any, target: str, unknown: Unknown, 
 
     found = [queries.predict_proba(net, data, target, unknown, max_memory) for net in networks]
     index = found[0].index
-    frame = as_frame(data)
-    hidden = {name: np.nan for name in networks[0].names if name == target or name not in frame.columns}
-    frame = frame.assign(**hidden)
-    logs = np.array([queries.log_likelihood(net, frame, unknown, max_memory) for net in networks])
-    weights = _shared_out(logs)  # [M, B]
+    weights = _weights_of_rows(networks, data, target, unknown, max_memory)
     chances = sum(
         w[:, None] * (each.to_numpy() @ _shares(net, networks, target))
         for w, each, net in zip(weights, found, networks, strict=True)
     )
     chances = np.minimum(chances, 1.0)  # by rounding alone it can be more
     return pd.DataFrame(chances, index=index, columns=_states(networks, target))
+
+
+def _weights_of_rows(
+    networks: Networks, data: Any, target: str, unknown: Unknown, max_memory: float
+) -> NDArray[np.float64]:
+    """What each network weighs in each row: its density of the row without the target [M, B]."""
+    frame = as_frame(data)
+    hidden = {name: np.nan for name in networks[0].names if name == target or name not in frame.columns}
+    frame = frame.assign(**hidden)
+    return _shared_out(np.array([queries.log_likelihood(net, frame, unknown, max_memory) for net in networks]))
 
 
 def predict(
@@ -79,8 +85,12 @@ def predict(
     import pandas as pd
 
     check_give(give)
-    chances = predict_proba(networks, data, target, unknown, max_memory)
     inside = _inside(networks, target) if target in networks[0].policies else None
+    if inside is not None and isinstance(give, str) and give == "mean":
+        found = pd.concat([queries.expected(net, data, target, unknown, max_memory) for net in networks], axis=1)
+        mean = (_weights_of_rows(networks, data, target, unknown, max_memory).T * found.to_numpy()).sum(axis=1)
+        return pd.Series(from_numbers(mean, networks[0].policies[target].unit), index=found.index, name=target)
+    chances = predict_proba(networks, data, target, unknown, max_memory)
     if not (isinstance(give, str) and give == "state"):
         unit = NUMBER if inside is None else networks[0].policies[target].unit
         return points(inside, chances, target, give, unit)

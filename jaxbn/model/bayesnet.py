@@ -44,6 +44,8 @@ class BayesNet(Written):
         em_trace: where the data lacked entries, the log-likelihood of what was observed, with the log prior of the
             tables, at the start and after each round of EM; it never falls, and is not saved. Of a network of ``learn``
             it has the evidence of numbers inside their bins, up to a constant (``fit(inside_bins=True)``).
+        lines: how numbers follow their continuous parents inside bins, of the variables for which that has evidence;
+            states and their probabilities do not depend on it (``jaxbn.model.lines``).
         groupings: groups of the discrete variables whose levels were merged; their tables are over groups.
         shares: P(level | its group) for each level of these variables.
 
@@ -64,8 +66,9 @@ class BayesNet(Written):
     ) -> NDArray[np.float64]:
         """Log density of each row in original units.
 
-        ln P(codes) minus ln width of the bin of each continuous value, plus ln P(level | group) of each grouped one.
-        Missing entries (NaN, None) are integrated out exactly. A bin without width (of a constant column, or of a cut
+        ln P(codes) plus the log density of each continuous value inside its bin, by its parents' values where there is
+        a line, plus ln P(level | group) of each grouped one. Missing entries (NaN, None) are integrated out exactly,
+        but for lines: those that need one are left out. A bin without width (of a constant column, or of a cut
         at the largest value) is an atom: it contributes its probability alone.
 
         Args:
@@ -175,6 +178,9 @@ class BayesNet(Written):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Posterior density of a continuous variable: its edges [bins + 1] and the density inside each bin [bins].
 
+        There are more edges where the shape of the column changes inside bins, and where the variable has a line and
+        its continuous parents are given as numbers.
+
         Example:
             >>> import jaxbn
             >>> edges, density = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).density("x")
@@ -228,7 +234,7 @@ class BayesNet(Written):
         """Most probable level, or interval, of one variable for every row; see ``predict_proba``.
 
         For a continuous variable, `give` may be ``"mean"``, ``"median"``, a quantile or a list of them (one column
-        each), of a posterior that is flat inside bins.
+        each), of the density of the network: inside bins it has the shape of the column, and follows lines.
 
         Example:
             >>> import jaxbn

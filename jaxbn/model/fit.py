@@ -23,6 +23,7 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.holes.em import EMFit, fit_by_em
 from jaxbn.model.holes.network import Structure, positions
 from jaxbn.model.imputing.inside_bins import evidence_inside_bins
+from jaxbn.model.lines import Lines, check_lines, fit_lines
 from jaxbn.runtime import limits
 from jaxbn.scores.tables import family_counts, k2_score, posterior_means
 
@@ -43,6 +44,7 @@ def fit(
     discrete: Sequence[str] | None = None,
     missing: Missing = "infer",
     inside_bins: bool = False,
+    lines: Lines = "auto",
 ) -> BayesNet:
     """Fit the conditional tables of a network.
 
@@ -66,6 +68,9 @@ def fit(
         inside_bins: let where a row's numbers lie inside their bins have a say in what its missing numbers are, as
             ``learn`` does: what was observed is the numbers then, and not the bins alone. In tables of up to 20,000
             rows and a million entries.
+        lines: ``"auto"`` lets numbers follow their continuous parents inside bins, by one line for a family or one for
+            each cell of its table, where that has evidence and the policy of the number has a shape, as those of
+            ``learn`` and ``discretize`` have (``net.lines``). Tables and score do not depend on it. False for none.
 
     Returns:
         The fitted network. Its tables cover all bins and all declared levels; its score counts observed ones only, and
@@ -87,6 +92,7 @@ def fit(
     elif continuous is not None or discrete is not None:
         argument = "continuous" if continuous is not None else "discrete"
         raise ArgumentError(argument, "has no use with policies, which name the continuous columns; leave it out")
+    check_lines(lines)
     groupings = {str(name): p for name, p in policies.items() if isinstance(p, Grouping)}
     cuts = {str(name): _as_policy(p) for name, p in policies.items() if not isinstance(p, Grouping)}
     table = _table(data, cuts, groupings, missing)
@@ -110,6 +116,8 @@ def fit(
     limits = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
     cuts = {name: _stretched(policy, *limits[name]) for name, policy in cuts.items()}
     net = BayesNet(parents, cuts, levels, tables, limits, score, table.n_rows, alpha, groupings, shares, alphas)
+    if lines == "auto":
+        net = replace(net, lines=fit_lines(net, np.stack([codes[n] for n in net.names], axis=1), table.values))
     return replace(net, em_trace=trace) if trace else net
 
 

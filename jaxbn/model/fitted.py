@@ -17,6 +17,7 @@ from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.graph import as_parents, markov_blanket, to_networkx, topological_order
 from jaxbn.model.holes.network import Network, network, positions
+from jaxbn.model.lines import Line
 from jaxbn.model.search_report import SearchReport
 from jaxbn.structure.equivalence import Comparison, Cpdag, class_of, compare_graphs
 
@@ -43,6 +44,7 @@ class Fitted:
     trace: tuple[float, ...] = ()
     search: SearchReport | None = None
     em_trace: tuple[float, ...] = ()
+    lines: dict[str, Line] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, grouping in self.groupings.items():
@@ -183,7 +185,7 @@ class Fitted:
         if not isinstance(other, Fitted):
             return NotImplemented
         arrays = ((self.tables, other.tables), (self.shares, other.shares))
-        plain = ("policies", "levels", "bounds", "n_rows", "alpha", "alphas", "groupings")
+        plain = ("policies", "levels", "bounds", "n_rows", "alpha", "alphas", "groupings", "lines")
         return (
             list(self.parents.items()) == list(other.parents.items())
             and all(getattr(self, name) == getattr(other, name) for name in plain)

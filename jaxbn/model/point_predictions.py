@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.inside import InsideBins
+from jaxbn.cuts.lean import Lean
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.units import NUMBER, Unit, from_numbers
 
@@ -21,8 +22,9 @@ Give = str | float | Sequence[float]
 
 
 def points(
-    inside: InsideBins | None, chances: pd.DataFrame, target: str, give: Give, unit: Unit = NUMBER
-) -> pd.Series | pd.DataFrame:
+    inside: InsideBins | None, chances: pd.DataFrame, target: str, give: Give, unit: Unit = NUMBER,
+    lean: Lean | None = None,
+) -> pd.Series | pd.DataFrame:  # fmt: skip
     """Means or quantiles of a continuous target, from what lies inside its bins and their chances [rows, bins]."""
     import pandas as pd
 
@@ -31,9 +33,10 @@ def points(
             "give", f"is {give!r}, but {target!r} is discrete and has no mean or quantiles; leave it out", value=give
         )
     if isinstance(give, str) and give == "mean":
-        return pd.Series(from_numbers(chances.to_numpy() @ inside.means, unit), index=chances.index, name=target)
+        found = means(inside, chances.to_numpy(), lean)
+        return pd.Series(from_numbers(found, unit), index=chances.index, name=target)
     levels = [0.5] if isinstance(give, str) else _quantile_levels(give)
-    found = from_numbers(quantiles(inside, chances.to_numpy(), levels), unit)
+    found = from_numbers(quantiles(inside, chances.to_numpy(), levels, lean), unit)
     if isinstance(give, str | numbers.Real):
         return pd.Series(found[:, 0], index=chances.index, name=target)
     return pd.DataFrame(found, index=chances.index, columns=pd.Index(levels, name=target))
@@ -50,13 +53,23 @@ def check_give(give: Give) -> None:
         _quantile_levels(give)
 
 
-def quantiles(inside: InsideBins, chances: NDArray[np.float64], levels: Sequence[float]) -> NDArray[np.float64]:
+def means(inside: InsideBins, chances: NDArray[np.float64], lean: Lean | None = None) -> NDArray[np.float64]:
+    """Means of a continuous variable [rows], from the chances of its bins and how values lean in them."""
+    if lean is None:
+        return np.asarray(chances @ inside.means)
+    return np.asarray((chances * inside.means_by(lean)).sum(axis=1))
+
+
+def quantiles(
+    inside: InsideBins, chances: NDArray[np.float64], levels: Sequence[float], lean: Lean | None = None
+) -> NDArray[np.float64]:
     """Quantiles of a continuous variable, [rows, levels].
 
     Args:
         inside: its bins.
         chances: probability of each bin, [rows, bins].
         levels: shares of the probability that lie below, between 0 and 1.
+        lean: how values lean in the bins, [rows, bins].
 
     Example:
         >>> bins = InsideBins(np.array([0.0, 1.0, 3.0]))
@@ -71,7 +84,11 @@ def quantiles(inside: InsideBins, chances: NDArray[np.float64], levels: Sequence
         own = np.take_along_axis(chances, place, 1)
         below = np.take_along_axis(ends, place, 1) - own
         share = np.divide(wanted - below, own, out=np.zeros_like(below), where=own > 0)
-        found[:, k] = inside.at(place[:, 0], np.clip(share, 0.0, 1.0)[:, 0])
+        share = np.clip(share, 0.0, 1.0)
+        if lean is not None:
+            mean, scale = (np.take_along_axis(part, place, 1) for part in (lean.mean, lean.scale))
+            share = Lean(mean, scale, lean.off).at(share)
+        found[:, k] = inside.at(place[:, 0], share[:, 0])
     return found
 
 

@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.lean import Lean
 from jaxbn.cuts.words import rounded
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.states import sign_name, with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.inputs.units import from_numbers
 from jaxbn.model.holes import answers
 from jaxbn.model.inference import joint
+from jaxbn.model.lines import lean
 from jaxbn.model.notices import tell_absent
-from jaxbn.model.observations import Unknown, as_weights, encode_frame, encode_rows, observation_weights
-from jaxbn.model.point_predictions import Give, check_give, points
+from jaxbn.model.observations import (
+    Unknown,
+    as_members,
+    as_range,
+    as_weights,
+    encode_frame,
+    encode_rows,
+    observation_weights,
+)
+from jaxbn.model.point_predictions import Give, check_give, means, points
 from jaxbn.model.words import count_states, state_texts
 
 if TYPE_CHECKING:
@@ -49,14 +58,29 @@ def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float
     codes = encode_rows(net, data, unknown=unknown)
     result = answers.log_likelihood(net.network, codes, max_memory=max_memory)
     frame = as_frame(data)
+    values = {name: as_floats(name, frame[name], policy.unit) for name, policy in net.policies.items()}
     for i, name in enumerate(net.names):
         if name in net.policies:
-            values = as_floats(name, frame[name], net.policies[name].unit)
-            result += net.inside(name).log_density(values, codes[:, i])
+            result += net.inside(name).log_density(values[name], codes[:, i])
+    result += log_ratios(net, codes, values)
     for name, shares in net.shares.items():
         level = encode(frame[name], net.levels[name], name=name, unknown=unknown)
         result += np.append(np.log(shares), 0.0)[level]  # a missing entry, of code -1, picks the last
     return result
+
+
+def log_ratios(
+    net: BayesNet, codes: NDArray[np.integer[Any]], values: Mapping[str, NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """What lines inside bins add to the log density of each row; nothing where an entry they need is missing."""
+    total = np.zeros(len(codes))
+    for name in net.lines:
+        own = codes[:, net.names.index(name)]
+        known, found = own != MISSING, lean(net, name, codes, values, own)
+        assert found is not None
+        found = Lean(found.mean[known], found.scale[known], found.off)
+        total[known] += found.log_ratio(*net.inside(name).places(values[name][known], own[known]))
+    return total
 
 
 def query(net: BayesNet, targets: str | Sequence[str], given: Mapping[str, Any], max_memory: float) -> pd.Series:
@@ -86,8 +110,22 @@ def density(
             f"{target!r} has a cut at its largest value {edges[-1]:g}, an atom without density; use query instead"
         )
     probabilities = joint(net, [target], observation_weights(net, given), max_memory)
-    pieces, of, share = net.inside(target).pieces()
+    found = lean(net, target, *_as_row(net, given)) if target in net.lines else None
+    own = None if found is None else Lean(found.mean[0], found.scale[0], found.off)
+    pieces, of, share = net.inside(target).pieces(own)
     return pieces, probabilities[of] * share / np.diff(pieces)
+
+
+def _as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, NDArray[np.float64]]]:
+    """What is given as a row of codes and its numbers, missing where it is not one state or not one number."""
+    codes, values = np.full((1, len(net.names)), MISSING, np.int32), {n: np.full(1, np.nan) for n in net.policies}
+    for name, weights in observation_weights(net, given).items():
+        if np.count_nonzero(weights) == 1:
+            codes[0, net.names.index(name)] = weights.argmax()
+        if name in net.policies and as_weights(name, given[name]) is None and as_range(net, name, given[name]) is None:
+            members = as_members(net, name, given[name])
+            values[name][0] = members[0] if len(members) == 1 else np.nan
+    return codes, values
 
 
 def cpt(net: BayesNet, name: str) -> pd.DataFrame:
@@ -166,9 +204,32 @@ def predict(
     if not (isinstance(give, str) and give == "state"):
         if target not in net.policies:
             return points(None, probabilities, target, give)
-        return points(net.inside(target), probabilities, target, give, net.policies[target].unit)
+        found = _lean_of_rows(net, data, target, unknown)
+        return points(net.inside(target), probabilities, target, give, net.policies[target].unit, found)
     best = probabilities.to_numpy().argmax(axis=1)
     return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
+
+
+def expected(net: BayesNet, data: Any, target: str, unknown: Unknown, max_memory: float) -> pd.Series:
+    """The mean of a continuous target for each row, as a number whatever its unit."""
+    import pandas as pd
+
+    chances, found = predict_proba(net, data, target, unknown, max_memory), _lean_of_rows(net, data, target, unknown)
+    return pd.Series(means(net.inside(target), chances.to_numpy(), found), index=chances.index)
+
+
+def _lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Lean | None:
+    """How the target leans inside each of its bins, given the other columns, [rows, bins]."""
+    if target not in net.lines:
+        return None
+    frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
+    values = {
+        name: as_floats(name, frame[name], net.policies[name].unit)
+        if name in frame.columns
+        else np.full(len(frame), np.nan)
+        for name in net.lines[target].parents
+    }
+    return lean(net, target, encode_frame(net, frame, unknown, optional=net.names), values)
 
 
 def describe(net: BayesNet) -> str:
@@ -202,14 +263,12 @@ def decode(
     rng: np.random.Generator,
     shares: NDArray[np.float64] | None = None,
 ) -> Any:
-    """Values drawn inside states; ``shares`` of the levels of a grouped variable in place of its own."""
+    """Levels drawn inside states; ``shares`` of the levels of a grouped variable in place of its own."""
     if name in net.groupings:
         codes = draw_levels(net, name, codes, rng, shares)
-    if name not in net.policies:
-        levels = net.levels[name]
-        of_one_kind = {type(level) for level in levels} in ({bool}, {int}, {float}, {int, float})
-        return np.array(levels, None if of_one_kind else object)[codes]
-    return from_numbers(net.inside(name).draw(codes, rng), net.policies[name].unit)
+    levels = net.levels[name]
+    of_one_kind = {type(level) for level in levels} in ({bool}, {int}, {float}, {int, float})
+    return np.array(levels, None if of_one_kind else object)[codes]
 
 
 def draw_levels(

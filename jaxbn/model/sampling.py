@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.lean import Lean
 from jaxbn.inputs import checks
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.holes.completions import draw_states
 from jaxbn.model.holes.elimination import LOG_SUMS
 from jaxbn.model.inference import Weights, follow, logarithms, question, route
+from jaxbn.model.lines import by_lines, lean
 from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
 from jaxbn.model.queries import decode
 from jaxbn.runtime.memory import MAX_MEMORY, check_room
@@ -43,7 +45,8 @@ def intervened(net: BayesNet, do: Mapping[str, Any], taken: Mapping[str, Any]) -
         if name in net.groupings:
             inside = net.group_codes[name] == int(np.flatnonzero(weight)[0])
             shares[name] = np.where(inside, chosen, net.shares[name])
-    return replace(net, parents=parents, tables=tables, shares=shares)
+    lines = {name: line for name, line in net.lines.items() if name not in do}
+    return replace(net, parents=parents, tables=tables, shares=shares, lines=lines)
 
 
 def sample(
@@ -57,14 +60,17 @@ def sample(
     check_room(8 * n * (3 * len(net.names) + 3 * widest), f"drawing {n:,} rows", "draw fewer at a time")
     rng = np.random.default_rng(seed)
     codes = draw_codes(net, n, rng, observation_weights(net, given), max_memory)
-    return pd.DataFrame(
-        {
-            name: _shown(net, name, _known(net, name, given[name], codes[:, i], rng))
-            if name in given
-            else decode(net, name, codes[:, i], rng)
-            for i, name in enumerate(net.names)
-        }
-    )
+    values: dict[str, Any] = {}
+    for name in by_lines(net):
+        own = codes[:, net.names.index(name)]
+        found = lean(net, name, codes, values, own)
+        if name in given:
+            values[name] = _known(net, name, given[name], own, rng, found)
+        elif name in net.policies:
+            values[name] = net.inside(name).draw(own, rng, lean=found)
+        else:
+            values[name] = decode(net, name, own, rng)
+    return pd.DataFrame({name: _shown(net, name, values[name]) for name in net.names})
 
 
 def draw_codes(
@@ -99,7 +105,9 @@ def _shown(net: BayesNet, name: str, values: Any) -> Any:
     return from_numbers(values, net.policies[name].unit) if name in net.policies else values
 
 
-def _known(net: BayesNet, name: str, value: Any, codes: NDArray[np.int64], rng: np.random.Generator) -> Any:
+def _known(
+    net: BayesNet, name: str, value: Any, codes: NDArray[np.int64], rng: np.random.Generator, leaning: Lean | None
+) -> Any:
     """Values of a variable of which something is known, inside their states."""
     if name not in net.policies:
         shares = net.shares[name] * level_weights(net, name, value) if name in net.groupings else None
@@ -109,10 +117,12 @@ def _known(net: BayesNet, name: str, value: Any, codes: NDArray[np.int64], rng: 
         weights = np.array([weight * observation_weights(net, {name: part})[name] for part, weight in parts])
         chosen, found = draw_states(weights.T[codes], rng.random(len(codes))), np.empty(len(codes))
         for k, (part, _) in enumerate(parts):
-            found[chosen == k] = _known(net, name, part, codes[chosen == k], rng)
+            mine = chosen == k
+            own = leaning and Lean(leaning.mean[mine], leaning.scale[mine], leaning.off)
+            found[mine] = _known(net, name, part, codes[mine], rng, own)
         return found
     span = as_range(net, name, value)
     if span is None:
         members = as_members(net, name, value)
         return members[draw_states(net.policies[name](members) == codes[:, None], rng.random(len(codes)))]
-    return net.inside(name).draw(codes, rng, *span)
+    return net.inside(name).draw(codes, rng, *span, leaning)

@@ -133,8 +133,8 @@ def test_every_truncation_is_refused_by_name(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"format": "other"}, "is not a jaxbn network"),
-        ({"version": 3}, "has version 3, newer than 2.*upgrade jaxbn"),
-        ({"version": None}, "is damaged: 'version' must be from 1 to 2, got None"),
+        ({"version": 4}, "has version 4, newer than 3.*upgrade jaxbn"),
+        ({"version": None}, "is damaged: 'version' must be from 1 to 3, got None"),
         ({"variables": [{}]}, "is damaged"),
         ({"variables": 3}, "is damaged"),
         ({"alpha": [1]}, "is damaged"),

@@ -103,7 +103,7 @@ def _scale(net: BayesNet, name: str, table: Table | None) -> dict[str, Any]:
     cuts = [f"{e:g}" for e in edges] if plain else short_numbers(edges.tolist(), unit=unit)
     bars, _ = histogram(None if table is None else table.values[name], float(edges[0]), float(edges[-1]))
     found: dict[str, Any] = {"edges": edges.tolist(), "marks": cuts, "cut": is_cut(net, name)}
-    ends, of, share = net.inside(name).pieces(PIECES)
+    ends, of, share = net.inside(name).pieces(most=PIECES)
     if len(ends) > len(edges):  # how values are distributed inside the bins
         found["inside"] = {"ends": ends.tolist(), "bin": of.tolist(), "share": [float(f"{s:.6g}") for s in share]}
     if len(bars):

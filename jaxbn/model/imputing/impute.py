@@ -17,8 +17,10 @@ from jaxbn.model.holes.network import Network, network
 from jaxbn.model.imputing.frames import fill
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.imputing.states import as_if_there, to_be_filled
+from jaxbn.model.lines import by_lines, lean
 from jaxbn.model.notices import tell_absent
 from jaxbn.model.observations import Unknown, encode_rows
+from jaxbn.model.point_predictions import means
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,8 +91,13 @@ def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[An
     for variable, where_rows, where, chances in marginals(net.network, rows.codes, max_memory=max_memory):
         name = net.names[variable]
         _refuse_impossible(chances, where, where_rows)
-        answer = chances @ middles(net, name) if name in net.policies else _levels(net, name, chances)
-        found[name][where_rows] = answer[where]
+        if name in net.lines:
+            own = {n: values[where_rows] for n, values in rows.values.items()}
+            leaning = lean(net, name, rows.codes[where_rows], own)
+            found[name][where_rows] = means(net.inside(name), chances[where], leaning)
+        else:
+            answer = chances @ middles(net, name) if name in net.policies else _levels(net, name, chances)
+            found[name][where_rows] = answer[where]
     return found
 
 
@@ -123,12 +130,17 @@ def _drawn(net: BayesNet, rows: Rows, rng: np.random.Generator, max_memory: floa
 
     codes = draw_completions(net.network, rows.codes, rng, max_memory=max_memory).astype(np.int64)
     found: dict[str, NDArray[Any]] = {}
-    for i, name in enumerate(net.names):
+    for name in by_lines(net):
+        i = net.names.index(name)
         gone = rows.codes[:, i] == MISSING
-        found[name] = np.zeros(len(codes)) if name in net.policies else codes[:, i].copy()
         if name in net.policies:
-            found[name][gone] = net.inside(name).draw(codes[gone, i], rng)
-        elif name in net.groupings:
+            known = {n: found[n][gone] for n in net.lines[name].parents} if name in net.lines else {}
+            leaning = lean(net, name, codes[gone], known, codes[gone, i])
+            found[name] = rows.values[name].copy()
+            found[name][gone] = net.inside(name).draw(codes[gone, i], rng, lean=leaning)
+            continue
+        found[name] = codes[:, i].copy()
+        if name in net.groupings:
             found[name][gone] = draw_levels(net, name, codes[gone, i], rng)
     return found
 

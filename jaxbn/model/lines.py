@@ -1,0 +1,262 @@
+"""The line of one family: how a number's place inside its bin follows those of its continuous parents inside theirs.
+
+    p(x | parents) = P(bin | parents' bins) · m(x) / M(bin) · N(z; b₀ + Σ bᵢ zᵢ, σ²) / N(z; 0, 1)
+
+z and zᵢ are normal scores of the child's and the parents' places inside their bins (``jaxbn.cuts.lean``). The last
+factor integrates to 1 over the bin whatever the coefficients are, so bins keep their probabilities. Evidence chooses
+between no line, one for the family, and one for each cell of its table, shrunk to that of the family
+(docs/maths.md, "Lines inside bins").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from jaxbn.cuts.lean import Lean, moments
+from jaxbn.inputs.checks import ArgumentError
+from jaxbn.inputs.columns import MISSING
+
+if TYPE_CHECKING:
+    from jaxbn.model.bayesnet import BayesNet
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.integer[Any]]
+Lines = Literal["auto", False]
+
+SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Rows that the line of a family may count for in each of its cells."""
+
+ROUNDS = 30
+"""Of EM for the share of values off the line."""
+
+
+def check_lines(lines: Any) -> None:
+    """Refuse what ``fit`` cannot do about lines."""
+    if lines not in ("auto", False):
+        raise ArgumentError("lines", f"must be 'auto' or False, got {lines!r}", value=lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Line:
+    """Coefficients and scales of scores: of cells of the table that have rows, and last those of the family.
+
+    Attributes:
+        parents: the continuous parents.
+        cells: cells with a line of their own, ascending positions in the flat table [cells].
+        coefficients: intercept and one slope a parent [cells + 1, 1 + parents].
+        scales: [cells + 1].
+        off: share of values that do as they would without the line.
+    """
+
+    parents: tuple[str, ...]
+    cells: NDArray[np.int64]
+    coefficients: Floats
+    scales: Floats
+    off: float
+
+    def __post_init__(self) -> None:
+        cells, size = np.asarray(self.cells, np.int64), len(self.cells) + 1
+        shapes = np.shape(self.coefficients) == (size, 1 + len(self.parents)) and np.shape(self.scales) == (size,)
+        if not shapes or (np.diff(cells) <= 0).any() or not (np.asarray(self.scales) > 0).all() or not 0 < self.off < 1:
+            raise ValueError("a line needs ascending cells, coefficients and positive scales of each, 0 < off < 1")
+        object.__setattr__(self, "cells", cells)
+
+    def lean(self, cells: Integers, scores: Floats) -> Lean:
+        """How values lean in some cells, -1 where they are not known, given the scores of the parents [..., parents].
+
+        Without the score of a parent they do not.
+        """
+        place = np.searchsorted(self.cells, cells)
+        own = np.append(self.cells, MISSING - 1)[place] == cells
+        place = np.where(own, place, len(self.cells))
+        found = self.coefficients[place]
+        mean = found[..., 0] + (found[..., 1:] * scores).sum(axis=-1)
+        return Lean(np.nan_to_num(mean), np.where(np.isnan(mean), 1.0, self.scales[place]), self.off)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Line):
+            return NotImplemented
+        arrays = ("cells", "coefficients", "scales")
+        same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
+        return same and self.parents == other.parents and self.off == other.off
+
+    def __hash__(self) -> int:
+        return hash((self.parents, self.coefficients.tobytes()))
+
+    def __repr__(self) -> str:
+        slopes = ", ".join(f"{n} {b:+.2f}" for n, b in zip(self.parents, self.coefficients[-1, 1:], strict=True))
+        cells = f"{len(self.cells)} cells with their own" if len(self.cells) else "one for the family"
+        return f"Line: slopes of normal scores {slopes}; scale {self.scales[-1]:.2f}; {cells}; {self.off:.1%} off it"
+
+
+class Sums(NamedTuple):
+    """Sums over the rows of some cells: number of rows, products of predictors and scores, squares of scores."""
+
+    n: Floats  # [cells]
+    xx: Floats  # [cells, predictors, predictors]
+    xy: Floats  # [cells, predictors]
+    yy: Floats  # [cells]
+
+    @classmethod
+    def of(cls, x: Floats, y: Floats, squares: Floats, cell: Integers, size: int) -> Sums:
+        """Of rows [n, predictors] in cells numbered from 0; ``squares`` are the expected ones of y."""
+
+        def total(weights: Floats) -> Floats:
+            return np.asarray(np.bincount(cell, weights, size), np.float64)
+
+        columns = x.T
+        xx = np.array([[total(a * b) for b in columns] for a in columns])
+        xy = np.array([total(a * y) for a in columns])
+        return cls(total(np.ones(len(y))), np.moveaxis(xx, -1, 0), xy.T, total(squares))
+
+
+class Prior(NamedTuple):
+    """σ² is inverse gamma of `shape` and `rate`, the coefficients normal around `mean` with variance σ² / rows."""
+
+    mean: Floats  # [predictors]
+    rows: float
+    shape: float
+    rate: float
+
+
+class Posterior(NamedTuple):
+    """Expected coefficients [cells, predictors] and σ [cells]; the log evidence of the scores of each cell [cells]."""
+
+    coefficients: Floats
+    scales: Floats
+    log_evidence: Floats
+
+
+def posterior(sums: Sums, prior: Prior) -> Posterior:
+    """The regression of each cell in closed form."""
+    size = len(prior.mean)
+    precision = sums.xx + prior.rows * np.eye(size)
+    target = (sums.xy + prior.rows * prior.mean)[..., None]
+    found = np.asarray(np.linalg.solve(precision, target)[..., 0], np.float64)
+    residual = sums.yy - 2 * (found * sums.xy).sum(axis=-1) + np.einsum("ci,cij,cj->c", found, sums.xx, found)
+    shape = prior.shape + sums.n / 2
+    rate = prior.rate + (np.maximum(residual, 0.0) + prior.rows * ((found - prior.mean) ** 2).sum(axis=-1)) / 2
+    log_evidence = (
+        (size * np.log(prior.rows) - np.linalg.slogdet(precision)[1] - sums.n * np.log(2 * np.pi)) / 2
+        + prior.shape * np.log(prior.rate) - shape * np.log(rate) + gammaln(shape) - gammaln(prior.shape)
+    )  # fmt: skip
+    return Posterior(found, np.sqrt(rate / (shape - 1)), log_evidence)
+
+
+def fit_line(
+    parents: tuple[str, ...], scores: Floats, places: tuple[Floats, Floats], cells: NDArray[np.int64]
+) -> Line | None:
+    """The line of a family that has the highest evidence, None if it is higher without.
+
+    Args:
+        parents: the continuous parents.
+        scores: of their values [rows, parents].
+        places: shares of the child's bins between which its values lie.
+        cells: of the family's table [rows].
+    """
+    if len(scores) == 0:
+        return None
+    y, squares = moments(*places)
+    x = np.column_stack([np.ones(len(y)), scores])
+    known, cell = np.unique(cells, return_inverse=True)
+    sums = Sums.of(x, y, squares, cell, len(known))
+    together = Sums(*(part.sum(axis=0, keepdims=True) for part in sums))
+    family = posterior(together, Prior(np.zeros(x.shape[1]), 1.0, 2.0, 1.0))
+    best, highest = Line(parents, known[:0], family.coefficients, family.scales, 0.5), float(family.log_evidence[0])
+    charge = (x.shape[1] + 1) / 2 * np.log(len(y))  # the line that cells shrink to is fitted to the same rows
+    for rows in SHRINKAGE:
+        prior = Prior(family.coefficients[0], rows, 1 + rows / 2, float(family.scales[0] ** 2) * rows / 2)
+        own = posterior(sums, prior)
+        if own.log_evidence.sum() - charge > highest:
+            highest = float(own.log_evidence.sum() - charge)
+            coefficients = np.concatenate([own.coefficients, family.coefficients])
+            best = Line(parents, known, coefficients, np.append(own.scales, family.scales), 0.5)
+    if highest <= -(len(y) * np.log(2 * np.pi) + squares.sum()) / 2:
+        return None
+    off = _share_off(best.lean(cells, scores), places)
+    return Line(parents, best.cells, best.coefficients, best.scales, off)
+
+
+def _share_off(lean: Lean, places: tuple[Floats, Floats]) -> float:
+    """The posterior share of values that the line does not tell, by EM under a uniform prior."""
+    on = np.exp(lean._replace(off=1e-300).log_ratio(*places))
+    off = 0.5
+    for _ in range(ROUNDS):
+        off = float((1 + (off / (off + (1 - off) * on)).sum()) / (2 + len(on)))
+    return off
+
+
+def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Line]:
+    """The lines of all families whose child has a shape; rows that lack an entry of a family are left out.
+
+    Args:
+        net: the network without lines.
+        codes: [rows, variables], -1 where missing.
+        values: numbers of the continuous variables, NaN where missing.
+    """
+    found = {}
+    for i, name in enumerate(net.names):
+        parents = tuple(p for p in net.parents[name] if p in net.policies)
+        if not parents or net.policies.get(name) is None or net.policies[name].shape is None:
+            continue
+        family = [net.names.index(p) for p in net.parents[name]]
+        rows = (codes[:, [*family, i]] != MISSING).all(axis=1)
+        inside = {p: values[p][rows] for p in (*parents, name)}
+        places = net.inside(name).places(inside[name], codes[rows, i])
+        cells = _cells(net, name, codes[rows]) * net.cardinalities[name] + codes[rows, i]
+        line = fit_line(parents, _scores(net, parents, codes[rows], inside), places, cells)
+        if line is not None:
+            found[name] = line
+    return found
+
+
+def lean(
+    net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], own: Integers | None = None
+) -> Lean | None:
+    """How the values of a variable lean inside their bins, given those of its parents; None if it has no line.
+
+    Args:
+        net: the network.
+        name: the variable.
+        codes: [rows, variables], -1 where missing.
+        values: numbers of its continuous parents at least, NaN where missing.
+        own: its bins [rows]; all of them, for a lean of shape [rows, bins], if they are not given.
+    """
+    if name not in net.lines:
+        return None
+    line, size = net.lines[name], net.cardinalities[name]
+    scores, cells = _scores(net, line.parents, codes, values), _cells(net, name, codes)
+    if own is None:
+        own, scores, cells = np.arange(size), scores[:, None], cells[:, None]
+    return line.lean(np.where(cells == MISSING, MISSING, cells * size + own), scores)
+
+
+def by_lines(net: BayesNet) -> list[str]:
+    """All variables, those with lines last and after their parents."""
+    order = [net.names[v] for v in net.network.structure.order]
+    return [name for name in net.names if name not in net.lines] + [name for name in order if name in net.lines]
+
+
+def _cells(net: BayesNet, name: str, codes: Integers) -> NDArray[np.int64]:
+    """The states of a variable's parents as one number [rows], -1 where one is missing."""
+    found = np.zeros(len(codes), np.int64)
+    places = [net.names.index(parent) for parent in net.parents[name]]
+    for place in places:
+        found = found * net.cardinalities[net.names[place]] + codes[:, place]
+    return np.where((codes[:, places] == MISSING).any(axis=1), MISSING, found)
+
+
+def _scores(net: BayesNet, names: tuple[str, ...], codes: Integers, values: Mapping[str, Floats]) -> Floats:
+    """Normal scores of values inside their bins [rows, names], NaN where missing."""
+    found = np.full((len(codes), len(names)), np.nan)
+    for k, name in enumerate(names):
+        own = codes[:, net.names.index(name)]
+        known = (own != MISSING) & ~np.isnan(values[name])
+        found[known, k] = moments(*net.inside(name).places(values[name][known], own[known]))[0]
+    return found

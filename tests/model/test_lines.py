@@ -1,0 +1,247 @@
+"""Lines inside bins: their evidence, the densities they give, and what they leave as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kstest, norm
+
+import jaxbn
+from jaxbn.cuts.lean import Lean, moments
+from jaxbn.formats.json_file import from_dict, to_dict
+from jaxbn.model.lines import Prior, Sums, fit_line, lean, posterior
+from tests.reference import lines as reference
+
+GRAPH = {"b": ["a", "kind"], "c": ["a", "b"]}
+
+
+def rows(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(2, size=n)
+    a = rng.gamma(4, 2, n)
+    b = a + kind + rng.normal(0, 0.3, n)
+    return pd.DataFrame(
+        {"kind": np.where(kind == 1, "x", "y"), "a": a, "b": b, "c": np.round(a - 2 * b + rng.normal(0, 0.5, n), 1)}
+    )
+
+
+@pytest.fixture(scope="module")
+def net() -> jaxbn.BayesNet:
+    data = rows(1500)
+    found = jaxbn.fit(data, GRAPH, jaxbn.discretize(data, GRAPH, max_bins=5).codings)
+    assert set(found.lines) == {"b", "c"}
+    return found
+
+
+def without(net: jaxbn.BayesNet) -> jaxbn.BayesNet:
+    return replace(net, lines={})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_evidence_is_the_integral(seed):
+    rng = np.random.default_rng(seed)
+    n, size = int(rng.integers(1, 9)), int(rng.integers(1, 3))
+    x, y = np.column_stack([np.ones(n), rng.normal(size=n)])[:, :size], rng.normal(size=n)
+    squares = y**2 + rng.random(n) * (seed % 2)
+    prior = Prior(
+        rng.normal(size=size), float(rng.uniform(0.5, 5)), float(rng.uniform(1.5, 4)), float(rng.random() + 0.2)
+    )
+    found = posterior(Sums.of(x, y, squares, np.zeros(n, np.int64), 1), prior)
+    assert found.log_evidence[0] == pytest.approx(reference.log_evidence(x, y, squares, *prior), abs=1e-9)
+
+
+def test_moments_are_those_of_a_part_of_the_normal_distribution():
+    rng = np.random.default_rng(0)
+    ends = np.sort(rng.random((20, 2)), axis=1)
+    found = np.array(moments(*ends.T))
+    expected = np.array([reference.moments(*each) for each in ends]).T
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_ratios_of_all_parts_add_up_to_one():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        ends = np.concatenate([[0.0], np.sort(rng.random(40)), [1.0]])
+        found = Lean(np.full(41, 3 * rng.normal()), np.full(41, rng.gamma(1) + 1e-3), 10 ** -rng.uniform(0.1, 4))
+        total = (np.exp(found.log_ratio(ends[:-1], ends[1:])) * np.diff(ends)).sum()
+        assert total == pytest.approx(1.0, abs=1e-9)
+    share, found = rng.random(500), Lean(rng.normal(size=500), rng.uniform(0.05, 1.2, 500), 0.01)
+    np.testing.assert_allclose(found.below(found.at(share)), share, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["b", "c"])
+def test_densities_integrate_to_one_and_bins_keep_their_probabilities(net, name):
+    given = rows(200, seed=1)
+    inside, bins = net.inside(name), net.cardinalities[name]
+    knots = inside.pieces()[0]
+    if name == "c":  # the density changes at the ends of recorded cells
+        cells = (np.arange(np.floor(knots[0] * 10), np.ceil(knots[-1] * 10) + 1) + 0.5) / 10
+        knots = np.union1d(knots, cells[(cells > knots[0]) & (cells < knots[-1])])
+    else:
+        first = np.arange(64) / 2**20  # the density is constant in each of 2^20 parts of a bin
+        shares = np.unique([*first, *norm.cdf(np.linspace(-4.5, 4.5, 1000)), *(1 - first)])
+        knots = np.unique([*knots, *inside.at(np.repeat(np.arange(bins), len(shares)), np.tile(shares, bins))])
+    x, widths = (knots[1:] + knots[:-1]) / 2, np.diff(knots)
+    table = given.loc[given.index.repeat(len(x))].assign(**{name: np.tile(x, len(given))})
+    if name == "b":
+        table["c"] = np.nan
+    absent = {child: np.nan for child in ("b", "c") if child >= name}
+    logs = net.log_likelihood(table).reshape(len(given), -1) - net.log_likelihood(given.assign(**absent))[:, None]
+    masses = np.exp(logs) * widths
+    bin_of = net.policies[name](x)
+    chances = np.stack([np.bincount(bin_of, row, bins) for row in masses])
+    expected = net.predict_proba(given.assign(**absent), name).to_numpy()
+    np.testing.assert_allclose(chances, expected, atol=1e-9 if name == "c" else 1e-4)
+    np.testing.assert_allclose(masses.sum(axis=1), 1.0, atol=1e-9 if name == "c" else 1e-4)
+
+
+def test_the_discrete_network_does_not_change(net):
+    data, plain = rows(1500), without(net)
+    fitted = jaxbn.fit(data, GRAPH, net.codings, lines=False)
+    assert fitted == plain
+    assert fitted.score == net.score
+    for name in net.names:
+        assert np.array_equal(net.tables[name], fitted.tables[name])
+        given = {} if name == "a" else {"a": 7.0}
+        pd.testing.assert_series_equal(net.query(name, given), plain.query(name, given))
+        pd.testing.assert_frame_equal(net.predict_proba(data[:50], name), plain.predict_proba(data[:50], name))
+    mine, other = to_dict(net), to_dict(plain)
+    for variable in mine["variables"]:
+        variable.pop("line", None)
+    assert mine["variables"] == other["variables"]
+
+
+def test_bif_does_not_change(net, tmp_path):
+    found = []
+    for each in (net, without(net)):
+        each.to_bif(tmp_path / "net.bif")
+        found.append([line for line in (tmp_path / "net.bif").read_text().splitlines() if not line.startswith("//")])
+        assert jaxbn.read_bif(tmp_path / "net.bif") == each  # its own comment has the rest
+    assert found[0] == found[1]
+
+
+def test_lines_tell_more_of_new_rows(net):
+    new = rows(1000, seed=2)
+    assert net.log_likelihood(new).mean() > without(net).log_likelihood(new).mean() + 1.0
+    for name in ("b", "c"):
+        errors = [np.abs(each.predict(new, name, give="mean") - new[name]).mean() for each in (net, without(net))]
+        assert errors[0] < 0.7 * errors[1]
+    inside = net.predict(new, "c", give=[0.1, 0.9])
+    assert ((new["c"] > inside[0.1]) & (new["c"] < inside[0.9])).mean() == pytest.approx(0.8, abs=0.07)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_samples_agree_with_the_density(net, seed):
+    given = rows(1, seed=100 + seed).drop(columns="c").iloc[0].to_dict()
+    edges, heights = net.density("c", given)
+    ends = np.append(0.0, np.cumsum(heights * np.diff(edges)))
+    assert ends[-1] == pytest.approx(1.0)
+    drawn = net.sample(400, seed, given=given)
+    assert (drawn["a"] == given["a"]).all()
+    value, count = np.unique(drawn["c"], return_counts=True)  # recorded numbers, each of which stands for its cell
+    away = np.abs(np.cumsum(count) / 400 - np.interp(value + 0.05, edges, ends)).max()
+    assert away < 2.3 / np.sqrt(400)  # by Kolmogorov and Smirnov the chance of more is below 1e-4
+    drawn = net.sample(400, seed, given={"a": given["a"], "kind": given["kind"]})["b"]
+    edges, heights = net.density("b", {"a": given["a"], "kind": given["kind"]})
+    ends = np.append(0.0, np.cumsum(heights * np.diff(edges)))
+    assert kstest(drawn, lambda x: np.interp(x, edges, ends)).pvalue > 1e-4
+
+
+def test_draws_within_an_interval_follow_the_line(net):
+    given = {"a": 8.0, "kind": "x", "b": (8.8, 9.4)}
+    drawn = net.sample(4000, 3, given=given)["b"]
+    assert drawn.between(8.8, 9.4).all()
+    edges, heights = net.density("b", {"a": 8.0, "kind": "x"})
+    ends = np.append(0.0, np.cumsum(heights * np.diff(edges)))
+    low, high = np.interp([8.8, 9.4], edges, ends)
+    codes = net.policies["b"](np.array([8.8, 9.4]))
+    if codes[0] == codes[1]:
+        assert kstest(drawn, lambda x: (np.interp(x, edges, ends) - low) / (high - low)).pvalue > 1e-4
+
+
+def test_whole_rows_are_drawn_with_lines(net):
+    drawn = net.sample(3000, 1)
+    spread = [(each["b"] - each["a"] - (each["kind"] == "x")).std() for each in (drawn, without(net).sample(3000, 1))]
+    assert spread[0] < 0.75 * spread[1]
+    pd.testing.assert_frame_equal(without(net).sample(50, 4)[["a", "kind"]], net.sample(50, 4)[["a", "kind"]])
+
+
+def test_a_missing_parent_means_no_line(net):
+    data = rows(60, seed=5).assign(a=np.nan)
+    plain = without(net)
+    np.testing.assert_array_equal(net.log_likelihood(data), plain.log_likelihood(data))
+    np.testing.assert_allclose(net.predict(data, "c", give="mean"), plain.predict(data, "c", give="mean"), rtol=1e-2)
+
+
+def test_rows_with_holes_are_left_out_of_the_fit():
+    data = rows(600)
+    holes = pd.concat([data, rows(200, seed=9).assign(b=np.nan), rows(100, seed=8).assign(a=np.nan)], ignore_index=True)
+    codings = jaxbn.discretize(data, GRAPH, max_bins=4).codings
+    bounds = dict.fromkeys("abc", (-100.0, 100.0))
+    whole, holed = (jaxbn.fit(each, GRAPH, codings, bounds=bounds) for each in (data, holes))
+    assert whole.lines["b"] == holed.lines["b"]
+    assert whole.lines["c"] == holed.lines["c"]
+
+
+def test_imputed_numbers_follow_lines(net):
+    data = rows(800, seed=6)
+    holes = data.assign(c=np.where(np.arange(800) % 2, np.nan, data["c"]))
+    gone = holes["c"].isna()
+    for how, share in (("mean", 0.7), ("draw", 0.85)):
+        errors = [np.abs(each.impute(holes, how)["c"] - data["c"])[gone].mean() for each in (net, without(net))]
+        assert errors[0] < share * errors[1]
+        pd.testing.assert_frame_equal(net.impute(holes, how)[~gone], data[~gone])
+
+
+def test_a_variable_that_is_set_has_no_line(net):
+    drawn = net.sample(200, do={"b": 5.0})
+    assert (drawn["b"] == 5.0).all()
+
+
+def test_files_keep_lines(net, tmp_path):
+    net.save(tmp_path / "net.json")
+    again = jaxbn.load(tmp_path / "net.json")
+    assert again == net
+    assert again != without(net)
+    document = to_dict(without(net))
+    assert document["version"] == 2
+    assert from_dict(document) == without(net)
+    damaged = to_dict(net)
+    next(v for v in damaged["variables"] if v["name"] == "c")["line"]["parents"] = ["c"]
+    with pytest.raises(ValueError, match=r"line\.parents' must be parents"):
+        from_dict(damaged)
+
+
+def test_lines_can_be_read(net):
+    assert "slopes of normal scores a " in repr(net.lines["c"])
+    assert "b -" in repr(net.lines["c"])
+
+
+def test_noise_has_no_line():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        edges = np.linspace(0, 1, 101)
+        cell = rng.integers(100, size=300)
+        found = fit_line(("p",), rng.normal(size=(300, 1)), (edges[cell], edges[cell + 1]), rng.integers(12, size=300))
+        assert found is None
+
+
+def test_an_average_has_the_lines_of_its_networks(net):
+    data = rows(100, seed=7)
+    other = jaxbn.fit(rows(1500), {"b": ["a"], "c": ["b"]}, net.codings)
+    both = jaxbn.AverageNet([net, other])
+    logs = [each.log_likelihood(data) for each in (net, other)]
+    np.testing.assert_allclose(both.log_likelihood(data), np.logaddexp(*logs) - np.log(2))
+    errors = [np.abs(jaxbn.AverageNet(nets).predict(data, "c", give="mean") - data["c"]).mean()
+              for nets in ([net, other], [without(net), without(other)])]  # fmt: skip
+    assert errors[0] < errors[1]
+
+
+def test_what_lines_may_be(net):
+    with pytest.raises(ValueError, match="lines must be 'auto' or False, got 'all'"):
+        jaxbn.fit(rows(30), GRAPH, net.codings, lines="all")
+    assert jaxbn.fit(rows(300), GRAPH, {n: p.edges for n, p in net.policies.items()}).lines == {}  # flat inside bins
+    assert lean(net, "a", np.zeros((1, 4), int), {}) is None
