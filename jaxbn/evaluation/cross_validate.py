@@ -30,6 +30,7 @@ from jaxbn.learning.options import (
 )
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.model.fitted import Alpha
 
 ROWS_SIDE_BY_SIDE = 2_000_000
 """Most training rows that are discretized together over all folds; small folds gain by it, large ones do not."""
@@ -99,7 +100,7 @@ def cross_validate(
     initial: Initial | None = None,
     bins: int | None = None,
     max_passes: int | None = 10,
-    alpha: float = 1.0,
+    alpha: Alpha | None = None,
     given: str | Sequence[str] = (),
     missing: Missing = "infer",
     group: Iterable[str] | None = None,
@@ -133,7 +134,8 @@ def cross_validate(
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default, in every fold, the number from 2 to 30
             with the highest evidence on the training rows.
         max_passes: most passes of a discretization.
-        alpha: Dirichlet weight of each cell of the tables.
+        alpha: Dirichlet weight of each cell of the tables, or ``"auto"``, see ``jaxbn.fit``; by default ``"auto"`` with
+            ``"evidence"`` and 1 otherwise.
         given: variables to condition on: scored is ln p(row) - ln p(its values of these), exactly. For one without
             parents this leaves out its own term, as the paper does with the class of Iris.
         missing: ``"infer"`` learns from what each row has, and scores what each held-out row has; ``"error"`` refuses
@@ -183,6 +185,8 @@ def cross_validate(
     inside = checks.one_of("shape", shape or ("auto" if method == "evidence" else "flat"), ("auto", "flat"))
     plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped, inside == "auto"))
     conditions = _conditions(given, table)
+    if alpha is None:
+        alpha = "auto" if method == "evidence" else 1.0
     fold_of_row = fold_numbers(folds, seed, table, data)
     numbers = range(int(fold_of_row.max()) + 1)
     bounds = {name: (float(np.nanmin(values)), float(np.nanmax(values))) for name, values in table.values.items()}

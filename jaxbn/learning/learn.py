@@ -32,6 +32,7 @@ from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.model.fitted import Alpha
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import team
@@ -301,9 +302,10 @@ def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: flo
 
 def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> BayesNet:
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
+    alpha: Alpha = "auto" if report.method == "evidence" else 1.0
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
-    net = fit(table, parents, shaped(data, learned.policies), inside_bins=True)
+    net = fit(table, parents, shaped(data, learned.policies), alpha=alpha, inside_bins=True)
     if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
         return replace(net, search=report)
     return replace(net, score=learned.score, trace=learned.trace, search=report)

@@ -37,8 +37,8 @@ class BayesNet(Written):
         bounds: (smallest, largest) value of each continuous variable, the outer edges of its density.
         score: ln P(D*|G), the K2 score of the coded data the network was fitted to; NaN if it was not fitted.
         n_rows: rows it was fitted to.
-        alpha: Dirichlet weight of each cell of the tables.
-        alphas: weights of the tables that have their own, by child.
+        alpha: Dirichlet weight of each cell of the tables, or ``"auto"`` where the weights follow from the counts.
+        alphas: weights of the tables that have their own, by child; with ``"auto"``, those of a cell on average.
         trace: how the evidence rose while the network was learned with ``method="evidence"``; it is not saved.
         search: how ``learn`` found the network and what is known of its arcs, saved with it; None if it was fitted.
         em_trace: where the data lacked entries, the log-likelihood of what was observed, with the log prior of the

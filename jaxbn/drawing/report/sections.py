@@ -176,7 +176,10 @@ def making(net: BayesNet, options: Mapping[str, Any]) -> str:
     from jaxbn import __version__
 
     rows = [(str(key), _plain(value)) for key, value in options.items() if value is not None]
-    rows += [("prior weight of a table cell", f"{net.alpha:g}"), ("jaxbn", __version__)]
+    rows += [
+        ("prior weight of a table cell", "by evidence" if net.alpha == "auto" else f"{net.alpha:g}"),
+        ("jaxbn", __version__),
+    ]
     rows.append(("Python", platform.python_version()))
     found = "" if net.search is None else f"How the network was found: {net.search}."
     return _section("How it was made", _table(("option", "value"), rows) + _note(found))
