@@ -54,7 +54,8 @@ def refine(
         cuts: move the cuts off the midpoints of their gaps. No training row changes its bin. A cut stays half the
             smallest step between distinct values away from its neighbours, so that bins do not model rounding.
         alpha: learn the Dirichlet weight of the tables: ``"one"`` for all, or one for each ``"family"``; None keeps
-            them. ``"auto"`` is ``"one"``, but keeps weights that follow from the counts, as those of ``learn``. Cuts found by a method are found again in each fold, with that method's defaults.
+            them. ``"auto"`` is ``"one"``, but keeps weights that follow from the counts, as those of ``learn``. Cuts
+            found by a method are found again in each fold, with that method's defaults.
         rate: learn the rate L of the prior and cut the variables again with it, which may change the number of bins;
             only for networks cut with ``"bayesian"``, and compared with ``rate="network"``.
         inner_folds: how many folds.

@@ -54,7 +54,7 @@ def learn_alpha(
     if likelihood[1] == likelihood[0]:
         return net, likelihood
     alpha = weights[net.names[0]] if one else weights
-    return fit(table, net.parents, net.codings, alpha=_alpha(net), bounds=net.bounds), likelihood
+    return fit(table, net.parents, net.codings, alpha=alpha, bounds=net.bounds), likelihood
 
 
 def _cut_again(net: BayesNet, table: Table) -> BayesNet:

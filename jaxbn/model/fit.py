@@ -181,7 +181,9 @@ def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[
             raise ValueError(f"alpha names {name!r}, which is not a column of the data; {suggest(name, names)}")
     for what, weight in [("alpha", general), *((f"alpha of {name!r}", weight) for name, weight in own.items())]:
         if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
-            raise ValueError(f"{what} must be a positive number or 'auto', got {weight!r}; 1 is the uniform prior")
+            raise ValueError(
+                f"{what} must be a positive number, got {weight!r}; 1 is the uniform prior, and alpha='auto' asks the rows"
+            )
     return float(general), {name: float(weight) for name, weight in own.items()}
 
 

@@ -1,6 +1,7 @@
 """Tables fitted to rows with missing entries by EM, with exact expected counts.
 
-The tables are those of ``fit``: posterior means under a Dirichlet prior, of expected counts in place of counts. A posterior mean under Dirichlet(alpha) is the mode under Dirichlet(alpha + 1), so each round raises
+The tables are those of ``fit``: posterior means under a Dirichlet prior, of expected counts in place of counts. A
+posterior mean under Dirichlet(alpha) is the mode under Dirichlet(alpha + 1), so each round raises
 
     the log-likelihood of what was observed  +  sum over all cells of all tables of alpha ln P(cell),
 
