@@ -114,8 +114,8 @@ def bootstrap(
         side_by_side: without a graph, resamples that run together; the result does not depend on it.
         progress: without a graph, show a bar where someone watches.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
-            ``restarts``, ``grid``, ``exact``, ``warm_start``, ``select``, ``required``, ``forbidden`` and
-            ``max_cells``.
+            ``restarts``, ``grid``, ``exact``, ``warm_start``, ``select``, ``required``, ``forbidden``, ``tiers``,
+            ``roots``, ``leaves`` and ``max_cells``.
 
     Returns:
         A ``CutBootstrap`` with a graph: for each cut, how often it was found and its interval. An ``ArcBootstrap``

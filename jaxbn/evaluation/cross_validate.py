@@ -149,7 +149,7 @@ def cross_validate(
             default with ``"evidence"`` only; ``"flat"``, evenly. Only scores of the same kind can be compared.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
-            ``forbidden`` and ``max_cells``.
+            ``forbidden``, ``tiers``, ``roots``, ``leaves`` and ``max_cells``.
 
     Returns:
         Mean, standard error, and the log-likelihood of each fold and each row.

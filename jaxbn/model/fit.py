@@ -182,7 +182,7 @@ def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[
     for what, weight in [("alpha", general), *((f"alpha of {name!r}", weight) for name, weight in own.items())]:
         if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
             raise ValueError(
-                f"{what} must be a positive number, got {weight!r}; 1 is the uniform prior, and alpha='auto' asks the rows"
+                f"{what} must be a positive number, got {weight!r}; 1 is the uniform prior, alpha='auto' asks the rows"
             )
     return float(general), {name: float(weight) for name, weight in own.items()}
 

@@ -59,6 +59,9 @@ def bootstrap(
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
+    tiers: options.Tiers = [],  # noqa: B006
+    roots: options.Roots = [],  # noqa: B006
+    leaves: options.Leaves = [],  # noqa: B006
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="Keep finished resamples in this file, and go on from it.", rich_help_panel=options.LEARNING),
@@ -118,6 +121,9 @@ def bootstrap(
         select=select,
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
+        tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
+        roots=names_in(roots, "--root", source.frame.columns),
+        leaves=names_in(leaves, "--leaf", source.frame.columns),
     )
     table = checked_table(source, missing, None if structure else named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
