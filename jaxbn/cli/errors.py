@@ -39,6 +39,10 @@ REMEDIES = {
 """Remedies at the command line, in place of those for Python users."""
 
 
+REPEATED = {"tiers": "tier", "roots": "root", "leaves": "leaf"}
+"""Lists of the library that are options which can be given several times."""
+
+
 class CommandError(Exception):
     """Something the user can mend; the message says how."""
 
@@ -162,7 +166,7 @@ def spell(mention: Mention, options: Collection[str]) -> str:
         return REMEDIES[mention.argument]
     if mention.argument not in options:
         return str(mention)
-    option = f"--{mention.argument.replace('_', '-')}"
+    option = f"--{REPEATED.get(mention.argument, mention.argument).replace('_', '-')}"
     if mention.value is not None:
         option += f" {shlex.quote(mention.value)}"
     return f"pass {option}" if mention.words is not None else option

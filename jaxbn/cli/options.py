@@ -123,6 +123,14 @@ Required = Annotated[
 Forbidden = Annotated[
     list[str], _option("An arc that the network must not have, parent>child.", "--forbidden", panel=LEARNING)
 ]
+Tiers = Annotated[
+    list[str],
+    _option(
+        "Columns of one step in time, a,b; no arc runs from a later --tier into an earlier.", "--tier", panel=LEARNING
+    ),
+]
+Roots = Annotated[list[str], _option("Columns without parents, a,b.", "--root", panel=LEARNING)]
+Leaves = Annotated[list[str], _option("Columns without children, a,b.", "--leaf", panel=LEARNING)]
 InitialBins = Annotated[int | None, _option("Number of bins to start from.", panel=LEARNING)]
 Initial = Annotated[
     str | None,

@@ -116,7 +116,8 @@ def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column"
 def named(source: Source, keep: Sequence[str], chosen: Mapping[str, Any]) -> list[str]:
     """Columns that stay in the table: those of ``--keep``, and those that other options name."""
     arcs = [name for option in ("required", "forbidden") for arc in chosen.get(option, ()) for name in arc]
-    return [*names_in(keep, "--keep", source.frame), *chosen.get("order", ()), *chosen.get("group", ()), *arcs]
+    lists = [*chosen.get("tiers", ()), *(chosen.get(option, ()) for option in ("order", "group", "roots", "leaves"))]
+    return [*names_in(keep, "--keep", source.frame), *(name for names in lists for name in names), *arcs]
 
 
 def checked_table(source: Source, missing: str, keep: Iterable[str] | None = None) -> Table:

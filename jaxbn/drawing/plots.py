@@ -10,7 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.inside import InsideBins
-from jaxbn.drawing.svg import BLUE, ORANGE, averaged, histogram, network_layout, short, top_of_scale
+from jaxbn.drawing.svg import (
+    BLUE,
+    ORANGE,
+    Directions,
+    arrows_of,
+    averaged,
+    histogram,
+    network_layout,
+    short,
+    strength_of,
+    top_of_scale,
+)
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import as_floats
@@ -117,20 +128,27 @@ def plot_pair(net: BayesNet, data: Any, x: str, y: str, ax: Axes | None = None) 
 
 
 def plot_network(
-    net: BayesNet, ax: Axes | None = None, *, strengths: Mapping[tuple[str, str], float] | None = None
+    net: BayesNet,
+    ax: Axes | None = None,
+    *,
+    strengths: Mapping[tuple[str, str], float] | None = None,
+    directions: Directions = "class",
 ) -> Axes:
     """The network drawn, with the number of bins at each variable; see ``BayesNet.plot``."""
     from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
 
     plan = network_layout(net)
     ax = new_axes(ax, (max(plan.width / 90, 2.5), max(plan.height / 90, 1.2)))
+    arrows = arrows_of(net, directions)
     for arc, points in plan.arcs.items():
-        strength = (strengths or {}).get(arc)
+        strength = strength_of(strengths, arc, arc in arrows)
         shade = 0.65 if strength is None else 0.2 + 0.8 * strength
-        ax.add_patch(PathPatch(_curve(points), fill=False, edgecolor="black", alpha=shade, linewidth=1.1))
+        curve = _curve(points, 7 * (arc in arrows))
+        ax.add_patch(PathPatch(curve, fill=False, edgecolor="black", alpha=shade, linewidth=1.1))
         tip_x, tip_y = points[-1]
         tip = [(tip_x - 4, tip_y - 8), (tip_x + 4, tip_y - 8), (tip_x, tip_y)]
-        ax.add_patch(Polygon(tip, closed=True, color="black", alpha=shade, linewidth=0))
+        if arc in arrows:
+            ax.add_patch(Polygon(tip, closed=True, color="black", alpha=shade, linewidth=0))
         if strength is not None:
             ax.text(tip_x, tip_y - 12, f"{strength:.0%}", ha="center", va="bottom", fontsize=7)
     for name, box in plan.boxes.items():
@@ -147,11 +165,11 @@ def plot_network(
     return ax
 
 
-def _curve(points: Any) -> Any:
+def _curve(points: Any, head: float) -> Any:
     """The points joined by cubic curves with vertical tangents, up to the arrow's head."""
     from matplotlib.path import Path
 
-    stops = [*points[:-1], (points[-1][0], points[-1][1] - 7)]
+    stops = [*points[:-1], (points[-1][0], points[-1][1] - head)]
     vertices, codes = [stops[0]], [Path.MOVETO]
     for a, b in pairwise(stops):
         middle = (a[1] + b[1]) / 2

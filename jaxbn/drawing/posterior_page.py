@@ -25,7 +25,7 @@ MOST_CUTS = 6
 def posterior_html(found: Posterior) -> str:
     """The consensus network drawn with probabilities, a line for each arc, and one for each variable."""
     strengths = {(row["from"], row["to"]): row["strength"] for row in found.arcs.to_dict("records")}
-    picture = figures.network_svg(consensus_network(found, CERTAIN), strengths)
+    picture = figures.network_svg(consensus_network(found, CERTAIN), strengths, "all")
     head = escape(repr(found).splitlines()[0])
     return (
         f'<div><p><b>{head}</b></p><div style="overflow-x:auto">{picture}</div>'

@@ -27,7 +27,7 @@ def consensus_network(found: Posterior, threshold: float) -> BayesNet:
 def plot_arcs(found: Posterior, ax: Axes | None = None, threshold: float = 0.5) -> Axes:
     """The consensus network with the probability of each arc, see ``Posterior.plot_arcs``."""
     strengths = {(row["from"], row["to"]): row["strength"] for row in found.arcs.to_dict("records")}
-    return plot_network(consensus_network(found, threshold), ax, strengths=strengths)
+    return plot_network(consensus_network(found, threshold), ax, strengths=strengths, directions="all")
 
 
 def plot_cuts(found: Posterior, name: str, ax: Axes | None = None) -> Axes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from jaxbn.cuts.inside import about_even
 from jaxbn.cuts.words import cut_texts, short_numbers
 from jaxbn.drawing.layout import Box, Layout, Point, layered
+from jaxbn.inputs import checks
 from jaxbn.inputs.units import NUMBER, Unit
 from jaxbn.model.words import count_states
+from jaxbn.structure.equivalence import Arc
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
+Directions = Literal["class", "all"]
 BLUE, ORANGE = "#3d85c6", "#dd7a2f"  # readable on white and on near black
 CHARACTER = 7.4  # mean width of a character of the 13-pixel font
 LONGEST = 22  # characters of a name that are shown
@@ -26,12 +29,15 @@ FONT = 'font-family="system-ui, sans-serif" fill="currentColor"'
 NOTE = 'font-size="11" fill-opacity="0.7"'
 
 
-def network_svg(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None = None) -> str:
-    """The network: a box for each variable with its number of bins, discrete ones shaded, an arrow for each arc.
+def network_svg(
+    net: BayesNet, strengths: Mapping[tuple[str, str], float] | None = None, directions: Directions = "class"
+) -> str:
+    """The network: a box for each variable with its number of bins, discrete ones shaded, and its arcs.
 
     Args:
         net: the network.
         strengths: share of resamples that have an arc, by (parent, child): written at the arc, and its opacity.
+        directions: which arcs are arrows, see ``BayesNet.plot``; the others have a hidden head, of class ``head``.
 
     Example:
         >>> from jaxbn.model.fit import fit
@@ -40,9 +46,25 @@ def network_svg(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None
         1
     """
     plan = network_layout(net)
-    parts = [_arc(points, (strengths or {}).get(arc), arc) for arc, points in plan.arcs.items()]
+    arrows = arrows_of(net, directions)
+    parts = [
+        _arc(points, strength_of(strengths, arc, arc in arrows), arc, arc in arrows)
+        for arc, points in plan.arcs.items()
+    ]
     parts += [_box(net, name, box) for name, box in plan.boxes.items()]
     return _svg(plan.width, plan.height, parts, "network of the variables", "network")
+
+
+def arrows_of(net: BayesNet, directions: Directions) -> Collection[Arc]:
+    """The arcs that are drawn as arrows."""
+    return net.compelled if checks.one_of("directions", directions, ("class", "all")) == "class" else net.arcs
+
+
+def strength_of(strengths: Mapping[Arc, float] | None, arc: Arc, arrow: bool) -> float | None:
+    """What is written at an arc: the share of networks that have it, at a line in either direction."""
+    if not strengths or (arc not in strengths and (arrow or arc[::-1] not in strengths)):
+        return None
+    return strengths.get(arc, 0.0) + (0.0 if arrow else strengths.get(arc[::-1], 0.0))
 
 
 def network_layout(net: BayesNet) -> Layout:
@@ -202,21 +224,24 @@ def _box(net: BayesNet, name: str, box: Box) -> str:
     )
 
 
-def _arc(points: Sequence[Point], strength: float | None, arc: tuple[str, str]) -> str:
+def _arc(points: Sequence[Point], strength: float | None, arc: Arc, arrow: bool) -> str:
     x, y = points[-1]
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(
         f"C{a[0]:.1f} {(a[1] + b[1]) / 2:.1f} {b[0]:.1f} {(a[1] + b[1]) / 2:.1f} {b[0]:.1f} {b[1]:.1f}"
-        for a, b in zip(points, [*points[1:-1], (x, y - 7)], strict=False)
+        for a, b in zip(points, [*points[1:-1], (x, y - 7 * arrow)], strict=False)
     )
+    hidden = "" if arrow else ' display="none"'
     opacity = 0.65 if strength is None else 0.2 + 0.8 * strength
     label = ""
     if strength is not None:
         label = f'<text x="{x:.1f}" y="{y - 12:.1f}" text-anchor="middle" {NOTE}>{strength:.0%}</text>'
     return (
-        f'<g class="arc" data-parent="{escape(arc[0])}" data-child="{escape(arc[1])}" opacity="{opacity:.2f}">'
-        f"<title>{escape(arc[0])} → {escape(arc[1])}</title>"
+        f'<g class="arc{" open" * (not arrow)}" data-parent="{escape(arc[0])}" data-child="{escape(arc[1])}" '
+        f'opacity="{opacity:.2f}">'
+        f"<title>{escape(arc[0])} {'→' if arrow else '–'} {escape(arc[1])}</title>"
         f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.3"/>'
-        f'<path d="M{x - 4:.1f} {y - 8:.1f}H{x + 4:.1f}L{x:.1f} {y:.1f}Z" fill="currentColor"/>{label}</g>'
+        f'<path class="head" d="M{x - 4:.1f} {y - 8:.1f}H{x + 4:.1f}L{x:.1f} {y:.1f}Z" fill="currentColor"'
+        f"{hidden}/>{label}</g>"
     )
 
 

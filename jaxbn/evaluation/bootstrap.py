@@ -119,8 +119,8 @@ def bootstrap(
         progress: without a graph, show a bar where someone watches.
         time_limit: seconds after which the resamples that are finished are returned; with a graph the variables.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
-            ``restarts``, ``grid``, ``exact``, ``warm_start``, ``select``, ``required``, ``forbidden`` and
-            ``max_cells``.
+            ``restarts``, ``grid``, ``exact``, ``warm_start``, ``select``, ``required``, ``forbidden``, ``tiers``,
+            ``roots``, ``leaves`` and ``max_cells``.
 
     Returns:
         A ``CutBootstrap`` with a graph: for each cut, how often it was found and its interval. An ``ArcBootstrap``

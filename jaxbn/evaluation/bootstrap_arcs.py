@@ -13,6 +13,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.table import Table
 from jaxbn.model.average import AverageNet
 from jaxbn.model.fit import fit
+from jaxbn.model.fitted import Alpha
 from jaxbn.posterior.consensus import arc_frame, arc_shares, consensus_graph
 
 SHOWN = 12
@@ -73,10 +74,12 @@ class ArcBootstrap(Bootstrap):
         """
         if self.table is None:
             raise ValueError("there are no rows to fit the networks to; make the bootstrap by jaxbn.bootstrap")
+        by_evidence = all(policy.method == "evidence" for found in self.policies.values() for policy in found)
+        alpha: Alpha = "auto" if by_evidence else 1.0  # as ``learn`` fits them
         networks = []
         for i, (parents, groups) in enumerate(zip(self.parents, self.groupings, strict=True)):
             cuts = {name: found[i] for name, found in self.policies.items()}
-            networks.append(fit(self.table, parents, {**cuts, **groups}, inside_bins=True))
+            networks.append(fit(self.table, parents, {**cuts, **groups}, alpha=alpha, inside_bins=True))
         return AverageNet(tuple(networks))
 
     def consensus(self, threshold: float = 0.5) -> nx.DiGraph:

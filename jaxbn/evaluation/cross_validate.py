@@ -30,6 +30,7 @@ from jaxbn.learning.options import (
 )
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines import Lines, check_lines
 from jaxbn.runtime import limits
 from jaxbn.runtime.progress import Steps
@@ -103,7 +104,7 @@ def cross_validate(
     initial: Initial | None = None,
     bins: int | None = None,
     max_passes: int | None = 10,
-    alpha: float = 1.0,
+    alpha: Alpha | None = None,
     given: str | Sequence[str] = (),
     missing: Missing = "infer",
     group: Iterable[str] | None = None,
@@ -139,7 +140,8 @@ def cross_validate(
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default, in every fold, the number from 2 to 30
             with the highest evidence on the training rows.
         max_passes: most passes of a discretization.
-        alpha: Dirichlet weight of each cell of the tables.
+        alpha: Dirichlet weight of each cell of the tables, or ``"auto"``, see ``jaxbn.fit``; by default ``"auto"`` with
+            ``"evidence"`` and 1 otherwise.
         given: variables to condition on: scored is ln p(row) - ln p(its values of these), exactly. For one without
             parents this leaves out its own term, as the paper does with the class of Iris.
         missing: ``"infer"`` learns from what each row has, and scores what each held-out row has; ``"error"`` refuses
@@ -155,7 +157,7 @@ def cross_validate(
         lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
-            ``forbidden`` and ``max_cells``.
+            ``forbidden``, ``tiers``, ``roots``, ``leaves`` and ``max_cells``.
 
     Returns:
         Mean, standard error, and the log-likelihood of each fold and each row.
@@ -192,6 +194,8 @@ def cross_validate(
     inside = checks.one_of("shape", shape or ("auto" if method == "evidence" else "flat"), ("auto", "flat"))
     plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped, inside == "auto"))
     conditions = _conditions(given, table)
+    if alpha is None:
+        alpha = "auto" if method == "evidence" else 1.0
     fold_of_row = fold_numbers(folds, seed, table, data)
     numbers = range(int(fold_of_row.max()) + 1)
     bounds = {name: (float(np.nanmin(values)), float(np.nanmax(values))) for name, values in table.values.items()}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.inner_folds import gaps_of
-from jaxbn.evaluation.refine_parts import alpha_of, learn_alpha, learn_rate, move_cuts
+from jaxbn.evaluation.refine_parts import learn_alpha, learn_rate, move_cuts
 from jaxbn.evaluation.refine_results import Refined
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
@@ -25,7 +25,7 @@ from jaxbn.runtime import limits
 if TYPE_CHECKING:
     import pandas as pd
 
-Alpha = Literal["one", "family"]
+Alpha = Literal["auto", "one", "family"]
 
 
 @limits.within()
@@ -34,7 +34,7 @@ def refine(
     data: Any,
     *,
     cuts: bool = True,
-    alpha: Alpha | None = "one",
+    alpha: Alpha | None = "auto",
     rate: bool = False,
     inner_folds: int = 5,
     seed: int = 0,
@@ -55,7 +55,8 @@ def refine(
         cuts: move the cuts off the midpoints of their gaps. No training row changes its bin. A cut stays half the
             smallest step between distinct values away from its neighbours, so that bins do not model rounding.
         alpha: learn the Dirichlet weight of the tables: ``"one"`` for all, or one for each ``"family"``; None keeps
-            them. Cuts found by a method are found again in each fold, with that method's defaults.
+            them. ``"auto"`` is ``"one"``, but keeps weights that follow from the counts, as those of ``learn``. Cuts
+            found by a method are found again in each fold, with that method's defaults.
         rate: learn the rate L of the prior and cut the variables again with it, which may change the number of bins;
             only for networks cut with ``"bayesian"``, and compared with ``rate="network"``.
         inner_folds: how many folds.
@@ -80,6 +81,8 @@ def refine(
     """
     import pandas as pd
 
+    if alpha == "auto":
+        alpha = None if net.alpha == "auto" else "one"
     _check(net, cuts, alpha, rate)
     climber = {
         "learning_rate": checks.positive("learning_rate", learning_rate),
@@ -99,7 +102,7 @@ def refine(
             net, parts["alpha"] = learn_alpha(net, table, fold, alpha == "one", climber)
         if cuts:
             net, parts["cuts"] = move_cuts(net, table, fold, climber)
-    weights = [(name, alpha_of(start, name), alpha_of(net, name)) for name in net.names]
+    weights = [(name, start.weight(name), net.weight(name)) for name in net.names]
     frame = pd.DataFrame.from_dict(parts, orient="index", columns=["before", "after"])
     return Refined(
         net=net,

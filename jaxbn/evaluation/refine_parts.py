@@ -33,6 +33,7 @@ from jaxbn.kernels.gradient import Limits, Point, best_rate, climb
 from jaxbn.learning.discretize import discretize
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.model.fitted import Alpha
 from jaxbn.runtime.shapes import bucket
 
 RATE_ROUNDS = 20
@@ -79,9 +80,8 @@ def move_cuts(
         edges = gap.at(found.shares[first : first + len(gap.cuts)])
         policies[name] = replace(net.policies[name], edges=edges)
         first += len(gap.cuts) + 2
-    alpha = {name: alpha_of(net, name) for name in net.names} if net.alphas else net.alpha
     codings = {**net.codings, **policies}
-    return fit(table, net.parents, codings, alpha=alpha, bounds=net.bounds), likelihood
+    return fit(table, net.parents, codings, alpha=_alpha(net), bounds=net.bounds), likelihood
 
 
 def _climb(
@@ -96,7 +96,7 @@ def _climb(
     """The best shares and weights, and the log-likelihood of a held-out row before and after."""
     folds = hold_out(settings, fold)
     n_edges, n_families = folds.low.shape[1], bucket(len(net.names), 16)
-    alpha = [alpha_of(net, name) for name in net.names] + [1.0] * (n_families - len(net.names))
+    alpha = [net.weight(name) for name in net.names] + [1.0] * (n_families - len(net.names))
     original = Point(_by_edge([gap.shares for gap in gaps.values()], n_edges), np.log(alpha))
     limits = Limits(
         free=_by_edge([gap.free for gap in gaps.values()], n_edges) == 1.0,
@@ -124,9 +124,9 @@ def _codes(net: BayesNet, table: Table) -> dict[str, NDArray[np.int32]]:
     return codes
 
 
-def alpha_of(net: BayesNet, name: str) -> float:
-    """Dirichlet weight of the table of a variable."""
-    return net.alphas.get(name, net.alpha)
+def _alpha(net: BayesNet) -> Alpha | dict[str, float]:
+    """The Dirichlet weights of the tables, as ``fit`` takes them."""
+    return net.alpha if net.alpha == "auto" else {name: net.weight(name) for name in net.names}
 
 
 def learn_rate(
@@ -148,8 +148,7 @@ def learn_rate(
     )
     if not learned > usual:
         return net, (before, before), (usual, usual)
-    alpha = {name: alpha_of(net, name) for name in net.names} if net.alphas else net.alpha
-    again = fit(table, net.parents, codings, alpha=alpha, bounds=net.bounds)
+    again = fit(table, net.parents, codings, alpha=_alpha(net), bounds=net.bounds)
     return again, (before, rate), (usual, learned)
 
 

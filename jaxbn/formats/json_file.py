@@ -30,6 +30,7 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS
 from jaxbn.inputs.units import UNITS, Unit
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines import Line
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime.files import PathLike, write_text
@@ -151,7 +152,7 @@ def _network(document: Field) -> BayesNet:
         bounds={name: _bounds(v.get("bounds")) for name, v in variables.items() if v.has("policy")},
         score=document.get("score").number(),
         n_rows=document.get("n_rows").whole(),
-        alpha=document.get("alpha").positive(),
+        alpha=_alpha(document.get("alpha")),
         groupings={name: _grouping(v.get("grouping")) for name, v in variables.items() if v.has("grouping")},
         shares={name: v.get("shares").numbers() for name, v in variables.items() if v.has("grouping")},
         alphas=_alphas(document.get("alphas"), variables) if document.has("alphas") else {},
@@ -226,6 +227,10 @@ def _grouping(field: Field) -> Grouping:
     except (ValueError, TypeError) as error:
         raise ValueError(f"{field.place!r}: {error}") from None
     return grouping
+
+
+def _alpha(field: Field) -> Alpha:
+    return "auto" if field.value == "auto" else field.positive()
 
 
 def _alphas(field: Field, variables: Mapping[str, Field]) -> dict[str, float]:

@@ -41,6 +41,7 @@ from jaxbn.runtime.limits import Ending
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
+from jaxbn.structure.constraints import listed
 from jaxbn.structure.search import Search
 
 LOG = logging.getLogger("jaxbn")
@@ -69,6 +70,9 @@ def learn(
     select: Select | None = None,
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
+    tiers: Iterable[Iterable[str]] = (),
+    roots: Iterable[str] = (),
+    leaves: Iterable[str] = (),
     initial_bins: int | None = None,
     initial: Initial | None = None,
     missing: Missing = "infer",
@@ -118,6 +122,10 @@ def learn(
             units (the default), or by ``"k2"``, the paper's score.
         required: arcs ``(parent, child)`` the network must have.
         forbidden: arcs it must not have.
+        tiers: lists of columns in the order in which things happen, ``[["age", "sex"], ["dose"], ["outcome"]]``: no
+            arc runs from a later list into an earlier one. Columns in none of them may be anywhere.
+        roots: columns without parents.
+        leaves: columns without children.
         initial_bins: bins of the starts; by default several numbers, and with ``"k2"`` the largest cardinality of the
             discrete variables.
         initial: with ``"k2"``, whether the bins of the start are of equal ``"width"`` (the default, as in the paper) or
@@ -155,8 +163,10 @@ def learn(
     """
     began = time.monotonic()
     check_lines(lines)
-    keep, required, forbidden = [keep] if isinstance(keep, str) else list(keep), list(required), list(forbidden)
-    named = itertools.chain(keep, order or (), group or (), *(arc for arc in (*required, *forbidden) if len(arc) == 2))
+    keep, required, forbidden = listed(keep), list(required), list(forbidden)
+    tiers, roots, leaves = [listed(tier) for tier in tiers], listed(roots), listed(leaves)
+    arcs = [arc for arc in (*required, *forbidden) if len(arc) == 2]
+    named = itertools.chain(keep, order or (), group or (), roots, leaves, *tiers, *arcs)
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing, keep=named)
     for name in keep:
         checks.known_name("keep", name, table.names)
@@ -186,6 +196,9 @@ def learn(
         max_parents=max_parents,
         required=required,
         forbidden=forbidden,
+        tiers=tiers,
+        roots=roots,
+        leaves=leaves,
         max_cells=max_cells,
     )
     coded = plan.coded(table)

@@ -12,6 +12,7 @@ from jaxbn.inputs.table import Table
 from jaxbn.learning.passes import Settled
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines import Lines
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
@@ -39,11 +40,12 @@ def as_network(data: CodedTable, learned: Learned, report: SearchReport, lines: 
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
     policies = shaped(data, learned.policies)
+    alpha: Alpha = "auto" if report.method == "evidence" else 1.0
     with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as ending:
-        net = fit(table, parents, policies, inside_bins=True, lines=lines)
+        net = fit(table, parents, policies, alpha=alpha, inside_bins=True, lines=lines)
     if ending.early:
         with limits.grace():
-            net = fit(table, parents, policies, inside_bins=True, lines=lines)
+            net = fit(table, parents, policies, alpha=alpha, inside_bins=True, lines=lines)
     if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
         return replace(net, search=report)
     score = net.score if math.isnan(learned.score) else learned.score

@@ -22,7 +22,7 @@ Shaping = Literal["auto", "flat"]
 
 STRUCTURE_OPTIONS = (
     "search", "order", "max_parents", "restarts", "time_limit", "grid", "exact", "warm_start", "select",
-    "required", "forbidden", "max_cells",
+    "required", "forbidden", "tiers", "roots", "leaves", "max_cells",
 )  # fmt: skip
 """Options of ``learn`` for the structure; ``cross_validate`` and ``bootstrap`` take them too if there is no graph."""
 
@@ -187,7 +187,10 @@ def check_structure_options(
             raise ArgumentError(
                 name, "is for learning the structure; leave it out, or leave out ", Mention("graph"), value=value
             )
-    return {name: list(value) if name in ("required", "forbidden") else value for name, value in options.items()}
+    again = ("required", "forbidden", "tiers", "roots", "leaves")
+    return {
+        name: list(value) if name in again and not isinstance(value, str) else value for name, value in options.items()
+    }
 
 
 def _checked_rate(rate: Rate) -> Rate:

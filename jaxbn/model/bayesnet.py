@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs import checks
+from jaxbn.inputs.columns import Level
 from jaxbn.model import queries
+from jaxbn.model.effects import effect, influence
 from jaxbn.model.imputing.impute import How, impute
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown
@@ -37,8 +39,8 @@ class BayesNet(Written):
         bounds: (smallest, largest) value of each continuous variable, the outer edges of its density.
         score: ln P(D*|G), the K2 score of the coded data the network was fitted to; NaN if it was not fitted.
         n_rows: rows it was fitted to.
-        alpha: Dirichlet weight of each cell of the tables.
-        alphas: weights of the tables that have their own, by child.
+        alpha: Dirichlet weight of each cell of the tables, or ``"auto"`` where the weights follow from the counts.
+        alphas: weights of the tables that have their own, by child; with ``"auto"``, those of a cell on average.
         trace: how the evidence rose while the network was learned with ``method="evidence"``; it is not saved.
         search: how ``learn`` found the network and what is known of its arcs, saved with it; None if it was fitted.
         em_trace: where the data lacked entries, the log-likelihood of what was observed, with the log prior of the
@@ -130,6 +132,66 @@ class BayesNet(Written):
         """
         given = given or {}
         return queries.query(intervened(self, do, given) if do else self, targets, {**given, **(do or {})}, max_memory)
+
+    def effect(
+        self, cause: str, outcome: str, *, level: Level | None = None, max_memory: float = MAX_MEMORY
+    ) -> pd.DataFrame:
+        """The mean of a variable for each state that another one is set to, from outside.
+
+        It may be believed as far as the arcs are causes: nothing that acts on both variables is missing from the
+        table, the rows were not selected by what comes after them, nothing acts back on its own cause, and the links
+        are right. Directions need not be known: ``low`` and ``high`` are the range over all equivalent networks,
+        which fit the rows as well. Where they are far apart, rows like these cannot tell; ``tiers=`` of ``learn`` may.
+
+        Args:
+            cause: the variable that is set.
+            outcome: a continuous variable, or one whose levels are numbers; with `level`, any discrete one.
+            level: of a discrete outcome, whose probability is wanted in place of a mean.
+            max_memory: refuse with a MemoryError when one array would take more bytes than this.
+
+        Returns:
+            A row for each state of the cause: the ``mean`` by the arcs as they point, and ``low`` and ``high``. NaN
+            where the state never occurs with something that has to be adjusted for.
+
+        Example:
+            >>> import jaxbn
+            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
+            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
+            >>> net.effect("kind", "size")  # or else size acts on kind, and kind does nothing
+                  mean   low  high
+            kind
+            a     3.75  3.75  4.75
+            b     5.75  4.75  5.75
+        """
+        return effect(self, cause, outcome, level, max_memory)
+
+    def influence(
+        self, target: str, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
+    ) -> pd.DataFrame:
+        """What a prediction rests on: how much each known value moves a variable.
+
+        Args:
+            target: the variable that is predicted.
+            given: what is known, as ``query`` takes it. None: how much each variable tells if it becomes known.
+            max_memory: refuse with a MemoryError when one array would take more bytes than this.
+
+        Returns:
+            A row for each known value, the one that would be missed most first. ``alone``: how much the probability of
+            the state that is most probable given all (``.attrs["state"]``) changes if this is all that is known;
+            ``left_out``: how much it changes if this becomes known last; ``alone_nats`` and ``left_out_nats``: how far
+            the whole distribution moves then, its Kullback-Leibler divergence. Without `given`, a row for each
+            variable: its ``mutual_information`` with the target in nats.
+
+        Example:
+            >>> import jaxbn
+            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
+            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
+            >>> net.influence("kind", {"size": 8.0}).round(3).to_dict("records")
+            [{'alone': 0.25, 'left_out': 0.25, 'alone_nats': 0.131, 'left_out_nats': 0.131}]
+            >>> net.influence("kind").round(3)["mutual_information"].to_dict()
+            {'size': 0.131}
+        """
+        return influence(self, target, given or {}, max_memory)
 
     @overload
     def most_probable(

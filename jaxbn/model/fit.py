@@ -20,11 +20,13 @@ from jaxbn.inputs.kinds import MAX_INTEGER_LEVELS
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.inputs.units import NUMBER
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.holes.em import EMFit, fit_by_em
+from jaxbn.model.fitted import Alpha
+from jaxbn.model.holes.em import EMFit, Weight, fit_by_em
 from jaxbn.model.holes.network import Structure, positions
 from jaxbn.model.imputing.inside_bins import evidence_inside_bins
 from jaxbn.model.lines import Lines, check_lines, fit_lines
 from jaxbn.runtime import limits
+from jaxbn.scores.shrinkage import shrunken_weights
 from jaxbn.scores.tables import family_counts, k2_score, posterior_means
 
 __all__ = ["BayesNet", "fit"]
@@ -38,7 +40,7 @@ def fit(
     graph: Any,
     policies: Mapping[str, Policy | Grouping | ArrayLike] | None = None,
     *,
-    alpha: float | Mapping[str, float] = 1.0,
+    alpha: Alpha | Mapping[str, float] = 1.0,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     continuous: Sequence[str] | None = None,
     discrete: Sequence[str] | None = None,
@@ -55,7 +57,8 @@ def fit(
             for a discrete column whose levels are to be merged. Without any, the continuous columns are cut first, as
             ``jaxbn.discretize(data, graph)`` does.
         alpha: Dirichlet weight of each cell; the tables are posterior means. Or ``{child: weight}``, where the tables
-            of children that are not named have a weight of 1.
+            of children that are not named have a weight of 1. Or ``"auto"``, as in the networks of ``learn``: contexts
+            with few rows lean on the table with one parent fewer, as much as the evidence of the counts asks for.
         bounds: (smallest, largest) value of continuous columns, the outer edges of their densities. By default the
             range of the data, widened to that of the data the policy was made from.
         continuous: without policies, columns that are continuous whatever they hold; columns named neither here nor in
@@ -98,6 +101,7 @@ def fit(
     table = _table(data, cuts, groupings, missing)
     parents = as_parents(graph, table.names)
     alpha, alphas = _weights(alpha, table.names)
+    general = 1.0 if alpha == "auto" else alpha
     cuts = {name: cuts[name].in_unit(table.units.get(name, NUMBER)) for name in table.continuous}
     groupings = {name: groupings[name] for name in table.discrete if name in groupings}
     coded: dict[str, Policy | Grouping] = {**cuts, **groupings}
@@ -107,50 +111,49 @@ def fit(
     levels, shares = dict(table.levels), {}
     for name, grouping in groupings.items():
         codes[name] = np.append(grouping(table.levels[name], name=name), MISSING)[table.codes[name]]
-        levels[name], shares[name] = _shares(grouping, table.levels[name], table.codes[name], alphas.get(name, alpha))
-    weights = {name: alphas.get(name, alpha) for name in parents}
-    counts, tables, trace = _tables(parents, codes, cards, weights, table.values if inside_bins else {})
+        levels[name], shares[name] = _shares(grouping, table.levels[name], table.codes[name], alphas.get(name, general))
+    counts: dict[str, NDArray[Any]] = {name: _counts((*found, name), codes, cards) for name, found in parents.items()}
+    weights: dict[str, Weight] = {name: alphas.get(name, general) for name in parents}
+    if alpha == "auto":
+        weights = {name: shrunken_weights(found) for name, found in counts.items()}
+        alphas = {name: float(np.mean(found)) for name, found in weights.items()}
+    trace: tuple[float, ...] = ()
+    tables = {name: posterior_means(counts[name], weights[name]) for name in parents}
+    if any((column == MISSING).any() for column in codes.values()):
+        structure = Structure(positions(parents), tuple(cards[name] for name in parents))
+        rows = np.stack([codes[name] for name in parents], axis=1)
+        try:
+            found = _fitted_by_em(structure, rows, list(weights.values()), parents, table.values if inside_bins else {})
+            counts, trace = dict(zip(parents, found.counts, strict=True)), found.trace
+            tables = dict(zip(parents, found.network.tables, strict=True))
+        except limits.TimeIsUpError:  # not even a round of EM: the tables of the rows that have all of a family
+            LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
     score = 0.0
-    for found in counts.values():  # one after the other: sum() would round differently
-        score += k2_score(found)
-    limits = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
-    cuts = {name: _stretched(policy, *limits[name]) for name, policy in cuts.items()}
-    net = BayesNet(parents, cuts, levels, tables, limits, score, table.n_rows, alpha, groupings, shares, alphas)
+    for each in counts.values():  # one after the other: sum() would round differently
+        score += k2_score(each)
+    ends = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
+    cuts = {name: _stretched(policy, *ends[name]) for name, policy in cuts.items()}
+    net = BayesNet(parents, cuts, levels, tables, ends, score, table.n_rows, alpha, groupings, shares, alphas)
     if lines == "auto":
         net = replace(net, lines=fit_lines(net, np.stack([codes[n] for n in net.names], axis=1), table.values))
     return replace(net, em_trace=trace) if trace else net
 
 
-def _tables(
-    parents: Mapping[str, Sequence[str]],
-    codes: Mapping[str, NDArray[np.int32]],
-    cards: Mapping[str, int],
-    alphas: Mapping[str, float],
-    numbers: Mapping[str, NDArray[np.float64]],
-) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]], tuple[float, ...]]:
-    """The counts and the tables of every family, and how EM went where entries are missing."""
-    if any((column == MISSING).any() for column in codes.values()):
-        structure = Structure(positions(parents), tuple(cards[name] for name in parents))
-        rows = np.stack([codes[name] for name in parents], axis=1)
-        try:
-            found = _fitted_by_em(structure, rows, [alphas[name] for name in parents], parents, numbers)
-            tables = dict(zip(parents, found.network.tables, strict=True))
-            return dict(zip(parents, found.counts, strict=True)), tables, found.trace
-        except limits.TimeIsUpError:  # not even a round of EM: the tables of the rows that have all of a family
-            LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
-    counts = {}
-    for name, found_parents in parents.items():
-        family = (*found_parents, name)
-        has = np.logical_and.reduce([codes[member] != MISSING for member in family])
-        known = [codes[member][has] for member in family]
-        counts[name] = family_counts(known[-1], known[:-1], [cards[member] for member in family])
-    return counts, {name: posterior_means(found, alphas[name]) for name, found in counts.items()}, ()
+def _counts(
+    family: Sequence[str], codes: Mapping[str, NDArray[np.int32]], cards: Mapping[str, int]
+) -> NDArray[np.int64]:
+    """Counts of a family, the child last, over the rows that have all of it."""
+    members = [codes[name] for name in family]
+    there = np.all([column != MISSING for column in members], axis=0)
+    if not there.all():
+        members = [column[there] for column in members]
+    return family_counts(members[-1], members[:-1], [cards[name] for name in family])
 
 
 def _fitted_by_em(
     structure: Structure,
     codes: NDArray[np.int32],
-    alphas: Sequence[float],
+    alphas: Sequence[Weight],
     parents: Mapping[str, Sequence[str]],
     numbers: Mapping[str, NDArray[np.float64]],
 ) -> EMFit:
@@ -178,16 +181,20 @@ def _cut(table: Table, graph: Any) -> Mapping[str, Policy | Grouping]:
     return discretize(table, graph).codings
 
 
-def _weights(alpha: float | Mapping[str, float], names: Sequence[str]) -> tuple[float, dict[str, float]]:
+def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[Alpha, dict[str, float]]:
     """The Dirichlet weight of the tables in general, and of those that have their own."""
+    if alpha == "auto":
+        return "auto", {}
     own = {str(name): weight for name, weight in alpha.items()} if isinstance(alpha, Mapping) else {}
     general = 1.0 if isinstance(alpha, Mapping) else alpha
     for name in own:
         if name not in names:
             raise ValueError(f"alpha names {name!r}, which is not a column of the data; {suggest(name, names)}")
     for what, weight in [("alpha", general), *((f"alpha of {name!r}", weight) for name, weight in own.items())]:
-        if not (math.isfinite(weight) and weight > 0):
-            raise ValueError(f"{what} must be a positive number, got {weight!r}; 1 is the uniform prior")
+        if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
+            raise ValueError(
+                f"{what} must be a positive number, got {weight!r}; 1 is the uniform prior, alpha='auto' asks the rows"
+            )
     return float(general), {name: float(weight) for name, weight in own.items()}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
+Alpha = float | Literal["auto"]
+"""Dirichlet weight of each cell of the tables, or weights that follow from their counts."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fitted:
@@ -37,7 +40,7 @@ class Fitted:
     bounds: dict[str, tuple[float, float]]
     score: float = float("nan")
     n_rows: int = 0
-    alpha: float = 1.0
+    alpha: Alpha = 1.0
     groupings: dict[str, Grouping] = field(default_factory=dict)
     shares: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     alphas: dict[str, float] = field(default_factory=dict)
@@ -164,6 +167,16 @@ class Fitted:
                 )
             return compare_graphs(self.parents, {name: other.parents[name] for name in self.names})
         return compare_graphs(self.parents, as_parents(other, self.names))
+
+    def weight(self, name: str) -> float:
+        """The Dirichlet weight of a cell of a variable's table; with ``alpha="auto"``, on average.
+
+        Example:
+            >>> import jaxbn
+            >>> jaxbn.fit({"a": [0, 1], "b": [0, 1]}, {"b": ["a"]}, {}, alpha={"b": 0.5}).weight("b")
+            0.5
+        """
+        return self.alphas.get(name, 1.0 if self.alpha == "auto" else self.alpha)
 
     def markov_blanket(self, name: str) -> tuple[str, ...]:
         """Parents, children and the children's other parents of a variable, in column order.

@@ -88,7 +88,7 @@ def query(net: BayesNet, targets: str | Sequence[str], given: Mapping[str, Any],
     import pandas as pd
 
     wanted = [targets] if isinstance(targets, str) else list(targets)
-    _check_targets(net, wanted, given)
+    check_targets(net, wanted, given)
     probabilities = joint(net, wanted, observation_weights(net, given), max_memory)
     for axis, name in enumerate(wanted):
         probabilities = _over_levels(net, name, probabilities, axis)
@@ -101,7 +101,7 @@ def density(
     net: BayesNet, target: str, given: Mapping[str, Any], max_memory: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Edges and posterior density of a continuous variable, see ``BayesNet.density``."""
-    _check_targets(net, [target], given)
+    check_targets(net, [target], given)
     edges = net.edges(target)
     if edges[0] == edges[-1]:
         raise ValueError(f"{target!r} is constant ({edges[0]:g}) and has no density; use query instead")
@@ -132,7 +132,7 @@ def cpt(net: BayesNet, name: str) -> pd.DataFrame:
     """The conditional table of a variable, see ``BayesNet.cpt``."""
     import pandas as pd
 
-    _check_targets(net, [name], {})
+    check_targets(net, [name], {})
 
     def labels(of: str) -> pd.Index:
         if of not in net.groupings:
@@ -156,7 +156,7 @@ def predict_proba(
     """Posterior of the target for each row, see ``BayesNet.predict_proba``."""
     import pandas as pd
 
-    _check_targets(net, [target], {})
+    check_targets(net, [target], {})
     index = data.index if isinstance(data, pd.DataFrame) else None
     frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
     asked = (target, sign_name(target))  # whether the target is missing is not looked at
@@ -165,7 +165,7 @@ def predict_proba(
     codes = encode_frame(net, frame, unknown, optional=net.names)
     evidence = {}
     for name, value in (soft or {}).items():
-        _check_targets(net, [name], {target: None})
+        check_targets(net, [name], {target: None})
         evidence[net.names.index(name)] = _log_likelihoods(net, name, value, len(codes))
         codes[:, net.names.index(name)] = MISSING
     target_place = net.names.index(target)
@@ -290,7 +290,8 @@ def draw_levels(
     return drawn
 
 
-def _check_targets(net: BayesNet, targets: Sequence[str], given: Mapping[str, Any]) -> None:
+def check_targets(net: BayesNet, targets: Sequence[str], given: Mapping[str, Any]) -> None:
+    """Refuse targets that are unknown, given or named twice."""
     if not targets:
         raise ValueError("targets is empty; name at least one variable")
     for name in targets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from jaxbn.model.fitted import Fitted
 
@@ -89,19 +89,28 @@ class Written(Fitted):
 
         return to_pyagrum(self._net)
 
-    def plot(self, ax: Axes | None = None, *, strengths: Mapping[tuple[str, str], float] | None = None) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        strengths: Mapping[tuple[str, str], float] | None = None,
+        directions: Literal["class", "all"] = "class",
+    ) -> Axes:
         """Draw the network with matplotlib: a box for each variable with its number of bins, discrete ones shaded.
 
         Args:
             ax: axes to draw on; new ones by default.
-            strengths: share of resamples that have an arc, by (parent, child), written at the arcs.
+            strengths: share of resamples that have an arc, by (parent, child), written at the arcs; at a line the
+                sum of both directions.
+            directions: ``"class"`` draws an arrow where all equivalent networks have it in this direction
+                (``net.compelled``), and a line where the rows cannot tell; ``"all"`` draws arrows only.
 
         Example:
             >>> net.plot().figure.savefig("network.svg")  # doctest: +SKIP
         """
         from jaxbn.drawing.plots import plot_network
 
-        return plot_network(self._net, ax, strengths=strengths)
+        return plot_network(self._net, ax, strengths=strengths, directions=directions)
 
     def _repr_html_(self) -> str:
         from jaxbn.drawing.notebook import network_html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,9 @@ def fixed_structures(page: Page, quick: bool) -> None:
 
 def learned_network(page: Page, name: str, net: BayesNet) -> None:
     """A learned network with its bins, and the paper's pairs of variables under it."""
-    page.picture(f"{name}_learned", f"{name}: the learned network", _saver(plots.plot_network, net))
+    page.picture(
+        f"{name}_learned", f"{name}: the learned network", _saver(partial(plots.plot_network, directions="all"), net)
+    )
     _pairs(page, name, "learned", net, datasets.load(name))
 
 

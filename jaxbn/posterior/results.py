@@ -61,7 +61,7 @@ class Posterior:
     @cached_property
     def networks(self) -> tuple[BayesNet, ...]:
         """The network of each draw, its tables fitted to the data."""
-        return tuple(fit(self.table, draw.parents, draw.codings) for draw in self.draws)
+        return tuple(fit(self.table, draw.parents, draw.codings, alpha="auto") for draw in self.draws)
 
     @cached_property
     def average(self) -> AverageNet:

@@ -64,6 +64,9 @@ def sample_posterior(
     max_parents: int = 3,
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
+    tiers: Iterable[Iterable[str]] = (),
+    roots: Iterable[str] = (),
+    leaves: Iterable[str] = (),
     max_cells: int = MAX_TABLE_CELLS,
     group: Iterable[str] | None = None,
     min_width: MinWidth = None,
@@ -100,6 +103,9 @@ def sample_posterior(
         max_parents: most parents of a variable.
         required: arcs ``(parent, child)`` that every network has.
         forbidden: arcs that none has.
+        tiers: lists of columns between which no arc runs backwards, see ``jaxbn.learn``.
+        roots: columns without parents.
+        leaves: columns without children.
         max_cells: networks with a larger table are not considered.
         group: discrete columns whose levels are merged, see ``jaxbn.discretize``; their groups are drawn too.
         min_width: the smallest width of a bin, see ``jaxbn.discretize``.
@@ -129,7 +135,7 @@ def sample_posterior(
     options = check_options(
         method="evidence", min_width=min_width, max_bins=max_bins, shape=shape, continuous=table.continuous
     )
-    rules = as_constraints(table, max_parents, required, forbidden, max_cells)
+    rules = as_constraints(table, max_parents, required, forbidden, max_cells, tiers, roots, leaves)
     for argument, value in (("draws", draws), ("chains", chains), ("thin", thin)):
         checks.at_least(argument, value, 1)
     checks.at_least("burn_in", burn_in, 0)

@@ -29,8 +29,8 @@ def family_counts(child: NDArray[Any], parents: Sequence[NDArray[Any]], shape: S
     return np.bincount(cell, minlength=math.prod(shape)).reshape(tuple(shape)).astype(np.int64)
 
 
-def posterior_means(counts: NDArray[Any], alpha: float) -> NDArray[np.float64]:
-    """Conditional probabilities of the last axis under a Dirichlet(alpha, ..., alpha) prior.
+def posterior_means(counts: NDArray[Any], alpha: float | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Conditional probabilities of the last axis under a Dirichlet prior: one weight for all cells, or one for each.
 
     Example:
         >>> posterior_means(np.array([[1, 2], [0, 0]]), 1.0).tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from jaxbn.inputs import checks
@@ -43,12 +44,20 @@ def as_constraints(
     required: Iterable[tuple[str, str]] = (),
     forbidden: Iterable[tuple[str, str]] = (),
     max_cells: int = MAX_TABLE_CELLS,
+    tiers: Iterable[Iterable[str]] = (),
+    roots: Iterable[str] = (),
+    leaves: Iterable[str] = (),
 ) -> Constraints:
-    """The constraints on a structure, checked."""
+    """The constraints on a structure, checked; see ``jaxbn.learn``."""
     checks.at_least("max_parents", max_parents, 0)
-    arcs = _arcs("required", required, table.names)
-    needed = {name: found for name, found in as_parents(arcs, table.names, "required").items() if found}
-    banned = frozenset(_arcs("forbidden", forbidden, table.names)) | _of_signs(table)
+    must = _arcs("required", required, table.names)
+    needed = {name: found for name, found in as_parents(must, table.names, "required").items() if found}
+    ruled_out = {
+        "forbidden": frozenset(_arcs("forbidden", forbidden, table.names)) | _of_signs(table),
+        "tiers": _backwards(tiers, table.names),
+        "roots": frozenset((other, root) for root in _names("roots", roots, table.names) for other in table.names),
+        "leaves": frozenset((leaf, other) for leaf in _names("leaves", leaves, table.names) for other in table.names),
+    }
     for child, found in needed.items():
         if len(found) > max_parents:
             raise ArgumentError(
@@ -57,15 +66,42 @@ def as_constraints(
                 Mention("max_parents"),
                 f", which is {max_parents}",
             )
-        for parent in found:
-            if (parent, child) in banned:
+        for parent, (argument, arcs) in product(found, ruled_out.items()):
+            if (parent, child) in arcs:
                 raise ArgumentError(
                     "required",
-                    f"has the arc {parent!r} -> {child!r}, and so has ",
-                    Mention("forbidden"),
-                    "; remove one",
+                    f"has the arc {parent!r} -> {child!r}, but ",
+                    Mention(argument),
+                    " rules it out; change one of them",
                 )
+    banned = frozenset((parent, child) for arcs in ruled_out.values() for parent, child in arcs if parent != child)
     return Constraints(int(max_parents), needed, banned, check_max_cells(max_cells))
+
+
+def listed(names: Iterable[str]) -> list[str]:
+    """Names as a list, a single one too.
+
+    Example:
+        >>> listed("age"), listed(("age", "sex"))
+        (['age'], ['age', 'sex'])
+    """
+    return [names] if isinstance(names, str) else [str(name) for name in names]
+
+
+def _names(argument: str, names: Iterable[str], known: Sequence[str]) -> list[str]:
+    return [checks.known_name(argument, name, known) for name in listed(names)]
+
+
+def _backwards(tiers: Iterable[Iterable[str]], known: Sequence[str]) -> frozenset[tuple[str, str]]:
+    """Arcs from a later tier into an earlier one; columns in no tier may have any."""
+    tier_of: dict[str, int] = {}
+    for number, tier in enumerate(tiers):
+        for name in _names("tiers", tier, known):
+            if tier_of.setdefault(name, number) != number:
+                raise ArgumentError(
+                    "tiers", f"has {name!r} in the tiers {tier_of[name] + 1} and {number + 1}; keep it in one of them"
+                )
+    return frozenset((late, early) for late in tier_of for early in tier_of if tier_of[late] > tier_of[early])
 
 
 def _of_signs(table: Table) -> frozenset[tuple[str, str]]:

@@ -128,6 +128,25 @@ def _follows(tail: str, head: str, directed: set[Arc], linked: Mapping[str, set[
     return any(second not in linked[first] for first, second in combinations(between, 2))
 
 
+def parent_sets(graph: Cpdag, name: str) -> list[frozenset[str]]:
+    """All sets that are the parents of a variable in some member of the class, the smallest first.
+
+    These are the parents by compelled arcs with any set of open neighbours that are linked with each other: two that
+    are not would be a new pair of parents of a common child, and nothing else can go wrong (Maathuis, Kalisch and
+    Bühlmann 2009, lemma 3.1).
+
+    Example:
+        >>> [sorted(found) for found in parent_sets(class_of({"a": (), "b": ("a",), "c": ("b",)}), "b")]
+        [[], ['a'], ['c']]
+    """
+    compelled = frozenset(tail for tail, head in graph.directed if head == name)
+    open_ = [other for other in graph.nodes if frozenset((name, other)) in graph.undirected]
+    links, found = graph.links, [frozenset[str]()]
+    for other in open_:
+        found += [chosen | {other} for chosen in found if all(frozenset((other, each)) in links for each in chosen)]
+    return sorted((compelled | chosen for chosen in found), key=len)
+
+
 def compare_graphs(this: Parents, other: Parents) -> Comparison:
     """What it takes to turn one graph into another over the same names.
 

@@ -130,3 +130,28 @@ def test_a_bin_far_above_the_histogram_is_cut_off() -> None:
     edges, density = np.array([0.0, 1e-6, 1.0]), np.array([1e5, 0.9])
     svg = variable_svg(edges, (edges, density), np.linspace(0, 1, 50), "x")
     assert "-" not in "".join(part.split('"')[0] for part in svg.split(' y="')[1:])
+
+
+def test_arrows_are_compelled_and_lines_are_not() -> None:
+    data = {name: [0, 1, 0, 1] for name in "abcde"}
+    some = jaxbn.fit(data, {"c": ["a", "b"], "e": ["d"]}, {})
+    svg = network_svg(some, {("a", "c"): 0.9, ("d", "e"): 0.5, ("e", "d"): 0.2})
+    assert svg.count('class="arc"') == 2
+    assert svg.count('class="arc open"') == svg.count('display="none"') == 1
+    assert "<title>a → c</title>" in svg
+    assert "<title>d – e</title>" in svg
+    assert ">90%<" in svg
+    assert ">70%<" in svg  # in either direction
+    assert 'display="none"' not in network_svg(some, directions="all")
+    heads = [sum(type(p).__name__ == "Polygon" for p in some.plot(directions=d).patches) for d in ("class", "all")]
+    assert heads == [2, 3]
+    with pytest.raises(ValueError, match="directions must be one of 'class', 'all', got 'none'"):
+        some.plot(directions="none")  # type: ignore[arg-type]
+
+
+def test_the_report_has_a_switch_of_directions() -> None:
+    some = jaxbn.fit({name: [0, 1, 0, 1] for name in "abc"}, {"b": ["a"]}, {})
+    assert '<input type="checkbox" id="directions">' in jaxbn.report(some)
+    assert '<input type="checkbox" id="directions" checked>' in jaxbn.report(some, directions="all")
+    compelled = jaxbn.fit({name: [0, 1, 0, 1] for name in "abc"}, {"c": ["a", "b"]}, {})
+    assert 'id="directions"' not in jaxbn.report(compelled)

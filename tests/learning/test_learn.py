@@ -303,9 +303,18 @@ CONSTRAINTS = [
     ({"required": ("v0", "v1")}, r"required must hold \(parent, child\) pairs, got 'v0'", TypeError),
     ({"forbidden": ("v0", "v1")}, r"forbidden must hold \(parent, child\) pairs, got 'v0'", TypeError),
     ({"forbidden": [("v0", "v1", "v2")]}, "pairs", TypeError),
+    ({"tiers": [["v0"], ["w"]]}, "tiers names 'w', which is not a column", ValueError),
+    ({"tiers": [["v0"], ["v1", "v0"]]}, "tiers has 'v0' in the tiers 1 and 2; keep it in one of them", ValueError),
+    (
+        {"tiers": [["v0"], ["v1"]], "required": [("v1", "v0")]},
+        "required has the arc 'v1' -> 'v0', but `tiers` rules it out",
+        ValueError,
+    ),
+    ({"roots": "v1", "required": [("v0", "v1")]}, "but `roots` rules it out; change one", ValueError),
+    ({"leaves": ["v0"], "required": [("v0", "v1")]}, "but `leaves` rules it out; change one", ValueError),
     (
         {"required": [("v0", "v1")], "forbidden": [("v0", "v1")]},
-        "required has the arc 'v0' -> 'v1', and `forbidden` too|required has the arc 'v0' -> 'v1', and so has",
+        "required has the arc 'v0' -> 'v1', but `forbidden` rules it out",
         ValueError,
     ),
     (

@@ -63,6 +63,9 @@ def bootstrap(
         float | None,
         typer.Option(help="Seconds after which the finished resamples are given.", rich_help_panel=options.LEARNING),
     ] = None,
+    tiers: options.Tiers = [],  # noqa: B006
+    roots: options.Roots = [],  # noqa: B006
+    leaves: options.Leaves = [],  # noqa: B006
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="Keep finished resamples in this file, and go on from it.", rich_help_panel=options.LEARNING),
@@ -123,6 +126,9 @@ def bootstrap(
         time_limit=time_limit,
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
+        tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
+        roots=names_in(roots, "--root", source.frame.columns),
+        leaves=names_in(leaves, "--leaf", source.frame.columns),
     )
     table = checked_table(source, missing, None if structure else named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)

@@ -51,6 +51,9 @@ def evaluate(
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
+    tiers: options.Tiers = [],  # noqa: B006
+    roots: options.Roots = [],  # noqa: B006
+    leaves: options.Leaves = [],  # noqa: B006
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
     group: options.Group = [],  # noqa: B006
@@ -101,6 +104,9 @@ def evaluate(
         select=select,
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
+        tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
+        roots=names_in(roots, "--root", source.frame.columns),
+        leaves=names_in(leaves, "--leaf", source.frame.columns),
     )
     scores = compare(table, found, methods, folds=folds, seed=seed, **chosen)
     if as_json:

@@ -49,6 +49,9 @@ def learn(
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
+    tiers: options.Tiers = [],  # noqa: B006
+    roots: options.Roots = [],  # noqa: B006
+    leaves: options.Leaves = [],  # noqa: B006
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
     time_limit: options.TimeLimit = None,
@@ -109,6 +112,9 @@ def learn(
         select=select,
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
+        tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
+        roots=names_in(roots, "--root", source.frame.columns),
+        leaves=names_in(leaves, "--leaf", source.frame.columns),
         initial_bins=initial_bins,
         initial=initial,
         time_limit=time_limit,

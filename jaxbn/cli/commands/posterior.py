@@ -38,6 +38,9 @@ def posterior(
     max_parents: options.MaxParents = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
+    tiers: options.Tiers = [],  # noqa: B006
+    roots: options.Roots = [],  # noqa: B006
+    leaves: options.Leaves = [],  # noqa: B006
     min_width: options.MinWidth = None,
     max_bins: options.MaxBins = None,
     shape: options.Shape = None,
@@ -89,6 +92,9 @@ def posterior(
         max_parents=max_parents,
         required=graphs.arcs(required, "--required"),
         forbidden=graphs.arcs(forbidden, "--forbidden"),
+        tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
+        roots=names_in(roots, "--root", source.frame.columns),
+        leaves=names_in(leaves, "--leaf", source.frame.columns),
         min_width=min_width,
         max_bins=max_bins,
         shape=shape,

@@ -15,6 +15,7 @@ from jaxbn import __version__
 from jaxbn.drawing.missing import rows_of
 from jaxbn.drawing.report import sections
 from jaxbn.drawing.report.explorer import payload
+from jaxbn.drawing.svg import Directions
 from jaxbn.inputs.table import Table, as_frame
 from jaxbn.runtime.files import write_text
 
@@ -39,6 +40,7 @@ def report(
     options: Mapping[str, Any] | None = None,
     strengths: Mapping[tuple[str, str], float] | None = None,
     posterior: Posterior | None = None,
+    directions: Directions = "class",
 ) -> str:
     """A page about a network that opens offline in any browser, and answers questions there.
 
@@ -57,6 +59,7 @@ def report(
         strengths: share of resamples that have an arc, by (parent, child).
         posterior: what ``jaxbn.sample_posterior`` drew from the same rows: how probable each arc and cut is. The
             probabilities of arcs take the place of ``strengths``.
+        directions: which arcs are arrows, see ``BayesNet.plot``; the page has a switch.
 
     Returns:
         The page as text.
@@ -71,7 +74,7 @@ def report(
     """
     table = None if data is None else _table(net, data)
     parts = [
-        sections.network(net, strengths, posterior),
+        sections.network(net, strengths, posterior, directions),
         sections.variables(net, table),
         sections.posterior(posterior),
         sections.groups(net),

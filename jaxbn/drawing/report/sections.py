@@ -17,6 +17,7 @@ from jaxbn.drawing import posterior_page
 from jaxbn.drawing import svg as figures
 from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.report.explorer import left_out
+from jaxbn.inputs import checks
 from jaxbn.inputs.table import Table
 from jaxbn.model.holes.network import ancestors
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
@@ -53,20 +54,35 @@ def summary(net: BayesNet) -> str:
     return text + "."
 
 
-def network(net: BayesNet, strengths: Mapping[tuple[str, str], float] | None, drawn: Posterior | None = None) -> str:
+def network(
+    net: BayesNet,
+    strengths: Mapping[tuple[str, str], float] | None,
+    drawn: Posterior | None = None,
+    directions: figures.Directions = "class",
+) -> str:
     """The network drawn, with the tools to ask it."""
-    note = "An arrow runs from parent to child. Shaded: discrete as given; the others were cut into bins."
+    note = (
+        "An arrow runs from parent to child; of a line the rows cannot tell the direction. Shaded: discrete as given; "
+        "the others were cut into bins."
+    )
     if drawn is not None:
         strengths = drawn.strengths
-        note += " The percentage at an arrow is its posterior probability."
+        note += " The percentage at an arrow or line is its posterior probability."
     elif strengths:
-        note += " The percentage at an arrow is the share of resamples that have it."
+        note += " The percentage at an arrow or line is the share of resamples that have it."
     tools = (files("jaxbn.drawing.report") / "tools.html").read_text(encoding="utf-8")
+    every = checks.one_of("directions", directions, ("class", "all")) == "all"
+    switch = (
+        f'<input type="checkbox" id="directions"{" checked" * every}><label for="directions"> arrows at all arcs, also '
+        "where another direction fits the rows as well</label>"
+        if len(net.compelled) < len(net.arcs)
+        else ""
+    )
     stage = (
         f'<div class="stage"><div class="panel scroll drawing">{figures.network_svg(net, strengths)}</div>'
         '<aside id="chosen" class="panel" aria-label="The chosen variable" hidden></aside></div>'
     )
-    return _section("Network", f"{tools}{_left_out(net)}{stage}{_note(note)}")
+    return _section("Network", f"{tools}{_left_out(net)}{switch}{stage}{_note(note)}")
 
 
 def _left_out(net: BayesNet) -> str:
@@ -176,7 +192,10 @@ def making(net: BayesNet, options: Mapping[str, Any]) -> str:
     from jaxbn import __version__
 
     rows = [(str(key), _plain(value)) for key, value in options.items() if value is not None]
-    rows += [("prior weight of a table cell", f"{net.alpha:g}"), ("jaxbn", __version__)]
+    rows += [
+        ("prior weight of a table cell", "by evidence" if net.alpha == "auto" else f"{net.alpha:g}"),
+        ("jaxbn", __version__),
+    ]
     rows.append(("Python", platform.python_version()))
     found = "" if net.search is None else f"How the network was found: {net.search}."
     return _section("How it was made", _table(("option", "value"), rows) + _note(found))

@@ -1,7 +1,7 @@
 """Tables fitted to rows with missing entries by EM, with exact expected counts.
 
-The tables are those of ``fit``: posterior means under a Dirichlet(alpha, ..., alpha) prior, of expected counts in place
-of counts. A posterior mean under Dirichlet(alpha) is the mode under Dirichlet(alpha + 1), so each round raises
+The tables are those of ``fit``: posterior means under a Dirichlet prior, of expected counts in place of counts. A
+posterior mean under Dirichlet(alpha) is the mode under Dirichlet(alpha + 1), so each round raises
 
     the log-likelihood of what was observed  +  sum over all cells of all tables of alpha ln P(cell),
 
@@ -31,6 +31,9 @@ TOLERANCE = 1e-7
 
 MAX_ROUNDS = 1000
 
+Weight = float | Array
+"""Dirichlet weight of every cell of a table, or of each."""
+
 
 class EMFit(NamedTuple):
     """Tables fitted by EM.
@@ -53,7 +56,7 @@ class EMFit(NamedTuple):
 def fit_by_em(
     structure: Structure,
     codes: NDArray[np.integer[Any]],
-    alpha: float | Sequence[float] = 1.0,
+    alpha: float | Sequence[Weight] = 1.0,
     *,
     start: Network | None = None,
     evidence: Evidence | None = None,
@@ -68,7 +71,7 @@ def fit_by_em(
     Args:
         structure: parents and numbers of states.
         codes: [rows, variables], -1 where missing.
-        alpha: Dirichlet weight of each cell, or one for each variable's table.
+        alpha: Dirichlet weight of each cell, or one for each variable's table, or for each of its cells.
         start: tables to start from; by default those of the rows that have all of a family.
         evidence: what else is known of the states of missing entries; it is a part of what was observed.
         tolerance: ends when a round gains less than this for each row, in nats.
@@ -82,7 +85,7 @@ def fit_by_em(
         ([0.427, 0.573], True)
     """
     n = len(structure.sizes)
-    alphas = [float(alpha)] * n if isinstance(alpha, int | float) else [float(weight) for weight in alpha]
+    alphas: Sequence[Weight] = [float(alpha)] * n if isinstance(alpha, int | float) else alpha
     limits.check()
     counter = Counter(structure, codes, evidence=evidence, max_memory=max_memory)
     now = start or means(structure, counter.observed_counts(), alphas)
@@ -104,11 +107,12 @@ def fit_by_em(
     return found
 
 
-def means(structure: Structure, counts: Sequence[NDArray[Any]], alphas: Sequence[float]) -> Network:
+def means(structure: Structure, counts: Sequence[NDArray[Any]], alphas: Sequence[Weight]) -> Network:
     """The tables that are the posterior means of counts."""
     tables = [posterior_means(found, alpha) for found, alpha in zip(counts, alphas, strict=True)]
     return Network(structure, tuple(tables))
 
 
-def _log_prior(network: Network, alphas: Sequence[float]) -> float:
-    return float(sum(alpha * logs.sum() for alpha, logs in zip(alphas, network.log_tables, strict=True) if alpha))
+def _log_prior(network: Network, alphas: Sequence[Weight]) -> float:
+    logs = zip(alphas, network.log_tables, strict=True)
+    return float(sum((alpha * found).sum() for alpha, found in logs if np.any(alpha)))

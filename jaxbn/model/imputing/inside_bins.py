@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.model.holes.completions import draw_completions
-from jaxbn.model.holes.em import means
+from jaxbn.model.holes.em import Weight, means
 from jaxbn.model.holes.expected_counts import Counter
 from jaxbn.model.holes.marginals import by_column, marginals_of
 from jaxbn.model.holes.network import Network
@@ -53,7 +53,7 @@ def evidence_inside_bins(
     parents: Parents,
     codes: Codes,
     values: Mapping[str, Array],
-    alphas: Sequence[float],
+    alphas: Sequence[Weight],
     *,
     max_memory: float = MAX_MEMORY,
 ) -> Evidence:

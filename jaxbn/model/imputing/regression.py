@@ -150,11 +150,10 @@ def _leave_own_row_out(
         rows, places = observed_places(structure, codes, child)
         rows = np.arange(len(codes)) if rows is None else rows
         name, n_states = net.names[child], structure.sizes[child]
-        alpha = net.alphas.get(name, net.alpha)
-        cell = counts[child].ravel()[places] + alpha
+        context = counts[child].sum(axis=-1).ravel()[places // n_states] + n_states * net.weight(name)
+        cell = net.tables[name].ravel()[places] * context  # count and weight, whatever the weights of the others
         change = np.log(np.maximum(cell - 1, 1e-9) / cell)
         if child != variable:
-            context = counts[child].sum(axis=-1).ravel()[places // n_states] + n_states * alpha
             change -= np.log(np.maximum(context - 1, 1e-9) / context)
         logs[rows, codes[rows, variable]] += change
 

@@ -1,0 +1,113 @@
+"""What setting a variable does, over all directions that the rows leave open, and what a prediction rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.columns import Level
+from jaxbn.inputs.units import from_numbers
+from jaxbn.model.inference import joint
+from jaxbn.model.queries import check_targets, query, states
+from jaxbn.structure.equivalence import parent_sets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+
+
+def effect(net: BayesNet, cause: str, outcome: str, level: Level | None, max_memory: float) -> pd.DataFrame:
+    """The mean of the outcome where the cause is set, see ``BayesNet.effect``.
+
+    All members of an equivalence class have the same joint distribution. Where the cause has the parents Z in a member,
+    setting it gives the mean Σ_z P(z) E(outcome | cause, z) (Maathuis, Kalisch and Bühlmann 2009): of a member nothing
+    else matters, so that all of them are covered by the sets that can be the parents.
+    """
+    import pandas as pd
+
+    check_targets(net, [cause, outcome], {})
+    worth = _worth(net, outcome, level)
+    own = frozenset(net.parents[cause])
+    means = {own: _adjusted(net, cause, outcome, own, worth, max_memory)}
+    for found in parent_sets(net.cpdag(), cause):
+        if found not in means:
+            means[found] = _adjusted(net, cause, outcome, found, worth, max_memory)
+    low, high = np.min(list(means.values()), axis=0), np.max(list(means.values()), axis=0)
+    columns = {"mean": means[own], "low": low, "high": high}
+    if cause in net.groupings:  # a level acts as its group does
+        columns = {name: values[net.group_codes[cause]] for name, values in columns.items()}
+    if outcome in net.policies:
+        columns = {name: from_numbers(values, net.policies[outcome].unit) for name, values in columns.items()}
+    return pd.DataFrame(columns, index=states(net, cause))
+
+
+def _worth(net: BayesNet, outcome: str, level: Level | None) -> NDArray[np.float64]:
+    """What the mean is taken of, for each state of the outcome's table."""
+    if outcome in net.policies:
+        if level is not None:
+            raise ValueError(f"{outcome!r} is continuous and has no level {level!r}; leave level out")
+        return net.inside(outcome).means
+    levels = net.levels[outcome]
+    if level is not None and level not in levels:
+        raise ValueError(f"{outcome!r} has no level {level!r}; it has {', '.join(map(repr, levels))}")
+    if level is None and not all(isinstance(each, int | float) for each in levels):
+        raise ValueError(f"{outcome!r} has levels that are no numbers; name one of them, as level={levels[0]!r}")
+    worth = np.array([float(each == level) if level is not None else float(each) for each in levels])
+    if outcome not in net.groupings:
+        return worth
+    of_groups = np.zeros(net.cardinalities[outcome])
+    np.add.at(of_groups, net.group_codes[outcome], worth * net.shares[outcome])
+    return of_groups
+
+
+def _adjusted(
+    net: BayesNet, cause: str, outcome: str, parents: frozenset[str], worth: NDArray[np.float64], max_memory: float
+) -> NDArray[np.float64]:
+    """The mean of the outcome for each state that the cause is set to, if these are its parents."""
+    if outcome in parents:
+        return np.full(net.cardinalities[cause], joint(net, [outcome], {}, max_memory) @ worth)
+    chances = joint(net, [*sorted(parents), cause, outcome], {}, max_memory)
+    chances = chances.reshape(-1, *chances.shape[-2:])  # [states of the parents, of the cause, of the outcome]
+    context, together = chances.sum(axis=(1, 2)), chances.sum(axis=2)
+    with np.errstate(invalid="ignore"):  # of what never occurs nothing is known: NaN
+        means = (chances @ worth) / together
+    return np.asarray(context[context > 0] @ means[context > 0])
+
+
+def influence(net: BayesNet, target: str, given: Mapping[str, Any], max_memory: float) -> pd.DataFrame:
+    """How much each known value moves the target, see ``BayesNet.influence``."""
+    import pandas as pd
+
+    check_targets(net, [target], given)
+    if not given:
+        others = [name for name in net.names if name != target]
+        found = [_mutual_information(joint(net, [target, name], {}, max_memory)) for name in others]
+        frame = pd.DataFrame({"mutual_information": found}, index=pd.Index(others, name="variable"))
+        return frame.sort_values("mutual_information", ascending=False, kind="stable")
+    nothing, everything = query(net, target, {}, max_memory), query(net, target, given, max_memory)
+    likeliest = int(everything.to_numpy().argmax())
+    rows = []
+    for name, value in given.items():
+        alone = query(net, target, {name: value}, max_memory)
+        without = query(net, target, {other: v for other, v in given.items() if other != name}, max_memory)
+        pairs = ((alone, nothing), (everything, without))
+        changes = [float(now.iloc[likeliest] - before.iloc[likeliest]) for now, before in pairs]
+        rows.append((*changes, *(_divergence(now.to_numpy(), before.to_numpy()) for now, before in pairs)))
+    columns = ["alone", "left_out", "alone_nats", "left_out_nats"]
+    frame = pd.DataFrame(rows, columns=columns, index=pd.Index(list(given), name="variable"))
+    frame.attrs["state"] = everything.index[likeliest]
+    return frame.sort_values("left_out_nats", ascending=False, kind="stable")
+
+
+def _divergence(now: NDArray[np.float64], before: NDArray[np.float64]) -> float:
+    """Σ now ln (now / before), in nats."""
+    some = now > 0
+    return max(float(now[some] @ np.log(now[some] / before[some])), 0.0)  # rounding may go below zero
+
+
+def _mutual_information(chances: NDArray[np.float64]) -> float:
+    return _divergence(chances.ravel(), np.outer(chances.sum(axis=1), chances.sum(axis=0)).ravel())
