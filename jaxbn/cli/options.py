@@ -83,6 +83,13 @@ Shape = Annotated[
         show_default="auto",
     ),
 ]
+Cuts = Annotated[
+    list[str], _option("Cuts that are known, such as age=18,65; the column keeps them.", "--cuts", panel=LEARNING)
+]
+Labels = Annotated[
+    list[str],
+    _option("Words for the bins of a column with --cuts, such as age=child,adult,old.", "--labels", panel=LEARNING),
+]
 Rate = Annotated[
     str | None,
     _option("With bayesian, L of the prior: network, blanket or a number.", panel=LEARNING, show_default="network"),
@@ -162,7 +169,7 @@ def given(**values: Any) -> dict[str, Any]:
     return {
         key: value
         for key, value in (values | numbers).items()
-        if (value is not False and value not in (None, [])) or key in numbers
+        if (value is not False and value not in (None, [], {})) or key in numbers
     }
 
 

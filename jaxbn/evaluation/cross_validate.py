@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.baselines import MARGINAL_METHODS
 from jaxbn.cuts.discretize_variable import METHODS
+from jaxbn.cuts.given import Cuts, given_policies, with_cut
 from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.training import Plan, checked, known_method, structures
 from jaxbn.groups.grouping import columns_to_group
@@ -106,6 +107,7 @@ def cross_validate(
     min_width: MinWidth = None,
     max_bins: MaxBins = "auto",
     shape: Shaping | None = None,
+    cuts: Cuts = None,
     **learning: Any,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
@@ -145,6 +147,7 @@ def cross_validate(
         max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
         shape: how values are distributed inside bins: ``"auto"``, as the training rows of the whole column are, by
             default with ``"evidence"`` only; ``"flat"``, evenly. Only scores of the same kind can be compared.
+        cuts: ``{column: cuts}`` of columns whose cuts are known, with every method, see ``jaxbn.discretize``.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
             ``forbidden`` and ``max_cells``.
@@ -160,7 +163,7 @@ def cross_validate(
         >>> round(fixed.mean, 2), learned.log_likelihood.shape
         (-3.57, (150,))
     """
-    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
+    table = as_table(data, continuous=with_cut(continuous, cuts, data), discrete=discrete, missing=missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
     own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
     limit = None if max_bins == "auto" else max_bins
@@ -177,11 +180,20 @@ def cross_validate(
     )
     parents = None if graph is None else as_parents(graph, table.names)
     grouped = () if method in MARGINAL_METHODS else columns_to_group(table, group)
-    handed_on = {"method": method, **own, "initial_bins": initial_bins, "group": grouped, "seed": seed, **learning}
+    known = given_policies(cuts, None, table)
+    handed_on = {
+        "cuts": known,
+        "method": method,
+        **own,
+        "initial_bins": initial_bins,
+        "group": grouped,
+        "seed": seed,
+        **learning,
+    }
     if method == "evidence":
         handed_on |= {"max_bins": max_bins, "shape": shape}
     inside = checks.one_of("shape", shape or ("auto" if method == "evidence" else "flat"), ("auto", "flat"))
-    plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped, inside == "auto"))
+    plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped, inside == "auto", known))
     conditions = _conditions(given, table)
     fold_of_row = fold_numbers(folds, seed, table, data)
     numbers = range(int(fold_of_row.max()) + 1)

@@ -38,6 +38,7 @@ class Plan(NamedTuple):
     learning: dict[str, Any]  # arguments of ``learn``
     grouped: tuple[str, ...]
     shaped: bool = False  # whether values inside bins are distributed as their column is
+    given: Mapping[str, Policy] = {}  # cuts that are known
 
 
 def known_method(method: str) -> str:
@@ -94,7 +95,7 @@ def _structures(training: Sequence[Table], plan: Plan) -> list[Structure]:
         return [_learned(table, plan) for table in training]
     if plan.method in MARGINAL_METHODS:
         return [Structure(plan.parents, _marginal(table, plan)) for table in training]
-    settled = settle_together(training, plan.parents, plan.options, plan.initial_bins, plan.grouped)
+    settled = settle_together(training, plan.parents, plan.options, plan.initial_bins, plan.grouped, plan.given)
     return [Structure(plan.parents, each.policies) for each in settled]
 
 
@@ -114,7 +115,7 @@ def _marginal(table: Table, plan: Plan) -> dict[str, Policy]:
 
     def cut(n_bins: int) -> dict[str, Policy]:
         return {
-            name: marginal_policy(values[~np.isnan(values)], plan.method, n_bins)
+            name: plan.given.get(name) or marginal_policy(values[~np.isnan(values)], plan.method, n_bins)
             for name, values in table.values.items()
         }
 

@@ -193,7 +193,8 @@ def _policy(field: Field) -> Policy:
     edges, cost, method = field.get("edges").numbers(), field.get("cost").number(), field.get("method").text()
     try:
         shape = _shape(field.get("shape")) if field.has("shape") else None
-        return Policy(edges, cost=cost, method=method, shape=shape, **limits, unit=_unit(field))
+        labels = tuple(item.text() for item in field.get("labels").items()) if field.has("labels") else ()
+        return Policy(edges, cost=cost, method=method, shape=shape, **limits, unit=_unit(field), labels=labels)
     except ValueError as error:
         raise ValueError(f"{field.place!r}: {error}") from None
 
@@ -288,6 +289,7 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
             **fields,
             "method": policy.method,
             **_unit_fields(policy.unit),
+            **({"labels": list(policy.labels)} if policy.labels else {}),
             **shape,
         },
         "bounds": list(net.bounds[name]),

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from jaxbn.cuts.given import Cuts, Labels, given_policies, with_cut
 from jaxbn.cuts.on_grid.grid import FINE_GRID
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
@@ -92,6 +93,8 @@ def learn(
     min_width: MinWidth = None,
     max_bins: MaxBins = "auto",
     shape: Shaping | None = None,
+    cuts: Cuts = None,
+    labels: Labels = None,
     grid: int | None = GRID,
     exact: bool | None = None,
 ) -> BayesNet:
@@ -148,6 +151,8 @@ def learn(
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
         max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
         shape: with ``"evidence"``, how values are distributed inside bins, see ``jaxbn.discretize``.
+        cuts: ``{column: cuts}`` of columns whose cuts are known, see ``jaxbn.discretize``.
+        labels: ``{column: words}`` for the bins of these, see ``jaxbn.discretize``.
         grid: positions of a column at which cuts are searched while arcs move; then they are placed to the last row.
             None searches all positions from the beginning. The search ``"k2"`` has no grid.
         exact: whether the cuts of the network are then proved, each given the rest, to be the best of all. By default
@@ -165,7 +170,10 @@ def learn(
     """
     began = time.monotonic()
     keep, required, forbidden = [keep] if isinstance(keep, str) else list(keep), list(required), list(forbidden)
-    named = itertools.chain(keep, order or (), group or (), *(arc for arc in (*required, *forbidden) if len(arc) == 2))
+    named = itertools.chain(
+        keep, order or (), group or (), cuts or (), *(arc for arc in (*required, *forbidden) if len(arc) == 2)
+    )
+    continuous = with_cut(continuous, cuts, data)
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing, keep=named)
     for name in keep:
         checks.known_name("keep", name, table.names)
@@ -187,6 +195,7 @@ def learn(
         table,
         options,
         grouped=columns_to_group(table, group),
+        given=given_policies(cuts, labels, table),
         seed=seed,
         initial_bins=initial_bins,
         search=search,
@@ -303,7 +312,7 @@ def as_network(data: CodedTable, learned: Learned, report: SearchReport) -> Baye
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
-    net = fit(table, parents, shaped(data, learned.policies), inside_bins=True)
+    net = fit(table, parents, shaped(data, {**learned.policies, **data.given}), inside_bins=True)
     if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
         return replace(net, search=report)
     return replace(net, score=learned.score, trace=learned.trace, search=report)
