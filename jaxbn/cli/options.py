@@ -148,6 +148,8 @@ Folds = Annotated[int, _option("Folds of the cross-validation; 0 for none.")]
 
 Force = Annotated[bool, _option("Replace files that exist.", "--force", panel=OUTPUT)]
 Json = Annotated[bool, _option("Print the result as JSON.", "--json", panel=OUTPUT)]
+Out = Annotated[Path | None, _option("CSV file; by default standard output.", "--out", "-o", panel=OUTPUT)]
+Unknown = Annotated[str, _option("Levels that the network does not know: error or missing.")]
 NoCache = Annotated[
     bool, _option("Do not keep compiled kernels on disk.", "--no-cache", envvar="JAXBN_NO_CACHE", panel=OUTPUT)
 ]

@@ -76,6 +76,10 @@ class Policy:
         """
         return self if unit == self.unit else replace(self, unit=unit)
 
+    def stretched(self, low: float, high: float) -> Policy:
+        """The same cuts of a column that reaches from `low` to `high`, and its shape as far."""
+        return self if self.shape is None else replace(self, shape=self.shape.stretched(low, high))
+
     @property
     def n_bins(self) -> int:
         """Number of intervals."""

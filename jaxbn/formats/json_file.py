@@ -107,7 +107,13 @@ def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
         "alpha": net.alpha,
         **({"alphas": dict(net.alphas)} if net.alphas else {}),
         "variables": [
-            {"name": name, "parents": list(net.parents[name]), **_states(net, name), "table": _table(net.tables[name])}
+            {
+                "name": name,
+                "parents": list(net.parents[name]),
+                **_states(net, name),
+                "table": _table(net.tables[name]),
+                **_counts(net, name),
+            }
             for name in net.names
         ],
         **({"search": _search(net.search)} if net.search is not None else {}),
@@ -135,7 +141,7 @@ def from_dict(document: Any, source: str = "the document") -> BayesNet:
 
 def _network(document: Field) -> BayesNet:
     variables = _by_name(document.get("variables"))
-    return BayesNet(
+    net = BayesNet(
         parents={name: _parents(name, v.get("parents"), variables) for name, v in variables.items()},
         policies={name: _policy(v.get("policy")) for name, v in variables.items() if v.has("policy")},
         levels={name: _levels(v.get("levels")) for name, v in variables.items() if v.has("levels")},
@@ -148,7 +154,23 @@ def _network(document: Field) -> BayesNet:
         shares={name: v.get("shares").numbers() for name, v in variables.items() if v.has("grouping")},
         alphas=_alphas(document.get("alphas"), variables) if document.has("alphas") else {},
         search=_read_search(document.get("search")) if document.has("search") else None,
+        counts={name: _read_table(v.get("counts")) for name, v in variables.items() if v.has("counts")},
+        level_counts={name: v.get("level_counts").numbers() for name, v in variables.items() if v.has("level_counts")},
     )
+    _check_counts(net)
+    return net
+
+
+def _check_counts(net: BayesNet) -> None:
+    """Refuse counts that are not those of the tables."""
+    shapes = {name: table.shape for name, table in net.tables.items()}
+    levels = {name: (len(net.levels[name]),) for name in net.groupings}
+    for counts, wanted in ((net.counts, shapes), (net.level_counts, levels)):
+        for name, found in counts.items():
+            if found.shape != wanted.get(name) or (found < 0).any():
+                raise ValueError(f"the counts of {name!r} must be numbers from 0 on of shape {wanted.get(name)}")
+    if net.counts and (net.counts.keys() != shapes.keys() or net.level_counts.keys() != levels.keys()):
+        raise ValueError("'counts' must be there for all variables or for none")
 
 
 def _by_name(variables: Field) -> dict[str, Field]:
@@ -234,7 +256,7 @@ def _shape(field: Field) -> Shape:
     return Shape(knots, masses, Recording(step, tuple(endings.tolist())))
 
 
-def _table(table: NDArray[np.float64]) -> Any:
+def _table(table: NDArray[Any]) -> Any:
     """Nested lists; or, of many cells, their bytes, little-endian, compressed and in base 64."""
     if table.size <= LISTED:
         return table.tolist()
@@ -270,6 +292,16 @@ def _read_search(field: Field) -> SearchReport:
         inner = field.get(own.name)
         found[own.name] = None if optional and inner.value is None else read[kind](inner)
     return SearchReport(**found)
+
+
+def _counts(net: BayesNet, name: str) -> dict[str, Any]:
+    """What ``update`` needs to go on; whole numbers are written as such."""
+    if not net.counts:
+        return {}
+    levels = {"level_counts": net.level_counts[name].astype(np.int64).tolist()} if name in net.level_counts else {}
+    counts = net.counts[name]
+    whole = counts.astype(np.int64)
+    return {"counts": _table(whole if np.array_equal(whole, counts) else counts), **levels}
 
 
 def _states(net: BayesNet, name: str) -> dict[str, Any]:

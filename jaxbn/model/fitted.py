@@ -43,6 +43,8 @@ class Fitted:
     trace: tuple[float, ...] = ()
     search: SearchReport | None = None
     em_trace: tuple[float, ...] = ()
+    counts: dict[str, NDArray[Any]] = field(default_factory=dict)
+    level_counts: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, grouping in self.groupings.items():

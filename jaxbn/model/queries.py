@@ -48,15 +48,24 @@ def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float
     """Log density of each row, see ``BayesNet.log_likelihood``."""
     codes = encode_rows(net, data, unknown=unknown)
     result = answers.log_likelihood(net.network, codes, max_memory=max_memory)
-    frame = as_frame(data)
+    for inside in log_inside_states(net, as_frame(data), codes, unknown).T:
+        result += inside
+    return result
+
+
+def log_inside_states(
+    net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32], unknown: Unknown
+) -> NDArray[np.float64]:
+    """Log density of each number inside its bin and each level inside its group, 0 where missing, [rows, variables]."""
+    found = np.zeros(codes.shape)
     for i, name in enumerate(net.names):
         if name in net.policies:
             values = as_floats(name, frame[name], net.policies[name].unit)
-            result += net.inside(name).log_density(values, codes[:, i])
-    for name, shares in net.shares.items():
-        level = encode(frame[name], net.levels[name], name=name, unknown=unknown)
-        result += np.append(np.log(shares), 0.0)[level]  # a missing entry, of code -1, picks the last
-    return result
+            found[:, i] = net.inside(name).log_density(values, codes[:, i])
+        elif name in net.shares:
+            level = encode(frame[name], net.levels[name], name=name, unknown=unknown)
+            found[:, i] = np.append(np.log(net.shares[name]), 0.0)[level]  # a missing entry, of code -1, picks the last
+    return found
 
 
 def query(net: BayesNet, targets: str | Sequence[str], given: Mapping[str, Any], max_memory: float) -> pd.Series:
