@@ -36,6 +36,7 @@ from jaxbn.runtime.files import PathLike, write_text
 FORMAT = "jaxbn.BayesNet"
 AVERAGE = "jaxbn.AverageNet"
 VERSION = 2
+MOST_ROWS = 2**53  # that floats can count
 LISTED = 1000  # cells of a table that is written as plain numbers
 
 
@@ -167,7 +168,7 @@ def _check_counts(net: BayesNet) -> None:
     levels = {name: (len(net.levels[name]),) for name in net.groupings}
     for counts, wanted in ((net.counts, shapes), (net.level_counts, levels)):
         for name, found in counts.items():
-            if found.shape != wanted.get(name) or (found < 0).any():
+            if found.shape != wanted.get(name) or not ((found >= 0) & (found <= MOST_ROWS)).all():
                 raise ValueError(f"the counts of {name!r} must be numbers from 0 on of shape {wanted.get(name)}")
     if net.counts and (net.counts.keys() != shapes.keys() or net.level_counts.keys() != levels.keys()):
         raise ValueError("'counts' must be there for all variables or for none")
