@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet as BayesNet
     from jaxbn.model.fit import fit as fit
     from jaxbn.model.most_probable import MostProbable as MostProbable
+    from jaxbn.model.rows.scores import RowScores as RowScores
     from jaxbn.model.search_report import SearchReport as SearchReport
     from jaxbn.posterior.cut_posterior import CutPosterior as CutPosterior
     from jaxbn.posterior.cut_posterior import cut_posterior as cut_posterior
@@ -64,6 +65,7 @@ _HOMES = {
     "MostProbable": "jaxbn.model.most_probable",
     "Policy": "jaxbn.cuts.policy",
     "Posterior": "jaxbn.posterior.results",
+    "RowScores": "jaxbn.model.rows.scores",
     "SearchReport": "jaxbn.model.search_report",
     "Refined": "jaxbn.evaluation.refine_results",
     "as_table": "jaxbn.inputs.table",

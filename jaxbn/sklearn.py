@@ -1,4 +1,7 @@
-"""Estimators for scikit-learn, which the ``sklearn`` extra brings: a discretizer, a classifier and an imputer."""
+"""Estimators for scikit-learn, which the ``sklearn`` extra brings.
+
+A discretizer, a classifier, an imputer and a detector of odd rows.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxbn.estimators.discretizer import BayesianDiscretizer, Method
 from jaxbn.estimators.frames import frame_of, table_of
 from jaxbn.estimators.imputer import BayesNetImputer
+from jaxbn.estimators.outliers import BayesNetOutlierDetector
 from jaxbn.inputs.table import Missing, Table
 from jaxbn.model.fit import fit
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from jaxbn.model.average import AverageNet
     from jaxbn.model.bayesnet import BayesNet
 
-__all__ = ["BayesNetClassifier", "BayesNetImputer", "BayesianDiscretizer"]
+__all__ = ["BayesNetClassifier", "BayesNetImputer", "BayesNetOutlierDetector", "BayesianDiscretizer"]
 
 STRUCTURES = ("naive", "tan", "target", "learn")
 CHAINS = 2  # whose draws make an average
@@ -34,9 +38,9 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
     missing entries (NaN) of what is given to ``predict``.
 
     Args:
-        structure: ``"naive"``: the class is the one parent of every feature. ``"tan"``: every feature may have one
-            other feature as a second parent. ``"target"``: features are chosen, and given a second parent, by how well
-            the other rows predict each row's class; those that do not help are left out. ``"learn"``: as
+        structure: ``"target"``: features are chosen, and given a second parent, by how well the other rows predict each
+            row's class; those that do not help are left out. ``"naive"``: the class is the one parent of every
+            feature. ``"tan"``: every feature may have one other feature as a second parent. ``"learn"``: as
             ``jaxbn.learn`` finds it, which describes all columns alike and may spend few arcs on the class.
         max_parents: most parents of a variable with ``structure="learn"``.
         rate: with ``"bayesian"``, prior rate of the cuts, see ``jaxbn.discretize``; by default ``"network"``.
@@ -65,7 +69,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        structure: str = "naive",
+        structure: str = "target",
         max_parents: int = 2,
         rate: float | str | None = None,
         method: Method = "evidence",

@@ -21,16 +21,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from jaxbn.sklearn import BayesianDiscretizer, BayesNetClassifier, BayesNetImputer
+from jaxbn.sklearn import BayesianDiscretizer, BayesNetClassifier, BayesNetImputer, BayesNetOutlierDetector
 
 ESTIMATORS = [
     BayesianDiscretizer(),
     BayesianDiscretizer(encode="ordinal"),
     BayesNetClassifier(),
     BayesNetClassifier(structure="learn"),
-    BayesNetClassifier(structure="target"),
+    BayesNetClassifier(structure="naive"),
     BayesNetImputer(),
     BayesNetImputer(how="mean", restarts=1),
+    BayesNetOutlierDetector(restarts=1),
+    BayesNetOutlierDetector(by="entries", restarts=1),
 ]
 
 
@@ -79,7 +81,7 @@ def test_pipelines_and_grid_search() -> None:
     X, y = load_wine(return_X_y=True)
     pipeline = make_pipeline(BayesianDiscretizer(), LogisticRegression(max_iter=1000))
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.9
-    search = GridSearchCV(BayesNetClassifier(), {"alpha": [0.5, 1.0]}, cv=3).fit(X, y)
+    search = GridSearchCV(BayesNetClassifier(structure="naive"), {"alpha": [0.5, 1.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.9
     choices = {"bayesiandiscretizer__rate": [1.0, "classes"], "bayesiandiscretizer__encode": ["onehot", "ordinal"]}
     tuned = GridSearchCV(pipeline, choices, cv=2).fit(X, y)
@@ -88,7 +90,7 @@ def test_pipelines_and_grid_search() -> None:
     choices = {"bayesnetclassifier__structure": ["naive", "learn"]}
     assert GridSearchCV(in_pipeline, choices, cv=2).fit(X, y).best_score_ > 0.9
     assert (
-        cross_val_score(BayesNetClassifier(), X, y, cv=3).mean()
+        cross_val_score(BayesNetClassifier(structure="naive"), X, y, cv=3).mean()
         > cross_val_score(GaussianNB(), X, y, cv=3).mean() - 0.05
     )
 
@@ -97,7 +99,7 @@ def test_mixed_columns_unseen_levels_and_missing_entries() -> None:
     rng = np.random.default_rng(0)
     y = np.where(rng.random(200) < 0.5, "yes", "no")
     X = pd.DataFrame({"x": rng.normal(size=200) + 2 * (y == "yes"), "class": np.where(y == "yes", "u", "v")})
-    model = clone(BayesNetClassifier()).fit(X, y)
+    model = clone(BayesNetClassifier(structure="naive")).fit(X, y)  # the target's own would need no x
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.class_name_ == "class_"
     assert model.score(X, y) == 1.0
@@ -134,7 +136,7 @@ def test_learned_structure_sees_what_naive_bayes_cannot() -> None:
     rng = np.random.default_rng(0)
     kind, y = rng.choice(["u", "v"], 600), rng.integers(0, 2, 600)
     X = pd.DataFrame({"kind": kind, "x": y + np.where(kind == "u", 1.0, 0.0) + rng.uniform(0, 0.9, 600)})
-    assert BayesNetClassifier().fit(X[:400], y[:400]).score(X[400:], y[400:]) < 0.9
+    assert BayesNetClassifier(structure="naive").fit(X[:400], y[:400]).score(X[400:], y[400:]) < 0.9
     for structure in ("tan", "target", "learn"):
         model = BayesNetClassifier(structure=structure).fit(X[:400], y[:400])
         assert set(model.network_.markov_blanket("class")) == {"x", "kind"}, structure
@@ -257,3 +259,22 @@ def test_the_imputer_in_a_pipeline() -> None:
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     pipeline = make_pipeline(BayesNetImputer(restarts=1), LogisticRegression(max_iter=1000))
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.85
+
+
+def test_planted_rows_are_odd() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    X = pd.DataFrame({"x": x, "y": x + 0.1 * rng.normal(size=300), "kind": np.where(x > 0, "up", "down")})
+    X.loc[0] = 1.5, 1.5, "down"
+    X.loc[1] = 1.5, -1.5, "up"
+    for by in ("density", "entries"):
+        detector = BayesNetOutlierDetector(by=by, restarts=1).fit(X)
+        assert (detector.predict(X) == 1).mean() > 0.9
+        some = BayesNetOutlierDetector(by=by, contamination=0.1, restarts=1).fit(X)
+        assert some.predict(X)[:2].tolist() == [-1, -1]
+        assert (some.predict(X) == -1).sum() == 30
+    holed = X.mask(rng.random(X.shape) < 0.1)
+    assert np.isfinite(detector.score_samples(holed)).all()
+    for wrong in ({"contamination": 0.9}, {"by": "chance"}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+            BayesNetOutlierDetector(**wrong).fit(X)

@@ -17,9 +17,11 @@ from jaxbn.cli.commands.impute import impute
 from jaxbn.cli.commands.learn import learn
 from jaxbn.cli.commands.paper import paper
 from jaxbn.cli.commands.posterior import posterior
+from jaxbn.cli.commands.predict import predict
 from jaxbn.cli.commands.query import query
 from jaxbn.cli.commands.report import report
 from jaxbn.cli.commands.sample import sample
+from jaxbn.cli.commands.score import score
 from jaxbn.cli.errors import run
 
 app = typer.Typer(
@@ -32,11 +34,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (learn, discretize, bootstrap, posterior, query, evaluate, sample, impute, export, report, datasets, paper)
+COMMANDS = (
+    learn, discretize, bootstrap, posterior, query, predict, score, evaluate, sample, impute, export, report, datasets,
+    paper,
+)  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 
-POSITIONAL = {"data", "model", "targets", "name"}
+POSITIONAL = {"data", "model", "target", "targets", "name"}
 OPTIONS = {argument for command in COMMANDS for argument in signature(command).parameters} - POSITIONAL
 """Arguments of the library that are options of the command line."""
 

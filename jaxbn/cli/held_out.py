@@ -41,7 +41,7 @@ def held_out(
     method = chosen["method"]
     everything = everything or table.n_rows * len(table.names) <= MANY_ENTRIES
     others = [other for other in (ALL if everything else ALL[-2:]) if other != method]
-    handed_on = ("rate", "min_width", "max_bins", "max_passes", "initial_bins", "initial", "group")
+    handed_on = ("rate", "min_width", "max_bins", "max_passes", "initial_bins", "initial", "group", "cuts")
     cutting = {key: chosen[key] for key in handed_on if key in chosen}
     left = chosen["time_limit"] - net.search.seconds if "time_limit" in chosen and net.search else None
     with limits.within(left), limits.ending_early() as ending:

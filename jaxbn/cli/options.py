@@ -83,6 +83,13 @@ Shape = Annotated[
         show_default="auto",
     ),
 ]
+Cuts = Annotated[
+    list[str], _option("Cuts that are known, such as age=18,65; the column keeps them.", "--cuts", panel=LEARNING)
+]
+Labels = Annotated[
+    list[str],
+    _option("Words for the bins of a column with --cuts, such as age=child,adult,old.", "--labels", panel=LEARNING),
+]
 Rate = Annotated[
     str | None,
     _option("With bayesian, L of the prior: network, blanket or a number.", panel=LEARNING, show_default="network"),
@@ -149,6 +156,8 @@ Folds = Annotated[int, _option("Folds of the cross-validation; 0 for none.")]
 
 Force = Annotated[bool, _option("Replace files that exist.", "--force", panel=OUTPUT)]
 Json = Annotated[bool, _option("Print the result as JSON.", "--json", panel=OUTPUT)]
+Out = Annotated[Path | None, _option("CSV file; by default standard output.", "--out", "-o", panel=OUTPUT)]
+Unknown = Annotated[str, _option("Levels that the network does not know: error or missing.")]
 NoCache = Annotated[
     bool, _option("Do not keep compiled kernels on disk.", "--no-cache", envvar="JAXBN_NO_CACHE", panel=OUTPUT)
 ]
@@ -170,7 +179,7 @@ def given(**values: Any) -> dict[str, Any]:
     return {
         key: value
         for key, value in (values | numbers).items()
-        if (value is not False and value not in (None, [])) or key in numbers
+        if (value is not False and value not in (None, [], {})) or key in numbers
     }
 
 

@@ -7,10 +7,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxbn.cli.errors import CommandError, tell
 from jaxbn.runtime import files
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 written: list[str] = []
 """Files that this command has written."""
@@ -53,6 +56,20 @@ def write_bytes(path: Path, content: bytes) -> None:
     write(path, lambda target: files.write_bytes(target, content))
 
 
+def put_csv(frame: pd.DataFrame, out: Path | None) -> None:
+    """Write rows as CSV, by default to standard output."""
+    put_text(frame.to_csv(index=False), out)
+
+
+def put_text(text: str, out: Path | None = None) -> None:
+    """Write a text file, or print the text."""
+    if out is not None:
+        write_text(out, text)
+    else:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
 def json_text(document: Any) -> str:
     """A result as JSON."""
     return json.dumps(_plain(document), indent=1, allow_nan=False) + "\n"
@@ -60,8 +77,7 @@ def json_text(document: Any) -> str:
 
 def put_json(document: Any) -> None:
     """Print a result as JSON."""
-    sys.stdout.write(json_text(document))
-    sys.stdout.flush()
+    put_text(json_text(document))
 
 
 def _check_folder(path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaxbn.cli.errors import CommandError, UsageError, tell
+from jaxbn.cli.options import as_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,7 @@ class Source:
         builtin: whether it is a data set of the package.
         dates: how dates are written.
         date_parts: parts of dates that become columns.
+        cuts: cuts that are known, by column.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Source:
     builtin: bool = False
     dates: str | dict[str, str] | None = None
     date_parts: tuple[str, ...] = ()
+    cuts: dict[str, list[Any]] = field(default_factory=dict)
 
     def of(self, names: Sequence[str]) -> Source:
         """The source with these columns alone."""
@@ -65,6 +68,7 @@ def read(
     drop: Sequence[str] = (),
     dates: Sequence[str] = (),
     date_parts: Sequence[str] = (),
+    cuts: Sequence[str] = (),
 ) -> Source:
     """Read a table; a file comes before a built-in data set of the same name."""
     from jaxbn.inputs.table_files import read_bytes, read_file
@@ -76,9 +80,10 @@ def read(
         source = Source(_short_name(path), read_file(path, form))
     else:
         source = _builtin(data)
+    known = {name: [as_number(cut) for cut in row] for name, row in by_column(cuts, "--cuts", source.frame).items()}
     source = _with_kinds(
-        source,
-        names_in(continuous, "--continuous", source.frame),
+        replace(source, cuts=known),
+        [*names_in(continuous, "--continuous", source.frame), *known],
         names_in(discrete, "--discrete", source.frame),
     )
     parts = tuple(part.strip() for text in date_parts for part in text.split(","))
@@ -113,11 +118,29 @@ def names_in(given: Sequence[str], option: str, known: Any, kind: str = "column"
     return names
 
 
+def by_column(given: Sequence[str], option: str, known: Any) -> dict[str, list[str]]:
+    """Words for columns, ``column=a,b,c`` each.
+
+    Example:
+        >>> by_column(["age=child,old", "a=b=1"], "--labels", ["age", "a=b"])
+        {'age': ['child', 'old'], 'a=b': ['1']}
+    """
+    columns, found = [str(column) for column in known], {}
+    for text in given:
+        ends = [i for i, letter in enumerate(text) if letter == "="]  # a name may itself hold an equals sign
+        end = next((i for i in ends if text[:i].strip() in columns), ends[0] if ends else None)
+        if end is None:
+            raise UsageError(f"{option} {text!r} must be column=a,b,c")
+        names_in([text[:end].strip()], option, columns)
+        found[text[:end].strip()] = [word.strip() for word in text[end + 1 :].split(",") if word.strip()]
+    return found
+
+
 def named(source: Source, keep: Sequence[str], chosen: Mapping[str, Any]) -> list[str]:
     """Columns that stay in the table: those of ``--keep``, and those that other options name."""
     arcs = [name for option in ("required", "forbidden") for arc in chosen.get(option, ()) for name in arc]
     lists = [*chosen.get("tiers", ()), *(chosen.get(option, ()) for option in ("order", "group", "roots", "leaves"))]
-    return [*names_in(keep, "--keep", source.frame), *(name for names in lists for name in names), *arcs]
+    return [*names_in(keep, "--keep", source.frame), *(name for names in lists for name in names), *source.cuts, *arcs]
 
 
 def checked_table(source: Source, missing: str, keep: Iterable[str] | None = None) -> Table:

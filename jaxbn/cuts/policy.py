@@ -35,6 +35,7 @@ class Policy:
             which a search begins.
         shape: how values are distributed inside the bins, a base density of the whole column; None: evenly.
         unit: what the numbers stand for, such as days.
+        labels: words for the bins, wherever they are shown; none for their ends.
 
     Example:
         >>> policy = Policy([1.0, 2.5])
@@ -51,6 +52,7 @@ class Policy:
     method: str = field(default="given")
     shape: Shape | None = None
     unit: Unit = NUMBER
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         edges = np.array(self.edges, dtype=np.float64)
@@ -59,6 +61,8 @@ class Policy:
                 f"edges must be a 1-D sequence of finite, strictly ascending numbers, got {self.edges!r}; "
                 "pass the interior cuts only, without the outer ends"
             )
+        if self.labels and (len(self.labels) != len(edges) + 1 or len(set(self.labels)) <= len(edges)):
+            raise ValueError(f"labels must be {len(edges) + 1} different words, one for each bin, got {self.labels!r}")
         edges.setflags(write=False)
         object.__setattr__(self, "edges", edges)
 
@@ -71,6 +75,10 @@ class Policy:
             '2020-01-02'
         """
         return self if unit == self.unit else replace(self, unit=unit)
+
+    def stretched(self, low: float, high: float) -> Policy:
+        """The same cuts of a column that reaches from `low` to `high`, and its shape as far."""
+        return self if self.shape is None else replace(self, shape=self.shape.stretched(low, high))
 
     @property
     def n_bins(self) -> int:
@@ -100,6 +108,7 @@ class Policy:
             and self.method == other.method
             and self.shape == other.shape
             and self.unit == other.unit
+            and self.labels == other.labels
         )
         return bool(same) and all(same_number(a, b) for a, b in numbers)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from jaxbn.drawing import svg as figures
 from jaxbn.drawing.notebook import html_table
 from jaxbn.drawing.posterior_plots import consensus_network
@@ -58,13 +56,12 @@ def cut_rows(found: Posterior) -> list[tuple[str, str, str]]:
 
 def agreement(found: Posterior) -> str:
     """Whether the chains agree, in a sentence."""
-    r_hats = found.diagnostics["r_hat"].to_numpy()
-    known = r_hats[np.isfinite(r_hats)]
-    if not len(known):
+    r_hats = found.diagnostics["r_hat"].dropna()
+    if not len(r_hats):
         return "Too few draws to tell whether the chains agree."
     size = found.diagnostics["effective_size"].get("evidence", float("nan"))
-    worst = found.diagnostics["r_hat"].idxmax()
+    worst = r_hats.max()  # infinite where every chain has a value of its own throughout
     return (
-        f"Effective number of draws of F: {size:.0f} of {len(found.draws)}. Largest R-hat: {known.max():.2f} "
-        f"({worst}); above 1.05 the chains do not agree yet, and more draws are needed."
+        f"Effective number of draws of F: {size:.0f} of {len(found.draws)}. Largest R-hat: {worst:.2f} "
+        f"({r_hats.idxmax()}); above 1.05 the chains do not agree yet, and more draws are needed."
     )

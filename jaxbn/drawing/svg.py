@@ -26,6 +26,9 @@ BLUE, ORANGE = "#3d85c6", "#dd7a2f"  # readable on white and on near black
 CHARACTER = 7.4  # mean width of a character of the 13-pixel font
 LONGEST = 22  # characters of a name that are shown
 FONT = 'font-family="system-ui, sans-serif" fill="currentColor"'
+LABEL, LINE = 30.0, 12.0
+"""Width of the label of an arc, and height of its line."""
+
 NOTE = 'font-size="11" fill-opacity="0.7"'
 
 
@@ -47,10 +50,9 @@ def network_svg(
     """
     plan = network_layout(net)
     arrows = arrows_of(net, directions)
-    parts = [
-        _arc(points, strength_of(strengths, arc, arc in arrows), arc, arc in arrows)
-        for arc, points in plan.arcs.items()
-    ]
+    shown = {arc: strength_of(strengths, arc, arc in arrows) for arc in plan.arcs}
+    heights = _label_heights({arc: points[-1] for arc, points in plan.arcs.items() if shown[arc] is not None})
+    parts = [_arc(points, shown[arc], arc, heights.get(arc, 0.0), arc in arrows) for arc, points in plan.arcs.items()]
     parts += [_box(net, name, box) for name, box in plan.boxes.items()]
     return _svg(plan.width, plan.height, parts, "network of the variables", "network")
 
@@ -224,7 +226,23 @@ def _box(net: BayesNet, name: str, box: Box) -> str:
     )
 
 
-def _arc(points: Sequence[Point], strength: float | None, arc: Arc, arrow: bool) -> str:
+def _label_heights(ends: Mapping[tuple[str, str], Point]) -> dict[tuple[str, str], float]:
+    """Where the labels of arcs stand, each above those it would overprint; an arc ends where its arrow points to.
+
+    Example:
+        >>> _label_heights({("a", "c"): (50.0, 90.0), ("b", "c"): (60.0, 90.0)})
+        {('a', 'c'): 78.0, ('b', 'c'): 66.0}
+    """
+    taken: list[Point] = []
+    for x, y in ends.values():
+        height = y - LINE
+        while any(abs(x - a) < LABEL and abs(height - b) < LINE for a, b in taken):
+            height -= LINE
+        taken.append((x, height))
+    return {arc: height for arc, (_, height) in zip(ends, taken, strict=True)}
+
+
+def _arc(points: Sequence[Point], strength: float | None, arc: Arc, height: float, arrow: bool) -> str:
     x, y = points[-1]
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}" + "".join(
         f"C{a[0]:.1f} {(a[1] + b[1]) / 2:.1f} {b[0]:.1f} {(a[1] + b[1]) / 2:.1f} {b[0]:.1f} {b[1]:.1f}"
@@ -234,7 +252,7 @@ def _arc(points: Sequence[Point], strength: float | None, arc: Arc, arrow: bool)
     opacity = 0.65 if strength is None else 0.2 + 0.8 * strength
     label = ""
     if strength is not None:
-        label = f'<text x="{x:.1f}" y="{y - 12:.1f}" text-anchor="middle" {NOTE}>{strength:.0%}</text>'
+        label = f'<text x="{x:.1f}" y="{height:.1f}" text-anchor="middle" {NOTE}>{strength:.0%}</text>'
     return (
         f'<g class="arc{" open" * (not arrow)}" data-parent="{escape(arc[0])}" data-child="{escape(arc[1])}" '
         f'opacity="{opacity:.2f}">'

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbn.cuts.baselines import WITH_BINS, check_installed
+from jaxbn.cuts.given import with_cut
 from jaxbn.evaluation.cross_validate import cross_validate
 from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.training import known_method
@@ -72,6 +73,7 @@ def compare(
 
     if isinstance(methods, str) or not methods:
         raise ArgumentError("methods", f"must be a sequence of methods, got {methods!r}; for example ('bayesian',)")
+    continuous = with_cut(continuous, options.get("cuts"), data)
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
     fold_of_row = fold_numbers(folds, seed, table, data)
     for method in methods:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.baselines import MARGINAL_METHODS
 from jaxbn.cuts.discretize_variable import METHODS
+from jaxbn.cuts.given import Cuts, given_policies, with_cut
 from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.training import Plan, checked, known_method, structures
 from jaxbn.groups.grouping import columns_to_group
@@ -113,6 +114,7 @@ def cross_validate(
     shape: Shaping | None = None,
     progress: bool = True,
     lines: Lines = "auto",
+    cuts: Cuts = None,
     **learning: Any,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
@@ -155,6 +157,7 @@ def cross_validate(
             default with ``"evidence"`` only; ``"flat"``, evenly. Only scores of the same kind can be compared.
         progress: show a bar where someone watches, and a line now and then where no one does.
         lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
+        cuts: ``{column: cuts}`` of columns whose cuts are known, with every method, see ``jaxbn.discretize``.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
             ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
             ``forbidden``, ``tiers``, ``roots``, ``leaves`` and ``max_cells``.
@@ -171,7 +174,7 @@ def cross_validate(
         (-3.57, (150,))
     """
     check_lines(lines)
-    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
+    table = as_table(data, continuous=with_cut(continuous, cuts, data), discrete=discrete, missing=missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
     own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
     limit = None if max_bins == "auto" else max_bins
@@ -188,11 +191,20 @@ def cross_validate(
     )
     parents = None if graph is None else as_parents(graph, table.names)
     grouped = () if method in MARGINAL_METHODS else columns_to_group(table, group)
-    handed_on = {"method": method, **own, "initial_bins": initial_bins, "group": grouped, "seed": seed, **learning}
+    known = given_policies(cuts, None, table)
+    handed_on = {
+        "cuts": known,
+        "method": method,
+        **own,
+        "initial_bins": initial_bins,
+        "group": grouped,
+        "seed": seed,
+        **learning,
+    }
     if method == "evidence":
         handed_on |= {"max_bins": max_bins, "shape": shape}
     inside = checks.one_of("shape", shape or ("auto" if method == "evidence" else "flat"), ("auto", "flat"))
-    plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped, inside == "auto"))
+    plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped, inside == "auto", known))
     conditions = _conditions(given, table)
     if alpha is None:
         alpha = "auto" if method == "evidence" else 1.0

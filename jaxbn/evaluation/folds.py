@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbn.cuts.policy import Policy
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table, as_frame, as_table
@@ -61,6 +62,7 @@ def settle_together(
     options: Options,
     initial_bins: int | None,
     grouped: tuple[str, ...] = (),
+    given: Mapping[str, Policy] | None = None,
 ) -> list[Settled]:
     """Discretize several tables with one structure; the cuts that all of them wait for are computed as one batch.
 
@@ -69,7 +71,7 @@ def settle_together(
 
     def make(table: Table) -> tuple[Workshop, Learner[Settled]]:
         table = as_table(table, missing="infer")  # which sees that every column has a value
-        data = CodedTable(table, grouped, flat=options.flat)
+        data = CodedTable(table, grouped, flat=options.flat, given=given or {})
         start = data.start(starting_bins(table, initial_bins, grouped), options.start_kind)
         return Workshop.of(data, options), settle_steps(data, parents, start, options)
 

@@ -38,6 +38,7 @@ class Plan(NamedTuple):
     learning: dict[str, Any]  # arguments of ``learn``
     grouped: tuple[str, ...]
     shaped: bool = False  # whether values inside bins are distributed as their column is
+    given: Mapping[str, Policy] = {}  # cuts that are known
 
 
 def known_method(method: str) -> str:
@@ -93,7 +94,8 @@ def _structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
     elif plan.method in MARGINAL_METHODS:
         yield from (Structure(plan.parents, _marginal(table, plan)) for table in training)
     else:
-        for settled in settle_together(training, plan.parents, plan.options, plan.initial_bins, plan.grouped):
+        given, start = plan.given, plan.initial_bins
+        for settled in settle_together(training, plan.parents, plan.options, start, plan.grouped, given):
             yield Structure(plan.parents, settled.policies)
 
 
@@ -110,7 +112,7 @@ def _marginal(table: Table, plan: Plan) -> dict[str, Policy]:
     def cut(n_bins: int) -> dict[str, Policy]:
         limits.check()
         return {
-            name: marginal_policy(values[~np.isnan(values)], plan.method, n_bins)
+            name: plan.given.get(name) or marginal_policy(values[~np.isnan(values)], plan.method, n_bins)
             for name, values in table.values.items()
         }
 

@@ -38,6 +38,7 @@ from jaxbn.runtime.files import PathLike, write_text
 FORMAT = "jaxbn.BayesNet"
 AVERAGE = "jaxbn.AverageNet"
 VERSION = 3
+MOST_ROWS = 2**53  # that floats can count
 LISTED = 1000  # cells of a table that is written as plain numbers
 
 
@@ -116,6 +117,7 @@ def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
                 **_states(net, name),
                 "table": _table(net.tables[name]),
                 **({"line": _line(net.lines[name])} if name in net.lines else {}),
+                **_counts(net, name),
             }
             for name in net.names
         ],
@@ -144,7 +146,7 @@ def from_dict(document: Any, source: str = "the document") -> BayesNet:
 
 def _network(document: Field) -> BayesNet:
     variables = _by_name(document.get("variables"))
-    return BayesNet(
+    net = BayesNet(
         parents={name: _parents(name, v.get("parents"), variables) for name, v in variables.items()},
         policies={name: _policy(v.get("policy")) for name, v in variables.items() if v.has("policy")},
         levels={name: _levels(v.get("levels")) for name, v in variables.items() if v.has("levels")},
@@ -158,7 +160,23 @@ def _network(document: Field) -> BayesNet:
         alphas=_alphas(document.get("alphas"), variables) if document.has("alphas") else {},
         search=_read_search(document.get("search")) if document.has("search") else None,
         lines={name: _read_line(v.get("line"), v) for name, v in variables.items() if v.has("line")},
+        counts={name: _read_table(v.get("counts")) for name, v in variables.items() if v.has("counts")},
+        level_counts={name: v.get("level_counts").numbers() for name, v in variables.items() if v.has("level_counts")},
     )
+    _check_counts(net)
+    return net
+
+
+def _check_counts(net: BayesNet) -> None:
+    """Refuse counts that are not those of the tables."""
+    shapes = {name: table.shape for name, table in net.tables.items()}
+    levels = {name: (len(net.levels[name]),) for name in net.groupings}
+    for counts, wanted in ((net.counts, shapes), (net.level_counts, levels)):
+        for name, found in counts.items():
+            if found.shape != wanted.get(name) or not ((found >= 0) & (found <= MOST_ROWS)).all():
+                raise ValueError(f"the counts of {name!r} must be numbers from 0 on of shape {wanted.get(name)}")
+    if net.counts and (net.counts.keys() != shapes.keys() or net.level_counts.keys() != levels.keys()):
+        raise ValueError("'counts' must be there for all variables or for none")
 
 
 def _by_name(variables: Field) -> dict[str, Field]:
@@ -203,7 +221,8 @@ def _policy(field: Field) -> Policy:
     edges, cost, method = field.get("edges").numbers(), field.get("cost").number(), field.get("method").text()
     try:
         shape = _shape(field.get("shape")) if field.has("shape") else None
-        return Policy(edges, cost=cost, method=method, shape=shape, **limits, unit=_unit(field))
+        labels = tuple(item.text() for item in field.get("labels").items()) if field.has("labels") else ()
+        return Policy(edges, cost=cost, method=method, shape=shape, **limits, unit=_unit(field), labels=labels)
     except ValueError as error:
         raise ValueError(f"{field.place!r}: {error}") from None
 
@@ -247,7 +266,7 @@ def _shape(field: Field) -> Shape:
     return Shape(knots, masses, Recording(step, tuple(endings.tolist())))
 
 
-def _table(table: NDArray[np.float64]) -> Any:
+def _table(table: NDArray[Any]) -> Any:
     """Nested lists; or, of many cells, their bytes, little-endian, compressed and in base 64."""
     if table.size <= LISTED:
         return table.tolist()
@@ -302,6 +321,16 @@ def _read_search(field: Field) -> SearchReport:
     return SearchReport(**found)
 
 
+def _counts(net: BayesNet, name: str) -> dict[str, Any]:
+    """What ``update`` needs to go on; whole numbers are written as such."""
+    if not net.counts:
+        return {}
+    levels = {"level_counts": net.level_counts[name].astype(np.int64).tolist()} if name in net.level_counts else {}
+    counts = net.counts[name]
+    whole = counts.astype(np.int64)
+    return {"counts": _table(whole if np.array_equal(whole, counts) else counts), **levels}
+
+
 def _states(net: BayesNet, name: str) -> dict[str, Any]:
     if name in net.groupings:
         grouping, levels = net.groupings[name], list(net.levels[name])
@@ -319,6 +348,7 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
             **fields,
             "method": policy.method,
             **_unit_fields(policy.unit),
+            **({"labels": list(policy.labels)} if policy.labels else {}),
             **shape,
         },
         "bounds": list(net.bounds[name]),

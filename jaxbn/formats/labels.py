@@ -22,7 +22,7 @@ def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
         return unique_labels(label.replace(",", "") for label in net.groupings[name].labels)
     if name not in net.policies:
         return unique_labels(map(str, net.levels[name]))
-    number = net.policies[name].unit.kind == "number"
+    number = net.policies[name].unit.kind == "number" and not net.policies[name].labels
     return unique_labels(_word(text) if number else text for text in state_texts(net, name))
 
 

@@ -51,7 +51,7 @@ def ascend(
     start = at_midpoints(data, data.fitting(start, parents), options)
     columns, codings = dict(start.columns), dict(start.policies)
     trace = [ledger.evidence(parents, columns, codings)]
-    visits = visiting_order(parents, priority, codings, isolated=isolated)
+    visits = visiting_order(parents, priority, codings.keys() - data.given, isolated=isolated)
     done, changed = 0, True
     while changed and done < options.limit:
         done, changed, before = done + 1, False, trace[-1]
@@ -73,7 +73,7 @@ def at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
     """The same codes with the cuts halfway between neighbours, as F has them; one bin where some are too narrow."""
     columns, codings = dict(start.columns), dict(start.policies)
     for name, coding in start.policies.items():
-        if isinstance(coding, Grouping) or coding.method == "evidence":
+        if isinstance(coding, Grouping) or coding.method == "evidence" or name in data.given:
             continue
         ordered = data.ordered[name]
         values, codes = ordered.values, columns[name].taken(ordered.order)

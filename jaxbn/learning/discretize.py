@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.given import Cuts, Labels, given_policies, with_cut
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.words import cut_words
 from jaxbn.groups.grouping import Grouping, columns_to_group
@@ -125,6 +126,8 @@ def discretize(
     min_width: MinWidth = None,
     max_bins: MaxBins = "auto",
     shape: Shaping | None = None,
+    cuts: Cuts = None,
+    labels: Labels = None,
     max_cells: int = MAX_TABLE_CELLS,
 ) -> Discretization:
     """Cut all continuous variables of a network, each given its Markov blanket, until nothing changes.
@@ -157,6 +160,10 @@ def discretize(
         shape: with ``"evidence"``, how values are distributed inside bins. ``"auto"``: as the whole column is, by the
             mean of all its histograms and the digits it was recorded to, or evenly where that has the higher evidence;
             so cuts are there only for what depends on other columns. ``"flat"``: evenly.
+        cuts: ``{column: cuts}`` of columns whose interior cuts are known, such as ``{"age": [18, 65]}``, or dates:
+            these columns are continuous, and never cut otherwise.
+        labels: ``{column: words}`` for the bins of columns in ``cuts``, such as ``{"age": ["child", "adult", "old"]}``;
+            reports and exported networks show them.
         max_cells: most cells of the table of a variable with its parents; bins and groups are few enough for that.
 
     Returns:
@@ -169,7 +176,7 @@ def discretize(
         >>> found.policies["petal_length"].edges.round(2).tolist()
         [2.45, 4.75]
     """
-    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
+    table = as_table(data, continuous=with_cut(continuous, cuts, data), discrete=discrete, missing=missing)
     parents = as_parents(graph, table.names)
     options = check_options(
         method=method,
@@ -182,6 +189,7 @@ def discretize(
         continuous=table.continuous,
     )
     coded = CodedTable(table, columns_to_group(table, group), check_max_cells(max_cells), options.flat)
+    coded.given = given_policies(cuts, labels, table)
     coded.check_cells(parents)
     start = coded.start(starting_bins(table, initial_bins, coded.grouped), options.start_kind)
     found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))

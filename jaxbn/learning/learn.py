@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from jaxbn.cuts.given import Cuts, Labels, given_policies, with_cut
 from jaxbn.cuts.on_grid.grid import FINE_GRID
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
@@ -84,6 +85,8 @@ def learn(
     min_width: MinWidth = None,
     max_bins: MaxBins = "auto",
     shape: Shaping | None = None,
+    cuts: Cuts = None,
+    labels: Labels = None,
     grid: int | None = GRID,
     exact: bool | None = None,
     lines: Lines = "auto",
@@ -145,6 +148,8 @@ def learn(
         min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
         max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
         shape: with ``"evidence"``, how values are distributed inside bins, see ``jaxbn.discretize``.
+        cuts: ``{column: cuts}`` of columns whose cuts are known, see ``jaxbn.discretize``.
+        labels: ``{column: words}`` for the bins of these, see ``jaxbn.discretize``.
         grid: positions of a column at which cuts are searched while arcs move; then they are placed to the last row.
             None searches all positions from the beginning. The search ``"k2"`` has no grid.
         exact: whether the cuts of the network are then proved, each given the rest, to be the best of all. By default
@@ -166,7 +171,8 @@ def learn(
     keep, required, forbidden = listed(keep), list(required), list(forbidden)
     tiers, roots, leaves = [listed(tier) for tier in tiers], listed(roots), listed(leaves)
     arcs = [arc for arc in (*required, *forbidden) if len(arc) == 2]
-    named = itertools.chain(keep, order or (), group or (), roots, leaves, *tiers, *arcs)
+    named = itertools.chain(keep, order or (), group or (), cuts or (), roots, leaves, *tiers, *arcs)
+    continuous = with_cut(continuous, cuts, data)
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing, keep=named)
     for name in keep:
         checks.known_name("keep", name, table.names)
@@ -188,6 +194,7 @@ def learn(
         table,
         options,
         grouped=columns_to_group(table, group),
+        given=given_policies(cuts, labels, table),
         seed=seed,
         initial_bins=initial_bins,
         search=search,

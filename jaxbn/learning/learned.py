@@ -39,7 +39,7 @@ def as_network(data: CodedTable, learned: Learned, report: SearchReport, lines: 
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
-    policies = shaped(data, learned.policies)
+    policies = shaped(data, {**learned.policies, **data.given})
     alpha: Alpha = "auto" if report.method == "evidence" else 1.0
     with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as ending:
         net = fit(table, parents, policies, alpha=alpha, inside_bins=True, lines=lines)

@@ -47,7 +47,7 @@ def discretize_steps(
     """
     start = data.fitting(start, parents)
     columns, policies = dict(start.columns), dict(start.policies)
-    visits = visiting_order(parents, priority, policies)
+    visits = visiting_order(parents, priority, policies.keys() - data.given)
     done, changed = 0, True
     while changed and done < max_passes:
         done, changed = done + 1, False

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from jaxbn.cuts.policy import Policy
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.table import Table
@@ -57,6 +58,7 @@ class Plan(NamedTuple):
     seed: int
     initial_bins: int | None
     grouped: tuple[str, ...]
+    given: Mapping[str, Policy]
 
     @classmethod
     def checked(
@@ -65,6 +67,7 @@ class Plan(NamedTuple):
         options: Options,
         *,
         grouped: tuple[str, ...],
+        given: Mapping[str, Policy] | None = None,
         seed: int,
         initial_bins: int | None,
         search: Search = "auto",
@@ -110,11 +113,13 @@ class Plan(NamedTuple):
             checks.at_least("seed", seed, 0),
             initial_bins,
             grouped,
+            given or {},
         )
 
     def coded(self, table: Table) -> CodedTable:
         """A table as the runs see it."""
-        return CodedTable(table, self.grouped, self.constraints.max_cells, self.options.flat)
+        limits = self.constraints.max_cells, self.options.flat
+        return CodedTable(table, self.grouped, *limits, given=self.given)
 
     def runs(self, data: CodedTable, stream: int | np.random.Generator | None = None) -> Runs:
         """The runs on a table; `stream` takes the place of the seed."""
@@ -145,6 +150,7 @@ class Plan(NamedTuple):
             "max_cells": self.constraints.max_cells,
             "initial_bins": self.initial_bins,
             "group": list(self.grouped),
+            **({"cuts": {name: policy.edges.tolist() for name, policy in self.given.items()}} if self.given else {}),
             **self.options.described(),
         }
 

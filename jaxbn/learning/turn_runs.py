@@ -94,7 +94,7 @@ class TurnRuns:
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.data, self.arcs.parent_prior, self.arcs.constraints.required)
-        if not self.data.ordered and not self.data.grouped:
+        if not self.data.ordered.keys() - self.data.given and not self.data.grouped:
             self.n_runs = 1  # without cuts and groups there is one start, and nothing to perturb
 
     @property
@@ -137,7 +137,10 @@ class TurnRuns:
 
     def from_sample(self, learned: Learned) -> Learned:
         """A network of a sample, its cuts now between the values of all rows, and judged on these."""
-        uncut = {n: replace(c, method=NOT_CUT) if isinstance(c, Policy) else c for n, c in learned.policies.items()}
+        uncut = {
+            n: replace(c, method=NOT_CUT) if isinstance(c, Policy) and n not in self.data.given else c
+            for n, c in learned.policies.items()
+        }
         start = at_midpoints(self.data, self.data.recoded(uncut), self.options)
         if self.options.method == "evidence":
             value = self.ledger.evidence(learned.parents, start.columns, start.policies)
@@ -155,7 +158,7 @@ class TurnRuns:
         """The codings of a network, some of them put back into plain bins or groups."""
         rng = np.random.default_rng([self.seed, number])
         start = self.data.recoded(learned.policies)
-        names = list(learned.policies)
+        names = [name for name in learned.policies if name not in self.data.given]
         chosen = [name for name in names if rng.random() < PERTURBED] or [names[rng.integers(len(names))]]
         for name in chosen:
             size = int(rng.integers(FEWEST, MOST + 1))

@@ -17,6 +17,8 @@ from jaxbn.model.imputing.impute import How, impute
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown
 from jaxbn.model.point_predictions import Give
+from jaxbn.model.rows.scores import RowScores, score_samples
+from jaxbn.model.rows.updating import update
 from jaxbn.model.sampling import intervened, sample
 from jaxbn.model.written import Written
 from jaxbn.runtime.memory import MAX_MEMORY
@@ -50,6 +52,9 @@ class BayesNet(Written):
             states and their probabilities do not depend on it (``jaxbn.model.lines``).
         groupings: groups of the discrete variables whose levels were merged; their tables are over groups.
         shares: P(level | its group) for each level of these variables.
+        counts: how often each cell of the tables occurred, in expectation where entries were missing; ``update`` goes
+            on from them. Empty if the network was not fitted.
+        level_counts: how often each level of the grouped variables occurred.
 
     Example:
         >>> import jaxbn
@@ -88,6 +93,53 @@ class BayesNet(Written):
             [0.3, 0.2, 1.0]
         """
         return queries.log_likelihood(self, data, unknown, max_memory)
+
+    def update(self, data: Any, *, tell: bool = True) -> BayesNet:
+        """The network with new rows added to its tables: for complete rows exactly as if it had been fitted once.
+
+        Structure and cuts stay. Levels that are new are taken in; those of a grouped variable join its largest group.
+        Missing entries count by what the network so far expects of them.
+
+        Args:
+            data: rows with every variable as a column; other columns are ignored.
+            tell: warn if many of the rows are odd for the network so far, or lie outside its range.
+
+        Example:
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"kind": ["a", "a", "b"]}, {}, {})
+            >>> net.update({"kind": ["b", "c"]}).tables["kind"].tolist()
+            [0.375, 0.375, 0.25]
+        """
+        return update(self, data, tell)
+
+    def score_samples(
+        self,
+        data: Any,
+        *,
+        simulations: int = 1000,
+        seed: int | np.random.Generator = 0,
+        unknown: Unknown = "error",
+        max_memory: float = MAX_MEMORY,
+    ) -> RowScores:
+        """How odd each row is, and by which variables.
+
+        Args:
+            data: rows with every variable as a column; other columns are ignored, missing entries integrated out.
+            simulations: rows that the network draws, with which p-values are found.
+            seed: of these draws.
+            unknown: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing.
+            max_memory: bytes that one array may take.
+
+        Returns:
+            The log density of each row, the share that each variable has in it, p-values, and reasons in words.
+
+        Example:
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+            >>> net.score_samples({"x": [0.5, 3.0]}).shares["x"].round(3).tolist()
+            [-1.204, -1.609]
+        """
+        return score_samples(self, data, simulations, seed, unknown, max_memory)
 
     def query(
         self,

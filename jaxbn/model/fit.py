@@ -27,7 +27,7 @@ from jaxbn.model.imputing.inside_bins import evidence_inside_bins
 from jaxbn.model.lines import Lines, check_lines, fit_lines
 from jaxbn.runtime import limits
 from jaxbn.scores.shrinkage import shrunken_weights
-from jaxbn.scores.tables import family_counts, k2_score, posterior_means
+from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
 
 __all__ = ["BayesNet", "fit"]
 
@@ -108,10 +108,11 @@ def fit(
     cards = {n: coded[n].n_bins if n in coded else len(table.levels[n]) for n in table.names}
     check_table_sizes(parents, cards)
     codes = {n: _bins(cuts[n], table.values[n]) if n in cuts else table.codes[n] for n in table.names}
-    levels, shares = dict(table.levels), {}
+    levels, level_counts, shares = dict(table.levels), {}, {}
     for name, grouping in groupings.items():
         codes[name] = np.append(grouping(table.levels[name], name=name), MISSING)[table.codes[name]]
-        levels[name], shares[name] = _shares(grouping, table.levels[name], table.codes[name], alphas.get(name, general))
+        levels[name], level_counts[name] = _level_counts(grouping, table.levels[name], table.codes[name])
+        shares[name] = level_shares(level_counts[name], grouping(levels[name]), alphas.get(name, general))
     counts: dict[str, NDArray[Any]] = {name: _counts((*found, name), codes, cards) for name, found in parents.items()}
     weights: dict[str, Weight] = {name: alphas.get(name, general) for name in parents}
     if alpha == "auto":
@@ -132,11 +133,11 @@ def fit(
     for each in counts.values():  # one after the other: sum() would round differently
         score += k2_score(each)
     ends = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
-    cuts = {name: _stretched(policy, *ends[name]) for name, policy in cuts.items()}
+    cuts = {name: policy.stretched(*ends[name]) for name, policy in cuts.items()}
     net = BayesNet(parents, cuts, levels, tables, ends, score, table.n_rows, alpha, groupings, shares, alphas)
     if lines == "auto":
         net = replace(net, lines=fit_lines(net, np.stack([codes[n] for n in net.names], axis=1), table.values))
-    return replace(net, em_trace=trace) if trace else net
+    return replace(net, em_trace=trace, counts=counts, level_counts=level_counts)
 
 
 def _counts(
@@ -198,25 +199,18 @@ def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[
     return float(general), {name: float(weight) for name, weight in own.items()}
 
 
-def _stretched(policy: Policy, low: float, high: float) -> Policy:
-    """A policy whose shape reaches as far as the column does."""
-    return policy if policy.shape is None else replace(policy, shape=policy.shape.stretched(low, high))
-
-
 def _as_policy(given: Policy | Grouping | ArrayLike) -> Policy:
     return given if isinstance(given, Policy) else Policy(np.asarray(given, np.float64))
 
 
-def _shares(
-    grouping: Grouping, levels: Sequence[Level], codes: NDArray[np.int32], alpha: float
-) -> tuple[tuple[Level, ...], NDArray[np.float64]]:
-    """The levels a grouped column has in the network, and P(level | group): posterior means inside each group."""
+def _level_counts(
+    grouping: Grouping, levels: Sequence[Level], codes: NDArray[np.int32]
+) -> tuple[tuple[Level, ...], NDArray[np.int64]]:
+    """The levels a grouped column has in the network, and how often each occurs."""
     codes = codes[codes != MISSING]  # of a missing entry the levels inside its group say nothing
     counts = dict(zip(levels, np.bincount(codes, minlength=len(levels)).tolist(), strict=True))
     known = tuple(levels) if len(levels) == len(grouping.levels) else grouping.levels
-    weights = np.array([counts.get(level, 0) for level in known]) + alpha
-    group_of = grouping(known)
-    return known, weights / np.bincount(group_of, weights)[group_of]
+    return known, np.array([counts.get(level, 0) for level in known])
 
 
 def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Grouping], missing: Missing) -> Table:

@@ -48,6 +48,8 @@ class Fitted:
     search: SearchReport | None = None
     em_trace: tuple[float, ...] = ()
     lines: dict[str, Line] = field(default_factory=dict)
+    counts: dict[str, NDArray[Any]] = field(default_factory=dict)
+    level_counts: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, grouping in self.groupings.items():

@@ -26,6 +26,11 @@ def tell_once(net: BayesNet, about: Hashable, message: str) -> None:
     if about in told:
         return
     told.add(about)
+    warn_caller(message)
+
+
+def warn_caller(message: str) -> None:
+    """Warn; the line named is that which called the package."""
     depth, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "jaxbn":
         depth, frame = depth + 1, frame.f_back

@@ -58,28 +58,37 @@ def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float
     codes = encode_rows(net, data, unknown=unknown)
     result = answers.log_likelihood(net.network, codes, max_memory=max_memory)
     frame = as_frame(data)
-    values = {name: as_floats(name, frame[name], policy.unit) for name, policy in net.policies.items()}
-    for i, name in enumerate(net.names):
-        if name in net.policies:
-            result += net.inside(name).log_density(values[name], codes[:, i])
-    result += log_ratios(net, codes, values)
-    for name, shares in net.shares.items():
-        level = encode(frame[name], net.levels[name], name=name, unknown=unknown)
-        result += np.append(np.log(shares), 0.0)[level]  # a missing entry, of code -1, picks the last
+    for inside in log_inside_states(net, frame, codes, unknown).T:
+        result += inside
     return result
 
 
-def log_ratios(
-    net: BayesNet, codes: NDArray[np.integer[Any]], values: Mapping[str, NDArray[np.float64]]
+def log_inside_states(
+    net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32], unknown: Unknown
 ) -> NDArray[np.float64]:
-    """What lines inside bins add to the log density of each row; nothing where an entry they need is missing."""
-    total = np.zeros(len(codes))
-    for name in net.lines:
-        own = codes[:, net.names.index(name)]
-        known, found = own != MISSING, lean(net, name, codes, values, own)
-        assert found is not None
-        found = Lean(found.mean[known], found.scale[known], found.off)
-        total[known] += found.log_ratio(*net.inside(name).places(values[name][known], own[known]))
+    """Log density of each number inside its bin and each level inside its group, 0 where missing, [rows, variables]."""
+    found = np.zeros(codes.shape)
+    values = {name: as_floats(name, frame[name], policy.unit) for name, policy in net.policies.items()}
+    for i, name in enumerate(net.names):
+        if name in net.policies:
+            found[:, i] = net.inside(name).log_density(values[name], codes[:, i])
+            if name in net.lines:
+                found[:, i] += log_ratio(net, name, codes, values)
+        elif name in net.shares:
+            level = encode(frame[name], net.levels[name], name=name, unknown=unknown)
+            found[:, i] = np.append(np.log(net.shares[name]), 0.0)[level]  # a missing entry, of code -1, picks the last
+    return found
+
+
+def log_ratio(
+    net: BayesNet, name: str, codes: NDArray[np.integer[Any]], values: Mapping[str, NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """What the line of a variable adds to the log density of each row; nothing where an entry it needs is missing."""
+    total, own = np.zeros(len(codes)), codes[:, net.names.index(name)]
+    known, found = own != MISSING, lean(net, name, codes, values, own)
+    assert found is not None
+    found = Lean(found.mean[known], found.scale[known], found.off)
+    total[known] = found.log_ratio(*net.inside(name).places(values[name][known], own[known]))
     return total
 
 

@@ -55,7 +55,7 @@ def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
 
 
 def state_texts(net: BayesNet, name: str) -> list[str]:
-    """Each state as people read it: a level, the first levels of a group, or the ends of a bin.
+    """Each state as people read it: a level, the first levels of a group, the label of a bin or its ends.
 
     Example:
         >>> import jaxbn
@@ -68,6 +68,8 @@ def state_texts(net: BayesNet, name: str) -> list[str]:
     if name in net.levels:
         return [str(level) for level in net.levels[name]]
     policy = net.policies[name]
+    if policy.labels:
+        return list(policy.labels)
     return bin_words(policy.edges.tolist(), *net.bounds[name], policy.unit, net.inside(name).recording.step)
 
 

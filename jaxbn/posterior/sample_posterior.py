@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -46,6 +47,9 @@ PLAIN_BINS = 5
 
 OTHER_STARTS = (3, 7, 9, 4, 6, 8, 2)
 """Plain bins with which the search begins that finds the start of each chain but the first."""
+
+ENOUGH_DRAWS, APART = 20, 1.5
+"""Draws of each chain from which on chains with an R-hat above the second are said to disagree."""
 
 
 @limits.within()
@@ -168,7 +172,25 @@ def sample_posterior(
     chosen = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
     chosen = [draw.with_shapes(coded.shapes) for draw in chosen]
     on_grid = tuple(name for name in table.continuous if coded.ordered[name].n_distinct > grid)
-    return Posterior(table, tuple(chosen), seed, finished, on_grid)
+    posterior = Posterior(table, tuple(chosen), seed, finished, on_grid)
+    _tell_disagreement(posterior, len(kept.starts))
+    return posterior
+
+
+def _tell_disagreement(found: Posterior, chains: int) -> None:
+    """Warn where chains of enough draws stay apart: their average weighs them alike, whatever each is worth."""
+    if chains < 2 or len(found.draws) < ENOUGH_DRAWS * chains:
+        return
+    r_hats = found.diagnostics["r_hat"].dropna().sort_values(ascending=False, kind="stable")
+    apart = r_hats[r_hats > APART]
+    if len(apart):
+        warnings.warn(
+            f"the chains do not agree on {', '.join(apart.index[:3])}{' and more' * (len(apart) > 3)} (R-hat up to "
+            f"{apart.iloc[0]:.2f}): shares of draws then say which chains are where, and are no probabilities; take "
+            "higher draws and burn_in, or more chains to see how often each is found",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _keep_shapes(data: CodedTable, codings: Mapping[str, Coding]) -> None:

@@ -54,6 +54,7 @@ class CodedTable:
     max_cells: int = MAX_TABLE_CELLS  # of the table of a family: bins and groups are few enough for that
     flat: bool = False  # whether values are spread evenly inside bins, whatever their column looks like
     shapes: dict[str, tuple[Shape, ...]] = field(default_factory=dict)  # found when first asked for
+    given: Mapping[str, Policy] = field(default_factory=dict)  # continuous variables that are never cut again
     origin: CodedTable | None = None  # the rows whose shapes the columns have, if not these
     ordered: dict[str, Ordered] = field(init=False)
     _keys: dict[tuple[str, bytes], Column] = field(init=False, default_factory=dict)
@@ -63,7 +64,8 @@ class CodedTable:
 
     def like(self, table: Table) -> CodedTable:
         """Other rows of the same columns: completed, drawn again or sampled. Columns keep their shapes."""
-        return CodedTable(table, self.grouped, self.max_cells, self.flat, origin=self.origin or self)
+        origin = self.origin or self
+        return CodedTable(table, self.grouped, self.max_cells, self.flat, given=self.given, origin=origin)
 
     def shapes_of(self, name: str) -> tuple[Shape, ...]:
         """The shapes that a continuous variable may have inside its bins; none for an even one."""
@@ -152,7 +154,8 @@ class CodedTable:
         for child, found in parents.items():
             family = (child, *found)
             while math.prod(columns[name].size for name in family) > self.max_cells:
-                name = max((name for name in family if name in policies), key=lambda name: columns[name].size)
+                free = [name for name in family if name in policies and name not in self.given]
+                name = max(free, key=lambda name: columns[name].size)
                 half = columns[name].size // 2
                 plain = self.plain_groups(name, half) if name in self.grouped else self.plain_bins(name, half)
                 columns[name], policies[name] = plain
@@ -161,6 +164,7 @@ class CodedTable:
     def check_cells(self, parents: Parents) -> None:
         """Refuse families whose tables are too large whatever the bins and groups."""
         fixed = {name: len(self.table.levels[name]) for name in self.table.codes if name not in self.grouped}
+        fixed |= {name: policy.n_bins for name, policy in self.given.items()}
         check_table_sizes(parents, {name: fixed.get(name, 1) for name in self.names}, self.max_cells)
 
     def plain_groups(self, name: str, n_groups: int) -> tuple[Column, Grouping]:
@@ -169,7 +173,9 @@ class CodedTable:
         return self.coded(name, grouping), grouping
 
     def plain_bins(self, name: str, n_bins: int, kind: str = "frequency") -> tuple[Column, Policy]:
-        """A continuous variable in bins of equal `"width"` or `"frequency"`."""
+        """A continuous variable in bins of equal `"width"` or `"frequency"`, or in those that it was given."""
+        if name in self.given:
+            return self.coded(name, self.given[name]), self.given[name]
         if kind == "frequency":
             policy = replace(equal_frequency_policy(self.ordered[name], n_bins), method=NOT_CUT)
             return self.coded(name, policy), policy

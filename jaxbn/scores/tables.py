@@ -40,6 +40,17 @@ def posterior_means(counts: NDArray[Any], alpha: float | NDArray[np.float64]) ->
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True), np.float64)
 
 
+def level_shares(counts: NDArray[Any], group_of: NDArray[Any], alpha: float) -> NDArray[np.float64]:
+    """P(level | its group) under a Dirichlet(alpha, ..., alpha) prior of the levels in each group.
+
+    Example:
+        >>> level_shares(np.array([2, 0, 5]), np.array([0, 0, 1]), 1.0).tolist()
+        [0.75, 0.25, 1.0]
+    """
+    weights = counts + alpha
+    return np.asarray(weights / np.bincount(group_of, weights)[group_of], np.float64)
+
+
 def k2_score(counts: NDArray[Any]) -> float:
     """Log P(child | parents) of one family with the parameters integrated out, Dirichlet(1, ..., 1).
 

@@ -30,6 +30,8 @@ def test_help_and_version_do_not_import_what_is_slow(real_command: RealCommand) 
         "learn",
         "discretize",
         "query",
+        "predict",
+        "score",
         "evaluate",
         "sample",
         "impute",
@@ -279,3 +281,29 @@ def test_notices_come_once_in_the_words_of_the_command_line(command: Command) ->
     done = command("learn", data, "--keep", "place", "--restarts", "1", "--folds", "0", "--no-files", "--no-group")
     assert "merged into groups" not in done.stderr
     assert "53 levels" in done.stdout
+
+
+def test_predict_and_score(command: Command) -> None:
+    table = {"kind": [*"ab"] * 200, "size": [1.0 + 0.01 * (i % 7) + 4 * (i % 2) for i in range(400)]}
+    jaxbn.fit(table, {"size": ["kind"]}, {"size": [3.0]}).save(command.folder / "net.json")
+    rows = command.has("rows.csv", as_csv({"kind": ["a", "b", "b"], "size": [1.03, 5.02, 1.02]}))
+    done = command("predict", "net.json", rows, "kind")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["kind", "a", "b", "a"]
+    assert command("predict", "net.json", rows, "size").stdout.splitlines() == [
+        "size",
+        "below 3",
+        "3 or more",
+        "3 or more",
+    ]
+    assert command("predict", "net.json", rows, "kind", "--give", "proba").stdout.startswith("a,b\n0.99")
+    assert command("predict", "net.json", rows, "size", "--give", "0.1,0.9", "-o", "q.csv").returncode == 0
+    assert pd.read_csv(command.folder / "q.csv").shape == (3, 2)
+    wrong = command("predict", "net.json", rows, "kidn")
+    assert (wrong.returncode, "did you mean 'kind'?" in wrong.stderr) == (2, True)
+    wrong = command("predict", "net.json", rows, "size", "--give", "most")
+    assert (wrong.returncode, "--give must be" in wrong.stderr) == (2, True)
+    assert command("score", "net.json", rows, "--shares", "-o", "scores.csv").returncode == 0
+    scores = pd.read_csv(command.folder / "scores.csv", keep_default_na=False)
+    assert list(scores) == ["log_density", "p_value", "reasons", "kind", "size"]
+    assert scores["reasons"].tolist() == ["", "", "size given kind"]

@@ -156,3 +156,19 @@ def test_arguments_without_an_option_keep_their_name() -> None:
     error = ArgumentError("side_by_side", "must be at least 1; see ", Mention("max_parents"))
     assert in_options(error, OPTIONS) == ("side_by_side must be at least 1; see --max-parents", 1)
     assert in_options(ValueError("rate must stay as it is"), OPTIONS) == ("rate must stay as it is", 1)
+
+
+def test_cuts_and_labels(command: Command) -> None:
+    table = {"age": [*range(10, 70)], "income": [10.0 + 3 * (i > 30) + 0.01 * i for i in range(60)]}
+    data = command.has("people.csv", as_csv(table))
+    options = ["--cuts", "age=18,65", "--labels", "age=child,adult,old"]
+    done = command("learn", data, *options, "--folds", "3", "--restarts", "1", "--json", "--out", "net.json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["cuts"]["age"] == [18, 65]
+    shown = json.loads(command("query", "net.json", "age", "--json").stdout)
+    assert [each["state"] for each in shown["posterior"]] == ["child", "adult", "old"]
+    done = command("evaluate", data, "--cuts", "age=18,65", "--graph", "age>income", "--method", "evidence", "--json")
+    assert done.returncode == 0, done.stderr
+    wrong = command("discretize", data, "--cuts", "aeg=18", "--graph", "age>income")
+    assert wrong.returncode == 2
+    assert "--cuts names 'aeg', which is not a column; did you mean 'age'?" in wrong.stderr

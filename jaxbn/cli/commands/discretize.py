@@ -11,7 +11,7 @@ from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
-from jaxbn.cli.read_table import checked_table, form, names_in, read
+from jaxbn.cli.read_table import by_column, checked_table, form, names_in, read
 
 
 def discretize(
@@ -31,6 +31,8 @@ def discretize(
     min_width: options.MinWidth = None,
     max_bins: options.MaxBins = None,
     shape: options.Shape = None,
+    cuts: options.Cuts = [],  # noqa: B006
+    labels: options.Labels = [],  # noqa: B006
     rate: options.Rate = None,
     initial_bins: options.InitialBins = None,
     initial: options.Initial = None,
@@ -53,6 +55,7 @@ def discretize(
         drop=drop,
         dates=dates,
         date_parts=date_parts,
+        cuts=cuts,
     )
     source, found_graph = graphs.structure(source, graph)
     if found_graph is None:
@@ -67,6 +70,8 @@ def discretize(
         min_width=min_width,
         max_bins=max_bins,
         shape=shape,
+        cuts=source.cuts,
+        labels=by_column(labels, "--labels", source.frame),
         initial_bins=initial_bins,
         initial=initial,
         group=() if no_group else names_in(group, "--group", source.frame.columns),

@@ -41,6 +41,7 @@ def evaluate(
     min_width: options.MinWidth = None,
     max_bins: options.MaxBins = None,
     shape: options.Shape = None,
+    cuts: options.Cuts = [],  # noqa: B006
     max_parents: options.MaxParents = None,
     max_passes: options.MaxPasses = 10,
     search: options.Search = None,
@@ -74,6 +75,7 @@ def evaluate(
         drop=drop,
         dates=dates,
         date_parts=date_parts,
+        cuts=cuts,
     )
     if model is not None:
         _score(source, model, as_json)
@@ -91,6 +93,7 @@ def evaluate(
         min_width=min_width,
         max_bins=max_bins,
         shape=shape,
+        cuts=source.cuts,
         initial_bins=initial_bins,
         initial=initial,
         group=() if no_group else names_in(group, "--group", source.frame.columns),

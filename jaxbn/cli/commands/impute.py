@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +15,7 @@ from jaxbn.cli.read_table import form, read
 def impute(
     model: options.Model,
     data: options.Data,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file; by default standard output.")] = None,
+    out: options.Out = None,
     how: Annotated[
         str,
         typer.Option(
@@ -26,7 +24,7 @@ def impute(
         ),
     ] = "mean",
     seed: options.Seed = 0,
-    unknown: Annotated[str, typer.Option(help="Levels that the network does not know: error or missing.")] = "error",
+    unknown: options.Unknown = "error",
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = None,
@@ -41,9 +39,4 @@ def impute(
     before, after = int(source.frame.isna().sum().sum()), int(filled.isna().sum().sum())
     left = f"; {after} are left, in columns that the network does not have" if after else ""
     tell(f"{before - after} missing entries filled in{left}")
-    text = filled.to_csv(index=False)
-    if out is not None:
-        output.write_text(out, text)
-    else:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    output.put_csv(filled, out)

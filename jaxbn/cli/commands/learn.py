@@ -12,7 +12,7 @@ from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import held_out, published
-from jaxbn.cli.read_table import STANDARD_INPUT, Source, checked_table, form, named, names_in, read
+from jaxbn.cli.read_table import STANDARD_INPUT, Source, by_column, checked_table, form, named, names_in, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +45,8 @@ def learn(
     min_width: options.MinWidth = None,
     max_bins: options.MaxBins = None,
     shape: options.Shape = None,
+    cuts: options.Cuts = [],  # noqa: B006
+    labels: options.Labels = [],  # noqa: B006
     warm_start: options.WarmStart = False,
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
@@ -93,6 +95,7 @@ def learn(
         drop=drop,
         dates=dates,
         date_parts=date_parts,
+        cuts=cuts,
     )
     out, report = _files(source, data, out, report, no_files or as_json)
     output.check_free((out, report), force)
@@ -108,6 +111,8 @@ def learn(
         min_width=min_width,
         max_bins=max_bins,
         shape=shape,
+        cuts=source.cuts,
+        labels=by_column(labels, "--labels", source.frame),
         warm_start=warm_start,
         select=select,
         required=graphs.arcs(required, "--required"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,16 +14,11 @@ def sample(
     model: options.Model,
     n: Annotated[int, typer.Option("--n", "-n", help="Rows to draw.")] = 10,
     seed: options.Seed = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file; by default standard output.")] = None,
+    out: options.Out = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Draw rows from a network, or from an average of networks, in original units, as CSV."""
     output.check_free((out,), force)
     rows = read_any_model(model).sample(n, seed)
-    text = output.json_text(rows.to_dict("records")) if as_json else rows.to_csv(index=False)
-    if out is not None:
-        output.write_text(out, text)
-    else:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    output.put_text(output.json_text(rows.to_dict("records")) if as_json else rows.to_csv(index=False), out)

@@ -1,0 +1,70 @@
+"""``jaxbn predict``: a variable predicted for every row of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jaxbn.cli import options, output
+from jaxbn.cli.errors import UsageError
+from jaxbn.cli.read_model import read_model
+from jaxbn.cli.read_table import form, names_in, read
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+
+
+def predict(
+    model: options.Model,
+    data: options.Data,
+    target: Annotated[str, typer.Argument(help="The variable to predict; its own column is not looked at.")],
+    out: options.Out = None,
+    give: Annotated[
+        str,
+        typer.Option(help="state: the most probable; proba: all chances; of numbers also mean, median or 0.1,0.9."),
+    ] = "state",
+    unknown: options.Unknown = "error",
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = "utf-8",
+    decimal: options.Decimal = None,
+    na_values: options.NaValues = [],  # noqa: B006 (typer copies it)
+    force: options.Force = False,
+) -> None:
+    """Predict a variable for every row, given what the row has: a CSV with a line for each."""
+    output.check_free((out,), force)
+    net = read_model(model)
+    names_in([target], "TARGET", net.names, "variable of the network")
+    source = read(data, form(delimiter, encoding, decimal, na_values))
+    output.put_csv(_predicted(net, source.frame, target, give, unknown), out)
+
+
+def _predicted(net: BayesNet, frame: pd.DataFrame, target: str, give: str, unknown: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    from jaxbn.model.words import state_texts
+
+    if give in ("state", "proba"):
+        chances = net.predict_proba(frame, target, unknown=unknown)
+        words = state_texts(net, target) if target in net.policies else list(map(str, net.levels[target]))
+        if give == "proba":
+            return chances.set_axis(words, axis=1)
+        best = chances.to_numpy().argmax(axis=1)
+        return pd.DataFrame({target: [words[i] for i in best]})
+    found = net.predict(frame, target, give=_points(give), unknown=unknown)
+    return found if isinstance(found, pd.DataFrame) else found.to_frame(target)
+
+
+def _points(give: str) -> Any:
+    """Mean, median or quantiles, as a text has them."""
+    if give in ("mean", "median"):
+        return give
+    try:
+        quantiles = [float(part) for part in give.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--give must be state, proba, mean, median or quantiles such as 0.1,0.9, got {give!r}"
+        ) from None
+    return quantiles[0] if len(quantiles) == 1 else quantiles

@@ -1,0 +1,175 @@
+"""New rows added to a fitted network: its counts go on, and with them the tables, as if it had been fitted once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.groups.grouping import Grouping
+from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
+from jaxbn.inputs.graph import check_table_sizes
+from jaxbn.inputs.states import with_signs
+from jaxbn.inputs.table import as_frame
+from jaxbn.model.holes.expected_counts import expected_counts
+from jaxbn.model.notices import warn_caller
+from jaxbn.model.observations import encode_frame
+from jaxbn.model.rows.scores import score_samples
+from jaxbn.runtime.memory import MAX_MEMORY
+from jaxbn.scores.shrinkage import shrunken_weights
+from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+
+ODD, MANY, FEW = 0.01, 0.05, 5
+"""Rows with a p-value up to the first are odd; a larger share of them than the second is told, from the third on."""
+
+DRAWS = 1000  # rows of the network that new ones are compared with
+
+
+def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
+    """The network with new rows, see ``BayesNet.update``."""
+    if not net.counts:
+        raise ValueError(
+            "the network keeps no counts, as those of other programs and of files of older versions; fit it again "
+            "with jaxbn.fit(rows, net.parents, net.codings) to update it"
+        )
+    frame = with_signs(as_frame(data), net.names)
+    if tell:
+        tell_unlike(net, frame)
+    net = _with_levels(net, frame)
+    codes = encode_frame(net, frame, "error", ())
+    added = _counts(net, codes)
+    counts = {name: net.counts[name] + added[name] for name in net.names}
+    score = 0.0
+    for found in counts.values():  # as fit adds them
+        score += k2_score(found)
+    level_counts, shares = dict(net.level_counts), dict(net.shares)
+    for name in net.groupings:
+        level = encode(frame[name], net.levels[name], name=name)
+        new = np.bincount(level[level != MISSING], minlength=len(net.levels[name]))
+        level_counts[name] = net.level_counts[name] + new
+        shares[name] = level_shares(level_counts[name], net.group_codes[name], _weight(net, name))
+    bounds = {name: _bounds(net, name, frame[name]) for name in net.policies}
+    return replace(
+        net,
+        counts=counts,
+        level_counts=level_counts,
+        tables=_tables(net, counts),
+        shares=shares,
+        bounds=bounds,
+        policies={name: policy.stretched(*bounds[name]) for name, policy in net.policies.items()},
+        score=score,
+        n_rows=net.n_rows + len(frame),
+        trace=(),
+        em_trace=(),
+    )
+
+
+def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
+    """Warn if many of the new rows are odd, or outside the range, for the network as it is."""
+    scores = score_samples(net, frame, DRAWS, 0, "missing", MAX_MEMORY)
+    odd = int((scores.p_values <= ODD).sum())
+    outside = {name: _outside(net, name, frame[name]) for name in net.policies}
+    said = []
+    if odd >= FEW and odd > MANY * len(frame):
+        oddest = (scores.variable_p_values <= ODD).sum().idxmax()
+        said.append(
+            f"{odd} of the {len(frame)} new rows are less probable than 99 % of those that the network would draw, "
+            f"mostly by {oddest!r}"
+        )
+    said += [
+        f"{count} have a value of {name!r} outside its range so far"
+        for name, count in outside.items()
+        if count >= FEW and count > MANY * len(frame)
+    ]
+    if said:
+        warn_caller(f"{'; '.join(said)}: if the rows are right, learn the network again from all of them")
+
+
+def _outside(net: BayesNet, name: str, column: pd.Series) -> int:
+    values, (low, high) = as_floats(name, column, net.policies[name].unit), net.bounds[name]
+    return int(((values < low) | (values > high)).sum())
+
+
+def _bounds(net: BayesNet, name: str, column: pd.Series) -> tuple[float, float]:
+    values, (low, high) = as_floats(name, column, net.policies[name].unit), net.bounds[name]
+    return float(np.nanmin([low, *values])), float(np.nanmax([high, *values]))
+
+
+def _tables(net: BayesNet, counts: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+    if net.alpha == "auto":
+        return {name: posterior_means(found, shrunken_weights(found)) for name, found in counts.items()}
+    return {name: posterior_means(found, _weight(net, name)) for name, found in counts.items()}
+
+
+def _weight(net: BayesNet, name: str) -> float:
+    """The Dirichlet weight of each cell of a table, or of each level of a group."""
+    return 1.0 if net.alpha == "auto" else net.alphas.get(name, net.alpha)
+
+
+def _counts(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+    """Counts of all families in new rows, expected ones where entries are missing."""
+    if (codes == MISSING).any():
+        return dict(zip(net.names, expected_counts(net.network, codes).counts, strict=True))
+    columns, cards = dict(zip(net.names, codes.T, strict=True)), net.cardinalities
+    return {
+        name: family_counts(columns[name], [columns[p] for p in found], [cards[v] for v in (*found, name)])
+        for name, found in net.parents.items()
+    }
+
+
+def _with_levels(net: BayesNet, frame: pd.DataFrame) -> BayesNet:
+    """The network with the levels that some rows have and it has not, none of which was counted yet."""
+    levels, groupings, level_counts = dict(net.levels), dict(net.groupings), dict(net.level_counts)
+    for name in set(levels) & set(frame.columns):
+        found, _ = as_levels(name, frame[name])
+        new = [level for level in found if level not in net.levels[name]]
+        if not new:
+            continue
+        levels[name] = _merged(name, net.levels[name], new)
+        if name in groupings:
+            groupings[name] = _in_largest(groupings[name], new)
+            level_counts[name] = _padded(level_counts[name], [(net.levels[name], levels[name])])
+    if levels == net.levels:
+        return net
+    states = {name: (net.levels[name], levels[name]) for name in levels if name not in groupings}
+    same = {name: (range(size), range(size)) for name, size in net.cardinalities.items()}
+    axes: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {**same, **states}
+    check_table_sizes(net.parents, {name: len(after) for name, (_, after) in axes.items()})
+    counts = {name: _padded(net.counts[name], [axes[v] for v in (*found, name)]) for name, found in net.parents.items()}
+    shares = {
+        name: level_shares(level_counts[name], groupings[name](levels[name]), _weight(net, name)) for name in groupings
+    }
+    tables = _tables(net, counts)
+    grouped: dict[str, Any] = {"groupings": groupings, "level_counts": level_counts, "shares": shares}
+    return replace(net, levels=levels, counts=counts, tables=tables, **grouped)
+
+
+def _merged(name: str, known: tuple[Level, ...], new: Sequence[Level]) -> tuple[Level, ...]:
+    """Levels with new ones: sorted if they were, as ``fit`` has them, and else at the end."""
+    if {isinstance(level, str) for level in (*known, *new)} == {True, False}:
+        raise ValueError(f"column {name!r} holds {new[0]!r}, of another type than its levels so far, {known[0]!r}")
+    together = (*known, *new)
+    return tuple(sorted(together)) if list(known) == sorted(known) else together
+
+
+def _in_largest(grouping: Grouping, new: Sequence[Level]) -> Grouping:
+    """New levels in the group of most levels, which is that of rare ones."""
+    sizes = [len(group) for group in grouping.groups]
+    largest = sizes.index(max(sizes))
+    groups = [(*group, *new) if i == largest else group for i, group in enumerate(grouping.groups)]
+    return replace(grouping, groups=tuple(groups))
+
+
+def _padded(counts: NDArray[Any], axes: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> NDArray[Any]:
+    """Counts with zeros for states that are new; an axis is its states before and after."""
+    padded = np.zeros([len(after) for _, after in axes], counts.dtype)
+    padded[np.ix_(*(list(map(list(after).index, before)) for before, after in axes))] = counts
+    return padded
