@@ -57,5 +57,5 @@ def test_only_the_evidence_asks_for_such_weights():
 
 
 def test_other_words_are_refused():
-    with pytest.raises(ValueError, match="alpha must be a positive number, got 'best'.*alpha='auto'"):
+    with pytest.raises(ValueError, match=r"alpha must be a positive number, got 'best'.*alpha='auto'"):
         jaxbn.fit({"a": [0, 1]}, {}, {}, alpha="best")
