@@ -401,7 +401,7 @@ def test_the_command(tmp_path: Path, monkeypatch):
     done = run("--max-parents", "1", "--report", "page.html", "--out", "net.json")
     assert done.returncode == 0, done.stderr
     assert "consensus, strength above 0.5" in done.stdout
-    assert "The percentage at an arrow is the share of resamples" in Path("page.html").read_text()
+    assert "The percentage at an arrow or line is the share of resamples" in Path("page.html").read_text()
     assert jaxbn.load("net.json").names
     done = run("--graph", "paper", "--out", "other.json")
     assert done.returncode == 2

@@ -237,7 +237,7 @@ def test_many_rows_are_fitted_by_their_bins(monkeypatch: pytest.MonkeyPatch) -> 
 def test_learning_fits_to_numbers() -> None:
     holed = line()
     net = jaxbn.learn(holed, progress=False)
-    again = jaxbn.fit(holed, net.parents, net.codings, inside_bins=True)
+    again = jaxbn.fit(holed, net.parents, net.codings, alpha="auto", inside_bins=True)
     for name, table in net.tables.items():
         np.testing.assert_array_equal(table, again.tables[name])
     assert net.em_trace == again.em_trace

@@ -57,8 +57,10 @@ def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
         level_counts[name] = net.level_counts[name] + new
         shares[name] = level_shares(level_counts[name], net.group_codes[name], _weight(net, name))
     bounds = {name: _bounds(net, name, frame[name]) for name in net.policies}
+    auto = {name: float(np.mean(shrunken_weights(found))) for name, found in counts.items() if net.alpha == "auto"}
     return replace(
         net,
+        alphas=auto or net.alphas,
         counts=counts,
         level_counts=level_counts,
         tables=_tables(net, counts),
