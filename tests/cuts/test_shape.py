@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,7 @@ def test_the_base_density_is_the_mean_of_all_histograms(recording):
         found = histograms_mean(rows, recording)
         expected, log_evidence, ends = reference.base_density(*rows, recording.step, recording.weights)
         assert found.log_evidence * rows.counts.sum() == pytest.approx(log_evidence, abs=1e-9)
-        lengths = [reference.length(a, b, recording.step, recording.weights) for a, b in zip(ends[:-1], ends[1:])]
+        lengths = [reference.length(a, b, recording.step, recording.weights) for a, b in itertools.pairwise(ends)]
         # the masses are kept to six digits
         np.testing.assert_allclose(found.masses, expected * lengths, rtol=1e-5)
 
