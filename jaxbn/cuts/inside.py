@@ -125,13 +125,11 @@ class InsideBins:
             found = self.below(np.clip(x, left, right)) - self._ends[codes]
             return np.clip(found / np.where(measures > 0, measures, 1.0), 0.0, 1.0)
 
-        part = np.minimum(np.floor(share(values) * PARTS), PARTS - 1)
-        low, high, step = part / PARTS, (part + 1) / PARTS, self.recording.step
-        if step:
-            cell = np.floor(values / step + 0.5)
-            begin, end = share((cell - 0.5) * step), share((cell + 0.5) * step)
-            wide = end - begin >= 1 / PARTS
-            low, high = np.where(wide, begin, low), np.where(wide, end, high)
+        step = self.recording.step
+        cell = np.floor(values / step + 0.5) if step else values
+        low, high = (share((cell + side) * step) for side in (-0.5, 0.5)) if step else (share(values),) * 2
+        part, small = np.minimum(np.floor(low * PARTS), PARTS - 1), high - low < 1 / PARTS
+        low, high = np.where(small, part / PARTS, low), np.where(small, (part + 1) / PARTS, high)
         return np.where(measures > 0, low, 0.0), np.where(measures > 0, high, 1.0)
 
     def means_by(self, lean: Lean) -> Floats:
