@@ -10,14 +10,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.base_density import column_shapes
 from jaxbn.cuts.blanket import Child, Factor, factors_of, joint
 from jaxbn.cuts.by_number.charged import Charged, solve_charged
 from jaxbn.cuts.description_length import description_length_problem
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.problem import Solution, Task, dirichlet_terms
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.base_density import column_shapes
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.solve import solve
 from jaxbn.cuts.sorted_values import Ordered, cut_costs, sort_values
 from jaxbn.inputs import checks

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 from jaxbn.cuts.blanket import Factor
 from jaxbn.cuts.by_number.charged import Charged
 from jaxbn.cuts.problem import ALL, Rows, Spread, Term, dirichlet_terms
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
 FEW_BINS = 2048

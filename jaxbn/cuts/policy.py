@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.inputs.units import NUMBER, Unit
 
 if TYPE_CHECKING:
@@ -77,7 +77,12 @@ class Policy:
         return self if unit == self.unit else replace(self, unit=unit)
 
     def stretched(self, low: float, high: float) -> Policy:
-        """The same cuts of a column that reaches from `low` to `high`, and its shape as far."""
+        """The same cuts of a column that reaches from `low` to `high`, and its shape as far.
+
+        Example:
+            >>> Policy([1.0], shape=Shape([0.0, 2.0], [1.0])).stretched(0.0, 4.0).shape.knots.tolist()
+            [0.0, 4.0]
+        """
         return self if self.shape is None else replace(self, shape=self.shape.stretched(low, high))
 
     @property

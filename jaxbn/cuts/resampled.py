@@ -18,7 +18,7 @@ from jaxbn.cuts.blanket import factors_of
 from jaxbn.cuts.discretize_variable import Request, best_policies
 from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.resampled_arrays import Plan, Variable, Weights, distinct_values, resampled_batch, rows_drawn
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoint
 from jaxbn.kernels.resampled import solve_resamples
 from jaxbn.kernels.sweep import Optima

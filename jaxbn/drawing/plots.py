@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.inside import InsideBins
+from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.drawing.svg import (
     BLUE,
     ORANGE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.inside import about_even
+from jaxbn.cuts.shapes.inside import about_even
 from jaxbn.cuts.words import cut_texts, short_numbers
 from jaxbn.drawing.layout import Box, Layout, Point, layered
 from jaxbn.inputs import checks

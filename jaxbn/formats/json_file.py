@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy
-from jaxbn.cuts.recording import Recording
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.recording import Recording
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.fields import Field
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import one_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.inside import InsideBins
+from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.words import bin_words, rounded
 from jaxbn.inputs import checks
 from jaxbn.inputs.table import as_frame
@@ -21,7 +21,7 @@ from jaxbn.model import queries
 from jaxbn.model.inference import log_chance
 from jaxbn.model.observations import Unknown, mean_density, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
-from jaxbn.model.sampling import sample as draw
+from jaxbn.model.rows.sampling import sample as draw
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,9 +17,9 @@ from jaxbn.model.imputing.impute import How, impute
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown
 from jaxbn.model.point_predictions import Give
+from jaxbn.model.rows.sampling import intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
-from jaxbn.model.sampling import intervened, sample
 from jaxbn.model.written import Written
 from jaxbn.runtime.memory import MAX_MEMORY
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.inside import InsideBins
 from jaxbn.cuts.policy import Policy, same_number
-from jaxbn.cuts.recording import Recording
+from jaxbn.cuts.shapes.inside import InsideBins
+from jaxbn.cuts.shapes.recording import Recording
 from jaxbn.groups.grouping import Grouping, check_shares
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import Level

@@ -2,7 +2,7 @@
 
     p(x | parents) = P(bin | parents' bins) · m(x) / M(bin) · N(z; b₀ + Σ bᵢ zᵢ, σ²) / N(z; 0, 1)
 
-z and zᵢ are normal scores of the child's and the parents' places inside their bins (``jaxbn.cuts.lean``). The last
+z and zᵢ are normal scores of the child's and the parents' places inside their bins (`cuts.shapes.lean`). The last
 factor integrates to 1 over the bin whatever the coefficients are, so bins keep their probabilities. Evidence chooses
 between no line, one for the family, and one for each cell of its table, shrunk to that of the family
 (docs/maths.md, "Lines inside bins").
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from jaxbn.cuts.lean import Lean, moments
+from jaxbn.cuts.shapes.lean import Lean, moments
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.columns import MISSING
 

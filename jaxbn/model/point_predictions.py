@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.inside import InsideBins
-from jaxbn.cuts.lean import Lean
+from jaxbn.cuts.shapes.inside import InsideBins
+from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.units import NUMBER, Unit, from_numbers
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.lean import Lean
+from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.words import rounded
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode

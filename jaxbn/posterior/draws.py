@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbn.cuts.policy import Policy
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.groups.grouping import Grouping
 from jaxbn.learning.checkpoint import from_json, own_file, read_sealed, to_json, write_sealed
 from jaxbn.learning.learned import Learned

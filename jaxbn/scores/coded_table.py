@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.base_density import column_shapes
 from jaxbn.cuts.baselines import equal_frequency_policy, equal_width_codes, equal_width_policy
 from jaxbn.cuts.blanket import compact_known
 from jaxbn.cuts.policy import NOT_CUT, Policy
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.base_density import column_shapes
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, sort_values
 from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.inputs.columns import MISSING

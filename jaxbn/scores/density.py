@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.policy import Policy
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import log_inside
 from jaxbn.scores.coded_table import CodedTable, Coding

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.cuts.base_density import column_shapes, distinct, histograms_mean
-from jaxbn.cuts.inside import InsideBins
-from jaxbn.cuts.recording import Recording, recorded, recording_step
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.base_density import column_shapes, distinct, histograms_mean
+from jaxbn.cuts.shapes.inside import InsideBins
+from jaxbn.cuts.shapes.recording import Recording, recorded, recording_step
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import sort_values
 from tests.helpers.programs import close
 from tests.helpers.random_variables import random_variable
@@ -41,7 +41,7 @@ def test_the_base_density_is_the_mean_of_all_histograms(recording):
 
 
 def test_the_mean_of_all_histograms_to_the_last_digits():
-    from jaxbn.cuts.base_density import mean_heights
+    from jaxbn.cuts.shapes.base_density import mean_heights
 
     for seed in range(20):
         rng = np.random.default_rng(seed)

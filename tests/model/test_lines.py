@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 import jaxbn
-from jaxbn.cuts.lean import Lean, moments
+from jaxbn.cuts.shapes.lean import Lean, moments
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.model.lines import Prior, Sums, fit_line, lean, posterior
 from tests.reference import lines as reference

@@ -14,7 +14,7 @@ from jaxbn.drawing.svg import histogram
 from jaxbn.inputs.table import Table
 from jaxbn.model.holes.components import Component
 from jaxbn.model.holes.elimination import plan
-from jaxbn.model.sampling import draw_codes
+from jaxbn.model.rows.sampling import draw_codes
 from jaxbn.model.words import count_states, is_cut, state_texts
 
 if TYPE_CHECKING:

@@ -69,6 +69,13 @@ class RowScores:
 
         Args:
             below: p-values that are odd; the smallest are about one in the number of drawn rows.
+
+        Example:
+            >>> import jaxbn
+            >>> cars = jaxbn.datasets.load("auto_mpg").frame
+            >>> net = jaxbn.learn(cars, restarts=1, progress=False)
+            >>> net.score_samples(cars[:20]).reasons().shape
+            (20,)
         """
         import pandas as pd
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.recording import Recording
+from jaxbn.cuts.shapes.recording import Recording
 
 DIGITS = 6
 """Significant digits of the masses: enough for any table, and short in files."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.lean import Lean
+from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs import checks
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.holes.completions import draw_states

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.lean import Lean
-from jaxbn.cuts.recording import Recording
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.lean import Lean
+from jaxbn.cuts.shapes.recording import Recording
+from jaxbn.cuts.shapes.shape import Shape
 
 Floats = NDArray[np.float64]
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from jaxbn.cuts.evidence import choice_cost, own_charge
-from jaxbn.cuts.recording import Recording, recorded
-from jaxbn.cuts.shape import Shape
+from jaxbn.cuts.shapes.recording import Recording, recorded
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
 QUANTILES = 160
