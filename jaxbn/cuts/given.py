@@ -33,7 +33,7 @@ def given_policies(cuts: Cuts, labels: Labels, table: Table) -> dict[str, Policy
 
     Example:
         >>> from jaxbn.inputs.table import as_table
-        >>> ages = as_table({"age": [4.0, 30.0, 71.0]})
+        >>> ages = as_table({"age": [4.0, 30.0, 71.0]}, continuous=["age"])
         >>> given_policies({"age": [18, 65]}, {"age": ["child", "adult", "old"]}, ages)["age"].labels
         ('child', 'adult', 'old')
     """

@@ -19,7 +19,8 @@ def test_learn_has_every_option_of_the_list() -> None:
 
 @pytest.mark.parametrize("function", [jaxbn.cross_validate, jaxbn.bootstrap])
 def test_other_functions_have_all_options_of_learn_or_hand_them_on(function) -> None:
-    own = {"checkpoint", "progress", "side_by_side", "keep"}  # of one long run; others keep all columns
+    # of one long run, and of one network; others keep all columns
+    own = {"checkpoint", "progress", "side_by_side", "keep", "cuts", "labels", "lines"}
     assert set(signature(jaxbn.learn).parameters) <= {*signature(function).parameters, *STRUCTURE_OPTIONS, *own}
 
 
