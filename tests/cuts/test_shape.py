@@ -54,6 +54,15 @@ def test_the_mean_of_all_histograms_to_the_last_digits():
         assert found == pytest.approx(log_evidence, abs=1e-9 * abs(log_evidence))
 
 
+def test_heavy_tails_have_a_density_everywhere():
+    rng = np.random.default_rng(0)
+    for scale in (1, 5, 20):
+        values = np.sinh(scale * rng.standard_normal(2000))
+        for shape in column_shapes(sort_values(values)):
+            assert (shape.density(values) > 0).all()
+            assert (np.diff(shape.below(shape.knots)) >= 0).all()
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_shapes_are_densities(seed):
     rng = np.random.default_rng(seed)

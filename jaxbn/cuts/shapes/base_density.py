@@ -34,6 +34,9 @@ EVERY_VALUE = 256
 NEGLIGIBLE = 1e-14
 """Share of the evidence below which further numbers of bins are not looked at."""
 
+LEAST = 1e-200
+"""A density in units of the whole that is smaller than this is this."""
+
 FAR = 600.0
 """Logarithms are cut off here: numbers of bins that are so far from the best have no paths to speak of."""
 
@@ -136,7 +139,9 @@ def mean_heights(counts: NDArray[np.int64], lengths: NDArray[np.float64]) -> tup
     density = _interval_weights(layers, layers.weight / (n + np.arange(1, len(layers.weight) + 1)))
     at = np.triu_indices(len(counts) + 1, 1)
     density[at] *= (rows[at[1]] - rows[at[0]] + 1) / (ends[at[1]] - ends[at[0]])
-    covered = np.cumsum(density.sum(axis=1) - density.sum(axis=0))[:-1]  # intervals that have begun and not ended
+    # intervals that have begun and not ended; sums without differences, as cells differ by many orders of magnitude
+    ending_later = np.cumsum(density[:, ::-1], axis=1)[:, ::-1][:-1, 1:]
+    covered = np.maximum(np.triu(ending_later).sum(axis=0), LEAST)
     return covered / float((covered * np.diff(ends)).sum()) / span, layers.log_total - n * np.log(span)
 
 
