@@ -92,8 +92,9 @@ def histograms_mean(column: Column, recording: Recording, charge: float = 0.0) -
         charge: what is taken off the evidence.
     """
     knots, counts = cells(column, recording)
-    lengths = np.diff(recording.length(knots))
-    heights, evidence = mean_heights(counts, lengths)
+    ends = recording.length(knots)
+    lengths = np.diff(ends)
+    heights, evidence = mean_heights(counts, ends)
     told = float((column.counts * np.log(recording.weight(column.values))).sum())
     return Shape(knots, heights * lengths, recording, (evidence + told - charge) / float(column.counts.sum()))
 
@@ -123,16 +124,15 @@ def cells(column: Column, recording: Recording) -> tuple[NDArray[np.float64], ND
     return knots, found.astype(np.int64)
 
 
-def mean_heights(counts: NDArray[np.int64], lengths: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def mean_heights(counts: NDArray[np.int64], ends: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """The mean density in every cell [P], and ln of the evidence of all histograms together.
 
     Args:
         counts: values in each cell [P].
-        lengths: of each cell [P].
+        ends: of the cells, on the ruler of their lengths [P + 1]; around zero they may lie very close together.
     """
-    n, span = int(counts.sum()), float(lengths.sum())
-    rows = np.append(0, np.cumsum(counts))
-    ends = np.append(0.0, np.cumsum(lengths)) / span
+    n, span = int(counts.sum()), float(ends[-1] - ends[0])
+    rows, ends = np.append(0, np.cumsum(counts)), ends / span
     log_chance = _log_chances(rows, ends)
     charge = own_charge(np.array([n]), len(counts)) + choice_cost(len(counts), np.arange(1, len(counts) + 1))
     layers = _layers(log_chance, charge)

@@ -99,7 +99,7 @@ class Shape:
     @cached_property
     def _heights(self) -> NDArray[np.float64]:
         """Mass per length of each cell."""
-        return np.diff(self._before) / np.diff(self._ruler)
+        return self.masses / self.masses.sum() / np.diff(self._ruler)
 
     def _cell(self, x: NDArray[np.float64]) -> NDArray[np.intp]:
         return np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.masses) - 1)
