@@ -53,7 +53,7 @@ class InsideBins:
         """The measure of everything up to some numbers; that of an outer bin reaches to infinity."""
         if self._even or self.shape is None:
             return np.clip(x, self.edges[0], self.edges[-1])
-        found = self.shape.below(x)
+        found = self.shape.below(np.clip(x, self.edges[0], self.edges[-1]))
         return np.where(x <= self.edges[0], 0.0, np.where(x >= self.edges[-1], 1.0, found))
 
     @cached_property

@@ -81,6 +81,13 @@ class Shape:
         before = np.append(0.0, np.cumsum(self.masses))
         return before / before[-1]
 
+    def measure(self) -> dict[str, Any]:
+        """What ``below`` works with: the length up to each knot, the mass up to it, and the recorded digits."""
+        found: dict[str, Any] = {"lengths": self._ruler.tolist(), "before": self._before.tolist()}
+        if self.recording.has_digits:
+            found |= {"step": self.recording.step, "endings": list(self.recording.weights)}
+        return found
+
     def below(self, x: ArrayLike) -> NDArray[np.float64]:
         """M, the probability of smaller values: 0 before the first knot and 1 from the last on."""
         return np.interp(self.recording.length(np.asarray(x, np.float64)), self._ruler, self._before)

@@ -105,6 +105,9 @@ def _scale(net: BayesNet, name: str, table: Table | None) -> dict[str, Any]:
     found: dict[str, Any] = {"edges": edges.tolist(), "marks": cuts, "cut": is_cut(net, name)}
     ends, of, share = net.inside(name).pieces(most=PIECES)
     if len(ends) > len(edges):  # how values are distributed inside the bins
+        shape = net.policies[name].shape
+        assert shape is not None
+        found["measure"] = shape.measure()
         found["inside"] = {"ends": ends.tolist(), "bin": of.tolist(), "share": [float(f"{s:.6g}") for s in share]}
     if len(bars):
         found["bars"] = [float(f"{bar:.4g}") for bar in bars]

@@ -254,15 +254,19 @@ const Inference = (() => {
   }
 
   /* Share of each bin that lies in [low, high]; an interval beyond the outer edges falls into the outer bin. */
-  function overlap({edges, inside}, low, high) {
+  function overlap({edges, measure}, low, high) {
     const n = edges.length - 1, share = new Float64Array(n);
     if (high <= edges[0] || low >= edges[n]) {
       share[high <= edges[0] ? 0 : n - 1] = 1;
       return share;
     }
-    if (inside) {
-      inside.bin.forEach((k, j) => { share[k] += inside.share[j] * covers(inside.ends[j], inside.ends[j + 1], low, high); });
-      return share.map(part => Math.min(part, 1));
+    if (measure) {
+      const at = x => (x <= edges[0] ? 0 : x >= edges[n] ? 1 : below(measure, x)), begin = at(low), end = at(high);
+      const ends = edges.map(at);
+      return share.map((_, k) => {
+        const covered = Math.min(ends[k + 1], end) - Math.max(ends[k], begin), whole = ends[k + 1] - ends[k];
+        return whole > 0 ? Math.min(Math.max(covered / whole, 0), 1) : Number(edges[k] >= low && edges[k + 1] <= high);
+      });
     }
     for (let k = 0; k < n; k++) {
       const covered = Math.min(edges[k + 1], high) - Math.max(edges[k], low), width = edges[k + 1] - edges[k];
@@ -270,6 +274,28 @@ const Inference = (() => {
       else share[k] = covered === 0 ? 1 : 0; // a bin without width lies in the interval or does not
     }
     return share;
+  }
+
+  /* The share of a column below a number, by its shape: straight lines between knots, on the ruler of its digits. */
+  function below({lengths, before, step, endings}, x) {
+    const length = endings ? digitLength(x, step, endings) : x;
+    let low = 0, high = lengths.length - 1;
+    if (length <= lengths[low]) return before[low];
+    if (length >= lengths[high]) return before[high];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (lengths[middle] <= length) low = middle; else high = middle;
+    }
+    return before[low] + ((before[high] - before[low]) * (length - lengths[low])) / (lengths[high] - lengths[low]);
+  }
+
+  /* The length up to a number where cells of some endings have more weight. */
+  function digitLength(x, step, endings) {
+    const place = x / step + 0.5, cell = Math.floor(place), cycle = Math.floor(cell / endings.length);
+    const ending = cell - cycle * endings.length;
+    let total = 0, inside = 0;
+    endings.forEach((weight, k) => { if (k === ending) inside = total; total += weight; });
+    return step * (cycle * total + inside + (place - cell) * endings[ending]);
   }
 
   /* The part of a piece that lies between two numbers. */
