@@ -82,7 +82,8 @@ class Structure(NamedTuple):
 def structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
     """Structure and cuts for each fold."""
     for table, found in zip(training, _structures(training, plan), strict=True):
-        if plan.shaped:
+        has_shapes = plan.parents is None and plan.method == "evidence"  # those that ``learn`` has found
+        if plan.shaped and not has_shapes:
             yield Structure(found.parents, shaped(CodedTable(table, plan.grouped), found.policies))
         else:
             yield found

@@ -80,11 +80,6 @@ def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> Rows:
     return Rows(to_be_filled(net, frame, codes), values)
 
 
-def middles(net: BayesNet, name: str) -> NDArray[np.float64]:
-    """The mean inside each bin [bins]."""
-    return net.inside(name).means
-
-
 def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
     """Each entry by itself: the mean of a number's posterior, or the most probable level (its position)."""
     found = _empty(net, rows)
@@ -96,7 +91,7 @@ def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[An
             leaning = lean(net, name, rows.codes[where_rows], own)
             found[name][where_rows] = means(net.inside(name), chances[where], leaning)
         else:
-            answer = chances @ middles(net, name) if name in net.policies else _levels(net, name, chances)
+            answer = chances @ net.inside(name).means if name in net.policies else _levels(net, name, chances)
             found[name][where_rows] = answer[where]
     return found
 
@@ -118,7 +113,7 @@ def _most_probable(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, ND
     found: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(net.names):
         if name in net.policies:
-            found[name] = middles(net, name)[codes[:, i]]
+            found[name] = net.inside(name).means[codes[:, i]]
         else:
             found[name] = best[name][codes[:, i]] if name in best else codes[:, i]
     return found
