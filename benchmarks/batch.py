@@ -55,13 +55,13 @@ def resamples(n: int, count: int) -> np.ndarray:
 
 
 def batched(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> list[Any]:
-    from jaxbn.cuts.resampled import resampled_policies
+    from jaxbn.cuts.resampled import resampled_binnings
     from jaxbn.cuts.resampled_arrays import Variable
     from jaxbn.cuts.sorted_values import sort_values
 
     ordered = sort_values(values)
     variable = Variable(ordered, [codes[ordered.order]], [], RATE)
-    return resampled_policies(variable, weights[:, ordered.order], "bayesian")
+    return resampled_binnings(variable, weights[:, ordered.order], "bayesian")
 
 
 def best(work: Callable[[], Any], seconds: float) -> float:
@@ -88,17 +88,17 @@ def throughput(seconds: float, count: int) -> dict[str, Any]:
     costs: dict[str, list[float]] = {}
 
     def one_batch() -> None:
-        costs["batch"] = [policy.cost for policy in batched(values, codes, weights)]
+        costs["batch"] = [binning.cost for binning in batched(values, codes, weights)]
 
     def loop_of_rows() -> None:
         found = [jaxbn.discretize_variable(values[r], [codes[r]], rate=RATE, method="bayesian") for r in rows]
-        costs["loop of rows"] = [policy.cost for policy in found]
+        costs["loop of rows"] = [binning.cost for binning in found]
 
     def loop_of_weights() -> None:
         found = [
             jaxbn.discretize_variable(values, [codes], rate=RATE, weights=w, method="bayesian") for w in weights[:few]
         ]
-        costs["loop of weights"] = [policy.cost for policy in found]
+        costs["loop of weights"] = [binning.cost for binning in found]
 
     def numpy() -> None:
         costs["numpy"] = [algorithm_1(values, [codes], rate=RATE, weights=w)[0] for w in weights[:10]]
@@ -145,7 +145,7 @@ def profile(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> dict[
         kernel = best(lambda: jax.block_until_ready(resampled.solve_resamples(fields, *shared)), 1.0)
         found = jax.tree.map(np.asarray, resampled.solve_resamples(fields, *shared))
     arrays = best(lambda: resampled._batch(plan, sorted_weights, 0, 64), 1.0)
-    walk = best(lambda: resampled._policies(plan, sorted_weights[:64], found), 1.0)
+    walk = best(lambda: resampled._binnings(plan, sorted_weights[:64], found), 1.0)
     return {name: 1e3 * each / 64 for name, each in (("arrays", arrays), ("kernel", kernel), ("policies", walk))}
 
 
@@ -172,7 +172,7 @@ def one_line(rank: int, size: int, port: int, seconds: float, count: int) -> Non
         work()
         return time.perf_counter() - started
 
-    costs = sum(policy.cost for policy in work().policies["X"])
+    costs = sum(binning.cost for binning in work().binnings["X"])
     fastest = min(timed() for _ in range(3 if seconds < 2 else 6))  # every process as often as the other
     peak = kilobytes("VmHWM")
     if rank == 0:
@@ -259,7 +259,7 @@ def coverage(sets: int, n: int, count: int, seed: int = 5000) -> dict[str, Any]:
             widths[i] += row["upper"] - row["lower"]
             missed[i] += abs(row["cut"] - edge) > row["tolerance"]
             off[i].append(row["cut"] - edge)
-            near = [p.edges[np.abs(p.edges - row["cut"]).argmin()] for p in found.policies["X"] if len(p.edges)]
+            near = [p.cuts[np.abs(p.cuts - row["cut"]).argmin()] for p in found.binnings["X"] if len(p.cuts)]
             low, high = np.quantile(near, [0.05, 0.95])
             by_midpoints[i] += low <= edge <= high
     return {

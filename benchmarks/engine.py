@@ -127,10 +127,10 @@ def measure(name: str, n: int) -> dict[str, Any]:
     def engine() -> Any:
         return discretize_variable.discretize_variable(**arguments, rate=RATE, method="bayesian")
 
-    first, policy = clock(engine)
+    first, binning = clock(engine)
     line = {"data": name, "rows": n, "first": first, "warm": best_of(engine), "live": found[0].live}
-    line |= {"memory": peak_memory() - idle, "bins": policy.n_bins, "cost": policy.cost, "load": os.getloadavg()[0]}
-    costs = {"engine": policy.cost}
+    line |= {"memory": peak_memory() - idle, "bins": binning.n_bins, "cost": binning.cost, "load": os.getloadavg()[0]}
+    costs = {"engine": binning.cost}
     task = asked[0]
     if n <= UNPRUNED_ROWS and task.n_rows > DENSE_ROWS:
         shape = solve.pruned_shape
@@ -142,8 +142,8 @@ def measure(name: str, n: int) -> dict[str, Any]:
 
         line["reference"], (costs["reference"], _) = clock(lambda: algorithm_1(**arguments, rate=RATE))
     for column, cost in costs.items():
-        if not math.isclose(cost, policy.cost, rel_tol=1e-9):
-            raise SystemExit(f"{name}, {n} rows: the costs differ: {column} {cost}, engine {policy.cost}")
+        if not math.isclose(cost, binning.cost, rel_tol=1e-9):
+            raise SystemExit(f"{name}, {n} rows: the costs differ: {column} {cost}, engine {binning.cost}")
     if name in SYNTHETIC and n in OTHER_METHODS_ROWS:
         for method in OTHER_METHODS:
             call = partial(discretize_variable.discretize_variable, **arguments, method=method)

@@ -20,13 +20,13 @@ from jaxbn.inputs.graph import children_of
 
 def wrong_cuts(frame: pd.DataFrame, net: jaxbn.BayesNet) -> int:
     """Variables whose cuts are not the exact optimum given the rest."""
-    codes = {name: policy(frame[name]) for name, policy in net.policies.items()}
+    codes = {name: binning(frame[name]) for name, binning in net.binnings.items()}
     codes |= {name: pd.factorize(frame[name], sort=True)[0] for name in net.levels}
     children, wrong = children_of(net.parents), 0
-    for name, policy in net.policies.items():
+    for name, binning in net.binnings.items():
         families = [(codes[c], [codes[s] for s in net.parents[c] if s != name]) for c in children[name]]
         best = jaxbn.discretize_variable(frame[name], [codes[p] for p in net.parents[name]], families)
-        wrong += best.cost < policy.cost - 1e-7 * (1 + abs(policy.cost))
+        wrong += best.cost < binning.cost - 1e-7 * (1 + abs(binning.cost))
     return wrong
 
 

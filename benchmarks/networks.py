@@ -160,8 +160,8 @@ def time_reference(data: Any, kept: dict[str, Any], options: dict[str, Any]) -> 
     found = reference.learn(columns, data.continuous, kept["order"], **options)
     taken = since(begin)
     assert {c: list(p) for c, p in found["parents"].items()} == kept["parents"]
-    for name, policy in kept["policies"].items():
-        np.testing.assert_allclose(found["edges"][name], policy["edges"], rtol=1e-12, atol=0, err_msg=name)
+    for name, binning in kept["policies"].items():
+        np.testing.assert_allclose(found["edges"][name], binning["edges"], rtol=1e-12, atol=0, err_msg=name)
     np.testing.assert_allclose(found["score"], kept["score"], rtol=1e-11)
     return taken
 
@@ -203,7 +203,7 @@ def learn_table(n_rows: int, n_continuous: int, n_discrete: int) -> dict[str, An
         "arcs_found": len(found),
         "precision": right / max(1, len(found)),
         "recall": right / max(1, len(drawn.arcs)),
-        "mean_bins": float(np.mean([policy.n_bins for policy in net.policies.values()])),
+        "mean_bins": float(np.mean([binning.n_bins for binning in net.binnings.values()])),
     }
 
 

@@ -47,7 +47,7 @@ def coded(net: BayesNet, data: pd.DataFrame) -> pd.DataFrame:
     """The rows as the state labels of the exported networks."""
     columns = {}
     for name in net.names:
-        codes = net.policies[name](data[name]) if name in net.policies else encode(data[name], net.levels[name])
+        codes = net.binnings[name](data[name]) if name in net.binnings else encode(data[name], net.levels[name])
         columns[name] = np.array(net.state_labels(name), object)[codes]
     return pd.DataFrame(columns)
 

@@ -35,7 +35,7 @@ import pandas as pd
 
 import jaxbn
 from benchmarks.peers.markdown import table as markdown
-from jaxbn.cuts.baselines import marginal_policy
+from jaxbn.cuts.baselines import marginal_binning
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -161,7 +161,7 @@ def refined(case: Case, fold: int, base: str) -> jaxbn.BayesNet:
     """The paper's structure, cut and refined on the training rows."""
     rows = case.training(fold)
     found = jaxbn.discretize(rows, case.graph, **METHODS[base])
-    net = jaxbn.fit(rows, case.graph, found.policies, bounds=case.bounds)
+    net = jaxbn.fit(rows, case.graph, found.binnings, bounds=case.bounds)
     return jaxbn.refine(net, rows).net
 
 
@@ -253,10 +253,10 @@ def trial_scores(name: str, frame: pd.DataFrame) -> Iterator[tuple[str, float]]:
     nets = {}
     for label, options in METHODS.items():
         if options["method"].startswith("equal"):
-            policies = {"X": marginal_policy(training["X"].to_numpy(), options["method"], options.get("bins", 2))}
+            binnings = {"X": marginal_binning(training["X"].to_numpy(), options["method"], options.get("bins", 2))}
         else:
-            policies = jaxbn.discretize(training, graph, **options).policies
-        nets[label] = jaxbn.fit(training, graph, policies, bounds=bounds)
+            binnings = jaxbn.discretize(training, graph, **options).binnings
+        nets[label] = jaxbn.fit(training, graph, binnings, bounds=bounds)
         yield label, score(nets[label])
     for label, base in REFINED.items():
         yield label, score(jaxbn.refine(nets[base], training).net)

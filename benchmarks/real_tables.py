@@ -98,7 +98,7 @@ def run(name: str, folder: Path, folds: int, limit: float | None) -> str:
 
     model = folder / f"{name}.jaxbn.json"
     net = jaxbn.load(model)
-    bins = [policy.n_bins for policy in net.policies.values()] or [0]
+    bins = [binning.n_bins for binning in net.binnings.values()] or [0]
     cells = [table.size for table in net.tables.values()]
     answered = sum(bool(abs(net.query(v).sum() - 1) < 1e-9) for v in net.names)
     report = (folder / f"{name}.report.html").stat().st_size

@@ -50,7 +50,7 @@ def held_out(frame, folds, options, restarts):
             train[name] = train[name].astype(object)
         net = jaxbn.fit(train, net.graph, codings, bounds=bounds)
         scores.append(net.log_likelihood(test, unknown="missing").mean())
-        bins.append([p.n_bins for p in net.policies.values()])
+        bins.append([p.n_bins for p in net.binnings.values()])
         cells.append(sum(t.size for t in net.tables.values()))
     return np.mean(scores), np.mean(bins), np.max(bins), np.mean(cells), seconds
 

@@ -104,7 +104,7 @@ def held_out(training: pd.DataFrame, test: pd.DataFrame, parents: Parents) -> tu
     start = time.process_time()
     found = jaxbn.discretize(training, graph)
     spent = time.process_time() - start
-    return _density(jaxbn.fit(training, graph, found.policies, bounds=_bounds(training, test)), test), spent
+    return _density(jaxbn.fit(training, graph, found.binnings, bounds=_bounds(training, test)), test), spent
 
 
 def _bounds(training: pd.DataFrame, test: pd.DataFrame) -> dict[str, tuple[float, float]]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxbn import datasets as datasets
+    from jaxbn.cuts.binning import Binning as Binning
     from jaxbn.cuts.discretize_variable import discretize_variable as discretize_variable
-    from jaxbn.cuts.policy import Policy as Policy
     from jaxbn.drawing.plots import plot_marginal as plot_marginal
     from jaxbn.drawing.plots import plot_pair as plot_pair
     from jaxbn.drawing.report import report as report
@@ -63,7 +63,7 @@ _HOMES = {
     "Grouping": "jaxbn.groups.grouping",
     "InterruptedWarning": "jaxbn.runtime.limits",
     "MostProbable": "jaxbn.model.most_probable",
-    "Policy": "jaxbn.cuts.policy",
+    "Binning": "jaxbn.cuts.binning",
     "Posterior": "jaxbn.posterior.results",
     "RowScores": "jaxbn.model.rows.scores",
     "SearchReport": "jaxbn.model.search_report",

@@ -21,7 +21,7 @@ OUTSIDE_OF_KERNELS = {"jax", "numpy", "optax", "scipy", "functools", "typing", "
 """What kernels may import besides themselves."""
 
 EXCEPTIONS = {
-    ("cuts.policy", "drawing.plots"),  # policy.plot
+    ("cuts.policy", "drawing.plots"),  # binning.plot
     ("cuts.policy", "drawing.notebook"),  # its display
     ("evaluation.bootstrap_cuts", "drawing.plots"),  # found.plot
     ("learning.discretize", "drawing.notebook"),  # the display of a discretization
@@ -34,7 +34,7 @@ EXCEPTIONS = {
     ("model.written", "formats.export"),  # net.to_pgmpy, net.to_pyagrum
     ("model.written", "drawing.plots"),  # net.plot
     ("model.written", "drawing.notebook"),  # its display
-    ("model.fit", "learning.discretize"),  # fit without policies cuts first
+    ("model.fit", "learning.discretize"),  # fit without binnings cuts first
 }
 """Imports inside a function that go the other way, for methods that users expect: (module, imported module)."""
 

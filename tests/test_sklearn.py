@@ -46,9 +46,9 @@ def test_cuts_are_those_of_discretize_variable() -> None:
     X, y = load_iris(return_X_y=True)
     discretizer = BayesianDiscretizer(encode="ordinal", method="bayesian").fit(X, y)
     for i, edges in enumerate(discretizer.bin_edges_):
-        policy = jaxbn.discretize_variable(X[:, i], parents=(y,), rate=3.0, method="bayesian")
-        np.testing.assert_array_equal(edges, [X[:, i].min(), *policy.edges, X[:, i].max()])
-        np.testing.assert_array_equal(discretizer.transform(X)[:, i], policy(X[:, i]))
+        binning = jaxbn.discretize_variable(X[:, i], parents=(y,), rate=3.0, method="bayesian")
+        np.testing.assert_array_equal(edges, [X[:, i].min(), *binning.cuts, X[:, i].max()])
+        np.testing.assert_array_equal(discretizer.transform(X)[:, i], binning(X[:, i]))
     assert discretizer.n_bins_.tolist() == [len(edges) - 1 for edges in discretizer.bin_edges_]
 
 
@@ -124,9 +124,9 @@ def test_learned_structure_is_that_of_learn() -> None:
     net = jaxbn.learn(frame, max_parents=1, progress=False, method="bayesian")
     assert model.network_.parents == net.parents
     assert model.network_.alpha == 0.5
-    for name, policy in net.policies.items():
-        np.testing.assert_array_equal(model.network_.policies[name].edges, policy.edges)
-    expected = jaxbn.fit(frame, net.parents, net.policies, alpha=0.5).predict_proba(X, "class").to_numpy()
+    for name, binning in net.binnings.items():
+        np.testing.assert_array_equal(model.network_.binnings[name].cuts, binning.cuts)
+    expected = jaxbn.fit(frame, net.parents, net.binnings, alpha=0.5).predict_proba(X, "class").to_numpy()
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
     assert model.score(X, y) > 0.9
 
@@ -207,10 +207,10 @@ def test_the_discretizer_leaves_missing_entries_out() -> None:
     holes = X.copy()
     holes[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     ordinal = BayesianDiscretizer(encode="ordinal").fit(holes, y)
-    for i, policy in enumerate(ordinal.policies_):
+    for i, binning in enumerate(ordinal.binnings_):
         has = ~np.isnan(holes[:, i])
         expected = jaxbn.discretize_variable(holes[has, i], parents=(y[has],))
-        np.testing.assert_array_equal(policy.edges, expected.edges)
+        np.testing.assert_array_equal(binning.cuts, expected.cuts)
     codes = ordinal.transform(holes)
     np.testing.assert_array_equal(np.isnan(codes), np.isnan(holes))
     dense = BayesianDiscretizer(encode="onehot-dense").fit(holes, y)

@@ -25,9 +25,9 @@ def coverage(tables: int, n_rows: int = 800, draws: int = 1000) -> None:
     for seed in range(tables):
         rows = table6(n_rows, seed)
         distinct = np.unique(rows["X"])
-        policies = jaxbn.cut_posterior(rows["X"], parents=[rows["P1"], rows["P2"]]).sample(draws, seed)
+        binnings = jaxbn.cut_posterior(rows["X"], parents=[rows["P1"], rows["P2"]]).sample(draws, seed)
         for true in TRUE_CUTS:
-            nearest = [p.edges[np.abs(p.edges - true).argmin()] for p in policies if len(p.edges)]
+            nearest = [p.cuts[np.abs(p.cuts - true).argmin()] for p in binnings if len(p.cuts)]
             region = smallest_region(np.searchsorted(distinct, nearest).tolist(), 0.9)
             hits.append(int(np.searchsorted(distinct, true)) in region)
             sizes.append(len(region))
@@ -144,7 +144,7 @@ def calibration(tables: int, n_rows: int = 200) -> None:
     for _ in range(tables):
         table = from_prior(rng, 1, 1, n_rows)
         found = draws_of(table, 39)
-        drawn = np.array([draw.policies["x0"].n_bins for draw in found.draws])
+        drawn = np.array([draw.binnings["x0"].n_bins for draw in found.draws])
         ranks["number of bins"].append(rank(table.bins["x0"], drawn, rng))
         arcs_drawn = np.array([sum(map(len, draw.parents.values())) for draw in found.draws])
         ranks["an arc"].append(rank(sum(map(len, table.parents.values())), arcs_drawn, rng))

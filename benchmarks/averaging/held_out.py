@@ -69,11 +69,11 @@ def gauss(tables: int, n_rows: int = 700) -> None:
     for trial in range(tables):
         rows, test = (gauss_rows(n, 2 * trial + i) for i, n in enumerate((n_rows, 2000)))
         truth = -0.5 * np.log(2 * np.pi) - 0.5 * (test["X"] - 2 * test["P1"] - test["P2"]) ** 2
-        policies = jaxbn.discretize(rows, graph).policies
+        binnings = jaxbn.discretize(rows, graph).binnings
         cuts = jaxbn.cut_posterior(rows["X"], parents=[rows["P1"], rows["P2"]])  # independent draws, no chain
         many = [jaxbn.fit(rows, graph, {"X": drawn}) for drawn in cuts.sample(GAUSS_DRAWS, trial)]
         inside = test[test["X"].between(rows["X"].min(), rows["X"].max())]
-        one = conditional([jaxbn.fit(rows, graph, policies)], inside)
+        one = conditional([jaxbn.fit(rows, graph, binnings)], inside)
         best = float(truth[inside.index].mean())
         found.append((best - one, best - conditional(many, inside)))
         print(f"table {trial}: one network {found[-1][0]:.3f}, average {found[-1][1]:.3f} below the truth", flush=True)

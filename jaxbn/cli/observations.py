@@ -34,8 +34,8 @@ def observations(net: BayesNet, texts: Sequence[str], allow_outside: bool) -> di
         name, value = _split(net, text)
         if name in found:
             raise UsageError(f"--given names {name!r} twice; write several values as {name}=a,b")
-        found[name] = _numbers(net, name, value) if name in net.policies else _levels(net, name, value)
-        if name in net.policies and not allow_outside:
+        found[name] = _numbers(net, name, value) if name in net.binnings else _levels(net, name, value)
+        if name in net.binnings and not allow_outside:
             _check_range(net, name, found[name])
     return found
 
@@ -55,7 +55,7 @@ def _split(net: BayesNet, text: str) -> tuple[str, str]:
 def _numbers(net: BayesNet, name: str, text: str) -> Any:
     from jaxbn.cuts.words import short_numbers
 
-    unit = net.policies[name].unit
+    unit = net.binnings[name].unit
     marks = [i for i, letter in enumerate(text) if letter == ":"]
     if unit.kind != "number":  # a time of day has colons too
         halves = {i: (text[:i], text[i + 1 :]) for i in marks}
@@ -129,7 +129,7 @@ def _check_range(net: BayesNet, name: str, value: Any) -> None:
         isinstance(value, tuple) and (value[0] is None or value[0] <= high) and (value[1] is None or value[1] >= low)
     )
     if outside and not covers:
-        unit = net.policies[name].unit
+        unit = net.binnings[name].unit
         shown = [short_numbers([number], among=(low, high), unit=unit)[0] for number in (outside[0], low, high)]
         raise UsageError(
             f"--given {name}={shown[0]} is outside the range the network knows of {name!r}, {shown[1]} to {shown[2]}; "

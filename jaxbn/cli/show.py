@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.cuts.policy import Policy
+    from jaxbn.cuts.binning import Binning
     from jaxbn.groups.grouping import Grouping
     from jaxbn.learning.discretize import Discretization
     from jaxbn.model.bayesnet import BayesNet
@@ -23,10 +23,10 @@ def network(net: BayesNet) -> None:
     from jaxbn.model.words import count_states, cuts_in_words, is_cut, worth
 
     for name, found in net.parents.items():
-        policy = net.policies.get(name)
+        binning = net.binnings.get(name)
         if name in net.groupings:
             states = (count_states(net, name), groups(net.groupings[name]))
-        elif policy is None:
+        elif binning is None:
             states = (count_states(net, name), _few(net.levels[name]))
         else:
             states = (count_states(net, name), cuts_in_words(net, name, " ") if is_cut(net, name) else "")
@@ -76,12 +76,12 @@ def say(line: str) -> None:
     sys.stdout.write(line + "\n")
 
 
-def _coded(name: str, policy: Policy | Grouping) -> tuple[str, str, str]:
+def _coded(name: str, binning: Binning | Grouping) -> tuple[str, str, str]:
     from jaxbn.groups.grouping import Grouping
 
-    if isinstance(policy, Grouping):
-        return name, f"{policy.n_groups} group{'s' * (policy.n_groups != 1)}", groups(policy)
-    return name, *_cuts(policy)
+    if isinstance(binning, Grouping):
+        return name, f"{binning.n_groups} group{'s' * (binning.n_groups != 1)}", groups(binning)
+    return name, *_cuts(binning)
 
 
 def groups(grouping: Grouping) -> str:
@@ -89,12 +89,12 @@ def groups(grouping: Grouping) -> str:
     return " | ".join(grouping.labels)
 
 
-def _cuts(policy: Policy) -> tuple[str, str]:
+def _cuts(binning: Binning) -> tuple[str, str]:
     from jaxbn.cuts.words import cut_words
 
-    if not policy.is_cut:
+    if not binning.is_cut:
         return "not cut", ""
-    return f"{policy.n_bins} bin{'s' * (policy.n_bins != 1)}", cut_words(policy, " ")
+    return f"{binning.n_bins} bin{'s' * (binning.n_bins != 1)}", cut_words(binning, " ")
 
 
 def _few(levels: Sequence[Any], most: int = 8) -> str:

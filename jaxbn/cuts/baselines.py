@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.sorted_values import Ordered, sort_values
 from jaxbn.inputs.checks import ArgumentError
 
@@ -16,7 +16,7 @@ WITH_BINS = ("equal_width", "equal_frequency")
 """Methods that are told how many bins to make."""
 
 
-def marginal_policy(values: NDArray[np.float64], method: str, n_bins: int) -> Policy:
+def marginal_binning(values: NDArray[np.float64], method: str, n_bins: int) -> Binning:
     """Cut a variable without regard to the others.
 
     Args:
@@ -26,17 +26,17 @@ def marginal_policy(values: NDArray[np.float64], method: str, n_bins: int) -> Po
 
     Example:
         >>> values = np.array([0.0, 1.0, 2.0, 3.0, 9.0, 10.0])
-        >>> marginal_policy(values, "equal_width", 2).edges.tolist()
+        >>> marginal_binning(values, "equal_width", 2).cuts.tolist()
         [5.0]
-        >>> marginal_policy(values, "equal_frequency", 2).edges.tolist()
+        >>> marginal_binning(values, "equal_frequency", 2).cuts.tolist()
         [2.5]
     """
     if method == "equal_width":
-        return equal_width_policy(values, n_bins)
+        return equal_width_binning(values, n_bins)
     if method == "equal_frequency":
-        return equal_frequency_policy(sort_values(values), n_bins)
+        return equal_frequency_binning(sort_values(values), n_bins)
     lower, upper = float(values.min()), float(values.max())
-    return Policy(_bayesian_blocks(values), lower=lower, upper=upper, method="bayesian blocks")
+    return Binning(_bayesian_blocks(values), lower=lower, upper=upper, method="bayesian blocks")
 
 
 def check_installed(method: str) -> None:
@@ -52,7 +52,7 @@ def check_installed(method: str) -> None:
             ) from None
 
 
-def equal_frequency_policy(ordered: Ordered, n_bins: int) -> Policy:
+def equal_frequency_binning(ordered: Ordered, n_bins: int) -> Binning:
     """Cuts after the values at the ranks n/k, 2n/k, …, halfway to the next larger value as for the other methods."""
     values = ordered.values
     n = len(values)
@@ -61,7 +61,7 @@ def equal_frequency_policy(ordered: Ordered, n_bins: int) -> Policy:
     found = np.searchsorted(last_of_value, np.maximum(ranks, 0))
     rows = last_of_value[np.unique(found[found < len(last_of_value)])]
     edges = np.array([ordered.edge(row) for row in rows])
-    return Policy(edges, lower=float(values[0]), upper=float(values[-1]), method="equal frequency")
+    return Binning(edges, lower=float(values[0]), upper=float(values[-1]), method="equal frequency")
 
 
 def _bayesian_blocks(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -86,12 +86,12 @@ def equal_width_codes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     return np.minimum(np.floor((values - low) / width), k - 1).astype(np.int32)
 
 
-def equal_width_policy(values: NDArray[np.float64], k: int) -> Policy:
+def equal_width_binning(values: NDArray[np.float64], k: int) -> Binning:
     """Edges min + (max - min) / k · i; fewer where floats run out between them."""
     low, high = float(values.min()), float(values.max())
     edges = _edges(low, high, k) if math.isfinite(high - low) else 4 * _edges(low / 4, high / 4, k)
     edges = np.unique(edges[(edges > low) & (edges <= high)])
-    return Policy(edges, lower=low, upper=high, method="equal width")
+    return Binning(edges, lower=low, upper=high, method="equal width")
 
 
 def _edges(low: float, high: float, k: int) -> NDArray[np.float64]:

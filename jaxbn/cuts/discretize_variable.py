@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.blanket import Child, Factor, factors_of, joint
 from jaxbn.cuts.by_number.charged import Charged, solve_charged
 from jaxbn.cuts.description_length import description_length_problem
 from jaxbn.cuts.evidence import evidence_problem
-from jaxbn.cuts.policy import Policy
 from jaxbn.cuts.problem import Solution, Task, dirichlet_terms
 from jaxbn.cuts.shapes.base_density import column_shapes
 from jaxbn.cuts.shapes.shape import Shape
@@ -57,7 +57,7 @@ def discretize_variable(
     max_bins: int | Literal["auto"] | None = "auto",
     shape: Literal["auto", "flat"] | None = None,
     missing: Literal["infer", "error"] = "error",
-) -> Policy:
+) -> Binning:
     """Cut one continuous variable into the best intervals given its Markov blanket. The optimum is exact.
 
     Args:
@@ -78,7 +78,7 @@ def discretize_variable(
             parents) adds nothing there; for ``"evidence"``, rows that lack a parent are one more configuration.
 
     Returns:
-        The policy; its ``cost`` is the full objective: for ``"bayesian"`` L + Σ w over cuts + Σ h over intervals, for
+        The binning; its ``cost`` is the full objective: for ``"bayesian"`` L + Σ w over cuts + Σ h over intervals, for
         ``"evidence"`` minus the part of the log evidence that depends on the cuts.
         A variable with one distinct value has one bin, and its cost is h alone.
 
@@ -91,7 +91,7 @@ def discretize_variable(
         >>> import numpy as np
         >>> x = np.concatenate([np.linspace(0, 1, 50), np.linspace(1.1, 2, 50)])
         >>> species = np.repeat([0, 1], 50)
-        >>> discretize_variable(x, parents=[species]).edges.round(3).tolist()
+        >>> discretize_variable(x, parents=[species]).cuts.round(3).tolist()
         [1.05]
     """
     request = variable_request(
@@ -106,7 +106,7 @@ def discretize_variable(
         shape=shape,
         missing=missing,
     )
-    return best_policies([request], method)[0]
+    return best_binnings([request], method)[0]
 
 
 def variable_request(
@@ -208,20 +208,20 @@ def _checked_child(
 class Answer(NamedTuple):
     """The answer to a request."""
 
-    policy: Policy
+    binning: Binning
     exact: bool  # False if not all positions were looked at
 
 
 def answer_requests(
     requests: Sequence[Request], method: str, grid: int | None = None, refinements: int = 1
 ) -> list[Answer]:
-    """The best policy for each request, many at once.
+    """The best binning for each request, many at once.
 
     Args:
         requests: the variables.
         method: as in ``discretize_variable``.
         grid: cut only at this many quantiles of the gaps between distinct values, then at as many around these cuts;
-            the policy's cost is that of its cuts. With fewer gaps, or None, the optimum is exact.
+            the binning's cost is that of its cuts. With fewer gaps, or None, the optimum is exact.
         refinements: how often the positions are chosen closer around the cuts, at most.
     """
     requests = [_without_repeats(request) for request in requests]
@@ -237,7 +237,7 @@ def answer_requests(
     else:
         return _by_evidence(requests, grid, refinements)
     return [
-        Answer(_policy(r.ordered, found, method), grid is None or r.ordered.n_distinct <= grid)
+        Answer(_binning(r.ordered, found, method), grid is None or r.ordered.n_distinct <= grid)
         for r, found in zip(requests, solutions, strict=True)
     ]
 
@@ -254,8 +254,8 @@ def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int
         solution, shape = min(
             ((solution, shape) for (j, shape), solution in found if j == i), key=lambda pair: pair[0].cost
         )
-        policy = replace(_policy(request.ordered, solution, "evidence"), shape=shape)
-        answers.append(Answer(policy, grid is None or request.ordered.n_distinct <= grid))
+        binning = replace(_binning(request.ordered, solution, "evidence"), shape=shape)
+        answers.append(Answer(binning, grid is None or request.ordered.n_distinct <= grid))
     return answers
 
 
@@ -264,7 +264,7 @@ def _with_best_shape(request: Request) -> Request:
     if len(request.shapes) < 2 or request.ordered.n_distinct <= SHAPE_GRID:
         return request
     (found,) = _by_evidence([request], SHAPE_GRID, 1)
-    return request._replace(shapes=(found.policy.shape,))  # type: ignore[arg-type]
+    return request._replace(shapes=(found.binning.shape,))  # type: ignore[arg-type]
 
 
 def _evidence_problem(request: Request, shape: Shape | None, grid: int | None) -> Charged:
@@ -274,11 +274,11 @@ def _evidence_problem(request: Request, shape: Shape | None, grid: int | None) -
     )
 
 
-def best_policies(
+def best_binnings(
     requests: Sequence[Request], method: str, grid: int | None = None, refinements: int = 1
-) -> list[Policy]:
-    """The policies alone, see ``answer_requests``."""
-    return [answer.policy for answer in answer_requests(requests, method, grid, refinements)]
+) -> list[Binning]:
+    """The binnings alone, see ``answer_requests``."""
+    return [answer.binning for answer in answer_requests(requests, method, grid, refinements)]
 
 
 def _bayesian_task(request: Request) -> Task:
@@ -301,10 +301,10 @@ def _with_few_bins(task: Task, most: int, grid: int | None, refinements: int) ->
     return best
 
 
-def _policy(ordered: Ordered, solution: Solution, method: str) -> Policy:
+def _binning(ordered: Ordered, solution: Solution, method: str) -> Binning:
     values = ordered.values
     edges = np.array([ordered.edge(row) for row in solution.cuts])
-    return Policy(edges, solution.cost, float(values[0]), float(values[-1]), method)
+    return Binning(edges, solution.cost, float(values[0]), float(values[-1]), method)
 
 
 def _without_repeats(request: Request) -> Request:

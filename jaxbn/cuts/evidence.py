@@ -90,7 +90,7 @@ def evidence_problem(
     most_bins: int | None = None,
     shape: Shape | None = None,
 ) -> Charged:
-    """One variable to cut, into at most so many bins; the cost is minus the part of F that depends on its policy.
+    """One variable to cut, into at most so many bins; the cost is minus the part of F that depends on its binning.
 
     The ruler of its intervals is the measure of a shape, or their length.
     """

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.inputs.checks import ArgumentError, Mention, known_name
 from jaxbn.inputs.table import Table
 from jaxbn.inputs.units import NUMBER, in_words, to_number
 
-Cuts = Mapping[str, Iterable[Any] | Policy] | None
+Cuts = Mapping[str, Iterable[Any] | Binning] | None
 """Interior cuts by column: numbers, or dates of a column of dates."""
 
 Labels = Mapping[str, Sequence[str]] | None
@@ -28,16 +28,16 @@ def with_cut(continuous: Iterable[str] | None, cuts: Cuts, data: object) -> list
     return list(dict.fromkeys([*(continuous or ()), *(name for name in map(str, cuts) if name in columns)]))
 
 
-def given_policies(cuts: Cuts, labels: Labels, table: Table) -> dict[str, Policy]:
-    """The policies of the columns whose cuts were given.
+def given_binnings(cuts: Cuts, labels: Labels, table: Table) -> dict[str, Binning]:
+    """The binnings of the columns whose cuts were given.
 
     Example:
         >>> from jaxbn.inputs.table import as_table
         >>> ages = as_table({"age": [4.0, 30.0, 71.0]}, continuous=["age"])
-        >>> given_policies({"age": [18, 65]}, {"age": ["child", "adult", "old"]}, ages)["age"].labels
+        >>> given_binnings({"age": [18, 65]}, {"age": ["child", "adult", "old"]}, ages)["age"].labels
         ('child', 'adult', 'old')
     """
-    found = {str(name): _policy(str(name), edges, table) for name, edges in (cuts or {}).items()}
+    found = {str(name): _binning(str(name), edges, table) for name, edges in (cuts or {}).items()}
     for name, words in (labels or {}).items():
         known_name("labels", name, table.names)
         if name not in found:
@@ -49,20 +49,20 @@ def given_policies(cuts: Cuts, labels: Labels, table: Table) -> dict[str, Policy
 _CUTS = Mention("cuts")
 
 
-def _policy(name: str, edges: Iterable[Any] | Policy, table: Table) -> Policy:
+def _binning(name: str, edges: Iterable[Any] | Binning, table: Table) -> Binning:
     known_name("cuts", name, table.names)
     if name not in table.values:
         raise ArgumentError(
             "cuts", f"names {name!r}, which is discrete; leave it out, or take it as a quantity with ",
             Mention("continuous"), value=name,
         )  # fmt: skip
-    if isinstance(edges, Policy):
+    if isinstance(edges, Binning):
         return edges
     unit, values = table.units.get(name, NUMBER), table.values[name]
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     try:
         numbers = [to_number(name, edge, unit) for edge in ([edges] if isinstance(edges, str) else edges)]
-        policy = Policy(np.array(numbers, np.float64), lower=low, upper=high, unit=unit)
+        binning = Binning(np.array(numbers, np.float64), lower=low, upper=high, unit=unit)
     except (TypeError, ValueError) as error:
         raise ArgumentError("cuts", f"of {name!r}: {error}", value=edges) from None
     if numbers and not (low < numbers[0] and numbers[-1] <= high):
@@ -73,13 +73,13 @@ def _policy(name: str, edges: Iterable[Any] | Policy, table: Table) -> Policy:
             "bin would hold nothing; leave out the cuts outside",
             value=edges,
         )
-    return policy
+    return binning
 
 
-def _labelled(name: str, policy: Policy, words: Sequence[str]) -> Policy:
+def _labelled(name: str, binning: Binning, words: Sequence[str]) -> Binning:
     if isinstance(words, str):
         raise ArgumentError("labels", f"of {name!r} must be a list of words, one for each bin, got {words!r}")
     try:
-        return replace(policy, labels=tuple(map(str, words)))
+        return replace(binning, labels=tuple(map(str, words)))
     except ValueError as error:
         raise ArgumentError("labels", f"of {name!r}: {error}", value=words) from None

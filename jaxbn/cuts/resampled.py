@@ -1,7 +1,7 @@
 """Cuts of one variable in many resamples: its rows are sorted once, and a resample is a vector of weights.
 
 Rows of weight zero do not count: cardinalities, range and midpoints are those of the other rows. So a resample's
-policy is that of ``discretize_variable`` on the rows written out as often as they were drawn.
+binning is that of ``discretize_variable`` on the rows written out as often as they were drawn.
 
 Shapes: B resamples, n rows of the data, N rows of a problem (padded), M distinct values (padded), J terms, C cells.
 """
@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.blanket import factors_of
-from jaxbn.cuts.discretize_variable import Request, best_policies
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.cuts.resampled_arrays import Plan, Variable, Weights, distinct_values, resampled_batch, rows_drawn
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoint
@@ -49,7 +49,7 @@ class Limits(NamedTuple):
 NO_LIMITS = Limits()
 
 
-def resampled_policies(variable: Variable, weights: Weights, method: str, limits: Limits = NO_LIMITS) -> list[Policy]:
+def resampled_binnings(variable: Variable, weights: Weights, method: str, limits: Limits = NO_LIMITS) -> list[Binning]:
     """The exact optimum in every resample.
 
     Few rows are solved in batches of many resamples, many rows one after the other.
@@ -64,22 +64,22 @@ def resampled_policies(variable: Variable, weights: Weights, method: str, limits
     small = (weights > 0).sum(axis=1) <= BATCHED_ROWS if method == "bayesian" else np.zeros(len(weights), bool)
     others = np.flatnonzero(~small).tolist()
     requests = [_request(variable, weights[i])._replace(**limits._asdict()) for i in others]
-    found = dict(zip(others, best_policies(requests, method), strict=True))
+    found = dict(zip(others, best_binnings(requests, method), strict=True))
     chosen = np.flatnonzero(small).tolist()
     found.update(zip(chosen, _solve_together(variable, weights[chosen]), strict=True))
     return [found[i] for i in range(len(weights))]
 
 
-def _solve_together(variable: Variable, weights: Weights) -> list[Policy]:
+def _solve_together(variable: Variable, weights: Weights) -> list[Binning]:
     """All resamples of few rows, in batches."""
     if not len(weights):
         return []
     plan = Plan.of(variable, weights)
-    policies: list[Policy] = []
+    binnings: list[Binning] = []
     make = partial(resampled_batch, plan, weights)
     for first, _, found in in_batches(len(weights), plan.shape.n_bytes, make, solve_resamples, one_size=True):
-        policies += _policies(plan, weights[first : first + len(found.best)], found)
-    return policies
+        binnings += _binnings(plan, weights[first : first + len(found.best)], found)
+    return binnings
 
 
 def _request(variable: Variable, weights: Weights) -> Request:
@@ -97,7 +97,7 @@ def _request(variable: Variable, weights: Weights) -> Request:
     )
 
 
-def _policies(plan: Plan, weights: Weights, found: Optima) -> list[Policy]:
+def _binnings(plan: Plan, weights: Weights, found: Optima) -> list[Binning]:
     """Walk back over the last intervals in all resamples at once, then name the cuts."""
     rows = rows_drawn(weights, plan.shape.rows)
     values = distinct_values(plan, rows)
@@ -109,9 +109,9 @@ def _policies(plan: Plan, weights: Weights, found: Optima) -> list[Policy]:
         begins_at[every, row] = start > 0
         start = np.where(start > 0, np.asarray(found.start)[every, row - 1], 0)
     costs = found.best[every, rows.total - 1]
-    policies = []
+    binnings = []
     for b, n_rows in enumerate(rows.total):
         value = plan.variable.ordered.values[rows.place[b, :n_rows]]
         edges = [midpoint(value[row - 1], value[row]) for row in np.flatnonzero(begins_at[b])]
-        policies.append(Policy(np.array(edges), float(costs[b]), float(value[0]), float(value[-1]), "bayesian"))
-    return policies
+        binnings.append(Binning(np.array(edges), float(costs[b]), float(value[0]), float(value[-1]), "bayesian"))
+    return binnings

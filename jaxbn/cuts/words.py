@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.inputs.units import NUMBER, Unit, texts
 
 CLOSE = 1e-3
@@ -66,17 +66,17 @@ def few_cuts(texts: Sequence[str], separator: str = ", ", most: int = 12) -> str
     return separator.join([*texts[:begin], f"… {len(texts) - begin - end} more …", *texts[-end:]])
 
 
-def cut_words(policy: Policy, separator: str = ", ") -> str:
-    """The cuts of a policy in a line, or that there are none.
+def cut_words(binning: Binning, separator: str = ", ") -> str:
+    """The cuts of a binning in a line, or that there are none.
 
     Example:
-        >>> cut_words(Policy([1.0, 2.4749999999999996])), cut_words(Policy([]))
+        >>> cut_words(Binning([1.0, 2.4749999999999996])), cut_words(Binning([]))
         ('1, 2.475', 'not cut')
     """
-    if not policy.is_cut:
+    if not binning.is_cut:
         return "not cut"
-    step = 0.0 if policy.shape is None else policy.shape.recording.step
-    return few_cuts(cut_texts(policy.edges.tolist(), (policy.lower, policy.upper), policy.unit, step), separator)
+    step = 0.0 if binning.shape is None else binning.shape.recording.step
+    return few_cuts(cut_texts(binning.cuts.tolist(), (binning.lower, binning.upper), binning.unit, step), separator)
 
 
 def cut_texts(edges: Sequence[float], among: Sequence[float], unit: Unit = NUMBER, step: float = 0.0) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jaxbn.cuts.policy import date_forms
+from jaxbn.cuts.binning import date_forms
 from jaxbn.inputs.graph import children_of
 from jaxbn.inputs.missing import MISSING_LEVEL, share_words
 from jaxbn.inputs.states import as_states, signed_name, with_signs
@@ -34,8 +34,8 @@ def rows_of(net: BayesNet, frame: pd.DataFrame) -> Table:
     frame = with_signs(frame, [name for name in net.names if signed_name(name) is None])  # parts of dates
     frame = frame[[name for name in net.names if name in frame.columns]]
     discrete = [name for name in frame.columns if name in net.levels]
-    continuous = [name for name in frame.columns if name in net.policies]
-    table = as_table(frame, continuous=continuous, discrete=discrete, missing="infer", dates=date_forms(net.policies))
+    continuous = [name for name in frame.columns if name in net.binnings]
+    table = as_table(frame, continuous=continuous, discrete=discrete, missing="infer", dates=date_forms(net.binnings))
     signs = [name for name in net.names if name not in frame.columns and signed_name(name) in table.values]
     levels = [name for name in discrete if MISSING_LEVEL in net.levels[name]]
     return as_states(table, [*(str(signed_name(sign)) for sign in signs), *levels]) if signs or levels else table
@@ -97,7 +97,7 @@ def dependences(net: BayesNet) -> list[Dependence]:
     children = children_of(net.parents)
     for name in net.names:
         of = signed_name(name)
-        signed = of in net.policies
+        signed = of in net.binnings
         if not signed and MISSING_LEVEL not in net.levels.get(name, ()):
             continue
         place = net.levels[name].index(True if signed else MISSING_LEVEL)

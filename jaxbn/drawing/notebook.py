@@ -1,4 +1,4 @@
-"""What a notebook shows for a network, a policy or a discretization: a table, and a picture where there is one."""
+"""What a notebook shows for a network, a binning or a discretization: a table, and a picture where there is one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.model.words import count_states, cuts_in_words
 
 if TYPE_CHECKING:
-    from jaxbn.cuts.policy import Policy
+    from jaxbn.cuts.binning import Binning
     from jaxbn.model.bayesnet import BayesNet
 
 MOST_ROWS = 60
@@ -29,23 +29,23 @@ def network_html(net: BayesNet) -> str:
     return f"<div><p><b>BayesNet</b>: {title}</p>{picture}{table}</div>"
 
 
-def policy_html(policy: Policy) -> str:
+def binning_html(binning: Binning) -> str:
     """The cuts on a line, where the range is known, and in words."""
-    if not policy.is_cut:
-        return f"<div><p><b>Policy</b>: {cut_words(policy)}</p></div>"
-    ends = np.array([policy.lower, policy.upper])
+    if not binning.is_cut:
+        return f"<div><p><b>Binning</b>: {cut_words(binning)}</p></div>"
+    ends = np.array([binning.lower, binning.upper])
     picture = ""
     if np.isfinite(ends).all() and ends[0] < ends[1]:
-        edges = np.array([min(ends[0], policy.edges[0]), *policy.edges, max(ends[1], policy.edges[-1])])
-        picture = figures.variable_svg(edges, None, None, "a policy", policy.unit)
-    cost = f", cost {policy.cost:.3f}" if np.isfinite(policy.cost) else ""
-    words = f"{policy.n_bins} bin{'s' * (policy.n_bins != 1)}, {escape(policy.method)}{cost}"
-    return f'<div style="max-width:24em"><p><b>Policy</b>: {words}</p>{picture}<p>{cut_words(policy)}</p></div>'
+        edges = np.array([min(ends[0], binning.cuts[0]), *binning.cuts, max(ends[1], binning.cuts[-1])])
+        picture = figures.variable_svg(edges, None, None, "a policy", binning.unit)
+    cost = f", cost {binning.cost:.3f}" if np.isfinite(binning.cost) else ""
+    words = f"{binning.n_bins} bin{'s' * (binning.n_bins != 1)}, {escape(binning.method)}{cost}"
+    return f'<div style="max-width:24em"><p><b>Binning</b>: {words}</p>{picture}<p>{cut_words(binning)}</p></div>'
 
 
-def policies_html(policies: Mapping[str, Policy | Grouping], title: str) -> str:
+def binnings_html(binnings: Mapping[str, Binning | Grouping], title: str) -> str:
     """A line for each variable."""
-    rows = [(n, str(p.n_bins), groups(p) if isinstance(p, Grouping) else cut_words(p)) for n, p in policies.items()]
+    rows = [(n, str(p.n_bins), groups(p) if isinstance(p, Grouping) else cut_words(p)) for n, p in binnings.items()]
     return f"<div><p><b>Discretization</b>: {escape(title)}</p>{html_table(('variable', 'bins', 'cuts'), rows)}</div>"
 
 
@@ -55,7 +55,7 @@ def groups(grouping: Grouping) -> str:
 
 
 def _states(net: BayesNet, name: str) -> str:
-    if name in net.policies:
+    if name in net.binnings:
         return cuts_in_words(net, name)
     if name in net.groupings:
         return groups(net.groupings[name])

@@ -31,35 +31,35 @@ from jaxbn.model.words import count_states
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from jaxbn.cuts.policy import Policy
+    from jaxbn.cuts.binning import Binning
     from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
     from jaxbn.model.bayesnet import BayesNet
 
 GREY = "0.78"
 
 
-def plot_policy(policy: Policy, values: ArrayLike, ax: Axes | None = None) -> Axes:
-    """The cuts of a variable over the histogram of its values, with the density of each bin; see ``Policy.plot``."""
+def plot_binning(binning: Binning, values: ArrayLike, ax: Axes | None = None) -> Axes:
+    """The cuts of a variable over the histogram of its values, with the density of each bin; see ``Binning.plot``."""
     numbers = checks.numbers("values", values)
     ends = (
-        [*policy.edges[[0, -1]], numbers.min(), numbers.max()] if len(policy.edges) else [numbers.min(), numbers.max()]
+        [*binning.cuts[[0, -1]], numbers.min(), numbers.max()] if len(binning.cuts) else [numbers.min(), numbers.max()]
     )
-    edges = np.array([min(ends), *policy.edges, max(ends)])
-    shares = np.bincount(policy(numbers), minlength=policy.n_bins) / len(numbers)
-    pieces, of, inside = InsideBins(edges, policy.shape).pieces()
+    edges = np.array([min(ends), *binning.cuts, max(ends)])
+    shares = np.bincount(binning(numbers), minlength=binning.n_bins) / len(numbers)
+    pieces, of, inside = InsideBins(edges, binning.shape).pieces()
     widths = np.diff(pieces)
     density = np.divide(shares[of] * inside, widths, out=np.zeros(len(widths)), where=widths > 0)
-    return _draw_variable(new_axes(ax, (6, 3.4)), policy.edges, (pieces, density), numbers)
+    return _draw_variable(new_axes(ax, (6, 3.4)), binning.cuts, (pieces, density), numbers)
 
 
 def plot_resampled_cuts(found: CutBootstrap, name: str, ax: Axes | None = None) -> Axes:
     """The cuts of all resamples as a rug under the density, with the intervals; see ``CutBootstrap.plot``."""
-    ax = plot_policy(found.original[name], found.values[name], ax)
+    ax = plot_binning(found.original[name], found.values[name], ax)
     ax.set_xlabel(name)
     top = ax.get_ylim()[1]
     for lower, upper in found.frame.loc[found.frame["variable"] == name, ["lower", "upper"]].to_numpy():
         ax.axvspan(lower, upper, color=ORANGE, alpha=0.15, linewidth=0)
-    cuts = np.concatenate([policy.edges for policy in found.policies[name]])
+    cuts = np.concatenate([binning.cuts for binning in found.binnings[name]])
     shade = float(np.clip(2 / np.sqrt(max(len(cuts), 1)), 0.05, 1))
     strokes = ax.vlines(cuts, -0.12 * top, -0.02 * top, color="black", linewidth=0.8, alpha=shade)
     strokes.set_label("resampled cuts")
@@ -90,7 +90,7 @@ def plot_marginal(net: BayesNet, data: Any, name: str, ax: Axes | None = None) -
         >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> jaxbn.plot_marginal(net, data, "size")  # doctest: +SKIP
     """
-    cuts, values = net.edges(name)[1:-1], _column(net, data, name)
+    cuts, values = net.bin_edges(name)[1:-1], _column(net, data, name)
     ax = _draw_variable(new_axes(ax, (6, 3.4)), cuts, net.density(name), values)
     ax.set_xlabel(name)
     return ax
@@ -114,7 +114,7 @@ def plot_pair(net: BayesNet, data: Any, x: str, y: str, ax: Axes | None = None) 
     if x == y:
         raise ValueError(f"x and y are both {x!r}; name two variables")
     columns = [_column(net, data, name) for name in (x, y)]
-    across, up = (net.edges(name) for name in (x, y))
+    across, up = (net.bin_edges(name) for name in (x, y))
     shares = net.query([x, y]).to_numpy().reshape(len(across) - 1, len(up) - 1)
     areas = np.outer(np.diff(across), np.diff(up))
     density = np.divide(shares, areas, out=np.zeros_like(shares), where=areas > 0)
@@ -199,12 +199,12 @@ def _draw_variable(
 
 
 def _column(net: BayesNet, data: Any, name: str) -> NDArray[np.float64]:
-    if name not in net.policies:
-        raise ValueError(f"{name!r} is not a continuous variable of the network; {suggest(name, net.policies)}")
+    if name not in net.binnings:
+        raise ValueError(f"{name!r} is not a continuous variable of the network; {suggest(name, net.binnings)}")
     frame = as_frame(data)
     if name not in frame.columns:
         raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")
-    values = as_floats(name, frame[name], net.policies[name].unit)
+    values = as_floats(name, frame[name], net.binnings[name].unit)
     return checks.numbers(f"column {name!r}", values[~np.isnan(values)])
 
 

@@ -32,7 +32,7 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
     Attributes:
         bin_edges_: edges of each feature, outer ones included, object array [n_features] of float64 [n_bins + 1].
         n_bins_: number of intervals of each feature, [n_features].
-        policies_: the Policy of each feature.
+        binnings_: the Binning of each feature.
         classes_: the classes seen in ``fit``.
 
     Example:
@@ -76,11 +76,11 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         if len(empty):
             raise ValueError(f"feature(s) {empty.tolist()} have no value in any row; leave them out")
         options: dict[str, Any] = {"rate": rate, "method": self.method, "max_bins": self.max_bins, "missing": "infer"}
-        self.policies_ = [jaxbn.discretize_variable(column, parents=(codes,), **options) for column in columns]
-        self.n_bins_ = np.array([policy.n_bins for policy in self.policies_])
+        self.binnings_ = [jaxbn.discretize_variable(column, parents=(codes,), **options) for column in columns]
+        self.n_bins_ = np.array([binning.n_bins for binning in self.binnings_])
         self.bin_edges_ = np.empty(len(columns), object)
-        for i, (column, policy) in enumerate(zip(columns, self.policies_, strict=True)):
-            self.bin_edges_[i] = np.array([np.nanmin(column), *policy.edges, np.nanmax(column)])
+        for i, (column, binning) in enumerate(zip(columns, self.binnings_, strict=True)):
+            self.bin_edges_[i] = np.array([np.nanmin(column), *binning.cuts, np.nanmax(column)])
         if self.encode != "ordinal":
             self._encoder = OneHotEncoder(
                 categories=[np.arange(n) for n in self.n_bins_],
@@ -95,8 +95,8 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite="allow-nan")
         codes = np.empty(X.shape, self._dtype(X))
-        for i, policy in enumerate(self.policies_):
-            codes[:, i] = policy(X[:, i])
+        for i, binning in enumerate(self.binnings_):
+            codes[:, i] = binning(X[:, i])
         codes[np.isnan(X)] = np.nan if self.encode == "ordinal" else -1
         return codes if self.encode == "ordinal" else self._encoder.transform(codes)
 

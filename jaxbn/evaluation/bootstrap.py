@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.baselines import marginal_policy
-from jaxbn.cuts.policy import Policy
-from jaxbn.cuts.resampled import Limits, drawn_rows, resampled_policies, stream
+from jaxbn.cuts.baselines import marginal_binning
+from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.resampled import Limits, drawn_rows, resampled_binnings, stream
 from jaxbn.cuts.resampled_arrays import Variable
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
@@ -178,10 +178,10 @@ def bootstrap(
             found = learn_resamples(table, plan, count, checkpoint, side_by_side, progress, guess)
         if limits.interrupted():
             limits.answered(f"these are {len(found)} of {count} resamples")
-        policies = {name: tuple(_policy(each.policies[name]) for each in found) for name in table.continuous}
+        binnings = {name: tuple(_binning(each.binnings[name]) for each in found) for name in table.continuous}
         structures = tuple({name: each.parents[name] for name in table.names} for each in found)
-        groupings = tuple(split_codings(each.policies, grouped)[1] for each in found)
-        return ArcBootstrap(policies, len(found), seed, structures, table, groupings)
+        groupings = tuple(split_codings(each.binnings, grouped)[1] for each in found)
+        return ArcBootstrap(binnings, len(found), seed, structures, table, groupings)
     _refuse({"checkpoint": checkpoint}, "is for learning the structure; leave it out, or leave out ")
     parents = as_parents(graph, table.names)
     coded = CodedTable(table, grouped, flat=options.flat)
@@ -190,11 +190,11 @@ def bootstrap(
     with _in_time(seconds):
         settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
         if table.holes:
-            filled = completed(coded, parents, settled.policies, np.random.default_rng([seed, HOLES]))
+            filled = completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES]))
             coded = coded.like(filled)
-            settled = settled._replace(columns=coded.recoded(settled.policies).columns)
+            settled = settled._replace(columns=coded.recoded(settled.binnings).columns)
     call = f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
-    policies, gaps = {}, {}
+    binnings, gaps = {}, {}
     left = None if seconds is None else max(began + seconds - time.monotonic(), 0.0)
     with team(call) as mates, limits.within(left), limits.ending_early() as ending:
         weights = _weights(seed, mates.share(count), table.n_rows)
@@ -204,26 +204,26 @@ def bootstrap(
                 variable = _variable(coded, cut_question(name, parents, settled.columns, options.rate))
                 shapes = coded.shapes_of(name) if options.method == "evidence" else ()
                 keep_to = Limits(options.narrowest(coded, name), options.most_bins(name), shapes)
-                own = resampled_policies(variable, here, options.method, keep_to)
+                own = resampled_binnings(variable, here, options.method, keep_to)
             else:
                 n_bins = starting_bins(table, initial_bins, grouped)
                 own = [_plain_bins(coded.ordered[name].values, each, n_bins, options.start_kind) for each in here]
             between = [
-                neighbours(p.edges, coded.ordered[name].values[each > 0]) for p, each in zip(own, here, strict=True)
+                neighbours(p.cuts, coded.ordered[name].values[each > 0]) for p, each in zip(own, here, strict=True)
             ]
-            policies[name], gaps[name] = _gathered(own, between, mates, count)
-    if ending.early and (not policies or mates.size > 1):
+            binnings[name], gaps[name] = _gathered(own, between, mates, count)
+    if ending.early and (not binnings or mates.size > 1):
         with _in_time(seconds):
             raise KeyboardInterrupt if ending.interrupted else limits.TimeIsUpError
     if limits.interrupted():
-        limits.answered(f"these are the cuts of {', '.join(policies)}")
+        limits.answered(f"these are the cuts of {', '.join(binnings)}")
     original = {
-        name: policy.in_unit(table.units.get(name, NUMBER))
-        for name, policy in split_codings(settled.policies, table.continuous)[0].items()
-        if name in policies
+        name: binning.in_unit(table.units.get(name, NUMBER))
+        for name, binning in split_codings(settled.binnings, table.continuous)[0].items()
+        if name in binnings
     }
-    values = {name: coded.ordered[name].values for name in policies}
-    return CutBootstrap(policies, count, seed, gaps, original, values, share, tolerance)
+    values = {name: coded.ordered[name].values for name in binnings}
+    return CutBootstrap(binnings, count, seed, gaps, original, values, share, tolerance)
 
 
 @contextmanager
@@ -242,13 +242,13 @@ def _weights(seed: int, numbers: Sequence[int], n_rows: int) -> NDArray[np.int64
     return np.array(drawn, np.int64).reshape(len(numbers), n_rows)
 
 
-def _plain_bins(ascending: NDArray[np.float64], weights: NDArray[np.int64], n_bins: int, kind: str) -> Policy:
+def _plain_bins(ascending: NDArray[np.float64], weights: NDArray[np.int64], n_bins: int, kind: str) -> Binning:
     """Bins of a resample by themselves; a row that was drawn twice counts twice."""
-    return marginal_policy(np.repeat(ascending, weights), f"equal_{kind}", n_bins)
+    return marginal_binning(np.repeat(ascending, weights), f"equal_{kind}", n_bins)
 
 
-def _policy(coding: Any) -> Policy:
-    assert isinstance(coding, Policy)
+def _binning(coding: Any) -> Binning:
+    assert isinstance(coding, Binning)
     return coding
 
 
@@ -281,16 +281,17 @@ def neighbours(cuts: NDArray[np.float64], values: NDArray[np.float64]) -> NDArra
 
 
 def _gathered(
-    own: Sequence[Policy], gaps: Sequence[NDArray[np.float64]], mates: Team, count: int
-) -> tuple[tuple[Policy, ...], tuple[NDArray[np.float64], ...]]:
+    own: Sequence[Binning], gaps: Sequence[NDArray[np.float64]], mates: Team, count: int
+) -> tuple[tuple[Binning, ...], tuple[NDArray[np.float64], ...]]:
     """What all processes have found, in the order of the resamples."""
     found = dict(zip(mates.share(count), zip(own, gaps, strict=True), strict=True))
-    message = [[p.edges.tolist(), p.cost, p.lower, p.upper, p.method, gap.tolist()] for p, gap in found.values()]
+    message = [[p.cuts.tolist(), p.cost, p.lower, p.upper, p.method, gap.tolist()] for p, gap in found.values()]
     if mates.size > 1:
         for rank, text in enumerate(mates.exchange(json.dumps(message).encode())):
             theirs = [
-                (Policy(np.array(edges), *rest), np.array(gap).reshape(-1, 2)) for edges, *rest, gap in json.loads(text)
+                (Binning(np.array(edges), *rest), np.array(gap).reshape(-1, 2))
+                for edges, *rest, gap in json.loads(text)
             ]
             found.update(zip(range(rank, count, mates.size), theirs, strict=True))
     ordered = [found[i] for i in range(count)]
-    return tuple(policy for policy, _ in ordered), tuple(gap for _, gap in ordered)
+    return tuple(binning for binning, _ in ordered), tuple(gap for _, gap in ordered)

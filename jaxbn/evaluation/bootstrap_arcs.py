@@ -74,11 +74,11 @@ class ArcBootstrap(Bootstrap):
         """
         if self.table is None:
             raise ValueError("there are no rows to fit the networks to; make the bootstrap by jaxbn.bootstrap")
-        by_evidence = all(policy.method == "evidence" for found in self.policies.values() for policy in found)
+        by_evidence = all(binning.method == "evidence" for found in self.binnings.values() for binning in found)
         alpha: Alpha = "auto" if by_evidence else 1.0  # as ``learn`` fits them
         networks = []
         for i, (parents, groups) in enumerate(zip(self.parents, self.groupings, strict=True)):
-            cuts = {name: found[i] for name, found in self.policies.items()}
+            cuts = {name: found[i] for name, found in self.binnings.items()}
             networks.append(fit(self.table, parents, {**cuts, **groups}, alpha=alpha, inside_bins=True))
         return AverageNet(tuple(networks))
 
@@ -111,5 +111,5 @@ class ArcBootstrap(Bootstrap):
             lines.append(f"  {row['from']} -> {row['to']}  {text}")
         if len(arcs) > SHOWN:
             lines.append(f"  and {len(arcs) - SHOWN} more, see .frame")
-        lines += [f"  {name}: bins {self._bins_in_words(name)}" for name in self.policies]
+        lines += [f"  {name}: bins {self._bins_in_words(name)}" for name in self.binnings]
         return "\n".join(lines)

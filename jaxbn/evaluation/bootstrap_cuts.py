@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.evaluation.bootstrap_results import Bootstrap
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.units import in_words
@@ -31,7 +31,7 @@ class CutBootstrap(Bootstrap):
 
     Attributes:
         gaps: of each variable, for each resample, the two values of it that each cut lies between [cuts, 2].
-        original: the policies of all the data.
+        original: the binnings of all the data.
         values: the data of each continuous variable, ascending.
         level: of the intervals.
         tolerance: as a share of the variable's range; None: see ``frame``.
@@ -45,7 +45,7 @@ class CutBootstrap(Bootstrap):
     """
 
     gaps: dict[str, tuple[NDArray[np.float64], ...]]
-    original: dict[str, Policy]
+    original: dict[str, Binning]
     values: dict[str, NDArray[np.float64]]
     level: float
     tolerance: float | None
@@ -62,10 +62,10 @@ class CutBootstrap(Bootstrap):
         lower percentile of the left neighbours to the upper percentile of the right ones.
         """
         rows = []
-        for name, policy in self.original.items():
-            cuts, gaps = nearest_cuts(policy.edges, self.policies[name], self.gaps[name])
+        for name, binning in self.original.items():
+            cuts, gaps = nearest_cuts(binning.cuts, self.binnings[name], self.gaps[name])
             reach = self._reach(name)
-            for i, cut in enumerate(policy.edges):
+            for i, cut in enumerate(binning.cuts):
                 lower, upper = _interval(gaps[:, i], self.level)
                 found = float((np.abs(cuts[:, i] - cut) <= reach[i]).mean())
                 rows.append((name, float(cut), found, lower, upper, float(reach[i])))
@@ -104,7 +104,7 @@ class CutBootstrap(Bootstrap):
 
     def _reach(self, name: str) -> NDArray[np.float64]:
         """How far from each cut a resampled one may lie to count as the same."""
-        edges, values = self.original[name].edges, self.values[name]
+        edges, values = self.original[name].cuts, self.values[name]
         span = float(values[-1] - values[0])
         if self.tolerance is not None:
             return np.full(len(edges), self.tolerance * span)
@@ -123,29 +123,29 @@ class CutBootstrap(Bootstrap):
 
 
 def nearest_cuts(
-    edges: NDArray[np.float64], policies: Sequence[Policy], gaps: Sequence[NDArray[np.float64]]
+    edges: NDArray[np.float64], binnings: Sequence[Binning], gaps: Sequence[NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The cut of each policy that lies nearest to each edge, and its gap; NaN where a policy has none.
+    """The cut of each binning that lies nearest to each edge, and its gap; NaN where a binning has none.
 
     Args:
         edges: [k].
-        policies: [B].
-        gaps: of each policy, [its cuts, 2].
+        binnings: [B].
+        gaps: of each binning, [its cuts, 2].
 
     Returns:
         Cuts [B, k], and gaps [B, k, 2].
 
     Example:
-        >>> cuts, gaps = nearest_cuts(np.array([1.0, 5.0]), [Policy([1.5, 2.0])], [np.array([[1.0, 2.0], [2.0, 2.0]])])
+        >>> cuts, gaps = nearest_cuts(np.array([1.0, 5.0]), [Binning([1.5, 2.0])], [np.array([[1.0, 2.0], [2.0, 2.0]])])
         >>> cuts.tolist(), gaps[0, 0].tolist()
         ([[1.5, 2.0]], [1.0, 2.0])
     """
-    cuts = np.full((len(policies), len(edges)), np.nan)
-    ends = np.full((len(policies), len(edges), 2), np.nan)
-    for i, (policy, gap) in enumerate(zip(policies, gaps, strict=True)):
-        if len(policy.edges):
-            near = np.abs(policy.edges[:, None] - edges).argmin(axis=0)
-            cuts[i], ends[i] = policy.edges[near], gap[near]
+    cuts = np.full((len(binnings), len(edges)), np.nan)
+    ends = np.full((len(binnings), len(edges), 2), np.nan)
+    for i, (binning, gap) in enumerate(zip(binnings, gaps, strict=True)):
+        if len(binning.cuts):
+            near = np.abs(binning.cuts[:, None] - edges).argmin(axis=0)
+            cuts[i], ends[i] = binning.cuts[near], gap[near]
     return cuts, ends
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.inputs import checks
 
 
@@ -18,17 +18,17 @@ class Bootstrap:
     """What was found in each resample.
 
     Attributes:
-        policies: of each continuous variable, one for each resample.
+        binnings: of each continuous variable, one for each resample.
         resamples: how many there are.
         seed: of the resamples.
 
     Example:
-        >>> found = Bootstrap({"x": (Policy([1.0]), Policy([1.5, 2.0]))}, resamples=2, seed=0)
+        >>> found = Bootstrap({"x": (Binning([1.0]), Binning([1.5, 2.0]))}, resamples=2, seed=0)
         >>> found.bins.to_dict("records")
         [{'variable': 'x', 'bins': 2, 'share': 0.5}, {'variable': 'x', 'bins': 3, 'share': 0.5}]
     """
 
-    policies: dict[str, tuple[Policy, ...]]
+    binnings: dict[str, tuple[Binning, ...]]
     resamples: int
     seed: int
 
@@ -36,8 +36,8 @@ class Bootstrap:
     def bins(self) -> pd.DataFrame:
         """How often each number of bins was found: columns ``variable``, ``bins`` and ``share``."""
         rows = []
-        for name, found in self.policies.items():
-            counts = Counter(policy.n_bins for policy in found)
+        for name, found in self.binnings.items():
+            counts = Counter(binning.n_bins for binning in found)
             rows += [(name, n_bins, count / len(found)) for n_bins, count in sorted(counts.items())]
         return pd.DataFrame(rows, columns=["variable", "bins", "share"])
 
@@ -46,9 +46,9 @@ class Bootstrap:
         """Every cut of every resample: columns ``resample``, ``variable`` and ``cut``."""
         rows = [
             (i, name, float(edge))
-            for name, found in self.policies.items()
-            for i, policy in enumerate(found)
-            for edge in policy.edges
+            for name, found in self.binnings.items()
+            for i, binning in enumerate(found)
+            for edge in binning.cuts
         ]
         return pd.DataFrame(rows, columns=["resample", "variable", "cut"])
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.baselines import MARGINAL_METHODS
 from jaxbn.cuts.discretize_variable import METHODS
-from jaxbn.cuts.given import Cuts, given_policies, with_cut
+from jaxbn.cuts.given import Cuts, given_binnings, with_cut
 from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.training import Plan, checked, known_method, structures
 from jaxbn.groups.grouping import columns_to_group
@@ -191,7 +191,7 @@ def cross_validate(
     )
     parents = None if graph is None else as_parents(graph, table.names)
     grouped = () if method in MARGINAL_METHODS else columns_to_group(table, group)
-    known = given_policies(cuts, None, table)
+    known = given_binnings(cuts, None, table)
     handed_on = {
         "cuts": known,
         "method": method,
@@ -221,12 +221,12 @@ def cross_validate(
             training = [table.take(fold_of_row != fold) for fold in chunk]
             for fold, rows, found in zip(chunk, training, structures(training, plan), strict=False):
                 options_of_fit: Any = {"alpha": alpha, "bounds": bounds, "inside_bins": True, "lines": lines}
-                net = fit(rows, found.parents, found.policies, **options_of_fit)
+                net = fit(rows, found.parents, found.binnings, **options_of_fit)
                 limits.check()
                 held_out = fold_of_row == fold
                 scores[held_out] = _score(net, table.take(held_out), conditions)
-                for name, policy in net.policies.items():
-                    n_bins[name].append(policy.n_bins)
+                for name, binning in net.binnings.items():
+                    n_bins[name].append(binning.n_bins)
                 bar.done(fold + 1)
     per_fold = np.array([scores[fold_of_row == fold].mean() for fold in numbers])
     return CrossValidation(per_fold, scores, fold_of_row, {n: np.array(k) for n, k in n_bins.items()}, method)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table, as_frame, as_table
@@ -62,7 +62,7 @@ def settle_together(
     options: Options,
     initial_bins: int | None,
     grouped: tuple[str, ...] = (),
-    given: Mapping[str, Policy] | None = None,
+    given: Mapping[str, Binning] | None = None,
 ) -> list[Settled]:
     """Discretize several tables with one structure; the cuts that all of them wait for are computed as one batch.
 

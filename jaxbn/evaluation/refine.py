@@ -74,7 +74,7 @@ def refine(
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> graph = iris.structures["paper"]
-        >>> net = jaxbn.fit(iris.frame, graph, jaxbn.discretize(iris.frame, graph).policies)
+        >>> net = jaxbn.fit(iris.frame, graph, jaxbn.discretize(iris.frame, graph).binnings)
         >>> refined = jaxbn.refine(net, iris.frame, alpha="family")
         >>> list(refined.parts.index), refined.cuts["variable"].nunique()
         (['alpha', 'cuts'], 4)
@@ -118,14 +118,14 @@ def _check(net: BayesNet, cuts: bool, alpha: str | None, rate: bool) -> None:
         checks.one_of("alpha", alpha, ("one", "family"))
     if not (cuts or rate or alpha is not None):
         raise ValueError("there is nothing to learn: cuts and rate are False and alpha is None; ask for one of them")
-    if not net.policies and (cuts or rate):
+    if not net.binnings and (cuts or rate):
         asked = "cuts" if cuts else "rate"
         raise ValueError(f"the network has no continuous variable, so {asked}=True has no use; pass {asked}=False")
-    for name, policy in net.policies.items():
-        if rate and policy.method != "bayesian":
+    for name, binning in net.binnings.items():
+        if rate and binning.method != "bayesian":
             raise ValueError(
-                f"rate=True needs cuts made with method 'bayesian', but those of {name!r} are {policy.method!r}; pass "
-                "rate=False, or policies that jaxbn.discretize made"
+                f"rate=True needs cuts made with method 'bayesian', but those of {name!r} are {binning.method!r}; pass "
+                "rate=False, or binnings that jaxbn.discretize made"
             )
 
 
@@ -133,14 +133,14 @@ def _table(net: BayesNet, data: Any) -> Table:
     """The data with the levels of the network, which may be more than those in the rows."""
     if isinstance(data, Table):
         same = {name: data.levels[name] == net.levels[name] for name in data.discrete if name in net.levels}
-        if set(data.names) != set(net.names) or set(data.continuous) != set(net.policies) or not all(same.values()):
+        if set(data.names) != set(net.names) or set(data.continuous) != set(net.binnings) or not all(same.values()):
             raise ValueError("this Table has other variables or levels than the network; pass the original data")
         return replace(data, names=net.names)
     frame = as_frame(data)
     lacking = [name for name in net.names if name not in frame.columns]
     if lacking:
         raise ValueError(f"the data lacks column(s) {', '.join(map(repr, lacking))}; {suggest(lacking[0], frame)}")
-    values = {name: as_floats(name, frame[name], policy.unit) for name, policy in net.policies.items()}
+    values = {name: as_floats(name, frame[name], binning.unit) for name, binning in net.binnings.items()}
     codes = {name: encode(frame[name], net.levels[name], name=name) for name in net.levels}
     return Table(net.names, values, codes, dict(net.levels), len(frame), dict.fromkeys(net.names, "as in the network"))
 
@@ -158,8 +158,8 @@ def _moves(before: BayesNet, after: BayesNet, table: Table) -> pd.DataFrame:
 
     columns = ["variable", "cut", "before", "after", "gap"]
     parts = []
-    for name, policy in before.policies.items():
-        gaps = gaps_of(table.values[name], policy.edges)
-        fields = [name, np.arange(len(policy.edges)), policy.edges, after.policies[name].edges, gaps.right - gaps.left]
+    for name, binning in before.binnings.items():
+        gaps = gaps_of(table.values[name], binning.cuts)
+        fields = [name, np.arange(len(binning.cuts)), binning.cuts, after.binnings[name].cuts, gaps.right - gaps.left]
         parts.append(pd.DataFrame(dict(zip(columns, fields, strict=True))))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.discretize_variable import METHODS
-from jaxbn.cuts.policy import Policy
 from jaxbn.evaluation.cross_validate import cross_validate
 from jaxbn.evaluation.inner_folds import Gaps, Setting, gaps_of, hold_out
 from jaxbn.inputs.graph import markov_blanket
@@ -47,7 +47,7 @@ def learn_alpha(
     settings = []
     for k in range(int(fold.max()) + 1):
         of_fold = _cut_again(net, table.take(fold != k))
-        gaps = {name: gaps_of(table.values[name], p.edges).shut() for name, p in of_fold.policies.items()}
+        gaps = {name: gaps_of(table.values[name], p.cuts).shut() for name, p in of_fold.binnings.items()}
         settings.append(Setting(of_fold, table.values, _codes(of_fold, table), gaps))
     found, likelihood = _climb(net, settings, fold, {}, True, one, climber)
     weights = dict(zip(net.names, np.exp(found.log_alpha).tolist(), strict=False))
@@ -59,7 +59,7 @@ def learn_alpha(
 
 def _cut_again(net: BayesNet, table: Table) -> BayesNet:
     """The network as the rows of the table alone would have cut it; cuts that no method chose are kept."""
-    methods = {policy.method for policy in net.policies.values()}
+    methods = {binning.method for binning in net.binnings.values()}
     codings = net.codings
     if len(methods) == 1 and methods <= set(METHODS):
         codings = discretize(table, net.parents, method=methods.pop(), group=tuple(net.groupings)).codings
@@ -70,17 +70,17 @@ def move_cuts(
     net: BayesNet, table: Table, fold: NDArray[np.int64], climber: Mapping[str, Any]
 ) -> tuple[BayesNet, tuple[float, float]]:
     """The cuts elsewhere in their gaps, from folds that have the same cuts at the same shares of wider gaps."""
-    gaps = {name: gaps_of(table.values[name], net.policies[name].edges) for name in net.names if name in net.policies}
+    gaps = {name: gaps_of(table.values[name], net.binnings[name].cuts) for name in net.names if name in net.binnings}
     setting = Setting(net, table.values, _codes(net, table), gaps)
     found, likelihood = _climb(net, [setting] * (int(fold.max()) + 1), fold, gaps, False, False, climber)
     if likelihood[1] == likelihood[0]:
         return net, likelihood
-    policies, first = {}, 1
+    binnings, first = {}, 1
     for name, gap in gaps.items():
         edges = gap.at(found.shares[first : first + len(gap.cuts)])
-        policies[name] = replace(net.policies[name], edges=edges)
+        binnings[name] = replace(net.binnings[name], cuts=edges)
         first += len(gap.cuts) + 2
-    codings = {**net.codings, **policies}
+    codings = {**net.codings, **binnings}
     return fit(table, net.parents, codings, alpha=_alpha(net), bounds=net.bounds), likelihood
 
 
@@ -117,7 +117,7 @@ def _by_edge(parts: Sequence[NDArray[Any]], n_edges: int) -> NDArray[np.float64]
 
 def _codes(net: BayesNet, table: Table) -> dict[str, NDArray[np.int32]]:
     """Every variable as the tables of the network count it."""
-    codes = {name: policy(table.values[name]) for name, policy in net.policies.items()}
+    codes = {name: binning(table.values[name]) for name, binning in net.binnings.items()}
     for name in net.levels:
         own = table.codes[name]
         codes[name] = net.group_codes[name][own].astype(np.int32) if name in net.groupings else own
@@ -134,12 +134,12 @@ def learn_rate(
 ) -> tuple[BayesNet, tuple[float, float], tuple[float, float]]:
     """Rate and cuts in turns, the network cut with what they settle at, and the log-likelihood of a held-out row."""
     before = rate = float(max(net.cardinalities.values()))
-    codings, policies = net.codings, net.policies
+    codings, binnings = net.codings, net.binnings
     for _ in range(RATE_ROUNDS):
-        rate = _rate_of(policies, net, table, rate)
+        rate = _rate_of(binnings, net, table, rate)
         found = discretize(table, net.parents, method="bayesian", rate=rate, group=tuple(net.groupings))
-        settled = all(np.array_equal(found.policies[name].edges, policies[name].edges) for name in policies)
-        codings, policies = found.codings, found.policies
+        settled = all(np.array_equal(found.binnings[name].cuts, binnings[name].cuts) for name in binnings)
+        codings, binnings = found.codings, found.binnings
         if settled:
             break
     options: dict[str, Any] = {"method": "bayesian", "folds": fold, "group": tuple(net.groupings)}
@@ -152,13 +152,13 @@ def learn_rate(
     return again, (before, rate), (usual, learned)
 
 
-def _rate_of(policies: Mapping[str, Policy], net: BayesNet, table: Table, rate: float) -> float:
+def _rate_of(binnings: Mapping[str, Binning], net: BayesNet, table: Table, rate: float) -> float:
     """The rate under which the cuts are most probable; variables without neighbours have cuts that no rate chose."""
     shares = [np.empty(0)]
-    for name, policy in policies.items():
+    for name, binning in binnings.items():
         values = table.values[name]
         if markov_blanket(net.parents, name) and np.ptp(values) > 0:
-            gaps = gaps_of(values, policy.edges)
+            gaps = gaps_of(values, binning.cuts)
             shares.append((gaps.right - gaps.left) / np.ptp(values))
     flat = np.concatenate(shares)
     padded = np.append(flat, np.zeros(bucket(len(flat), 64) - len(flat)))

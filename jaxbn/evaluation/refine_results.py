@@ -29,7 +29,7 @@ class Refined:
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> graph = iris.structures["paper"]
-        >>> net = jaxbn.fit(iris.frame, graph, jaxbn.discretize(iris.frame, graph).policies)
+        >>> net = jaxbn.fit(iris.frame, graph, jaxbn.discretize(iris.frame, graph).binnings)
         >>> refined = jaxbn.refine(net, iris.frame)
         >>> refined.after > refined.before
         True

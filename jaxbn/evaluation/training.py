@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbn.cuts.baselines import MARGINAL_METHODS, WITH_BINS, check_installed, marginal_policy
+from jaxbn.cuts.baselines import MARGINAL_METHODS, WITH_BINS, check_installed, marginal_binning
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.discretize_variable import METHODS
-from jaxbn.cuts.policy import Policy
 from jaxbn.evaluation.folds import settle_together
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     learning: dict[str, Any]  # arguments of ``learn``
     grouped: tuple[str, ...]
     shaped: bool = False  # whether values inside bins are distributed as their column is
-    given: Mapping[str, Policy] = {}  # cuts that are known
+    given: Mapping[str, Binning] = {}  # cuts that are known
 
 
 def known_method(method: str) -> str:
@@ -76,7 +76,7 @@ class Structure(NamedTuple):
     """What was found on the training rows of a fold."""
 
     parents: Parents
-    policies: Mapping[str, Coding]
+    binnings: Mapping[str, Coding]
 
 
 def structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
@@ -84,7 +84,7 @@ def structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
     for table, found in zip(training, _structures(training, plan), strict=True):
         has_shapes = plan.parents is None and plan.method == "evidence"  # those that ``learn`` has found
         if plan.shaped and not has_shapes:
-            yield Structure(found.parents, shaped(CodedTable(table, plan.grouped), found.policies))
+            yield Structure(found.parents, shaped(CodedTable(table, plan.grouped), found.binnings))
         else:
             yield found
 
@@ -97,7 +97,7 @@ def _structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
     else:
         given, start = plan.given, plan.initial_bins
         for settled in settle_together(training, plan.parents, plan.options, start, plan.grouped, given):
-            yield Structure(plan.parents, settled.policies)
+            yield Structure(plan.parents, settled.binnings)
 
 
 def _learned(table: Table, plan: Plan) -> Structure:
@@ -107,13 +107,13 @@ def _learned(table: Table, plan: Plan) -> Structure:
     return Structure(net.parents, net.codings)
 
 
-def _marginal(table: Table, plan: Plan) -> dict[str, Policy]:
+def _marginal(table: Table, plan: Plan) -> dict[str, Binning]:
     """Every variable cut without regard to the others, by default into the number of bins that serves best."""
 
-    def cut(n_bins: int) -> dict[str, Policy]:
+    def cut(n_bins: int) -> dict[str, Binning]:
         limits.check()
         return {
-            name: plan.given.get(name) or marginal_policy(values[~np.isnan(values)], plan.method, n_bins)
+            name: plan.given.get(name) or marginal_binning(values[~np.isnan(values)], plan.method, n_bins)
             for name, values in table.values.items()
         }
 
@@ -121,11 +121,11 @@ def _marginal(table: Table, plan: Plan) -> dict[str, Policy]:
         return cut(plan.bins or 1)
     assert plan.parents is not None
     data, parents = CodedTable(table, flat=True), plan.parents
-    return max(map(cut, NUMBERS_OF_BINS), key=lambda policies: _evidence(data, parents, policies))
+    return max(map(cut, NUMBERS_OF_BINS), key=lambda binnings: _evidence(data, parents, binnings))
 
 
-def _evidence(data: CodedTable, parents: Parents, policies: Mapping[str, Policy]) -> float:
+def _evidence(data: CodedTable, parents: Parents, binnings: Mapping[str, Binning]) -> float:
     """Log evidence of the training rows in original units, as networks of this library are compared."""
-    columns = data.recoded(policies).columns
+    columns = data.recoded(binnings).columns
     families = (family_score(columns[name], [columns[p] for p in parents[name]]) for name in data.names)
-    return math.fsum(families) + density(data, policies)
+    return math.fsum(families) + density(data, binnings)

@@ -71,7 +71,7 @@ def _written(net: BayesNet) -> list[str]:
 def read_bif(path: PathLike) -> BayesNet:
     """Read a network in the BIF format.
 
-    A file that jaxbn wrote gives back the same names, levels, policies and tables. Any other gives a network of
+    A file that jaxbn wrote gives back the same names, levels, binnings and tables. Any other gives a network of
     discrete variables whose levels are the words of the file.
 
     Args:
@@ -86,7 +86,7 @@ def read_bif(path: PathLike) -> BayesNet:
         >>> net = fit({"the x": [0.0, 1.0, 4.0]}, {}, {"the x": [2.0]})
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     write_bif(net, f"{folder}/net.bif")
-        ...     read_bif(f"{folder}/net.bif").policies["the x"].edges.tolist()
+        ...     read_bif(f"{folder}/net.bif").binnings["the x"].cuts.tolist()
         [2.0]
     """
     source = repr(os.fspath(path))

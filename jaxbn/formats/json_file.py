@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.shapes.recording import Recording
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.fields import Field
@@ -148,7 +148,7 @@ def _network(document: Field) -> BayesNet:
     variables = _by_name(document.get("variables"))
     net = BayesNet(
         parents={name: _parents(name, v.get("parents"), variables) for name, v in variables.items()},
-        policies={name: _policy(v.get("policy")) for name, v in variables.items() if v.has("policy")},
+        binnings={name: _binning(v.get("policy")) for name, v in variables.items() if v.has("policy")},
         levels={name: _levels(v.get("levels")) for name, v in variables.items() if v.has("levels")},
         tables={name: _read_table(v.get("table")) for name, v in variables.items()},
         bounds={name: _bounds(v.get("bounds")) for name, v in variables.items() if v.has("policy")},
@@ -214,7 +214,7 @@ def _bounds(field: Field) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def _policy(field: Field) -> Policy:
+def _binning(field: Field) -> Binning:
     limits = {key: field.get(key).number() for key in ("lower", "upper")}
     if any(map(math.isnan, limits.values())):
         raise ValueError(f"'lower' and 'upper' of {field.place!r} must be numbers, got nan")
@@ -222,13 +222,13 @@ def _policy(field: Field) -> Policy:
     try:
         shape = _shape(field.get("shape")) if field.has("shape") else None
         labels = tuple(item.text() for item in field.get("labels").items()) if field.has("labels") else ()
-        return Policy(edges, cost=cost, method=method, shape=shape, **limits, unit=_unit(field), labels=labels)
+        return Binning(edges, cost=cost, method=method, shape=shape, **limits, unit=_unit(field), labels=labels)
     except ValueError as error:
         raise ValueError(f"{field.place!r}: {error}") from None
 
 
 def _unit(field: Field) -> Unit:
-    """What the numbers of a policy stand for; files without it have numbers."""
+    """What the numbers of a binning stand for; files without it have numbers."""
     kind = field.get("unit").text() if field.has("unit") else "number"
     form = field.get("form").text() if field.has("form") else None
     return Unit(one_of("unit", kind, UNITS), form)
@@ -339,16 +339,16 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
         return {"levels": levels, "grouping": fields, "shares": net.shares[name].tolist()}
     if name in net.levels:
         return {"levels": list(net.levels[name])}
-    policy = net.policies[name]
-    fields = {key: _number(getattr(policy, key)) for key in ("cost", "lower", "upper")}
-    shape = {} if policy.shape is None else {"shape": policy.shape.fields()}
+    binning = net.binnings[name]
+    fields = {key: _number(getattr(binning, key)) for key in ("cost", "lower", "upper")}
+    shape = {} if binning.shape is None else {"shape": binning.shape.fields()}
     return {
         "policy": {
-            "edges": policy.edges.tolist(),
+            "edges": binning.cuts.tolist(),
             **fields,
-            "method": policy.method,
-            **_unit_fields(policy.unit),
-            **({"labels": list(policy.labels)} if policy.labels else {}),
+            "method": binning.method,
+            **_unit_fields(binning.unit),
+            **({"labels": list(binning.labels)} if binning.labels else {}),
             **shape,
         },
         "bounds": list(net.bounds[name]),

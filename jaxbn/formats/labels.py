@@ -20,9 +20,9 @@ def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
     """Labels of a variable's states, see ``BayesNet.state_labels``."""
     if name in net.groupings:
         return unique_labels(label.replace(",", "") for label in net.groupings[name].labels)
-    if name not in net.policies:
+    if name not in net.binnings:
         return unique_labels(map(str, net.levels[name]))
-    number = net.policies[name].unit.kind == "number" and not net.policies[name].labels
+    number = net.binnings[name].unit.kind == "number" and not net.binnings[name].labels
     return unique_labels(_word(text) if number else text for text in state_texts(net, name))
 
 

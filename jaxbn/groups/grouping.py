@@ -1,6 +1,6 @@
-"""A grouping policy: the levels of one discrete variable, merged by evidence.
+"""A grouping binning: the levels of one discrete variable, merged by evidence.
 
-A grouping is to a discrete column with many levels what a policy is to a continuous one, and it is judged by the same
+A grouping is to a discrete column with many levels what a binning is to a continuous one, and it is judged by the same
 number: the evidence of the data at the level of the original categories. For a variable with m observed levels in k
 groups G, that evidence is (docs/maths.md, "Groups of levels")
 
@@ -93,7 +93,7 @@ class Grouping:
 
     @property
     def n_bins(self) -> int:
-        """Number of groups, under the name a ``Policy`` has for it."""
+        """Number of groups, under the name a ``Binning`` has for it."""
         return len(self.groups)
 
     @cached_property

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.evidence import TOLERANCE
-from jaxbn.cuts.policy import NOT_CUT, Policy
 from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import Parents
@@ -49,7 +49,7 @@ def ascend(
     that raises F by no more than a share of `enough` is the last.
     """
     start = at_midpoints(data, data.fitting(start, parents), options)
-    columns, codings = dict(start.columns), dict(start.policies)
+    columns, codings = dict(start.columns), dict(start.binnings)
     trace = [ledger.evidence(parents, columns, codings)]
     visits = visiting_order(parents, priority, codings.keys() - data.given, isolated=isolated)
     done, changed = 0, True
@@ -71,8 +71,8 @@ def ascend(
 
 def at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
     """The same codes with the cuts halfway between neighbours, as F has them; one bin where some are too narrow."""
-    columns, codings = dict(start.columns), dict(start.policies)
-    for name, coding in start.policies.items():
+    columns, codings = dict(start.columns), dict(start.binnings)
+    for name, coding in start.binnings.items():
         if isinstance(coding, Grouping) or coding.method == "evidence" or name in data.given:
             continue
         ordered = data.ordered[name]
@@ -84,7 +84,7 @@ def at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
             edges = edges[np.linspace(0, len(edges) - 1, most - 1).round().astype(np.intp)]
         widths = np.diff([values[0], *edges, values[-1]])
         narrow = widths.min(initial=np.inf) < options.narrowest(data, name) * (1 - TOLERANCE)
-        codings[name] = Policy(
+        codings[name] = Binning(
             edges[:0] if narrow else edges, lower=float(values[0]), upper=float(values[-1]), method=NOT_CUT
         )
         columns[name] = data.coded(name, codings[name])
@@ -124,7 +124,7 @@ def climb(
         sweeps += 1
     columns = settled.columns
     score = math.fsum(family_score(columns[name], [columns[p] for p in parents[name]]) for name in data.names)
-    return Learned(tuple(order), parents, settled.policies, score, trace[-1], tuple(trace))
+    return Learned(tuple(order), parents, settled.binnings, score, trace[-1], tuple(trace))
 
 
 def _best_arc(

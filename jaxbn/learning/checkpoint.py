@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.table import Table
@@ -142,13 +142,13 @@ def _shown(order: Sequence[str]) -> str:
 def _coding_to_json(p: Coding) -> dict[str, Any]:
     if isinstance(p, Grouping):
         return {"groups": [list(group) for group in p.groups], "cost": repr(p.cost), "method": p.method}
-    return {"edges": p.edges.tolist(), "cost": repr(p.cost), "lower": p.lower, "upper": p.upper, "method": p.method}
+    return {"edges": p.cuts.tolist(), "cost": repr(p.cost), "lower": p.lower, "upper": p.upper, "method": p.method}
 
 
 def _coding_from_json(p: dict[str, Any]) -> Coding:
     if "groups" in p:
         return Grouping(tuple(map(tuple, p["groups"])), float(p["cost"]), p["method"])
-    return Policy(np.array(p["edges"]), float(p["cost"]), p["lower"], p["upper"], p["method"])
+    return Binning(np.array(p["edges"]), float(p["cost"]), p["lower"], p["upper"], p["method"])
 
 
 def exchanged(found: Mapping[int, Learned], mates: Team) -> dict[int, Learned]:
@@ -162,15 +162,15 @@ def exchanged(found: Mapping[int, Learned], mates: Team) -> dict[int, Learned]:
 
 def to_json(learned: Learned) -> dict[str, Any]:
     """A learned structure as JSON can hold it, to the last bit."""
-    policies = {name: _coding_to_json(p) for name, p in learned.policies.items()}
+    binnings = {name: _coding_to_json(p) for name, p in learned.binnings.items()}
     parents = {name: list(found) for name, found in learned.parents.items()}
-    return {**learned._asdict(), "order": list(learned.order), "parents": parents, "policies": policies}
+    return {**learned._asdict(), "order": list(learned.order), "parents": parents, "binnings": binnings}
 
 
 def from_json(found: dict[str, Any]) -> Learned:
     """The learned structure that `to_json` wrote."""
-    policies = {name: _coding_from_json(p) for name, p in found["policies"].items()}
+    binnings = {name: _coding_from_json(p) for name, p in found["binnings"].items()}
     parents = {name: tuple(names) for name, names in found["parents"].items()}
     return Learned(
-        tuple(found["order"]), parents, policies, found["score"], found["criterion"], tuple(found.get("trace", ()))
+        tuple(found["order"]), parents, binnings, found["score"], found["criterion"], tuple(found.get("trace", ()))
     )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.given import Cuts, Labels, given_policies, with_cut
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.given import Cuts, Labels, given_binnings, with_cut
 from jaxbn.cuts.words import cut_words
 from jaxbn.groups.grouping import Grouping, columns_to_group
 from jaxbn.inputs import checks
@@ -38,7 +38,7 @@ class Discretization:
     """Cuts of all continuous variables of a network.
 
     Attributes:
-        policies: a policy for each continuous variable, in column order.
+        binnings: a binning for each continuous variable, in column order.
         passes: passes made over the variables.
         converged: whether the last pass changed no cut.
         groupings: groups of the levels of each discrete variable that has many.
@@ -55,7 +55,7 @@ class Discretization:
           petal_width     3 bins  0.8 1.75
     """
 
-    policies: dict[str, Policy]
+    binnings: dict[str, Binning]
     passes: int
     converged: bool
     groupings: dict[str, Grouping] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Discretization:
     @property
     def codings(self) -> dict[str, Coding]:
         """Policies and groupings together, as ``fit`` takes them."""
-        return {**self.policies, **self.groupings}
+        return {**self.binnings, **self.groupings}
 
     def transform(self, data: DataLike) -> pd.DataFrame:
         """The data with every continuous or grouped column replaced by the codes of bins or groups, int32.
@@ -79,7 +79,7 @@ class Discretization:
             A new DataFrame [rows, columns of the data].
 
         Example:
-            >>> found = Discretization({"x": Policy([1.0, 2.5])}, passes=1, converged=True)
+            >>> found = Discretization({"x": Binning([1.0, 2.5])}, passes=1, converged=True)
             >>> found.transform({"x": [0.0, 1.0, 9.0], "kind": ["a", "b", "a"]})["x"].tolist()
             [0, 1, 2]
         """
@@ -91,22 +91,22 @@ class Discretization:
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
-        count = f"{len(self.policies)} continuous variables"
+        count = f"{len(self.binnings)} continuous variables"
         count += f", {len(self.groupings)} grouped" if self.groupings else ""
         lines = [f"Discretization: {count}, {self.passes} passes, {state}"]
         width = max((len(name) for name in self.codings), default=0)
-        for name, policy in self.policies.items():
-            bins = f"{policy.n_bins:>3} bins  {cut_words(policy, ' ')}" if policy.is_cut else "not cut"
+        for name, binning in self.binnings.items():
+            bins = f"{binning.n_bins:>3} bins  {cut_words(binning, ' ')}" if binning.is_cut else "not cut"
             lines.append(f"  {name:<{width}}  {bins}")
         for name, grouping in self.groupings.items():
             lines.append(f"  {name:<{width}}  {grouping.n_groups:>3} groups of {len(grouping.levels)} levels")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from jaxbn.drawing.notebook import policies_html
+        from jaxbn.drawing.notebook import binnings_html
 
         state = "converged" if self.converged else "not converged"
-        return policies_html(self.codings, f"{self.passes} passes, {state}")
+        return binnings_html(self.codings, f"{self.passes} passes, {state}")
 
 
 @limits.within()
@@ -167,13 +167,13 @@ def discretize(
         max_cells: most cells of the table of a variable with its parents; bins and groups are few enough for that.
 
     Returns:
-        The policies, the passes made, and whether the last one changed nothing.
+        The binnings, the passes made, and whether the last one changed nothing.
 
     Example:
         >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> found = jaxbn.discretize(iris.frame, iris.structures["paper"], method="bayesian")
-        >>> found.policies["petal_length"].edges.round(2).tolist()
+        >>> found.binnings["petal_length"].cuts.round(2).tolist()
         [2.45, 4.75]
     """
     table = as_table(data, continuous=with_cut(continuous, cuts, data), discrete=discrete, missing=missing)
@@ -189,13 +189,13 @@ def discretize(
         continuous=table.continuous,
     )
     coded = CodedTable(table, columns_to_group(table, group), check_max_cells(max_cells), options.flat)
-    coded.given = given_policies(cuts, labels, table)
+    coded.given = given_binnings(cuts, labels, table)
     coded.check_cells(parents)
     start = coded.start(starting_bins(table, initial_bins, coded.grouped), options.start_kind)
     found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
-    policies, groupings = split_codings(shaped(coded, found.policies), table.names)
-    policies = {name: policy.in_unit(table.units.get(name, NUMBER)) for name, policy in policies.items()}
-    return Discretization(policies, found.passes, found.converged, groupings, found.trace)
+    binnings, groupings = split_codings(shaped(coded, found.binnings), table.names)
+    binnings = {name: binning.in_unit(table.units.get(name, NUMBER)) for name, binning in binnings.items()}
+    return Discretization(binnings, found.passes, found.converged, groupings, found.trace)
 
 
 def settle_steps(data: CodedTable, parents: Parents, start: Start, options: Options) -> Learner[Settled]:
@@ -205,17 +205,19 @@ def settle_steps(data: CodedTable, parents: Parents, start: Start, options: Opti
     return discretize_steps(data, parents, data.names, start, options.rate, options.limit)
 
 
-def split_codings(codings: Mapping[str, Coding], names: Sequence[str]) -> tuple[dict[str, Policy], dict[str, Grouping]]:
-    """The policies and the groupings among some codings, in the order of the names."""
-    policies = {n: c for n in names if isinstance(c := codings.get(n), Policy)}
-    return policies, {n: c for n in names if isinstance(c := codings.get(n), Grouping)}
+def split_codings(
+    codings: Mapping[str, Coding], names: Sequence[str]
+) -> tuple[dict[str, Binning], dict[str, Grouping]]:
+    """The binnings and the groupings among some codings, in the order of the names."""
+    binnings = {n: c for n in names if isinstance(c := codings.get(n), Binning)}
+    return binnings, {n: c for n in names if isinstance(c := codings.get(n), Grouping)}
 
 
-def _codes(name: str, policy: Coding, column: pd.Series) -> NDArray[np.int32]:
-    if isinstance(policy, Grouping):
-        return policy(column, name=name)
-    values = as_floats(name, column, policy.unit)
-    return np.where(np.isnan(values), MISSING, policy(values)).astype(np.int32)
+def _codes(name: str, binning: Coding, column: pd.Series) -> NDArray[np.int32]:
+    if isinstance(binning, Grouping):
+        return binning(column, name=name)
+    values = as_floats(name, column, binning.unit)
+    return np.where(np.isnan(values), MISSING, binning(values)).astype(np.int32)
 
 
 def starting_bins(table: Any, given: int | None, grouped: Sequence[str] = ()) -> int:

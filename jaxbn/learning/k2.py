@@ -56,5 +56,5 @@ def k2_steps(
     score = math.fsum(
         family_score(settled.columns[name], [settled.columns[p] for p in parents[name]]) for name in data.names
     )
-    criterion = score + (density(data, settled.policies) if select == "density" else 0.0)
-    return Learned(tuple(order), parents, settled.policies, score, criterion)
+    criterion = score + (density(data, settled.binnings) if select == "density" else 0.0)
+    return Learned(tuple(order), parents, settled.binnings, score, criterion)

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaxbn.cuts.given import Cuts, Labels, given_policies, with_cut
+from jaxbn.cuts.given import Cuts, Labels, given_binnings, with_cut
 from jaxbn.cuts.on_grid.grid import FINE_GRID
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
@@ -194,7 +194,7 @@ def learn(
         table,
         options,
         grouped=columns_to_group(table, group),
-        given=given_policies(cuts, labels, table),
+        given=given_binnings(cuts, labels, table),
         seed=seed,
         initial_bins=initial_bins,
         search=search,
@@ -310,7 +310,7 @@ def _nothing_found(data: CodedTable, plan: Plan, ending: Ending, began: float) -
         raise KeyboardInterrupt
     start = data.start(starting_bins(data.table, plan.initial_bins, plan.grouped), "frequency")
     parents = {name: plan.constraints.required.get(name, ()) for name in data.names}
-    learned = Learned(topological_order(parents), parents, start.policies, math.nan, math.nan)
+    learned = Learned(topological_order(parents), parents, start.binnings, math.nan, math.nan)
     report = SearchReport(plan.options.method, plan.search, 0, time.monotonic() - began, math.nan, finished=False)
     return as_network(data, learned, report), "this is a network without a search"
 
@@ -340,7 +340,7 @@ def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: flo
     exact = plan.options.proves_cuts(data.table.n_rows) or not data.on_grid(FINE_GRID)
     report = replace(report, cuts_proved=exact and finished)
     with limits.grace() if ending.early else nullcontext(), limits.ending_early():
-        columns = data.recoded(learned.policies).columns
+        columns = data.recoded(learned.binnings).columns
         best = runs.arcs.best(columns, learned.parents, thorough=finished)  # an interrupted run is not kept waiting
         own = runs.arcs.score(columns, learned.parents)
         gap = max(best.bound - own, 0.0)

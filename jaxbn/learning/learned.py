@@ -21,11 +21,11 @@ from jaxbn.scores.density import shaped
 
 
 class Learned(NamedTuple):
-    """A structure with its policies."""
+    """A structure with its binnings."""
 
     order: tuple[str, ...]
     parents: dict[str, tuple[str, ...]]  # in order of addition
-    policies: dict[str, Coding]
+    binnings: dict[str, Coding]
     score: float  # ln P(D* | G)
     criterion: float  # what restarts are compared by
     trace: tuple[float, ...] = ()  # of the evidence, where that is the objective
@@ -39,13 +39,13 @@ def as_network(data: CodedTable, learned: Learned, report: SearchReport, lines: 
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
-    policies = shaped(data, {**learned.policies, **data.given})
+    binnings = shaped(data, {**learned.binnings, **data.given})
     alpha: Alpha = "auto" if report.method == "evidence" else 1.0
     with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as ending:
-        net = fit(table, parents, policies, alpha=alpha, inside_bins=True, lines=lines)
+        net = fit(table, parents, binnings, alpha=alpha, inside_bins=True, lines=lines)
     if ending.early:
         with limits.grace():
-            net = fit(table, parents, policies, alpha=alpha, inside_bins=True, lines=lines)
+            net = fit(table, parents, binnings, alpha=alpha, inside_bins=True, lines=lines)
     if table.holes:  # the score and the trace are those of a completion; `net.em_trace` is that of what was observed
         return replace(net, search=report)
     score = net.score if math.isnan(learned.score) else learned.score

@@ -100,8 +100,8 @@ class ManyRuns:
         number = max(self.unfinished, key=lambda i: sum(map(len, self.unfinished[i][0].values())))
         parents, settled = self.unfinished.get(FINISH, self.unfinished[number])
         score = math.fsum(family_score(settled.columns[n], [settled.columns[p] for p in parents[n]]) for n in parents)
-        criterion = settled.trace[-1] if settled.trace else score + density(data, settled.policies)
-        return Learned(topological_order(parents), dict(parents), settled.policies, score, criterion, settled.trace)
+        criterion = settled.trace[-1] if settled.trace else score + density(data, settled.binnings)
+        return Learned(topological_order(parents), dict(parents), settled.binnings, score, criterion, settled.trace)
 
     def _watch(self, number: int, done: int, parents: Parents, settled: Settled) -> None:
         self.unfinished[number] = ({name: tuple(found) for name, found in parents.items()}, settled)

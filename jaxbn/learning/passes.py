@@ -19,7 +19,7 @@ class Settled(NamedTuple):
     """What a discretization of a network ends with."""
 
     columns: dict[str, Column]
-    policies: dict[str, Coding]
+    binnings: dict[str, Coding]
     passes: int
     converged: bool
     trace: tuple[float, ...] = ()  # of the evidence, where that is the objective
@@ -27,7 +27,7 @@ class Settled(NamedTuple):
     @property
     def start(self) -> Start:
         """The start of a further discretization."""
-        return Start(self.columns, self.policies)
+        return Start(self.columns, self.binnings)
 
 
 def discretize_steps(
@@ -46,17 +46,17 @@ def discretize_steps(
     searched among that many quantile positions only, refined around what was found there.
     """
     start = data.fitting(start, parents)
-    columns, policies = dict(start.columns), dict(start.policies)
-    visits = visiting_order(parents, priority, policies.keys() - data.given)
+    columns, binnings = dict(start.columns), dict(start.binnings)
+    visits = visiting_order(parents, priority, binnings.keys() - data.given)
     done, changed = 0, True
     while changed and done < max_passes:
         done, changed = done + 1, False
         for name in visits:
             own_rate = NO_RATE if name in data.grouped else rate
-            policy = yield cut_question(name, parents, columns, own_rate, data.grid(name, grid), refinements)
-            changed |= not same_coding(policy, policies[name])
-            policies[name], columns[name] = policy, data.coded(name, policy)
-    return Settled(columns, policies, done, not changed)
+            binning = yield cut_question(name, parents, columns, own_rate, data.grid(name, grid), refinements)
+            changed |= not same_coding(binning, binnings[name])
+            binnings[name], columns[name] = binning, data.coded(name, binning)
+    return Settled(columns, binnings, done, not changed)
 
 
 def visiting_order(

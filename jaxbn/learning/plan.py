@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.table import Table
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     seed: int
     initial_bins: int | None
     grouped: tuple[str, ...]
-    given: Mapping[str, Policy]
+    given: Mapping[str, Binning]
 
     @classmethod
     def checked(
@@ -67,7 +67,7 @@ class Plan(NamedTuple):
         options: Options,
         *,
         grouped: tuple[str, ...],
-        given: Mapping[str, Policy] | None = None,
+        given: Mapping[str, Binning] | None = None,
         seed: int,
         initial_bins: int | None,
         search: Search = "auto",
@@ -150,7 +150,7 @@ class Plan(NamedTuple):
             "max_cells": self.constraints.max_cells,
             "initial_bins": self.initial_bins,
             "group": list(self.grouped),
-            **({"cuts": {name: policy.edges.tolist() for name, policy in self.given.items()}} if self.given else {}),
+            **({"cuts": {name: binning.cuts.tolist() for name, binning in self.given.items()}} if self.given else {}),
             **self.options.described(),
         }
 

@@ -13,7 +13,7 @@ from jaxbn.scores.families import Column, Family
 
 
 class Cut(NamedTuple):
-    """A question: the best policy of a variable given its blanket. Members are sorted by key: order does not matter."""
+    """A question: the best binning of a variable given its blanket. Members are sorted by key."""
 
     name: str
     parents: tuple[Column, ...]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from jaxbn.cuts.policy import NOT_CUT, Policy
+from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.inputs.table import Table
 from jaxbn.learning.ascent import at_midpoints
 from jaxbn.learning.learned import Learned, Watcher
@@ -130,7 +130,7 @@ class TurnRuns:
 
     def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]:
         """A run from where a network stands that was learned on another completion of the same table."""
-        start = self.data.recoded(learned.policies)
+        start = self.data.recoded(learned.binnings)
         if self.options.method != "evidence":
             return alternate(self.data, start, self.arcs, self.options, watch)
         return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, parents=learned.parents)
@@ -138,14 +138,14 @@ class TurnRuns:
     def from_sample(self, learned: Learned) -> Learned:
         """A network of a sample, its cuts now between the values of all rows, and judged on these."""
         uncut = {
-            n: replace(c, method=NOT_CUT) if isinstance(c, Policy) and n not in self.data.given else c
-            for n, c in learned.policies.items()
+            n: replace(c, method=NOT_CUT) if isinstance(c, Binning) and n not in self.data.given else c
+            for n, c in learned.binnings.items()
         }
         start = at_midpoints(self.data, self.data.recoded(uncut), self.options)
         if self.options.method == "evidence":
-            value = self.ledger.evidence(learned.parents, start.columns, start.policies)
+            value = self.ledger.evidence(learned.parents, start.columns, start.binnings)
             return state(learned.parents, start, (value,))
-        return judged(self.data, learned.parents, Settled(start.columns, start.policies, 0, False), self.options)
+        return judged(self.data, learned.parents, Settled(start.columns, start.binnings, 0, False), self.options)
 
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
         """The best network with its last cuts; of several runs on a small table, led further by joint moves before."""
@@ -157,13 +157,13 @@ class TurnRuns:
     def _perturbed(self, learned: Learned, number: int) -> Start:
         """The codings of a network, some of them put back into plain bins or groups."""
         rng = np.random.default_rng([self.seed, number])
-        start = self.data.recoded(learned.policies)
-        names = [name for name in learned.policies if name not in self.data.given]
+        start = self.data.recoded(learned.binnings)
+        names = [name for name in learned.binnings if name not in self.data.given]
         chosen = [name for name in names if rng.random() < PERTURBED] or [names[rng.integers(len(names))]]
         for name in chosen:
             size = int(rng.integers(FEWEST, MOST + 1))
             if name in self.data.grouped:
-                start.columns[name], start.policies[name] = self.data.plain_groups(name, size)
+                start.columns[name], start.binnings[name] = self.data.plain_groups(name, size)
             else:
-                start.columns[name], start.policies[name] = self.data.plain_bins(name, size)
+                start.columns[name], start.binnings[name] = self.data.plain_bins(name, size)
         return start

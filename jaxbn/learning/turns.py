@@ -52,7 +52,7 @@ def evidence_turns(
     if parents is None:
         parents = {name: arcs.constraints.required.get(name, ()) for name in data.names}
     start = at_midpoints(data, data.fitting(start, parents), options)
-    learned = state(parents, start, (ledger.evidence(parents, start.columns, start.policies),))
+    learned = state(parents, start, (ledger.evidence(parents, start.columns, start.binnings),))
     if alone:
         settled = yield from ascend(data, parents, data.names, start, options, ledger, grid=options.grid)
         learned = state(parents, settled.start, settled.trace)
@@ -81,7 +81,7 @@ def finish(
     if options.method != "evidence":
         return (yield from _last_passes(data, learned, options, *last)) if on_grid else learned
     if on_grid and last[0] is None:
-        start = data.recoded(learned.policies)
+        start = data.recoded(learned.binnings)
         settled = yield from ascend(
             data, learned.parents, data.names, start, options, ledger, grid=FINE_GRID, refinements=FINE
         )
@@ -106,7 +106,7 @@ def _last_passes(
     data: CodedTable, learned: Learned, options: Options, grid: int | None, refinements: int
 ) -> Learner[Learned]:
     """The last cuts for the arcs of a network that was found on the grid."""
-    start, parents = data.recoded(learned.policies), dict(learned.parents)
+    start, parents = data.recoded(learned.binnings), dict(learned.parents)
     settled = yield from discretize_steps(
         data, parents, data.names, start, options.rate, options.limit, grid, refinements
     )
@@ -117,7 +117,7 @@ def joint_moves(
     data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger, watch: Watcher
 ) -> Learner[Learned]:
     """Change an arc and cut again, as long as that raises F: neither half of a turn can do so alone."""
-    if options.method != "evidence" or not learned.policies:
+    if options.method != "evidence" or not learned.binnings:
         return learned
     while better := (yield from _better_neighbour(data, learned, arcs, options, ledger)):
         learned = yield from _settle(data, better, arcs, options, ledger, watch, stage=1, grid=options.grid)
@@ -128,7 +128,7 @@ def _better_neighbour(
     data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger
 ) -> Learner[Learned | None]:
     """A structure with another arc that has the higher F once its variables are cut again; None if none has."""
-    now, parents, before = data.recoded(learned.policies), learned.parents, learned.criterion
+    now, parents, before = data.recoded(learned.binnings), learned.parents, learned.criterion
     once = options._replace(max_passes=1)  # a change that pays has always shown it after one pass
     for change in _promising(parents, now.columns, arcs, ledger):
         changed = {**parents, **change}
@@ -175,18 +175,18 @@ def _settle(
     enough: float = 0.0,
 ) -> Learner[Learned]:
     """Turns until F rises no more; the first stage leaves variables without neighbours as they are."""
-    now, trace = data.recoded(learned.policies), list(learned.trace)
+    now, trace = data.recoded(learned.binnings), list(learned.trace)
     parents = _without_idle_arcs(learned.parents, now.columns, arcs)
     settled: Settled | None = None
     cut_for: Structure = {}
     while True:
         before = trace[-1]
         found = arcs.best(now.columns, parents, thorough=stage == STAGES)
-        value = ledger.evidence(found.parents, now.columns, now.policies)
+        value = ledger.evidence(found.parents, now.columns, now.binnings)
         if value > before + tolerance(value):
             parents = found.parents
             trace.append(value)
-            watch(stage, parents, Settled(now.columns, now.policies, 0, False, tuple(trace)))
+            watch(stage, parents, Settled(now.columns, now.binnings, 0, False, tuple(trace)))
         elif settled is not None and settled.converged and parents == cut_for:
             break  # these cuts are the best for the same arcs
         cut_for = parents
@@ -241,14 +241,14 @@ def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Options,
 def judged(data: CodedTable, parents: Structure, settled: Settled, options: Options) -> Learned:
     """A network with the options' criterion."""
     score = _k2(parents, settled.columns)
-    criterion = score + (density(data, settled.policies) if options.select == "density" else 0.0)
-    return Learned(topological_order(parents), parents, settled.policies, score, criterion)
+    criterion = score + (density(data, settled.binnings) if options.select == "density" else 0.0)
+    return Learned(topological_order(parents), parents, settled.binnings, score, criterion)
 
 
 def state(parents: Structure, now: Start, trace: tuple[float, ...]) -> Learned:
     """A network whose F is the last of its trace."""
     score = _k2(parents, now.columns)
-    return Learned(topological_order(parents), dict(parents), now.policies, score, trace[-1], trace)
+    return Learned(topological_order(parents), dict(parents), now.binnings, score, trace[-1], trace)
 
 
 def _k2(parents: Parents, columns: Columns) -> float:

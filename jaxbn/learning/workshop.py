@@ -1,6 +1,6 @@
 """Answers what the learners ask, in batches, and remembers every answer.
 
-A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the policy or the scores. Many run
+A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the binning or the scores. Many run
 side by side, so that what they ask for at the same time is computed together. An answer depends on the question
 alone, so the results do not depend on how many run together.
 """
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxbn.cuts.blanket import Factor, child_factor, factors_of, parents_factor
-from jaxbn.cuts.discretize_variable import Request, best_policies
+from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
 from jaxbn.learning.options import Options
@@ -37,7 +37,7 @@ class Workshop:
     method: str
     min_widths: Mapping[str, float] = field(default_factory=dict)  # of bins, where the method looks at widths
     most_bins: Mapping[str, int | None] = field(default_factory=dict)
-    policies: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
+    binnings: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
     scores: dict[tuple[int, ...], float] = field(default_factory=dict)
     factors: dict[tuple[Any, ...], Factor] = field(default_factory=dict)
 
@@ -50,24 +50,24 @@ class Workshop:
     def answer(self, question: Question) -> Any:
         """The answer if it is known, else None."""
         if isinstance(question, Cut):
-            return self.policies.get(question.key)
+            return self.binnings.get(question.key)
         known = [self.scores.get(family.key) for family in question]
         return None if any(score is None for score in known) else known
 
     @staticmethod
     def work_out(asked: Sequence[tuple[Workshop, Question]]) -> None:
         """Find and remember the answers to some questions, one batch for each kind, over all tables."""
-        cuts = {(id(w), q.key): (w, q) for w, q in asked if isinstance(q, Cut) and q.key not in w.policies}
+        cuts = {(id(w), q.key): (w, q) for w, q in asked if isinstance(q, Cut) and q.key not in w.binnings}
         for key in [key for key, (shop, cut) in cuts.items() if cut.name in shop.data.grouped]:
             limits.check()
             shop, cut = cuts.pop(key)
-            shop.policies[cut.key] = shop.group(cut)
+            shop.binnings[cut.key] = shop.group(cut)
         how = {key: (shop.method, cut.grid, cut.refinements) for key, (shop, cut) in cuts.items()}
         for each in set(how.values()):
             alike = [cuts[key] for key in cuts if how[key] == each]
-            found = best_policies([shop.request(cut) for shop, cut in alike], *each)
-            for (shop, cut), policy in zip(alike, found, strict=True):
-                shop.policies[cut.key] = policy
+            found = best_binnings([shop.request(cut) for shop, cut in alike], *each)
+            for (shop, cut), binning in zip(alike, found, strict=True):
+                shop.binnings[cut.key] = binning
         families = {
             (id(w), f.key): (w, f) for w, q in asked if not isinstance(q, Cut) for f in q if f.key not in w.scores
         }

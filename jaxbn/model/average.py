@@ -159,5 +159,5 @@ class AverageNet:
     def __repr__(self) -> str:
         first = self.networks[0]
         count = f"{len(self.networks)} network{'s' * (len(self.networks) != 1)}"
-        variables = f"{len(self.names)} variable{'s' * (len(self.names) != 1)} ({len(first.policies)} continuous)"
+        variables = f"{len(self.names)} variable{'s' * (len(self.names) != 1)} ({len(first.binnings)} continuous)"
         return f"AverageNet: {count} of {variables}, fitted to {first.n_rows} rows"

@@ -85,14 +85,14 @@ def predict(
     import pandas as pd
 
     check_give(give)
-    inside = _inside(networks, target) if target in networks[0].policies else None
+    inside = _inside(networks, target) if target in networks[0].binnings else None
     if inside is not None and isinstance(give, str) and give == "mean":
         found = pd.concat([queries.expected(net, data, target, unknown, max_memory) for net in networks], axis=1)
         mean = (_weights_of_rows(networks, data, target, unknown, max_memory).T * found.to_numpy()).sum(axis=1)
-        return pd.Series(from_numbers(mean, networks[0].policies[target].unit), index=found.index, name=target)
+        return pd.Series(from_numbers(mean, networks[0].binnings[target].unit), index=found.index, name=target)
     chances = predict_proba(networks, data, target, unknown, max_memory)
     if not (isinstance(give, str) and give == "state"):
-        unit = NUMBER if inside is None else networks[0].policies[target].unit
+        unit = NUMBER if inside is None else networks[0].binnings[target].unit
         return points(inside, chances, target, give, unit)
     heights = chances.to_numpy()
     if inside is not None:
@@ -164,7 +164,7 @@ def _shared_out(logs: NDArray[np.float64]) -> NDArray[np.float64]:
 def _log_given(net: BayesNet, given: Mapping[str, Any], max_memory: float) -> float:
     weights = observation_weights(net, given)
     for name, value in given.items():
-        if name in net.policies and np.count_nonzero(weights[name]) == 1 and not _is_interval(value):
+        if name in net.binnings and np.count_nonzero(weights[name]) == 1 and not _is_interval(value):
             weights[name] = weights[name] * mean_density(net, name, value)
     return log_chance(net, weights, max_memory)
 
@@ -183,7 +183,7 @@ def _is_interval(value: Any) -> bool:
 def _edges(networks: Networks, name: str) -> NDArray[np.float64]:
     """The edges of all networks together [U + 1], the outer ones included."""
     low, high = networks[0].bounds[name]
-    inner = np.unique(np.concatenate([net.policies[name].edges for net in networks]))
+    inner = np.unique(np.concatenate([net.binnings[name].cuts for net in networks]))
     return np.array([low, *inner, high])
 
 
@@ -191,10 +191,10 @@ def _states(networks: Networks, name: str) -> pd.Index:
     """Levels, or the intervals between all cuts."""
     import pandas as pd
 
-    if name not in networks[0].policies:
+    if name not in networks[0].binnings:
         return queries.states(networks[0], name)
     inner = _edges(networks, name)[1:-1].tolist()
-    unit = networks[0].policies[name].unit
+    unit = networks[0].binnings[name].unit
     if unit.kind != "number":
         return pd.Index(bin_words(inner, *networks[0].bounds[name], unit), name=name)
     breaks = [-np.inf, *rounded(inner, among=networks[0].bounds[name]), np.inf]
@@ -203,7 +203,7 @@ def _states(networks: Networks, name: str) -> pd.Index:
 
 def _shares(net: BayesNet, networks: Networks, name: str) -> NDArray[np.float64]:
     """How a network's probability of each of its states is shared among the common ones [own states, U]."""
-    if name not in net.policies:
+    if name not in net.binnings:
         return np.eye(len(net.levels[name]))
     edges, own = _edges(networks, name), net.inside(name)
     of = np.minimum(np.searchsorted(own.edges[1:-1], edges[:-1], side="right"), len(own.measures) - 1)
@@ -217,4 +217,4 @@ def _shares(net: BayesNet, networks: Networks, name: str) -> NDArray[np.float64]
 
 def _inside(networks: Networks, name: str) -> InsideBins:
     """The bins between the cuts of all networks, with the shape of the first: those of draws are the same."""
-    return InsideBins(_edges(networks, name), networks[0].policies[name].shape)
+    return InsideBins(_edges(networks, name), networks[0].binnings[name].shape)

@@ -35,7 +35,7 @@ class BayesNet(Written):
 
     Attributes:
         parents: parents of every variable, in column order.
-        policies: cuts of the continuous variables.
+        binnings: cuts of the continuous variables.
         levels: levels of the discrete variables.
         tables: P(variable | parents), float64 [parent cardinalities ..., own cardinality].
         bounds: (smallest, largest) value of each continuous variable, the outer edges of its density.

@@ -40,14 +40,14 @@ def effect(net: BayesNet, cause: str, outcome: str, level: Level | None, max_mem
     columns = {"mean": means[own], "low": low, "high": high}
     if cause in net.groupings:  # a level acts as its group does
         columns = {name: values[net.group_codes[cause]] for name, values in columns.items()}
-    if outcome in net.policies:
-        columns = {name: from_numbers(values, net.policies[outcome].unit) for name, values in columns.items()}
+    if outcome in net.binnings:
+        columns = {name: from_numbers(values, net.binnings[outcome].unit) for name, values in columns.items()}
     return pd.DataFrame(columns, index=states(net, cause))
 
 
 def _worth(net: BayesNet, outcome: str, level: Level | None) -> NDArray[np.float64]:
     """What the mean is taken of, for each state of the outcome's table."""
-    if outcome in net.policies:
+    if outcome in net.binnings:
         if level is not None:
             raise ValueError(f"{outcome!r} is continuous and has no level {level!r}; leave level out")
         return net.inside(outcome).means

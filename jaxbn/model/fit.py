@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.policy import Policy, date_forms
+from jaxbn.cuts.binning import Binning, date_forms
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError, suggest
 from jaxbn.inputs.columns import MISSING, Level
@@ -38,7 +38,7 @@ LOG = logging.getLogger("jaxbn")
 def fit(
     data: Any,
     graph: Any,
-    policies: Mapping[str, Policy | Grouping | ArrayLike] | None = None,
+    binnings: Mapping[str, Binning | Grouping | ArrayLike] | None = None,
     *,
     alpha: Alpha | Mapping[str, float] = 1.0,
     bounds: Mapping[str, tuple[float, float]] | None = None,
@@ -53,17 +53,17 @@ def fit(
     Args:
         data: rows, as ``as_table`` accepts them.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph`` or ``(parent, child)`` pairs.
-        policies: a Policy, or its interior cuts, for each continuous column; all other columns are discrete. A Grouping
+        binnings: a Binning, or its interior cuts, for each continuous column; the others are discrete. A Grouping
             for a discrete column whose levels are to be merged. Without any, the continuous columns are cut first, as
             ``jaxbn.discretize(data, graph)`` does.
         alpha: Dirichlet weight of each cell; the tables are posterior means. Or ``{child: weight}``, where the tables
             of children that are not named have a weight of 1. Or ``"auto"``, as in the networks of ``learn``: contexts
             with few rows lean on the table with one parent fewer, as much as the evidence of the counts asks for.
         bounds: (smallest, largest) value of continuous columns, the outer edges of their densities. By default the
-            range of the data, widened to that of the data the policy was made from.
-        continuous: without policies, columns that are continuous whatever they hold; columns named neither here nor in
+            range of the data, widened to that of the data the binning was made from.
+        continuous: without binnings, columns that are continuous whatever they hold; columns named neither here nor in
             ``discrete`` are inferred (see ``jaxbn.as_table``).
-        discrete: without policies, columns that are discrete whatever they hold.
+        discrete: without binnings, columns that are discrete whatever they hold.
         missing: what to do about missing entries. ``"infer"`` fits the tables to what each row has, by EM with exact
             expected counts: ``net.em_trace`` is the log-likelihood of what was observed, with the prior of the tables,
             after each round, and never falls. ``"error"`` refuses missing entries, ``"drop"`` drops the rows that have
@@ -72,7 +72,7 @@ def fit(
             ``learn`` does: what was observed is the numbers then, and not the bins alone. In tables of up to 20,000
             rows and a million entries.
         lines: ``"auto"`` lets numbers follow their continuous parents inside bins, by one line for a family or one for
-            each cell of its table, where that has evidence and the policy of the number has a shape, as those of
+            each cell of its table, where that has evidence and the binning of the number has a shape, as those of
             ``learn`` and ``discretize`` have (``net.lines``). Tables and score do not depend on it. False for none.
 
     Returns:
@@ -86,25 +86,25 @@ def fit(
         >>> net.tables["size"].tolist(), round(net.score, 3)
         ([[0.75, 0.25], [0.25, 0.75]], -5.598)
         >>> iris = jaxbn.datasets.load("iris")
-        >>> jaxbn.fit(iris.frame, iris.structures["paper"]).policies["petal_length"].n_bins > 2
+        >>> jaxbn.fit(iris.frame, iris.structures["paper"]).binnings["petal_length"].n_bins > 2
         True
     """
-    if policies is None:
+    if binnings is None:
         data = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
-        policies = _cut(data, graph)
+        binnings = _cut(data, graph)
     elif continuous is not None or discrete is not None:
         argument = "continuous" if continuous is not None else "discrete"
-        raise ArgumentError(argument, "has no use with policies, which name the continuous columns; leave it out")
+        raise ArgumentError(argument, "has no use with binnings, which name the continuous columns; leave it out")
     check_lines(lines)
-    groupings = {str(name): p for name, p in policies.items() if isinstance(p, Grouping)}
-    cuts = {str(name): _as_policy(p) for name, p in policies.items() if not isinstance(p, Grouping)}
+    groupings = {str(name): p for name, p in binnings.items() if isinstance(p, Grouping)}
+    cuts = {str(name): _as_binning(p) for name, p in binnings.items() if not isinstance(p, Grouping)}
     table = _table(data, cuts, groupings, missing)
     parents = as_parents(graph, table.names)
     alpha, alphas = _weights(alpha, table.names)
     general = 1.0 if alpha == "auto" else alpha
     cuts = {name: cuts[name].in_unit(table.units.get(name, NUMBER)) for name in table.continuous}
     groupings = {name: groupings[name] for name in table.discrete if name in groupings}
-    coded: dict[str, Policy | Grouping] = {**cuts, **groupings}
+    coded: dict[str, Binning | Grouping] = {**cuts, **groupings}
     cards = {n: coded[n].n_bins if n in coded else len(table.levels[n]) for n in table.names}
     check_table_sizes(parents, cards)
     codes = {n: _bins(cuts[n], table.values[n]) if n in cuts else table.codes[n] for n in table.names}
@@ -133,7 +133,7 @@ def fit(
     for each in counts.values():  # one after the other: sum() would round differently
         score += k2_score(each)
     ends = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
-    cuts = {name: policy.stretched(*ends[name]) for name, policy in cuts.items()}
+    cuts = {name: binning.stretched(*ends[name]) for name, binning in cuts.items()}
     net = BayesNet(parents, cuts, levels, tables, ends, score, table.n_rows, alpha, groupings, shares, alphas)
     if lines == "auto":
         net = replace(net, lines=fit_lines(net, np.stack([codes[n] for n in net.names], axis=1), table.values))
@@ -169,13 +169,13 @@ def _fitted_by_em(
     return found
 
 
-def _bins(policy: Policy, values: NDArray[np.float64]) -> NDArray[np.int32]:
+def _bins(binning: Binning, values: NDArray[np.float64]) -> NDArray[np.int32]:
     """Codes of a continuous column, -1 where missing."""
     absent = np.isnan(values)
-    return np.where(absent, MISSING, policy(values)).astype(np.int32) if absent.any() else policy(values)
+    return np.where(absent, MISSING, binning(values)).astype(np.int32) if absent.any() else binning(values)
 
 
-def _cut(table: Table, graph: Any) -> Mapping[str, Policy | Grouping]:
+def _cut(table: Table, graph: Any) -> Mapping[str, Binning | Grouping]:
     """The cuts and groups that suit the structure."""
     from jaxbn.learning.discretize import discretize
 
@@ -199,8 +199,8 @@ def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[
     return float(general), {name: float(weight) for name, weight in own.items()}
 
 
-def _as_policy(given: Policy | Grouping | ArrayLike) -> Policy:
-    return given if isinstance(given, Policy) else Policy(np.asarray(given, np.float64))
+def _as_binning(given: Binning | Grouping | ArrayLike) -> Binning:
+    return given if isinstance(given, Binning) else Binning(np.asarray(given, np.float64))
 
 
 def _level_counts(
@@ -213,45 +213,45 @@ def _level_counts(
     return known, np.array([counts.get(level, 0) for level in known])
 
 
-def _table(data: Any, policies: Mapping[str, Policy], groupings: Mapping[str, Grouping], missing: Missing) -> Table:
+def _table(data: Any, binnings: Mapping[str, Binning], groupings: Mapping[str, Grouping], missing: Missing) -> Table:
     if isinstance(data, Table):
         for name in groupings:
             if name not in data.codes:
                 raise ValueError(
                     f"policies hold a grouping of {name!r}, which is not a discrete column; {suggest(name, data.codes)}"
                 )
-        if set(data.continuous) != set(policies):
-            odd = sorted(set(data.continuous) ^ set(policies))
+        if set(data.continuous) != set(binnings):
+            odd = sorted(set(data.continuous) ^ set(binnings))
             raise ValueError(f"policies must name exactly the continuous columns of the table; they differ in {odd}")
         return as_table(data, missing=missing)
     frame = as_frame(data)
-    for name in (*policies, *groupings):
+    for name in (*binnings, *groupings):
         if name not in frame.columns:
             raise ValueError(f"policies name {name!r}, which is not a column of the data; {suggest(name, frame)}")
     for name in frame.columns:
         column = frame[name]
         if (
-            name not in policies
+            name not in binnings
             and name not in groupings
             and column.dtype.kind in "fiu"
             and column.nunique() > MAX_INTEGER_LEVELS
         ):
             raise ValueError(
-                f"column {name!r} has {column.nunique()} distinct numbers but no policy; add its cuts to policies, "
+                f"column {name!r} has {column.nunique()} distinct numbers but no binning; add its cuts to binnings, "
                 "drop it, or make it discrete with .astype(str)"
             )
-    discrete = [name for name in frame.columns if name not in policies]
-    dates = date_forms(policies)
-    return as_table(frame, continuous=list(policies), discrete=discrete, missing=missing, dates=dates)
+    discrete = [name for name in frame.columns if name not in binnings]
+    dates = date_forms(binnings)
+    return as_table(frame, continuous=list(binnings), discrete=discrete, missing=missing, dates=dates)
 
 
 def _bounds(
-    name: str, values: NDArray[np.float64], policy: Policy, given: Mapping[str, Sequence[float]]
+    name: str, values: NDArray[np.float64], binning: Binning, given: Mapping[str, Sequence[float]]
 ) -> tuple[float, float]:
     if name in given:
         low, high = given[name]
         return float(low), float(high)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    if math.isfinite(policy.lower) and math.isfinite(policy.upper):
-        low, high = min(low, policy.lower), max(high, policy.upper)
+    if math.isfinite(binning.lower) and math.isfinite(binning.upper):
+        low, high = min(low, binning.lower), max(high, binning.upper)
     return low, high

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.policy import Policy, same_number
+from jaxbn.cuts.binning import Binning, same_number
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.recording import Recording
 from jaxbn.groups.grouping import Grouping, check_shares
@@ -34,7 +34,7 @@ class Fitted:
     """The parts of a network; ``BayesNet`` says what each of them is."""
 
     parents: dict[str, tuple[str, ...]]
-    policies: dict[str, Policy]
+    binnings: dict[str, Binning]
     levels: dict[str, tuple[Level, ...]]
     tables: dict[str, NDArray[np.float64]]
     bounds: dict[str, tuple[float, float]]
@@ -55,8 +55,8 @@ class Fitted:
         for name, grouping in self.groupings.items():
             check_shares(name, grouping, self.levels.get(name, ()), self.shares.get(name))
         for name in self.parents:
-            if (name in self.policies) == (name in self.levels):
-                raise ValueError(f"variable {name!r} needs either a policy or levels, and not both")
+            if (name in self.binnings) == (name in self.levels):
+                raise ValueError(f"variable {name!r} needs either a binning or levels, and not both")
             if name not in self.tables:
                 raise ValueError(f"variable {name!r} has no table")
         tables = {}
@@ -68,8 +68,8 @@ class Fitted:
             table.setflags(write=False)
             tables[name] = table
         object.__setattr__(self, "tables", tables)
-        for name in self.policies:
-            check_edges(name, self.edges(name))
+        for name in self.binnings:
+            check_edges(name, self.bin_edges(name))
         topological_order(self.parents)
 
     @property
@@ -94,9 +94,9 @@ class Fitted:
         return {}
 
     @property
-    def codings(self) -> dict[str, Policy | Grouping]:
+    def codings(self) -> dict[str, Binning | Grouping]:
         """Policies and groupings together, as ``fit`` takes them."""
-        return {**self.policies, **self.groupings}
+        return {**self.binnings, **self.groupings}
 
     @cached_property
     def group_codes(self) -> dict[str, NDArray[np.int32]]:
@@ -200,7 +200,7 @@ class Fitted:
         if not isinstance(other, Fitted):
             return NotImplemented
         arrays = ((self.tables, other.tables), (self.shares, other.shares))
-        plain = ("policies", "levels", "bounds", "n_rows", "alpha", "alphas", "groupings", "lines")
+        plain = ("binnings", "levels", "bounds", "n_rows", "alpha", "alphas", "groupings", "lines")
         return (
             list(self.parents.items()) == list(other.parents.items())
             and all(getattr(self, name) == getattr(other, name) for name in plain)
@@ -211,18 +211,18 @@ class Fitted:
     def __hash__(self) -> int:
         return hash((tuple(self.parents.items()), self.n_rows, self.alpha))
 
-    def edges(self, name: str) -> NDArray[np.float64]:
+    def bin_edges(self, name: str) -> NDArray[np.float64]:
         """All edges of a continuous variable, the outer ones included, float64 [bins + 1].
 
         Example:
             >>> import jaxbn
-            >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).edges("x").tolist()
+            >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).bin_edges("x").tolist()
             [0.0, 2.0, 4.0]
         """
-        if name not in self.policies:
-            raise ValueError(f"{name!r} is not a continuous variable of the network; {suggest(name, self.policies)}")
+        if name not in self.binnings:
+            raise ValueError(f"{name!r} is not a continuous variable of the network; {suggest(name, self.binnings)}")
         low, high = self.bounds[name]
-        return np.array([low, *self.policies[name].edges, high])
+        return np.array([low, *self.binnings[name].cuts, high])
 
     def inside(self, name: str) -> InsideBins:
         """How the values of a continuous variable are distributed inside its bins.
@@ -233,7 +233,7 @@ class Fitted:
             [1.0, 3.0]
         """
         if name not in self._inside:
-            self._inside[name] = InsideBins(self.edges(name), self.policies[name].shape)
+            self._inside[name] = InsideBins(self.bin_edges(name), self.binnings[name].shape)
         return self._inside[name]
 
     @cached_property
@@ -249,7 +249,7 @@ class Fitted:
             >>> print(jaxbn.learn(jaxbn.datasets.load("iris").frame, restarts=1).recording["petal_width"])
             step 0.1
         """
-        return {name: self.inside(name).recording for name in self.policies}
+        return {name: self.inside(name).recording for name in self.binnings}
 
 
 def check_edges(name: str, edges: NDArray[np.float64]) -> None:

@@ -202,8 +202,8 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
     """
     found = {}
     for i, name in enumerate(net.names):
-        parents = tuple(p for p in net.parents[name] if p in net.policies)
-        if not parents or net.policies.get(name) is None or net.policies[name].shape is None:
+        parents = tuple(p for p in net.parents[name] if p in net.binnings)
+        if not parents or net.binnings.get(name) is None or net.binnings[name].shape is None:
             continue
         family = [net.names.index(p) for p in net.parents[name]]
         rows = (codes[:, [*family, i]] != MISSING).all(axis=1)

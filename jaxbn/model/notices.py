@@ -46,7 +46,7 @@ def tell_far(net: BayesNet, name: str, values: NDArray[np.float64]) -> None:
     far = values[(values < low - reach) | (values > high + reach)]
     if not len(far):
         return
-    unit = net.policies[name].unit
+    unit = net.binnings[name].unit
     ends = " to ".join(short_numbers([low, high], unit=unit))
     count = f"a value of {name!r} lies" if len(far) == 1 else f"{len(far)} values of {name!r} lie"
     tell_once(

@@ -52,10 +52,10 @@ def encode_frame(net: BayesNet, frame: pd.DataFrame, unknown: Unknown, optional:
     for i, name in enumerate(net.names):
         if name not in frame.columns:
             continue
-        if name in net.policies:
-            values = as_floats(name, frame[name], net.policies[name].unit)
+        if name in net.binnings:
+            values = as_floats(name, frame[name], net.binnings[name].unit)
             tell_far(net, name, values)
-            codes[:, i] = np.where(np.isnan(values), MISSING, net.policies[name](values))
+            codes[:, i] = np.where(np.isnan(values), MISSING, net.binnings[name](values))
         else:
             found = encode(frame[name], net.levels[name], name=name, unknown=unknown)
             codes[:, i] = np.append(net.group_codes[name], MISSING)[found] if name in net.groupings else found
@@ -74,7 +74,7 @@ def observation_weights(net: BayesNet, given: Mapping[str, Any]) -> dict[str, ND
             raise ValueError(
                 f"what is given names {name!r}, which is not a variable of the network; {suggest(name, net.parents)}"
             )
-        weigh = _weigh_continuous if name in net.policies else _weigh_discrete
+        weigh = _weigh_continuous if name in net.binnings else _weigh_discrete
         weights[name] = weigh(net, name, value)
     return weights
 
@@ -94,7 +94,7 @@ def as_weights(name: str, value: Any) -> list[tuple[Any, float]] | None:
 
 
 def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
-    policy = net.policies[name]
+    binning = net.binnings[name]
     parts = as_weights(name, value)
     if parts is not None:
         return np.asarray(sum(weight * _weigh_continuous(net, name, part) for part, weight in parts), np.float64)
@@ -106,20 +106,20 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
     values = as_members(net, name, value)
     tell_far(net, name, values)
     # A value counts with its density, P(bin) times that inside the bin; if all lie in one bin that of the bin cancels.
-    codes, inside = policy(values), net.inside(name)
-    counts = np.bincount(codes, minlength=policy.n_bins).astype(np.float64)
+    codes, inside = binning(values), net.inside(name)
+    counts = np.bincount(codes, minlength=binning.n_bins).astype(np.float64)
     if np.count_nonzero(counts) == 1:
         return counts
     atoms = (counts > 0) & (inside.measures == 0)  # a density counts for nothing beside an atom
     if atoms.any():
         return np.where(atoms, counts, 0.0)
-    return np.asarray(np.bincount(codes, np.exp(inside.log_density(values, codes)), policy.n_bins), np.float64)
+    return np.asarray(np.bincount(codes, np.exp(inside.log_density(values, codes)), binning.n_bins), np.float64)
 
 
 def mean_density(net: BayesNet, name: str, value: Any) -> float:
     """The density of what is known of a continuous variable inside its bin, where that is numbers in one bin."""
     values = as_members(net, name, value)
-    return float(np.exp(net.inside(name).log_density(values, net.policies[name](values))).mean())
+    return float(np.exp(net.inside(name).log_density(values, net.binnings[name](values))).mean())
 
 
 def as_range(net: BayesNet, name: str, value: Any) -> tuple[float, float] | None:
@@ -129,8 +129,8 @@ def as_range(net: BayesNet, name: str, value: Any) -> tuple[float, float] | None
     if not (isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2)):
         return None
     low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value
-    low = -math.inf if low is None else _number(name, low, net.policies[name].unit, finite=False)
-    high = math.inf if high is None else _number(name, high, net.policies[name].unit, finite=False)
+    low = -math.inf if low is None else _number(name, low, net.binnings[name].unit, finite=False)
+    high = math.inf if high is None else _number(name, high, net.binnings[name].unit, finite=False)
     if low > high:
         raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
     return (low, high) if low < high else None
@@ -140,13 +140,13 @@ def as_members(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
     """The numbers that are given for a continuous variable: one, or several of which one is right."""
     if isinstance(value, tuple) and len(value) == 2:
         value = value[0]  # an interval without length
-    unit = net.policies[name].unit
+    unit = net.binnings[name].unit
     return np.array([_number(name, v, unit) for v in _members(name, getattr(value, "left", value))])
 
 
 def _ends(net: BayesNet, name: str, interval: pd.Interval) -> tuple[float, float]:
     """The ends of an interval; those of a bin as an answer shows it are the bin's own, to the last digit."""
-    edges = net.policies[name].edges.tolist()
+    edges = net.binnings[name].cuts.tolist()
     exact = dict(zip(rounded(edges, among=net.bounds[name]), edges, strict=True))
     return exact.get(interval.left, interval.left), exact.get(interval.right, interval.right)
 

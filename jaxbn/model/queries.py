@@ -42,10 +42,10 @@ def states(net: BayesNet, name: str) -> pd.Index:
 
     found = net.shown_states.get(name)
     if found is None:
-        if name in net.policies and net.policies[name].unit.kind != "number":
+        if name in net.binnings and net.binnings[name].unit.kind != "number":
             found = pd.Index(state_texts(net, name), name=name)
-        elif name in net.policies:
-            breaks = [-np.inf, *rounded(net.policies[name].edges.tolist(), among=net.bounds[name]), np.inf]
+        elif name in net.binnings:
+            breaks = [-np.inf, *rounded(net.binnings[name].cuts.tolist(), among=net.bounds[name]), np.inf]
             found = pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
         else:
             found = pd.Index(list(net.levels[name]), name=name)
@@ -68,9 +68,9 @@ def log_inside_states(
 ) -> NDArray[np.float64]:
     """Log density of each number inside its bin and each level inside its group, 0 where missing, [rows, variables]."""
     found = np.zeros(codes.shape)
-    values = {name: as_floats(name, frame[name], policy.unit) for name, policy in net.policies.items()}
+    values = {name: as_floats(name, frame[name], binning.unit) for name, binning in net.binnings.items()}
     for i, name in enumerate(net.names):
-        if name in net.policies:
+        if name in net.binnings:
             found[:, i] = net.inside(name).log_density(values[name], codes[:, i])
             if name in net.lines:
                 found[:, i] += log_ratio(net, name, codes, values)
@@ -111,7 +111,7 @@ def density(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Edges and posterior density of a continuous variable, see ``BayesNet.density``."""
     check_targets(net, [target], given)
-    edges = net.edges(target)
+    edges = net.bin_edges(target)
     if edges[0] == edges[-1]:
         raise ValueError(f"{target!r} is constant ({edges[0]:g}) and has no density; use query instead")
     if edges[-2] == edges[-1]:
@@ -127,11 +127,11 @@ def density(
 
 def _as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, NDArray[np.float64]]]:
     """What is given as a row of codes and its numbers, missing where it is not one state or not one number."""
-    codes, values = np.full((1, len(net.names)), MISSING, np.int32), {n: np.full(1, np.nan) for n in net.policies}
+    codes, values = np.full((1, len(net.names)), MISSING, np.int32), {n: np.full(1, np.nan) for n in net.binnings}
     for name, weights in observation_weights(net, given).items():
         if np.count_nonzero(weights) == 1:
             codes[0, net.names.index(name)] = weights.argmax()
-        if name in net.policies and as_weights(name, given[name]) is None and as_range(net, name, given[name]) is None:
+        if name in net.binnings and as_weights(name, given[name]) is None and as_range(net, name, given[name]) is None:
             members = as_members(net, name, given[name])
             values[name][0] = members[0] if len(members) == 1 else np.nan
     return codes, values
@@ -211,10 +211,10 @@ def predict(
     check_give(give)
     probabilities = predict_proba(net, data, target, unknown, max_memory)
     if not (isinstance(give, str) and give == "state"):
-        if target not in net.policies:
+        if target not in net.binnings:
             return points(None, probabilities, target, give)
         found = _lean_of_rows(net, data, target, unknown)
-        return points(net.inside(target), probabilities, target, give, net.policies[target].unit, found)
+        return points(net.inside(target), probabilities, target, give, net.binnings[target].unit, found)
     best = probabilities.to_numpy().argmax(axis=1)
     return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
 
@@ -233,7 +233,7 @@ def _lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Le
         return None
     frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
     values = {
-        name: as_floats(name, frame[name], net.policies[name].unit)
+        name: as_floats(name, frame[name], net.binnings[name].unit)
         if name in frame.columns
         else np.full(len(frame), np.nan)
         for name in net.lines[target].parents
@@ -245,7 +245,7 @@ def describe(net: BayesNet) -> str:
     """The network in a few lines: one for each variable, with its parents and number of states."""
     arcs = sum(map(len, net.parents.values()))
     fitted = f", fitted to {net.n_rows} rows, score {net.score:.2f}" if net.n_rows else ""
-    count = f"{len(net.names)} variable{'s' * (len(net.names) != 1)} ({len(net.policies)} continuous)"
+    count = f"{len(net.names)} variable{'s' * (len(net.names) != 1)} ({len(net.binnings)} continuous)"
     heads = [f"{name} <- {', '.join(found)}" if found else name for name, found in net.parents.items()]
     width = max(map(len, heads)) + 4
     lines = [f"  {h:<{width}} {_size(net, name)}" for h, name in zip(heads, net.names, strict=True)]

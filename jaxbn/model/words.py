@@ -17,9 +17,9 @@ def is_cut(net: BayesNet, name: str) -> bool:
 
     One bin is not a cut, nor are the bins in which a search begins, which a variable without neighbours keeps.
     """
-    policy = net.policies[name]
+    binning = net.binnings[name]
     alone = not net.parents[name] and not any(name in found for found in net.parents.values())
-    return policy.is_cut or (policy.n_bins > 1 and not alone)
+    return binning.is_cut or (binning.n_bins > 1 and not alone)
 
 
 def count_states(net: BayesNet, name: str) -> str:
@@ -31,10 +31,10 @@ def count_states(net: BayesNet, name: str) -> str:
         >>> count_states(net, "x"), count_states(net, "y")
         ('2 bins', 'not cut')
     """
-    if name in net.policies and not is_cut(net, name):
+    if name in net.binnings and not is_cut(net, name):
         return NOT_CUT
     n = net.cardinalities[name]
-    kind = "bin" if name in net.policies else "group" if name in net.groupings else "level"
+    kind = "bin" if name in net.binnings else "group" if name in net.groupings else "level"
     return f"{n} {kind}{'s' * (n != 1)}"
 
 
@@ -48,9 +48,9 @@ def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
     """
     if not is_cut(net, name):
         return NOT_CUT
-    policy = net.policies[name]
+    binning = net.binnings[name]
     return few_cuts(
-        cut_texts(policy.edges.tolist(), net.bounds[name], policy.unit, net.inside(name).recording.step), separator
+        cut_texts(binning.cuts.tolist(), net.bounds[name], binning.unit, net.inside(name).recording.step), separator
     )
 
 
@@ -67,10 +67,10 @@ def state_texts(net: BayesNet, name: str) -> list[str]:
         return list(net.groupings[name].labels)
     if name in net.levels:
         return [str(level) for level in net.levels[name]]
-    policy = net.policies[name]
-    if policy.labels:
-        return list(policy.labels)
-    return bin_words(policy.edges.tolist(), *net.bounds[name], policy.unit, net.inside(name).recording.step)
+    binning = net.binnings[name]
+    if binning.labels:
+        return list(binning.labels)
+    return bin_words(binning.cuts.tolist(), *net.bounds[name], binning.unit, net.inside(name).recording.step)
 
 
 def worth(net: BayesNet) -> str:

@@ -30,7 +30,7 @@ def fixed_structures(page: Page, quick: bool) -> None:
         net = fit(
             data.frame,
             data.structures["paper"],
-            discretize(data.frame, data.structures["paper"], method="bayesian").policies,
+            discretize(data.frame, data.structures["paper"], method="bayesian").binnings,
         )
         if name == "auto_mpg":
             for letter in "AC":

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn import datasets
-from jaxbn.cuts.baselines import marginal_policy
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.baselines import marginal_binning
+from jaxbn.cuts.binning import Binning
 from jaxbn.evaluation.cross_validate import cross_validate
 from jaxbn.evaluation.folds import fold_numbers, settle_together
 from jaxbn.inputs.table import Table, as_table
@@ -45,7 +45,7 @@ def fixed_cuts(study: published.Fixed) -> pd.DataFrame:
             continue
         found = discretize(columns_of(data, study.structure), data.structures[study.structure], method=method)
         for letter, edges in expected.items():
-            ours = found.policies[data.letters[letter]].edges
+            ours = found.binnings[data.letters[letter]].cuts
             rows.append(
                 {
                     "variable": letter,
@@ -68,7 +68,7 @@ def housing_bins() -> pd.DataFrame:
     for method, expected in published.HOUSING_BINS.items():
         found = discretize(data.frame, data.structures["paper"], method=method)
         for letter, n_bins in expected.items():
-            ours = found.policies[data.letters[letter]].n_bins
+            ours = found.binnings[data.letters[letter]].n_bins
             row = {"variable": letter, "name": data.letters[letter], "method": method}
             rows.append({**row, "jaxbn": ours, "published": n_bins, "same": ours == n_bins})
     return pd.DataFrame(rows)
@@ -110,7 +110,7 @@ def iris_accuracy(seed: int = 0) -> pd.DataFrame:
         right = 0
         for number in range(10):
             train, test = data.frame[fold != number], data.frame[fold == number]
-            net = fit(train, structure, discretize(train, structure, method=method).policies)
+            net = fit(train, structure, discretize(train, structure, method=method).binnings)
             right += int((net.predict(test.drop(columns="class"), "class") == test["class"]).sum())
         accuracy = right / len(data.frame)
         rows.append({"method": method, "jaxbn": accuracy, "published": published.IRIS_ACCURACY})
@@ -134,9 +134,9 @@ def synthetic(trials: int = 100, sizes: Sequence[int] = published.SYNTHETIC_SIZE
             found = settle_together(training, parents, options, None)
             scores, edges = [], []
             for table, train, settled in zip(tables, training, found, strict=True):
-                policy = split_codings(settled.policies, ["X"])[0]["X"]
-                scores.append(_given_parents(train, table.take(np.arange(size, 800)), policy, table.values["X"]))
-                edges.append(len(policy.edges))
+                binning = split_codings(settled.binnings, ["X"])[0]["X"]
+                scores.append(_given_parents(train, table.take(np.arange(size, 800)), binning, table.values["X"]))
+                edges.append(len(binning.cuts))
             i = published.SYNTHETIC_SIZES.index(size)
             rows.append(
                 {
@@ -151,12 +151,12 @@ def synthetic(trials: int = 100, sizes: Sequence[int] = published.SYNTHETIC_SIZE
     return pd.DataFrame(rows)
 
 
-def _given_parents(train: Table, test: Table, policy: Policy, whole: NDArray[np.float64]) -> float:
+def _given_parents(train: Table, test: Table, binning: Binning, whole: NDArray[np.float64]) -> float:
     """Mean ln p(x | parents) of the test rows; the density ends at the range of the whole data set."""
-    net = fit(train, {"X": ["P1", "P2"]}, {"X": policy}, bounds={"X": (float(whole.min()), float(whole.max()))})
-    code = policy(test.values["X"])
+    net = fit(train, {"X": ["P1", "P2"]}, {"X": binning}, bounds={"X": (float(whole.min()), float(whole.max()))})
+    code = binning(test.values["X"])
     probability = net.tables["X"][test.codes["P1"], test.codes["P2"], code]
-    return float(np.log(probability / np.diff(net.edges("X"))[code]).mean())
+    return float(np.log(probability / np.diff(net.bin_edges("X"))[code]).mean())
 
 
 def appendix_a(draws: int = 20) -> pd.DataFrame:
@@ -170,7 +170,7 @@ def appendix_a(draws: int = 20) -> pd.DataFrame:
         aware = method in METHODS
         try:
             scores = [cross_validate(frame, graph, method=method, given="A").mean for frame in frames]
-            cuts = [discretize(f, graph, method=method).policies["B"].edges if aware else _blocks(f) for f in frames]
+            cuts = [discretize(f, graph, method=method).binnings["B"].cuts if aware else _blocks(f) for f in frames]
         except ValueError as error:  # astropy is not installed
             rows.append({"method": method, "cuts": str(error)})
             continue
@@ -188,7 +188,7 @@ def appendix_a(draws: int = 20) -> pd.DataFrame:
 
 
 def _blocks(frame: pd.DataFrame) -> NDArray[np.float64]:
-    return marginal_policy(frame["B"].to_numpy(), "bayesian_blocks", 0).edges
+    return marginal_binning(frame["B"].to_numpy(), "bayesian_blocks", 0).cuts
 
 
 def learned(name: str, restarts: int = 50) -> tuple[BayesNet, pd.DataFrame]:

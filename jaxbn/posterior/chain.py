@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.baselines import equal_frequency_policy
+from jaxbn.cuts.baselines import equal_frequency_binning
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost
-from jaxbn.cuts.policy import Policy
 from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
 from jaxbn.posterior.arc_blocks import blocks, draw_block
@@ -94,13 +94,13 @@ class Chain:
         graph = tuple(mask_of([index[p] for p in parents[name]]) for name in self.names)
         start = self.data.fitting(self.data.recoded(codings), parents)
         columns = tuple(start.columns[name]._replace(key=next(self._keys)) for name in self.names)
-        own = {n: self._policy(n, c.edges) if isinstance(c, Policy) else c for n, c in start.policies.items()}
+        own = {n: self._binning(n, c.cuts) if isinstance(c, Binning) else c for n, c in start.binnings.items()}
         return State(graph, columns, own)
 
-    def _policy(self, name: str, edges: NDArray[np.float64]) -> Policy:
+    def _binning(self, name: str, edges: NDArray[np.float64]) -> Binning:
         values = self.data.ordered[name].values
         shape = next(iter(self.data.shapes_of(name)), None)
-        return Policy(edges, lower=float(values[0]), upper=float(values[-1]), method="draw", shape=shape)
+        return Binning(edges, lower=float(values[0]), upper=float(values[-1]), method="draw", shape=shape)
 
     def sweep(self, states: Sequence[State], rngs: Sequence[np.random.Generator]) -> list[State]:
         """Every variable cut or grouped again, and the arcs moved, in several chains side by side.
@@ -152,8 +152,8 @@ class Chain:
         """Scores with bins of a variable that do not depend on its cuts."""
         if v not in self._plain_bins:
             name, plain = self.names[v], self.likely.get(self.names[v])
-            if not isinstance(plain, Policy) or plain.n_bins == 1:
-                plain = equal_frequency_policy(self.data.ordered[name], PLAIN_BINS)
+            if not isinstance(plain, Binning) or plain.n_bins == 1:
+                plain = equal_frequency_binning(self.data.ordered[name], PLAIN_BINS)
             self._plain_bins[v] = self.data.coded(name, plain)
         return SingleFamilies([self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)])
 
@@ -216,7 +216,7 @@ class Chain:
     def _recut(self, state: State, v: int, request: Request, ranks: NDArray[np.intp]) -> State:
         name, ordered = self.names[v], request.ordered
         edges = edges_of(request, ranks)
-        if np.array_equal(edges, state.codings[name].edges):  # type: ignore[union-attr]
+        if np.array_equal(edges, state.codings[name].cuts):  # type: ignore[union-attr]
             return state
         steps = np.zeros(len(ordered.values), np.int32)
         steps[ranks + 1] = 1
@@ -225,7 +225,7 @@ class Chain:
         columns = list(state.columns)
         columns[v] = Column(next(self._keys), codes, len(ranks) + 1)
         self._own.pop(state.columns[v].key, None)
-        return State(state.graph, tuple(columns), {**state.codings, name: self._policy(name, edges)})
+        return State(state.graph, tuple(columns), {**state.codings, name: self._binning(name, edges)})
 
     def _regroup(self, state: State, v: int, rng: np.random.Generator) -> State:
         """The levels of a variable put into groups again, one after the other."""

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.discretize_variable import Request, variable_request
-from jaxbn.cuts.policy import Policy
 from jaxbn.inputs import checks
 from jaxbn.posterior.all_cuts import CutSums, choice_of, edges_of, sum_over_cuts
 from jaxbn.runtime import limits
@@ -22,8 +22,8 @@ class CutPosterior:
     """How probable each cut of a variable is, and each number of bins.
 
     Attributes:
-        log_evidence: log of the sum over all policies of exp(-cost), the evidence with the cuts summed out.
-        edges: where the variable may be cut, float64 [P - 1].
+        log_evidence: log of the sum over all binnings of exp(-cost), the evidence with the cuts summed out.
+        cuts: where the variable may be cut, float64 [P - 1].
         chances: probability of a cut there, float64 [P - 1].
         bins: probability of 1, 2, … bins, float64 [P].
         exact: whether cuts may lie between any two neighbouring values; False on a grid.
@@ -31,12 +31,12 @@ class CutPosterior:
     Example:
         >>> import jaxbn
         >>> found = jaxbn.cut_posterior([0.1, 0.2, 0.3, 0.7, 0.8, 0.9] * 5, parents=[[0, 0, 0, 1, 1, 1] * 5])
-        >>> found.edges.round(2).tolist(), found.chances.round(2).tolist()
+        >>> found.cuts.round(2).tolist(), found.chances.round(2).tolist()
         ([0.15, 0.25, 0.5, 0.75, 0.85], [0.21, 0.31, 0.99, 0.31, 0.21])
     """
 
     log_evidence: float
-    edges: NDArray[np.float64]
+    cuts: NDArray[np.float64]
     chances: NDArray[np.float64]
     bins: NDArray[np.float64]
     exact: bool
@@ -48,7 +48,7 @@ class CutPosterior:
         """The mean number of bins."""
         return float(self.bins @ np.arange(1, len(self.bins) + 1))
 
-    def sample(self, n: int, seed: int | np.random.Generator = 0) -> list[Policy]:
+    def sample(self, n: int, seed: int | np.random.Generator = 0) -> list[Binning]:
         """Policies drawn from their exact posterior, independently of each other.
 
         Args:
@@ -58,17 +58,17 @@ class CutPosterior:
         Example:
             >>> import jaxbn
             >>> found = jaxbn.cut_posterior([0.1, 0.2, 0.8, 0.9] * 10, parents=[[0, 0, 1, 1] * 10])
-            >>> [bool(0.5 in policy.edges.round(9)) for policy in found.sample(3)]
+            >>> [bool(0.5 in binning.cuts.round(9)) for binning in found.sample(3)]
             [True, True, True]
         """
         ranks = self._sums.draw(np.random.default_rng(seed), checks.at_least("n", n, 1))
         values = self._request.ordered.values
         low, high = float(values[0]), float(values[-1])
         edges = [edges_of(self._request, each) for each in ranks]
-        return [Policy(each, lower=low, upper=high, method="draw") for each in edges]
+        return [Binning(each, lower=low, upper=high, method="draw") for each in edges]
 
     def __repr__(self) -> str:
-        where = "" if self.exact else f" on a grid of {len(self.edges)} positions"
+        where = "" if self.exact else f" on a grid of {len(self.cuts)} positions"
         return f"CutPosterior: {self.expected_bins:.1f} bins expected{where}, log evidence {self.log_evidence:.2f}"
 
 
@@ -103,7 +103,7 @@ def cut_posterior(
         >>> import jaxbn
         >>> x = np.random.default_rng(0).random(100)
         >>> found = jaxbn.cut_posterior(x, parents=[(x > 0.4).astype(int)])
-        >>> round(float(found.edges[found.chances.argmax()]), 1)
+        >>> round(float(found.cuts[found.chances.argmax()]), 1)
         0.4
     """
     request = variable_request(
@@ -116,6 +116,6 @@ def cut_posterior(
     found = sum_over_cuts([choice_of(each, most) for each in every])
     sums, request = max(zip(found, every, strict=True), key=lambda pair: pair[0].log_evidence)
     chances, choice = sums.cut_chances(), sums.choice
-    edges = edges_of(request, choice.groups.positions[1:-1] - 1)
+    cuts = edges_of(request, choice.groups.positions[1:-1] - 1)
     exact = choice.groups.n == request.ordered.n_distinct
-    return CutPosterior(sums.log_evidence, edges, chances, sums.bin_chances, exact, sums, request)
+    return CutPosterior(sums.log_evidence, cuts, chances, sums.bin_chances, exact, sums, request)

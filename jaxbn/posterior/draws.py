@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.groups.grouping import Grouping
 from jaxbn.learning.checkpoint import from_json, own_file, read_sealed, to_json, write_sealed
@@ -31,18 +31,18 @@ class Draw(NamedTuple):
     sweep: int  # counted from the beginning of the chain
     evidence: float  # F
     parents: dict[str, tuple[str, ...]]  # without arcs from or to a variable of one state, which say nothing
-    policies: dict[str, Policy]
+    binnings: dict[str, Binning]
     groupings: dict[str, Grouping]
 
     @property
     def codings(self) -> dict[str, Coding]:
         """Cuts and groups."""
-        return {**self.policies, **self.groupings}
+        return {**self.binnings, **self.groupings}
 
     def with_shapes(self, shapes: Mapping[str, tuple[Shape, ...]]) -> Draw:
         """The draw with the shapes of its columns, which a checkpoint does not keep."""
-        policies = {name: replace(p, shape=next(iter(shapes.get(name, ())), None)) for name, p in self.policies.items()}
-        return self._replace(policies=policies)
+        binnings = {name: replace(p, shape=next(iter(shapes.get(name, ())), None)) for name, p in self.binnings.items()}
+        return self._replace(binnings=binnings)
 
 
 def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:
@@ -57,9 +57,9 @@ def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:
         )
         for v, name in enumerate(names)
     }
-    policies = {name: coding for name, coding in state.codings.items() if isinstance(coding, Policy)}
+    binnings = {name: coding for name, coding in state.codings.items() if isinstance(coding, Binning)}
     groupings = {name: coding for name, coding in state.codings.items() if isinstance(coding, Grouping)}
-    return Draw(number, sweep, chain.log_target(state), parents, policies, groupings)
+    return Draw(number, sweep, chain.log_target(state), parents, binnings, groupings)
 
 
 @dataclass
@@ -108,13 +108,13 @@ def restored(chain: Chain, found: Sequence[Any]) -> tuple[int, State]:
     """A chain's sweeps done and state, as the file has them."""
     sweep, graph, edges, groups = found
     parents = {name: tuple(chain.names[p] for p in bits(mask)) for name, mask in zip(chain.names, graph, strict=True)}
-    codings: dict[str, Coding] = {name: Policy(np.array(cuts)) for name, cuts in edges.items()}
+    codings: dict[str, Coding] = {name: Binning(np.array(cuts)) for name, cuts in edges.items()}
     return int(sweep), chain.begin(parents, codings | _groupings(groups))
 
 
 def _state_to_json(state: State) -> tuple[list[int], dict[str, list[float]], dict[str, Any]]:
-    policies = {name: p.edges.tolist() for name, p in state.codings.items() if isinstance(p, Policy)}
-    return list(state.graph), policies, {n: g.groups for n, g in state.codings.items() if isinstance(g, Grouping)}
+    binnings = {name: p.cuts.tolist() for name, p in state.codings.items() if isinstance(p, Binning)}
+    return list(state.graph), binnings, {n: g.groups for n, g in state.codings.items() if isinstance(g, Grouping)}
 
 
 def _groupings(found: Mapping[str, Any]) -> dict[str, Grouping]:
@@ -123,21 +123,21 @@ def _groupings(found: Mapping[str, Any]) -> dict[str, Grouping]:
 
 def _draw_to_json(draw: Draw) -> list[Any]:
     parents = {name: list(found) for name, found in draw.parents.items()}
-    policies = {name: [p.edges.tolist(), p.lower, p.upper] for name, p in draw.policies.items()}
+    binnings = {name: [p.cuts.tolist(), p.lower, p.upper] for name, p in draw.binnings.items()}
     groups = {name: grouping.groups for name, grouping in draw.groupings.items()}
-    return [draw.chain, draw.sweep, draw.evidence, parents, policies, groups]
+    return [draw.chain, draw.sweep, draw.evidence, parents, binnings, groups]
 
 
 def _draw_from_json(found: Sequence[Any]) -> Draw:
-    chain, sweep, evidence, parents, policies, groups = found
+    chain, sweep, evidence, parents, binnings, groups = found
     return Draw(
         int(chain),
         int(sweep),
         float(evidence),
         {name: tuple(some) for name, some in parents.items()},
         {
-            name: Policy(np.array(edges), lower=low, upper=high, method="draw")
-            for name, (edges, low, high) in policies.items()
+            name: Binning(np.array(edges), lower=low, upper=high, method="draw")
+            for name, (edges, low, high) in binnings.items()
         },
         _groupings(groups),
     )

@@ -90,7 +90,7 @@ class Posterior:
         """How probable a cut is, wherever there was one: columns ``variable``, ``cut`` and ``probability``."""
         rows = []
         for name in self.table.continuous:
-            counts = Counter(float(edge) for draw in self.draws for edge in draw.policies[name].edges)
+            counts = Counter(float(edge) for draw in self.draws for edge in draw.binnings[name].cuts)
             rows += [(name, cut, count / len(self.draws)) for cut, count in sorted(counts.items())]
         return pd.DataFrame(rows, columns=["variable", "cut", "probability"])
 
@@ -99,7 +99,7 @@ class Posterior:
         """How probable each number of bins is: columns ``variable``, ``bins`` and ``probability``."""
         rows = []
         for name in self.table.continuous:
-            counts = Counter(draw.policies[name].n_bins for draw in self.draws)
+            counts = Counter(draw.binnings[name].n_bins for draw in self.draws)
             rows += [(name, n_bins, count / len(self.draws)) for n_bins, count in sorted(counts.items())]
         return pd.DataFrame(rows, columns=["variable", "bins", "probability"])
 
@@ -139,7 +139,7 @@ class Posterior:
             has = [float(parent in draw.parents[child]) for draw in self.draws]
             found[f"{parent} -> {child}"] = self._by_chain(has)
         for name in self.table.continuous:
-            found[f"bins of {name}"] = self._by_chain([draw.policies[name].n_bins for draw in self.draws])
+            found[f"bins of {name}"] = self._by_chain([draw.binnings[name].n_bins for draw in self.draws])
         for name in self.draws[0].groupings:
             found[f"groups of {name}"] = self._by_chain([draw.groupings[name].n_groups for draw in self.draws])
         rows = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
@@ -158,13 +158,13 @@ def sample_posterior(
                 kept.starts = _starts(table, options, rules, grouped, fixed, start, chains, seed, time_limit, progress)
             widths = {name: options.narrowest(coded, name) for name in table.continuous}
             bins = {name: options.most_bins(name) for name in table.continuous}
-            likely = kept.starts[0].policies
+            likely = kept.starts[0].binnings
             _keep_shapes(coded, likely)
             arcs = _rules(table, rules, fixed)
             chain = Chain(coded, arcs, grid, widths, bins, moves_arcs=fixed is None, likely=likely)
             for c, begin in enumerate(kept.starts):
                 found = saved.get(c)
-                state = chain.begin(begin.parents, begin.policies)
+                state = chain.begin(begin.parents, begin.binnings)
                 kept.now[c] = (0, state) if found is None else restored(chain, found)
             finished = _run(chain, kept, draws, burn_in, thin, seed, progress)
     if limits.interrupted():
@@ -196,7 +196,7 @@ def _tell_disagreement(found: Posterior, chains: int) -> None:
 def _keep_shapes(data: CodedTable, codings: Mapping[str, Coding]) -> None:
     """Leave every column the one shape that suits some cuts best: what is drawn is cuts and arcs."""
     for name, coding in shaped(data, codings).items():
-        if isinstance(coding, Policy) and not data.flat:
+        if isinstance(coding, Binning) and not data.flat:
             data.shapes[name] = () if coding.shape is None else (coding.shape,)
 
 
@@ -249,7 +249,7 @@ def _starts(
     common: dict[str, Any] = {"group": list(grouped), "max_cells": rules.max_cells}
     common |= {name: getattr(options, name) for name in ("min_width", "max_bins", "shape")}
     if fixed is not None:
-        codings: Mapping[str, Any] = CodedTable(table, grouped).start(PLAIN_BINS, "frequency").policies
+        codings: Mapping[str, Any] = CodedTable(table, grouped).start(PLAIN_BINS, "frequency").binnings
         with limits.ending_early() as ending:
             codings = discretize(table, fixed, **common).codings
         if ending.interrupted:
@@ -285,7 +285,7 @@ def _completed(
     """The table with its missing entries drawn given a network."""
     found = start or _starts(table, options, rules, grouped, fixed, None, 1, seed, time_limit, progress)[0]
     parents = found.parents if fixed is None else fixed
-    codings = found.codings if isinstance(found, BayesNet) else found.policies
+    codings = found.codings if isinstance(found, BayesNet) else found.binnings
     LOG.warning("missing entries are filled in once, by a draw; the posterior is that of the completed table")
     return completed(CodedTable(table, grouped), parents, codings, np.random.default_rng([seed, HOLES]))
 

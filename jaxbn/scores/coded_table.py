@@ -1,4 +1,4 @@
-"""A table as the learners see it: every variable a column of codes, made by a policy or a grouping where it has one."""
+"""A table as the learners see it: every variable a column of codes, by a binning or a grouping where it has one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.baselines import equal_frequency_policy, equal_width_codes, equal_width_policy
+from jaxbn.cuts.baselines import equal_frequency_binning, equal_width_binning, equal_width_codes
+from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.blanket import compact_known
-from jaxbn.cuts.policy import NOT_CUT, Policy
 from jaxbn.cuts.shapes.base_density import column_shapes
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, sort_values
@@ -24,7 +24,7 @@ from jaxbn.inputs.table import Table
 from jaxbn.scores.families import Column, narrow
 
 Columns = Mapping[str, Column]
-Coding = Policy | Grouping
+Coding = Binning | Grouping
 """How a variable is coded: cut into bins, or its levels merged."""
 
 STARTING_GROUPS = 10
@@ -36,10 +36,10 @@ COLUMNS_KEPT = 2**29
 
 
 class Start(NamedTuple):
-    """Where a discretization begins: a column for every variable, a policy for every continuous or grouped one."""
+    """Where a discretization begins: a column for every variable, a binning for every continuous or grouped one."""
 
     columns: dict[str, Column]
-    policies: dict[str, Coding]
+    binnings: dict[str, Coding]
 
 
 @dataclass
@@ -54,7 +54,7 @@ class CodedTable:
     max_cells: int = MAX_TABLE_CELLS  # of the table of a family: bins and groups are few enough for that
     flat: bool = False  # whether values are spread evenly inside bins, whatever their column looks like
     shapes: dict[str, tuple[Shape, ...]] = field(default_factory=dict)  # found when first asked for
-    given: Mapping[str, Policy] = field(default_factory=dict)  # continuous variables that are never cut again
+    given: Mapping[str, Binning] = field(default_factory=dict)  # continuous variables that are never cut again
     origin: CodedTable | None = None  # the rows whose shapes the columns have, if not these
     ordered: dict[str, Ordered] = field(init=False)
     _keys: dict[tuple[str, bytes], Column] = field(init=False, default_factory=dict)
@@ -93,18 +93,18 @@ class CodedTable:
                 del self._keys[next(iter(self._keys))]  # the oldest: made once more if it comes back
         return known
 
-    def coded(self, name: str, policy: Coding) -> Column:
-        """A continuous variable coded by a policy, or a discrete one by a grouping."""
-        if isinstance(policy, Grouping):
-            of_level = np.append(policy(self.table.levels[name], name=name), MISSING)
+    def coded(self, name: str, binning: Coding) -> Column:
+        """A continuous variable coded by a binning, or a discrete one by a grouping."""
+        if isinstance(binning, Grouping):
+            of_level = np.append(binning(self.table.levels[name], name=name), MISSING)
             codes = of_level[self.table.codes[name]]
-            return self.column(name, codes, repr(policy.groups).encode(), policy.n_groups)
-        identity = policy.edges.tobytes()
+            return self.column(name, codes, repr(binning.groups).encode(), binning.n_groups)
+        identity = binning.cuts.tobytes()
         known = self._keys.get((name, identity))
-        return known or self.column(name, self._binned(name, policy.edges), identity, policy.n_bins)
+        return known or self.column(name, self._binned(name, binning.cuts), identity, binning.n_bins)
 
     def _binned(self, name: str, edges: NDArray[np.float64]) -> NDArray[np.signedinteger]:
-        """The bins of a continuous variable, as a policy has them, -1 where it has no value."""
+        """The bins of a continuous variable, as a binning has them, -1 where it has no value."""
         known = self.ordered[name]
         first = np.searchsorted(known.values, edges)
         codes = np.full(self.table.n_rows, MISSING, narrow(len(edges) + 1))
@@ -123,12 +123,12 @@ class CodedTable:
         For a variable to be grouped, the most frequent levels stand alone and all others together.
         """
         columns = {name: self._levels(name) for name in self.table.codes}
-        policies: dict[str, Coding] = {}
+        binnings: dict[str, Coding] = {}
         for name in self.grouped:
-            columns[name], policies[name] = self.plain_groups(name, STARTING_GROUPS)
+            columns[name], binnings[name] = self.plain_groups(name, STARTING_GROUPS)
         for name in self.table.values:
-            columns[name], policies[name] = self.plain_bins(name, n_bins, kind)
-        return Start({name: columns[name] for name in self.names}, policies)
+            columns[name], binnings[name] = self.plain_bins(name, n_bins, kind)
+        return Start({name: columns[name] for name in self.names}, binnings)
 
     def grid(self, name: str, most: int | None) -> int | None:
         """The grid of a variable: `most` positions, or None if it has no more than these."""
@@ -138,33 +138,33 @@ class CodedTable:
         """Whether some variable has more positions than a grid of `most`."""
         return any(self.grid(name, most) for name in self.ordered)
 
-    def recoded(self, policies: Mapping[str, Coding]) -> Start:
+    def recoded(self, binnings: Mapping[str, Coding]) -> Start:
         """Every variable as some codings have it, the others as they are."""
         columns = {
-            name: self.coded(name, policies[name]) if name in policies else self._levels(name) for name in self.names
+            name: self.coded(name, binnings[name]) if name in binnings else self._levels(name) for name in self.names
         }
-        return Start(columns, dict(policies))
+        return Start(columns, dict(binnings))
 
     def _levels(self, name: str) -> Column:
         return self.column(name, self.table.codes[name], b"levels", len(self.table.levels[name]))
 
     def fitting(self, start: Start, parents: Parents) -> Start:
         """The same start with fewer bins or groups where a table would have too many cells."""
-        columns, policies = dict(start.columns), dict(start.policies)
+        columns, binnings = dict(start.columns), dict(start.binnings)
         for child, found in parents.items():
             family = (child, *found)
             while math.prod(columns[name].size for name in family) > self.max_cells:
-                free = [name for name in family if name in policies and name not in self.given]
+                free = [name for name in family if name in binnings and name not in self.given]
                 name = max(free, key=lambda name: columns[name].size)
                 half = columns[name].size // 2
                 plain = self.plain_groups(name, half) if name in self.grouped else self.plain_bins(name, half)
-                columns[name], policies[name] = plain
-        return Start(columns, policies)
+                columns[name], binnings[name] = plain
+        return Start(columns, binnings)
 
     def check_cells(self, parents: Parents) -> None:
         """Refuse families whose tables are too large whatever the bins and groups."""
         fixed = {name: len(self.table.levels[name]) for name in self.table.codes if name not in self.grouped}
-        fixed |= {name: policy.n_bins for name, policy in self.given.items()}
+        fixed |= {name: binning.n_bins for name, binning in self.given.items()}
         check_table_sizes(parents, {name: fixed.get(name, 1) for name in self.names}, self.max_cells)
 
     def plain_groups(self, name: str, n_groups: int) -> tuple[Column, Grouping]:
@@ -172,25 +172,25 @@ class CodedTable:
         grouping = frequency_grouping(self.table.levels[name], self.known_codes(name), n_groups)
         return self.coded(name, grouping), grouping
 
-    def plain_bins(self, name: str, n_bins: int, kind: str = "frequency") -> tuple[Column, Policy]:
+    def plain_bins(self, name: str, n_bins: int, kind: str = "frequency") -> tuple[Column, Binning]:
         """A continuous variable in bins of equal `"width"` or `"frequency"`, or in those that it was given."""
         if name in self.given:
             return self.coded(name, self.given[name]), self.given[name]
         if kind == "frequency":
-            policy = replace(equal_frequency_policy(self.ordered[name], n_bins), method=NOT_CUT)
-            return self.coded(name, policy), policy
+            binning = replace(equal_frequency_binning(self.ordered[name], n_bins), method=NOT_CUT)
+            return self.coded(name, binning), binning
         known = self.ordered[name]
         codes = np.full(self.table.n_rows, MISSING, np.int32)
         codes[known.order] = equal_width_codes(known.values, n_bins)
-        policy = replace(equal_width_policy(known.values, n_bins), method=NOT_CUT)
-        return self.column(name, codes, b"equal width %d" % n_bins, policy.n_bins), policy
+        binning = replace(equal_width_binning(known.values, n_bins), method=NOT_CUT)
+        return self.column(name, codes, b"equal width %d" % n_bins, binning.n_bins), binning
 
 
 def same_coding(a: Coding, b: Coding) -> bool:
     """Whether two codings of a variable give the same codes."""
     if isinstance(a, Grouping) or isinstance(b, Grouping):
         return isinstance(a, Grouping) and isinstance(b, Grouping) and a.groups == b.groups
-    return np.array_equal(a.edges, b.edges)
+    return np.array_equal(a.cuts, b.cuts)
 
 
 def _key(name: str, identity: bytes) -> int:

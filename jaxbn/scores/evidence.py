@@ -24,7 +24,7 @@ from jaxbn.scores.parent_prior import log_parent_prior
 
 @dataclass
 class Ledger:
-    """F of one table, kept piece by piece: a family or a policy that was seen before is not worked out again."""
+    """F of one table, kept piece by piece: a family or a binning that was seen before is not worked out again."""
 
     data: CodedTable
     parent_prior: bool = False  # whether structures have a prior

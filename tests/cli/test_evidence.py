@@ -29,7 +29,7 @@ def test_learning_by_the_evidence_from_the_command_line(command: Command):
     net = jaxbn.learn(
         frame(), order=["kind", "size", "age"], max_parents=1, method="evidence", min_width=0.5, progress=False
     )
-    assert found["cuts"] == {name: policy.edges.tolist() for name, policy in net.policies.items()}
+    assert found["cuts"] == {name: binning.cuts.tolist() for name, binning in net.binnings.items()}
 
 
 def test_cutting_by_the_evidence_from_the_command_line(command: Command):
@@ -37,7 +37,7 @@ def test_cutting_by_the_evidence_from_the_command_line(command: Command):
     done = command("discretize", data, "--graph", "kind>size", "--method", "evidence", "--min-width", "gap", "--json")
     assert done.returncode == 0, done.stderr
     found = jaxbn.discretize(frame(), {"size": ["kind"]}, method="evidence", min_width="gap")
-    assert json.loads(done.stdout)["cuts"] == {name: policy.edges.tolist() for name, policy in found.policies.items()}
+    assert json.loads(done.stdout)["cuts"] == {name: binning.cuts.tolist() for name, binning in found.binnings.items()}
 
 
 @pytest.mark.parametrize(

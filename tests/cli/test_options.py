@@ -100,14 +100,14 @@ def test_the_consensus_network_is_cut_with_the_options_of_the_bootstrap(
     assert done.returncode == 0, done.stderr
     expected = jaxbn.discretize(frame(), {}, initial_bins=5, method=method)
     net = jaxbn.load(command.folder / "net.json")
-    assert {name: policy.edges.tolist() for name, policy in net.policies.items()} == {
-        name: policy.edges.tolist() for name, policy in expected.policies.items()
+    assert {name: binning.cuts.tolist() for name, binning in net.binnings.items()} == {
+        name: binning.cuts.tolist() for name, binning in expected.binnings.items()
     }
-    assert {policy.method for policy in net.policies.values()} == {
-        policy.method for policy in expected.policies.values()
+    assert {binning.method for binning in net.binnings.values()} == {
+        binning.method for binning in expected.binnings.values()
     }
     if method == "bayesian":  # whose bins stay as they were where a variable has no neighbour
-        assert {policy.n_bins for policy in net.policies.values()} == {5}
+        assert {binning.n_bins for binning in net.binnings.values()} == {5}
 
 
 class Started(Exception):  # noqa: N818

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxbn.cuts import dense, solve
-from jaxbn.cuts.discretize_variable import best_policies
+from jaxbn.cuts.discretize_variable import best_binnings
 from tests.helpers.programs import close, request_of, task_of
 from tests.helpers.random_variables import random_variable
 from tests.reference.cuts import algorithm_1
@@ -34,11 +34,11 @@ def test_same_cuts_as_the_reference(n_rows, n_values):
     """One, two and four rows of a value at a time, and one or several tiles of starts."""
     problems = variables(n_rows, n_values)
     assert all(dense.fits_dense(task_of(problem)) for problem in problems)
-    found = best_policies([request_of(problem) for problem in problems], "bayesian")
-    for problem, policy in zip(problems, found, strict=True):
+    found = best_binnings([request_of(problem) for problem in problems], "bayesian")
+    for problem, binning in zip(problems, found, strict=True):
         cost, edges = algorithm_1(problem["values"], problem["parents"], problem["children"], rate=4.0)
-        assert policy.cost == close(cost)
-        np.testing.assert_allclose(policy.edges, edges, rtol=1e-12)
+        assert binning.cost == close(cost)
+        np.testing.assert_allclose(binning.cuts, edges, rtol=1e-12)
 
 
 def test_problems_side_by_side_change_nothing(monkeypatch):

@@ -29,12 +29,12 @@ METHODS = ("bayesian", "mdl")
 many = settings(deadline=None, derandomize=True, max_examples=200)
 
 
-def assert_exact(variable: dict[str, Any], method: str, rate: float) -> jaxbn.Policy:
+def assert_exact(variable: dict[str, Any], method: str, rate: float) -> jaxbn.Binning:
     """The cost is the reference's optimum, and that of the returned edges."""
-    policy = jaxbn.discretize_variable(**variable, **method_options(method, rate))
-    assert policy.cost == close(reference_cost(variable, method, rate))
-    assert policy.cost == close(cost_of_edges(variable, policy.edges, method, rate))
-    return policy
+    binning = jaxbn.discretize_variable(**variable, **method_options(method, rate))
+    assert binning.cost == close(reference_cost(variable, method, rate))
+    assert binning.cost == close(cost_of_edges(variable, binning.cuts, method, rate))
+    return binning
 
 
 # --- exactness: 150 + 2 * 200 problems here, more in test_pruning.py
@@ -44,9 +44,9 @@ def assert_exact(variable: dict[str, Any], method: str, rate: float) -> jaxbn.Po
 @given(variables(st.integers(1, 9), most_values=6), st.sampled_from(RATES))
 def test_tiny_problems_equal_the_enumeration(variable, rate):
     for method in METHODS:
-        policy = jaxbn.discretize_variable(**variable, **method_options(method, rate))
-        assert policy.cost == close(reference.enumerate_best(**variable, method=method, rate=rate)[0])
-        assert policy.cost == close(cost_of_edges(variable, policy.edges, method, rate))
+        binning = jaxbn.discretize_variable(**variable, **method_options(method, rate))
+        assert binning.cost == close(reference.enumerate_best(**variable, method=method, rate=rate)[0])
+        assert binning.cost == close(cost_of_edges(variable, binning.cuts, method, rate))
 
 
 @many
@@ -74,15 +74,15 @@ def test_ten_rows_of_the_paper():
     case = json.loads((GOLDEN / "ten_rows.json").read_text())
     table = {name: np.array(column) for name, column in case["columns"].items()}
     for expected in case["reference_output"]:
-        policy = jaxbn.discretize_variable(
+        binning = jaxbn.discretize_variable(
             table["X"],
             [table[p] for p in expected["parents"]],
             [(table[c], [table[s] for s in spouses]) for c, spouses in expected["children"]],
             rate=expected["rate"],
             method=expected["method"],
         )
-        assert policy.cost == pytest.approx(expected["cost"], abs=1e-9)
-        np.testing.assert_allclose(policy.edges, expected["edges"], rtol=0, atol=1e-12)
+        assert binning.cost == pytest.approx(expected["cost"], abs=1e-9)
+        np.testing.assert_allclose(binning.cuts, expected["edges"], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -93,8 +93,8 @@ def test_iris_as_published(method):
     names = {letter: frame.columns[position] for letter, position in case["columns"].items()}
     species = np.unique(frame[names["E"]], return_inverse=True)[1]
     for letter, edges in case["expected"][method]["edges"].items():
-        policy = jaxbn.discretize_variable(frame[names[letter]], [species], **method_options(method, 3.0))
-        np.testing.assert_allclose(policy.edges, edges, rtol=1e-12, err_msg=letter)
+        binning = jaxbn.discretize_variable(frame[names[letter]], [species], **method_options(method, 3.0))
+        np.testing.assert_allclose(binning.cuts, edges, rtol=1e-12, err_msg=letter)
 
 
 # --- what must not matter
@@ -121,34 +121,34 @@ def test_repeating_rows_equals_weighting_them(variable, method):
         **subset(variable, np.repeat(np.arange(len(weights)), weights)), **method_options(method)
     )
     assert weighted.cost == close(repeated.cost)
-    assert weighted.edges.tolist() == repeated.edges.tolist()
+    assert weighted.cuts.tolist() == repeated.cuts.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("scale", [2.0**-40, 2.0**60])
 def test_scaling_by_a_power_of_two_changes_nothing_but_the_unit(variable, method, scale):
-    policy = jaxbn.discretize_variable(**variable, **method_options(method))
+    binning = jaxbn.discretize_variable(**variable, **method_options(method))
     scaled = jaxbn.discretize_variable(**variable | {"values": variable["values"] * scale}, **method_options(method))
-    assert scaled.cost == policy.cost
-    assert scaled.edges.tolist() == (policy.edges * scale).tolist()
+    assert scaled.cost == binning.cost
+    assert scaled.cuts.tolist() == (binning.cuts * scale).tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_shifting_and_scaling_moves_the_edges_and_leaves_the_cost(variable, method):
-    policy = jaxbn.discretize_variable(**variable, **method_options(method))
+    binning = jaxbn.discretize_variable(**variable, **method_options(method))
     moved = jaxbn.discretize_variable(
         **variable | {"values": 3.7 * variable["values"] - 11.3}, **method_options(method)
     )
-    assert moved.cost == pytest.approx(policy.cost, rel=1e-9, abs=1e-6)  # gaps are rounded
-    np.testing.assert_allclose(moved.edges, 3.7 * policy.edges - 11.3, rtol=1e-9, atol=1e-9)
+    assert moved.cost == pytest.approx(binning.cost, rel=1e-9, abs=1e-6)  # gaps are rounded
+    np.testing.assert_allclose(moved.cuts, 3.7 * binning.cuts - 11.3, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_mirroring_mirrors_the_edges(variable, method):
-    policy = jaxbn.discretize_variable(**variable, **method_options(method))
+    binning = jaxbn.discretize_variable(**variable, **method_options(method))
     mirrored = jaxbn.discretize_variable(**variable | {"values": -variable["values"]}, **method_options(method))
-    assert mirrored.cost == close(policy.cost)
-    np.testing.assert_allclose(mirrored.edges, -policy.edges[::-1])
+    assert mirrored.cost == close(binning.cost)
+    np.testing.assert_allclose(mirrored.cuts, -binning.cuts[::-1])
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -158,27 +158,27 @@ def test_relabelling_codes_changes_nothing(variable, method):
     def rename(codes: np.ndarray) -> np.ndarray:
         return names[codes]
 
-    policy = jaxbn.discretize_variable(**variable, **method_options(method))
+    binning = jaxbn.discretize_variable(**variable, **method_options(method))
     renamed = jaxbn.discretize_variable(
         variable["values"],
         [rename(codes) for codes in variable["parents"]],
         [(rename(codes), [rename(s) for s in spouses]) for codes, spouses in variable["children"]],
         **method_options(method),
     )
-    assert renamed.cost == close(policy.cost)
-    assert renamed.edges.tolist() == policy.edges.tolist()
+    assert renamed.cost == close(binning.cost)
+    assert renamed.cuts.tolist() == binning.cuts.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_order_of_rows_parents_and_children_changes_nothing(variable, method):
-    policy = jaxbn.discretize_variable(**variable, **method_options(method))
+    binning = jaxbn.discretize_variable(**variable, **method_options(method))
     rows = np.random.default_rng(2).permutation(len(variable["values"]))
     shuffled = subset(variable, rows)
     shuffled["parents"].reverse()
     shuffled["children"].reverse()
     again = jaxbn.discretize_variable(**shuffled, **method_options(method))
-    assert again.cost == close(policy.cost)
-    assert again.edges.tolist() == policy.edges.tolist()
+    assert again.cost == close(binning.cost)
+    assert again.cuts.tolist() == binning.cuts.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -190,23 +190,23 @@ def test_rows_of_weight_zero_are_as_good_as_absent(variable, method):
     for codes in [*extra["parents"], *(codes for codes, _ in extra["children"])]:
         codes[n:] = 99
     weights = np.append(np.ones(n, int), [0, 0])
-    policy = jaxbn.discretize_variable(**variable, **method_options(method))
+    binning = jaxbn.discretize_variable(**variable, **method_options(method))
     padded = jaxbn.discretize_variable(**extra, weights=weights, **method_options(method))
-    assert padded.cost == policy.cost
-    assert padded.edges.tolist() == policy.edges.tolist()
-    assert (padded.lower, padded.upper) == (policy.lower, policy.upper)
+    assert padded.cost == binning.cost
+    assert padded.cuts.tolist() == binning.cuts.tolist()
+    assert (padded.lower, padded.upper) == (binning.lower, binning.upper)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_given_answer_is_repeated_bit_for_bit(variable, method):
     first, second = (jaxbn.discretize_variable(**variable, **method_options(method)) for _ in range(2))
     assert first.cost == second.cost
-    assert first.edges.tolist() == second.edges.tolist()
+    assert first.cuts.tolist() == second.cuts.tolist()
 
 
 def test_results_are_numpy():
-    policy = jaxbn.discretize_variable(**random_variable(0, 50, n_parents=1), **method_options("bayesian"))
-    assert type(policy.edges) is np.ndarray
-    assert policy.edges.dtype == np.float64
-    assert type(policy.cost) is float
-    assert type(policy([0.0])) is np.ndarray
+    binning = jaxbn.discretize_variable(**random_variable(0, 50, n_parents=1), **method_options("bayesian"))
+    assert type(binning.cuts) is np.ndarray
+    assert binning.cuts.dtype == np.float64
+    assert type(binning.cost) is float
+    assert type(binning([0.0])) is np.ndarray

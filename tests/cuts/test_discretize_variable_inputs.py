@@ -147,19 +147,19 @@ def test_more_configurations_than_a_float_can_hold():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_one_row(method):
-    policy = jaxbn.discretize_variable([7.0], [[3]], [([1], [[2]])], **method_options(method))
-    assert (policy.n_bins, policy.edges.tolist(), policy.cost) == (1, [], 0.0)
-    assert (policy.lower, policy.upper) == (7.0, 7.0)
+    binning = jaxbn.discretize_variable([7.0], [[3]], [([1], [[2]])], **method_options(method))
+    assert (binning.n_bins, binning.cuts.tolist(), binning.cost) == (1, [], 0.0)
+    assert (binning.lower, binning.upper) == (7.0, 7.0)
 
 
 @pytest.mark.parametrize("n", [5, 3000])
 def test_all_values_equal(n):
     """One bin, and h alone: with half the rows in each of two states, ln (n + 1)! - 2 ln (n/2)!."""
     codes = np.arange(n) % 2
-    policy = jaxbn.discretize_variable(np.full(n, 2.5), [codes], rate=4.0, method="bayesian")
+    binning = jaxbn.discretize_variable(np.full(n, 2.5), [codes], rate=4.0, method="bayesian")
     counts = np.bincount(codes)
-    assert policy.edges.tolist() == []
-    assert policy.cost == pytest.approx(gammaln(n + 2) - gammaln(counts + 1).sum(), rel=1e-12)
+    assert binning.cuts.tolist() == []
+    assert binning.cost == pytest.approx(gammaln(n + 2) - gammaln(counts + 1).sum(), rel=1e-12)
     assert jaxbn.discretize_variable(np.full(n, 2.5), [codes], method="mdl").cost == pytest.approx(0.0, abs=1e-9)
 
 
@@ -167,7 +167,7 @@ def test_all_values_equal(n):
 def test_a_parent_with_one_level_is_as_good_as_none(method):
     with_parent = jaxbn.discretize_variable(X, [np.full(4, 9)], [(CODES, [])], **method_options(method))
     without = jaxbn.discretize_variable(X, [], [(CODES, [])], **method_options(method))
-    assert (with_parent.cost, with_parent.edges.tolist()) == (without.cost, without.edges.tolist())
+    assert (with_parent.cost, with_parent.cuts.tolist()) == (without.cost, without.cuts.tolist())
 
 
 def test_an_empty_blanket_leaves_the_prior():
@@ -182,13 +182,13 @@ def test_cardinality_product_past_two_to_the_31(n):
     """Four parents with n levels each: K = n^4 with few of the configurations seen."""
     rng = np.random.default_rng(n)
     values, parents = rng.normal(size=n), [rng.permutation(n) for _ in range(4)]
-    policy = jaxbn.discretize_variable(values, parents, rate=float(n), method="bayesian")
+    binning = jaxbn.discretize_variable(values, parents, rate=float(n), method="bayesian")
     k = float(n) ** 4
     assert k > 2**31
-    log_states = [np.log(k + np.arange(size)).sum() for size in np.bincount(policy(values))]
-    is_cut = np.diff(policy(np.sort(values))) > 0
+    log_states = [np.log(k + np.arange(size)).sum() for size in np.bincount(binning(values))]
+    is_cut = np.diff(binning(np.sort(values))) > 0
     cost = n + cut_costs(np.sort(values), n)[:-1][is_cut].sum() + sum(log_states)
-    assert policy.cost == pytest.approx(cost, rel=1e-12)
+    assert binning.cost == pytest.approx(cost, rel=1e-12)
     if n > 300:  # the reference takes its time
         return
     expected = reference.mdl_program(values, parents)[0]
@@ -200,7 +200,7 @@ def test_whole_numbers_may_be_floats_or_booleans():
     same = jaxbn.discretize_variable(
         list(X), [CODES.astype(bool)], rate=4, weights=[1.0, 2.0, 1.0, 3.0], method="bayesian"
     )
-    assert (plain.cost, plain.edges.tolist()) == (same.cost, same.edges.tolist())
+    assert (plain.cost, plain.cuts.tolist()) == (same.cost, same.cuts.tolist())
 
 
 def test_arguments_are_not_changed():
@@ -234,37 +234,37 @@ EXTREMES = {
 }
 
 
-def finite_policy(values: np.ndarray, codes: np.ndarray = HALVES, **options: Any) -> jaxbn.Policy:
-    """A policy with a finite cost, found without a warning, whose codes keep the distinct values in order."""
+def finite_binning(values: np.ndarray, codes: np.ndarray = HALVES, **options: Any) -> jaxbn.Binning:
+    """A binning with a finite cost, found without a warning, whose codes keep the distinct values in order."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        policy = jaxbn.discretize_variable(values, [codes], **options)
-        bins = policy(values)
-    assert np.isfinite(policy.cost)
-    assert np.isfinite(policy.edges).all()
-    assert np.unique(bins).tolist() == list(range(policy.n_bins))
+        binning = jaxbn.discretize_variable(values, [codes], **options)
+        bins = binning(values)
+    assert np.isfinite(binning.cost)
+    assert np.isfinite(binning.cuts).all()
+    assert np.unique(bins).tolist() == list(range(binning.n_bins))
     distinct = np.unique(values)
-    assert np.diff(policy(distinct)).max(initial=0) <= 1
-    for edge in policy.edges:  # left < edge <= right, with nothing between but the edge
+    assert np.diff(binning(distinct)).max(initial=0) <= 1
+    for edge in binning.cuts:  # left < edge <= right, with nothing between but the edge
         assert (distinct < edge).any()
         assert (distinct >= edge).any()
-    return policy
+    return binning
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", EXTREMES)
 def test_extreme_values(name, method):
-    policy = finite_policy(EXTREMES[name], **method_options(method))
+    binning = finite_binning(EXTREMES[name], **method_options(method))
     if len(np.unique(EXTREMES[name])) == 2:
-        assert policy(EXTREMES[name]).tolist() == HALVES.tolist()
+        assert binning(EXTREMES[name]).tolist() == HALVES.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", [name for name, values in EXTREMES.items() if len(np.unique(values)) == 40])
 def test_extreme_values_cost_what_ordinary_ones_do(name, method):
     """Evenly spaced values, whatever the unit: the same cuts at the same cost."""
-    plain = finite_policy(np.arange(40.0), **method_options(method))
-    extreme = finite_policy(EXTREMES[name], **method_options(method))
+    plain = finite_binning(np.arange(40.0), **method_options(method))
+    extreme = finite_binning(EXTREMES[name], **method_options(method))
     assert extreme.cost == pytest.approx(plain.cost, rel=1e-9)
     assert extreme(EXTREMES[name]).tolist() == plain(np.arange(40.0)).tolist()
 
@@ -272,24 +272,24 @@ def test_extreme_values_cost_what_ordinary_ones_do(name, method):
 @pytest.mark.parametrize("rate", [TINY, 1e-300, 1e-12, 1e-6, 1e6, 1e12, 1e300, 1.7e308])
 @pytest.mark.parametrize("name", ["range 1e-300", "range 1e300", "denormals", "a gap that is no share of the range"])
 def test_extreme_rates(name, rate):
-    finite_policy(EXTREMES[name], **method_options("bayesian", rate))
+    finite_binning(EXTREMES[name], **method_options("bayesian", rate))
 
 
 @pytest.mark.parametrize("rate", [1e-12, 1e-6, 1e3, 1e6])
 def test_unusual_rates_are_exact(rate):
     values = SPREAD**2
-    policy = finite_policy(values, **method_options("bayesian", rate))
-    assert policy.cost == pytest.approx(reference.algorithm_1(values, [HALVES], rate=rate)[0], rel=1e-9)
+    binning = finite_binning(values, **method_options("bayesian", rate))
+    assert binning.cost == pytest.approx(reference.algorithm_1(values, [HALVES], rate=rate)[0], rel=1e-9)
 
 
 def test_a_cut_in_a_gap_too_small_for_a_share_is_made_where_it_pays():
     """L g is 4e-600, no float, but w = 1380.2 is: 4,000 rows that a cut tells apart are worth it."""
     values = np.concatenate([np.zeros(2000), np.full(2000, 1e-300), [1e300]])
     codes = np.append(np.repeat([0, 1], 2000), 0)
-    policy = finite_policy(values, codes, **method_options("bayesian"))
-    assert policy(values).tolist() == np.append(np.repeat([0, 1], 2000), 2).tolist()
+    binning = finite_binning(values, codes, **method_options("bayesian"))
+    assert binning(values).tolist() == np.append(np.repeat([0, 1], 2000), 2).tolist()
     w = [600 * np.log(10) - np.log(4), -4 - np.log1p(-np.exp(-4))]
-    assert policy.cost == pytest.approx(4 + sum(w) + 2 * np.log(2001) + np.log(2), rel=1e-12)
+    assert binning.cost == pytest.approx(4 + sum(w) + 2 * np.log(2001) + np.log(2), rel=1e-12)
 
 
 @pytest.mark.parametrize("rate", [1e-300, 1e-12, 1.0, 700.0, 1e6, 1e300])

@@ -23,14 +23,14 @@ from tests.reference.cuts import prepare
 SHAPES = [(0, ()), (1, ()), (2, ()), (0, (0,)), (1, (1,)), (2, (0, 2))]  # parents, spouses of each child
 
 
-def assert_exact(problem: dict[str, Any], min_width: float | None = None) -> jaxbn.Policy:
+def assert_exact(problem: dict[str, Any], min_width: float | None = None) -> jaxbn.Binning:
     """The cost is the reference's optimum under the same rules, and that of the returned edges."""
-    policy = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None, min_width=min_width)
+    binning = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None, min_width=min_width)
     expected, _ = reference.layered_evidence(**problem, min_width=min_width)
-    assert policy.cost == close(expected)
-    assert policy.cost == close(reference.evidence_cost(**problem, cuts=policy.edges))
-    assert reference.is_allowed(policy.edges, prepare(**problem).distinct, min_width)
-    return policy
+    assert binning.cost == close(expected)
+    assert binning.cost == close(reference.evidence_cost(**problem, cuts=binning.cuts))
+    assert reference.is_allowed(binning.cuts, prepare(**problem).distinct, min_width)
+    return binning
 
 
 # --- one variable, every partition
@@ -58,28 +58,28 @@ def test_cost_is_the_least_of_all_partitions(shape):
     for seed in range(60):
         problem = tiny(seed, shape)
         width = some_width(problem, seed // 4 % 5)
-        policy = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None, min_width=width)
-        assert policy.cost == close(reference.enumerate_evidence(**problem, min_width=width)[0])
-        assert policy.cost == close(reference.evidence_cost(**problem, cuts=policy.edges))
-        assert reference.is_allowed(policy.edges, prepare(**problem).distinct, width)
-        assert policy.method == "evidence"
+        binning = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None, min_width=width)
+        assert binning.cost == close(reference.enumerate_evidence(**problem, min_width=width)[0])
+        assert binning.cost == close(reference.evidence_cost(**problem, cuts=binning.cuts))
+        assert reference.is_allowed(binning.cuts, prepare(**problem).distinct, width)
+        assert binning.method == "evidence"
 
 
 def test_a_constant_and_a_single_row_have_one_bin():
     child = np.array([0, 1, 1])
     for values, own in ([2.5, 2.5, 2.5], child), ([7.0], child[:1]):
-        policy = jaxbn.discretize_variable(
+        binning = jaxbn.discretize_variable(
             values, children=[(own, ())], method="evidence", shape="flat", max_bins=None, min_width=1.0
         )
-        assert policy.n_bins == 1
-        assert policy.cost == close(-network.k2_family_score(own, []))
+        assert binning.n_bins == 1
+        assert binning.cost == close(-network.k2_family_score(own, []))
 
 
 def test_values_that_span_all_floats():
-    policy = jaxbn.discretize_variable(
+    binning = jaxbn.discretize_variable(
         [-1.5e308, 0.0, 1.5e308], [[0, 1, 1]], method="evidence", shape="flat", max_bins=None
     )
-    assert np.isfinite(policy.cost)
+    assert np.isfinite(binning.cost)
 
 
 @pytest.mark.parametrize("way", ["matrix", "pruned"])
@@ -103,10 +103,10 @@ def test_noise_is_not_cut_at_every_value(n):
     for seed in range(5):
         rng = np.random.default_rng(seed)
         problem = {"values": rng.normal(size=n), "parents": list(rng.integers(0, 2, (2, n))), "children": []}
-        policy = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None)
-        assert policy.n_bins <= 8
+        binning = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None)
+        assert binning.n_bins <= 8
         if n < 1000:
-            assert policy.cost == close(reference.layered_evidence(**problem)[0])
+            assert binning.cost == close(reference.layered_evidence(**problem)[0])
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 20, 300])
@@ -143,11 +143,11 @@ def test_weights_are_repeated_rows():
 
 def test_shift_and_scale_move_the_cuts_along():
     problem = random_variable(7, 200, n_parents=1, spouses=(0,))
-    policy = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None, min_width=0.02)
+    binning = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None, min_width=0.02)
     moved = problem | {"values": 8 * problem["values"] + 3}
     other = jaxbn.discretize_variable(**moved, method="evidence", shape="flat", max_bins=None, min_width=0.16)
-    assert other.cost == close(policy.cost + 200 * np.log(8))  # the density is per unit
-    np.testing.assert_allclose(other.edges, 8 * policy.edges + 3, rtol=1e-9)
+    assert other.cost == close(binning.cost + 200 * np.log(8))  # the density is per unit
+    np.testing.assert_allclose(other.cuts, 8 * binning.cuts + 3, rtol=1e-9)
 
 
 # --- one variable, 500 rows
@@ -183,9 +183,9 @@ def test_prices_and_pruning_with_few_slots_change_nothing():
 def test_the_other_methods_with_few_slots(method):
     with prices_and_few_slots() as calls:
         for problem, _ in (MANY[name] for name in MANY if name != "weights"):
-            policy = jaxbn.discretize_variable(**problem, **method_options(method))
-            assert policy.cost == close(reference_cost(problem, method, 4.0))
-            assert policy.cost == close(cost_of_edges(problem, policy.edges, method, 4.0))
+            binning = jaxbn.discretize_variable(**problem, **method_options(method))
+            assert binning.cost == close(reference_cost(problem, method, 4.0))
+            assert binning.cost == close(cost_of_edges(problem, binning.cuts, method, 4.0))
     assert any(call["chunks"] for call in calls)
 
 

@@ -51,7 +51,7 @@ def test_the_cost_is_that_of_the_cuts(blanket, method):
     for seed in range(4):
         problem = random_variable(seed, 300, **blanket)
         (answer,) = answer_requests([request_of(problem)], method, grid=25)
-        assert answer.policy.cost == close(cost_of(problem, answer.policy.edges, method))
+        assert answer.binning.cost == close(cost_of(problem, answer.binning.cuts, method))
         assert answer.exact == (request_of(problem).ordered.n_distinct <= 25)
 
 
@@ -63,7 +63,7 @@ def test_no_cuts_on_the_grid_are_better(method):
         edges = quantiles(problem, 8)
         subsets = [edges[[i for i in range(len(edges)) if s >> i & 1]] for s in range(2 ** len(edges))]
         (answer,) = answer_requests([request_of(problem)], method, grid=8)
-        assert answer.policy.cost <= min(cost_of(problem, some, method) for some in subsets) + 1e-9
+        assert answer.binning.cost <= min(cost_of(problem, some, method) for some in subsets) + 1e-9
 
 
 def test_positions_around_the_cuts():
@@ -128,7 +128,7 @@ def test_cuts_to_the_last_row_are_nearly_the_best(method):
         (fine,) = answer_requests([request], method, FINE_GRID, FINE)
         (best,) = answer_requests([request], method)
         assert not fine.exact
-        behind.append(fine.policy.cost - best.policy.cost)
+        behind.append(fine.binning.cost - best.binning.cost)
     assert min(behind) > -1e-6
     assert max(behind) < 2
 
@@ -139,14 +139,14 @@ def test_no_more_positions_than_the_grid_has_is_exact(method):
     expected, found = answer_requests(requests, method), answer_requests(requests, method, grid=120)
     assert all(answer.exact for answer in [*expected, *found])
     for a, b in zip(expected, found, strict=True):
-        assert a.policy.cost == close(b.policy.cost)
-        assert a.policy.edges.tolist() == b.policy.edges.tolist()
+        assert a.binning.cost == close(b.binning.cost)
+        assert a.binning.cuts.tolist() == b.binning.cuts.tolist()
 
 
 def test_a_grid_is_never_better_than_no_grid_and_gets_better_with_its_size():
     for method in METHODS:
         request = request_of(random_variable(3, 1500, n_parents=2, spouses=(1,)))
-        costs = [answer_requests([request], method, grid)[0].policy.cost for grid in (5, 50, 500, None)]
+        costs = [answer_requests([request], method, grid)[0].binning.cost for grid in (5, 50, 500, None)]
         assert costs[3] <= min(costs) + 1e-9
         assert costs[2] <= costs[0]
 
@@ -206,8 +206,8 @@ def test_batches_of_several_problems_change_nothing(method, monkeypatch):
     expected = answer_requests(requests, method, grid=100)
     monkeypatch.setattr(interval_costs, "matrices_at_once", lambda: 3)
     for one, other in zip(expected, answer_requests(requests, method, grid=100), strict=True):
-        assert one.policy.cost == close(other.policy.cost)
-        assert one.policy.edges.tolist() == other.policy.edges.tolist()
+        assert one.binning.cost == close(other.binning.cost)
+        assert one.binning.cuts.tolist() == other.binning.cuts.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)

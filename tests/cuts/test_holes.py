@@ -1,4 +1,4 @@
-"""Cuts where entries are missing: the optimum over all policies, every factor on the rows that have all of it."""
+"""Cuts where entries are missing: the optimum over all binnings, every factor on the rows that have all of it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def options_of(method: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_all_policies_by_enumeration(method: str) -> None:
+def test_all_binnings_by_enumeration(method: str) -> None:
     for seed in range(24):
         n_parents, spouses = SHAPES[seed % len(SHAPES)]
         variable = holed_variable(
@@ -55,9 +55,9 @@ def test_all_policies_by_enumeration(method: str) -> None:
             n_values=7,
             weighted=seed % 4 == 3,
         )
-        policy = jaxbn.discretize_variable(**variable, **options_of(method))
-        assert policy.cost == close(holed_cuts.enumerated(**variable, method=method)), seed
-        assert policy.cost == close(holed_cuts.cost(**variable, cuts=policy.edges, method=method))
+        binning = jaxbn.discretize_variable(**variable, **options_of(method))
+        assert binning.cost == close(holed_cuts.enumerated(**variable, method=method)), seed
+        assert binning.cost == close(holed_cuts.cost(**variable, cuts=binning.cuts, method=method))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -71,9 +71,9 @@ def test_the_programs_agree(method: str, monkeypatch: pytest.MonkeyPatch) -> Non
             for seed in range(12):
                 n_parents, spouses = SHAPES[seed % len(SHAPES)]
                 variable = holed_variable(seed, 130, n_parents=n_parents, spouses=spouses, weighted=seed // 6 > 0)
-                policy = jaxbn.discretize_variable(**variable, **options_of(method))
-                assert policy.cost == close(holed_cuts.cost(**variable, cuts=policy.edges, method=method))
-                found[-1].append(policy.cost)
+                binning = jaxbn.discretize_variable(**variable, **options_of(method))
+                assert binning.cost == close(holed_cuts.cost(**variable, cuts=binning.cuts, method=method))
+                found[-1].append(binning.cost)
     assert found[0] == [close(cost) for cost in found[1]]
 
 

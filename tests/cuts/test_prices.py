@@ -303,7 +303,7 @@ def test_a_bad_guess_costs_time_alone(monkeypatch):
         monkeypatch.setattr(charged, "guessed_prices", lambda *_, given=prices: given)
         found = jaxbn.discretize_variable(**problem, method="evidence", shape="flat", max_bins=None)
         assert found.cost == close(expected.cost)
-        assert found.cost == close(reference.evidence_cost(**problem, cuts=found.edges))
+        assert found.cost == close(reference.evidence_cost(**problem, cuts=found.cuts))
 
 
 @pytest.mark.parametrize("method", ["evidence", "mdl"])

@@ -30,12 +30,12 @@ from tests.reference import cuts as reference
 many = settings(deadline=None, derandomize=True)
 
 
-def assert_exact(problem: dict[str, Any], method: str, rate: float = 4.0) -> jaxbn.Policy:
+def assert_exact(problem: dict[str, Any], method: str, rate: float = 4.0) -> jaxbn.Binning:
     """The cost is the reference's optimum, and that of the returned edges."""
-    policy = jaxbn.discretize_variable(**problem, **method_options(method, rate))
-    assert policy.cost == close(reference_cost(problem, method, rate))
-    assert policy.cost == close(cost_of_edges(problem, policy.edges, method, rate))
-    return policy
+    binning = jaxbn.discretize_variable(**problem, **method_options(method, rate))
+    assert binning.cost == close(reference_cost(problem, method, rate))
+    assert binning.cost == close(cost_of_edges(problem, binning.cuts, method, rate))
+    return binning
 
 
 def class_of_table(name: str, n: int) -> dict[str, Any]:
@@ -121,9 +121,9 @@ def test_pruned_equals_unpruned_on_4000_rows(name):
     assert pruned.cuts == unpruned.cuts
     assert pruned.live < unpruned.live / 2
     assert unpruned.live == pytest.approx(2000, rel=0.02)
-    policy = jaxbn.discretize_variable(**problem, **method_options("bayesian"))
-    assert policy.cost == pruned.cost
-    assert policy.cost == close(reference.policy_cost(**problem, edges=policy.edges, rate=4.0))
+    binning = jaxbn.discretize_variable(**problem, **method_options("bayesian"))
+    assert binning.cost == pruned.cost
+    assert binning.cost == close(reference.policy_cost(**problem, edges=binning.cuts, rate=4.0))
 
 
 @pytest.mark.parametrize(
@@ -175,12 +175,12 @@ def test_prefix_costs_are_optima_of_the_prefixes():
 def test_collapsed_rows_give_the_same_answer(method, weighted):
     problem = random_variable(5, 4000, n_parents=1, spouses=(1,), n_values=60, weighted=weighted)
     assert len(discretize_variable._without_repeats(request_of(problem)).ordered.values) < 2000
-    policy = assert_exact(problem, method)
+    binning = assert_exact(problem, method)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(discretize_variable, "_without_repeats", lambda request: request)
         plain = jaxbn.discretize_variable(**problem, **method_options(method))
-    assert policy.cost == close(plain.cost)
-    assert policy.edges.tolist() == plain.edges.tolist()
+    assert binning.cost == close(plain.cost)
+    assert binning.cuts.tolist() == plain.cuts.tolist()
 
 
 def test_few_repeats_are_left_alone():

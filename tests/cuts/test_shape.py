@@ -144,14 +144,14 @@ def test_cuts_on_the_ruler_of_a_shape_are_the_best_of_all(seed):
     ends = own.distinct[0] - recording.half, own.distinct[-1] + recording.half
     shape = Shape([ends[0], *inner, ends[1]], rng.dirichlet(np.ones(5)), recording, -1.5)
 
-    from jaxbn.cuts.discretize_variable import best_policies, variable_request
+    from jaxbn.cuts.discretize_variable import best_binnings, variable_request
 
     request = variable_request(**problem, method="evidence", **limits)._replace(shapes=(shape,))
-    (policy,) = best_policies([request], "evidence")
+    (binning,) = best_binnings([request], "evidence")
     n = float(own.weights.sum())
     expected = reference.enumerate_shaped(problem, lambda x: float(shape.below(x)), -1.5 * n, **limits)
-    assert policy.cost == close(expected)
-    assert policy.n_bins <= (limits["max_bins"] or 99)
+    assert binning.cost == close(expected)
+    assert binning.n_bins <= (limits["max_bins"] or 99)
 
 
 def test_the_better_of_two_shapes_is_taken():
@@ -172,9 +172,9 @@ def test_a_limit_of_bins_holds_for_many_rows():
     child = np.digitize(x + 0.01 * rng.normal(size=6000), np.linspace(-2, 2, 20))
     costs = []
     for most in (2, 3, 5, None):
-        policy = jaxbn.discretize_variable(x, children=[(child, ())], max_bins=most)
-        assert policy.n_bins <= (most or 10**9)
-        costs.append(policy.cost)
+        binning = jaxbn.discretize_variable(x, children=[(child, ())], max_bins=most)
+        assert binning.n_bins <= (most or 10**9)
+        costs.append(binning.cost)
     assert costs == sorted(costs, reverse=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.words import CLOSE, bin_words, cut_words, rounded, short_numbers
 
 
@@ -44,12 +44,12 @@ def test_numbers_of_an_answer_lose_only_the_last_digits() -> None:
     assert (np.diff(rounded(numbers.tolist())) > 0).all()
 
 
-def test_a_policy_without_cuts_is_not_cut() -> None:
-    assert cut_words(Policy([])) == "not cut"
-    assert cut_words(Policy([1.0, 2.0], method="not cut")) == "not cut"
-    assert cut_words(Policy([1.0, 2.0], method="equal width"), " ") == "1 2"
+def test_a_binning_without_cuts_is_not_cut() -> None:
+    assert cut_words(Binning([])) == "not cut"
+    assert cut_words(Binning([1.0, 2.0], method="not cut")) == "not cut"
+    assert cut_words(Binning([1.0, 2.0], method="equal width"), " ") == "1 2"
 
 
 def test_many_cuts_are_cut_short_with_a_count() -> None:
-    words = cut_words(Policy(np.arange(50.0)), " ")
+    words = cut_words(Binning(np.arange(50.0)), " ")
     assert words == "0 1 2 3 4 5 6 7 … 40 more … 48 49"

@@ -48,7 +48,7 @@ Question = tuple[str, dict[str, Any]]  # the fragment of the address, and the sa
 
 
 def known_bin(net: BayesNet, name: str, code: int) -> tuple[str, Any]:
-    text = f"bin{code + 1}" if name in net.policies else quote(state_texts(net, name)[code], safe="")
+    text = f"bin{code + 1}" if name in net.binnings else quote(state_texts(net, name)[code], safe="")
     return f"{quote(name, safe='')}={text}", representative(net, name, code)
 
 
@@ -68,7 +68,7 @@ def questions(net: BayesNet, seed: int, n: int = 6) -> list[Question]:
         names = rng.permutation(net.names).tolist()[: int(rng.integers(1, 4))]
         parts, given = [], {}
         for name in names:
-            ranged = name in net.policies and rng.random() < 0.5
+            ranged = name in net.binnings and rng.random() < 0.5
             code = int(rng.integers(net.cardinalities[name]))
             text, given[name] = known_range(net, name, rng) if ranged else known_bin(net, name, code)
             parts.append(text)
@@ -112,7 +112,7 @@ def test_the_page_answers_as_the_network_does_on_real_ones(tmp_path: Path) -> No
     for name in ("auto_mpg", "wine", "iris"):
         data = jaxbn.datasets.load(name)
         structure = next(iter(data.structures.values()))
-        cuts = jaxbn.discretize(data.frame, structure, continuous=data.continuous).policies
+        cuts = jaxbn.discretize(data.frame, structure, continuous=data.continuous).binnings
         nets[name] = jaxbn.fit(data.frame, structure, cuts)
     city = [f"city {i}" for i in range(12)]
     rng = np.random.default_rng(0)

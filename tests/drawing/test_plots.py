@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.cuts.baselines import equal_width_policy
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.baselines import equal_width_binning
+from jaxbn.cuts.binning import Binning
 from jaxbn.drawing.layout import Layout, layered
 from jaxbn.drawing.svg import network_svg, ticks, variable_svg
 from tests.helpers.random_networks import random_network
@@ -35,7 +35,7 @@ def iris() -> jaxbn.datasets.Dataset:
 
 @pytest.fixture(scope="module")
 def net(iris: jaxbn.datasets.Dataset) -> jaxbn.BayesNet:
-    cuts = {name: equal_width_policy(iris.frame[name].to_numpy(), 3) for name in iris.continuous}
+    cuts = {name: equal_width_binning(iris.frame[name].to_numpy(), 3) for name in iris.continuous}
     return jaxbn.fit(iris.frame, iris.structures["paper"], cuts)
 
 
@@ -83,9 +83,9 @@ def test_pictures_of_variables(net: jaxbn.BayesNet, iris: jaxbn.datasets.Dataset
     assert ax.get_xlabel() == "petal_width"
     assert sum(line.get_linestyle() == "--" for line in ax.lines) == 2  # the cuts
     assert jaxbn.plot_pair(net, iris.frame, "petal_width", "sepal_width").get_ylabel() == "sepal_width"
-    own = net.policies["petal_width"].plot(iris.frame["petal_width"])
-    assert net.policies["sepal_width"].plot(iris.frame["sepal_width"], own) is own
-    assert Policy([]).plot([1.0, 2.0]).get_ylabel() == "density"
+    own = net.binnings["petal_width"].plot(iris.frame["petal_width"])
+    assert net.binnings["sepal_width"].plot(iris.frame["sepal_width"], own) is own
+    assert Binning([]).plot([1.0, 2.0]).get_ylabel() == "density"
 
 
 def test_what_cannot_be_drawn_is_refused(net: jaxbn.BayesNet, iris: jaxbn.datasets.Dataset) -> None:
@@ -107,9 +107,9 @@ def test_names_are_escaped_and_cut() -> None:
 def test_notebooks_show_tables_and_pictures(net: jaxbn.BayesNet) -> None:
     assert "<svg" in net._repr_html_()
     assert "petal_width" in net._repr_html_()
-    assert "<svg" in net.policies["petal_width"]._repr_html_()
-    assert "1, 2.5" in Policy([1.0, 2.5])._repr_html_()
-    found = jaxbn.Discretization(net.policies, 3, True)
+    assert "<svg" in net.binnings["petal_width"]._repr_html_()
+    assert "1, 2.5" in Binning([1.0, 2.5])._repr_html_()
+    found = jaxbn.Discretization(net.binnings, 3, True)
     assert "3 passes, converged" in found._repr_html_()
 
 

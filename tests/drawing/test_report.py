@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.cuts.baselines import equal_width_policy
+from jaxbn.cuts.baselines import equal_width_binning
 from tests.helpers.browser import CHROMIUM, browse, run_in_pages
 
 SCORES = pd.DataFrame(
@@ -25,7 +25,7 @@ VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 def a_network() -> tuple[pd.DataFrame, jaxbn.BayesNet]:
     cars = jaxbn.datasets.load("auto_mpg")
-    cuts = {name: equal_width_policy(cars.frame[name].to_numpy(float), 4) for name in cars.continuous}
+    cuts = {name: equal_width_binning(cars.frame[name].to_numpy(float), 4) for name in cars.continuous}
     return cars.frame, jaxbn.fit(cars.frame, cars.structures["paper_learned"], cuts)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import jaxbn
 from jaxbn.cuts import resampled
-from jaxbn.cuts.resampled import drawn_rows, resampled_policies, stream
+from jaxbn.cuts.resampled import drawn_rows, resampled_binnings, stream
 from jaxbn.cuts.resampled_arrays import Variable
 from jaxbn.cuts.sorted_values import sort_values
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
@@ -35,24 +35,24 @@ def as_variable(problem: dict[str, Any], rate: float) -> Variable:
 
 
 def resample(problem: dict[str, Any], count: int, rate: float, method: str = "bayesian"):
-    """Pairs of the rows of a resample and its policy."""
+    """Pairs of the rows of a resample and its binning."""
     n = len(problem["values"])
     rows = [drawn_rows(stream(1, i), n) for i in range(count)]
     variable = as_variable(problem, rate)
     weights = np.array([np.bincount(each, minlength=n) for each in rows])[:, variable.ordered.order]
-    return list(zip(rows, resampled_policies(variable, weights, method), strict=True))
+    return list(zip(rows, resampled_binnings(variable, weights, method), strict=True))
 
 
-def assert_same(found: jaxbn.Policy, expected: jaxbn.Policy) -> None:
+def assert_same(found: jaxbn.Binning, expected: jaxbn.Binning) -> None:
     np.testing.assert_allclose(found.cost, expected.cost, rtol=1e-9, atol=1e-9)
     assert (found.lower, found.upper, found.method) == (expected.lower, expected.upper, expected.method)
-    np.testing.assert_array_equal(found.edges, expected.edges)
+    np.testing.assert_array_equal(found.cuts, expected.cuts)
 
 
 def test_200_resamples_are_those_of_the_rows_written_out():
     problem = random_variable(5, 150, n_parents=2, spouses=(1, 0), n_values=60)
-    for rows, policy in resample(problem, 200, 3.0):
-        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
+    for rows, binning in resample(problem, 200, 3.0):
+        assert_same(binning, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
 
 
 @pytest.mark.parametrize(
@@ -64,36 +64,36 @@ def test_resamples_of_all_kinds_of_variables(n, n_parents, spouses, n_values):
     """Rare levels come and go, so cardinalities differ between resamples; so do the range and the midpoints."""
     problem = random_variable(n, n, n_parents=n_parents, spouses=spouses, n_values=n_values)
     for rate in (0.7, 20.0):
-        for rows, policy in resample(problem, 12, rate):
-            assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=rate, method="bayesian"))
+        for rows, binning in resample(problem, 12, rate):
+            assert_same(binning, jaxbn.discretize_variable(**subset(problem, rows), rate=rate, method="bayesian"))
 
 
 def test_more_rows_than_a_batch_takes():
     problem = random_variable(3, 1620, n_parents=1)  # some resamples have 1024 different rows, some more
     pairs = resample(problem, 8, 3.0)
     assert {len(np.unique(rows)) <= resampled.BATCHED_ROWS for rows, _ in pairs} == {True, False}
-    for rows, policy in pairs:
-        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
+    for rows, binning in pairs:
+        assert_same(binning, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
 
 
 def test_resamples_by_another_method():
     problem = random_variable(6, 60, n_parents=1, spouses=(1,))
-    for rows, policy in resample(problem, 5, 3.0, "mdl"):
-        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), method="mdl"))
+    for rows, binning in resample(problem, 5, 3.0, "mdl"):
+        assert_same(binning, jaxbn.discretize_variable(**subset(problem, rows), method="mdl"))
 
 
 def test_resamples_against_the_numpy_reference():
     problem = random_variable(8, 50, n_parents=2, spouses=(1,))
-    for rows, policy in resample(problem, 20, 3.0):
+    for rows, binning in resample(problem, 20, 3.0):
         expected = reference_cost(subset(problem, rows), "bayesian", 3.0)
-        np.testing.assert_allclose(policy.cost, expected, rtol=1e-9)
+        np.testing.assert_allclose(binning.cost, expected, rtol=1e-9)
 
 
 def test_values_whose_range_is_too_large_for_a_float():
     problem = {"values": np.array([-1.7e308, -1e300, 0.0, 2.0, 1.7e308, 1.0]), "parents": [[0, 0, 1, 1, 0, 1]]}
     problem = {**problem, "parents": [np.array(codes) for codes in problem["parents"]], "children": []}
-    for rows, policy in resample(problem, 30, 3.0):
-        assert_same(policy, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
+    for rows, binning in resample(problem, 30, 3.0):
+        assert_same(binning, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
 
 
 @pytest.mark.parametrize("n_bytes", [1, 10**8])
@@ -101,8 +101,8 @@ def test_the_size_of_the_batches_does_not_matter(n_bytes, monkeypatch):
     problem = random_variable(5, 80, n_parents=1, spouses=(1,))
     expected = resample(problem, 11, 3.0)
     monkeypatch.setenv("JAXBN_BATCH_BYTES", str(n_bytes))
-    for (_, policy), (_, known) in zip(resample(problem, 11, 3.0), expected, strict=True):
-        assert_same(policy, known)
+    for (_, binning), (_, known) in zip(resample(problem, 11, 3.0), expected, strict=True):
+        assert_same(binning, known)
 
 
 def test_no_python_loop_over_resamples_makes_the_arrays(monkeypatch):
@@ -137,22 +137,24 @@ def test_a_graph_gives_the_cuts_given_the_neighbours_bins(cuts):
     problem = {"values": iris.frame[name].to_numpy(), "parents": parents, "children": children}
     for i in range(40):
         chosen = subset(problem, drawn_rows(stream(2, i), 150))
-        assert_same(cuts.policies[name][i], jaxbn.discretize_variable(**chosen, rate=rate, method="bayesian"))
-    for variable, policy in full.policies.items():
-        np.testing.assert_array_equal(cuts.original[variable].edges, policy.edges)
+        assert_same(cuts.binnings[name][i], jaxbn.discretize_variable(**chosen, rate=rate, method="bayesian"))
+    for variable, binning in full.binnings.items():
+        np.testing.assert_array_equal(cuts.original[variable].cuts, binning.cuts)
 
 
 def test_the_frames_are_counts_over_resamples(cuts):
     assert cuts.resamples == 40
-    assert set(cuts.policies) == set(jaxbn.datasets.load("iris").continuous)
-    for name, found in cuts.policies.items():
+    assert set(cuts.binnings) == set(jaxbn.datasets.load("iris").continuous)
+    for name, found in cuts.binnings.items():
         shares = cuts.bins[cuts.bins["variable"] == name]
         assert shares["share"].sum() == pytest.approx(1)
         for bins, share in zip(shares["bins"], shares["share"], strict=True):
-            assert share == np.mean([policy.n_bins == bins for policy in found])
-    assert len(cuts.cuts) == sum(len(p.edges) for found in cuts.policies.values() for p in found)
+            assert share == np.mean([binning.n_bins == bins for binning in found])
+    assert len(cuts.cuts) == sum(len(p.cuts) for found in cuts.binnings.values() for p in found)
     for row in cuts.frame.to_dict("records"):
-        near = [min(policy.edges, key=lambda edge: abs(edge - row["cut"])) for policy in cuts.policies[row["variable"]]]
+        near = [
+            min(binning.cuts, key=lambda edge: abs(edge - row["cut"])) for binning in cuts.binnings[row["variable"]]
+        ]
         assert row["found"] == np.mean(np.abs(np.array(near) - row["cut"]) <= row["tolerance"])
         column = jaxbn.datasets.load("iris").frame[row["variable"]].to_numpy()
         drawn = [column[drawn_rows(stream(2, i), 150)] for i in range(40)]
@@ -162,20 +164,20 @@ def test_the_frames_are_counts_over_resamples(cuts):
 
 
 def test_the_tolerance_is_half_the_distance_to_the_next_cut_and_at_most_a_twentieth_of_the_range():
-    policies = {"x": (jaxbn.Policy([0.99, 3.3]), jaxbn.Policy([])), "y": (jaxbn.Policy([5.3]), jaxbn.Policy([5.6]))}
+    binnings = {"x": (jaxbn.Binning([0.99, 3.3]), jaxbn.Binning([])), "y": (jaxbn.Binning([5.3]), jaxbn.Binning([5.6]))}
     gaps = {
         "x": (np.array([[0.9, 1.1], [3.0, 4.0]]), np.empty((0, 2))),
         "y": (np.array([[5, 5.6]]), np.array([[5, 6]])),
     }
-    original = {"x": jaxbn.Policy([1.0, 1.5]), "y": jaxbn.Policy([5.0])}
+    original = {"x": jaxbn.Binning([1.0, 1.5]), "y": jaxbn.Binning([5.0])}
     values = {"x": np.linspace(0, 100, 5), "y": np.linspace(0, 10, 5)}
-    found = CutBootstrap(policies, 2, 0, gaps, original, values, 0.9, None)
+    found = CutBootstrap(binnings, 2, 0, gaps, original, values, 0.9, None)
     assert found.frame["tolerance"].tolist() == [0.25, 0.25, 0.5]
     assert found.frame["found"].tolist() == [0.5, 0.0, 0.5]
     assert found.frame.loc[0, ["lower", "upper"]].tolist() == [0.9, 1.1]  # of the resamples that have a cut
-    wide = CutBootstrap(policies, 2, 0, gaps, original, values, 0.9, 0.1)
+    wide = CutBootstrap(binnings, 2, 0, gaps, original, values, 0.9, 0.1)
     assert wide.frame["tolerance"].tolist() == [10.0, 10.0, 1.0]
-    assert np.isnan(nearest_cuts(np.array([1.0]), [jaxbn.Policy([])], [np.empty((0, 2))])[0]).all()
+    assert np.isnan(nearest_cuts(np.array([1.0]), [jaxbn.Binning([])], [np.empty((0, 2))])[0]).all()
 
 
 def test_a_variable_without_neighbours_has_the_bins_of_the_start():
@@ -185,12 +187,12 @@ def test_a_variable_without_neighbours_has_the_bins_of_the_start():
     )
     values = drawn.frame["v0"].to_numpy()[drawn_rows(stream(0, 1), 40)]
     expected = values.min() + np.ptp(values) / 4 * np.arange(1, 4)
-    np.testing.assert_allclose(found.policies["v0"][1].edges, expected)
+    np.testing.assert_allclose(found.binnings["v0"][1].cuts, expected)
     even = jaxbn.bootstrap(
         {"x": np.arange(40.0)}, {}, resamples=3, initial_bins=4, initial="frequency", method="bayesian"
     )
     values = np.arange(40.0)[drawn_rows(stream(0, 1), 40)]  # with repetitions
-    np.testing.assert_array_equal(even.policies["x"][1].edges, reference.equal_frequency_edges(values, 4))
+    np.testing.assert_array_equal(even.binnings["x"][1].cuts, reference.equal_frequency_edges(values, 4))
 
 
 def test_a_resample_depends_on_its_number_and_the_seed_alone():
@@ -199,7 +201,7 @@ def test_a_resample_depends_on_its_number_and_the_seed_alone():
         jaxbn.bootstrap(iris.frame, iris.structures["paper"], resamples=n, seed=seed, method="bayesian")
         for n, seed in ((3, 0), (9, 0), (3, 1))
     )
-    edges = [[p.edges.tolist() for p in found.policies["sepal_width"][:3]] for found in (few, many, other)]
+    edges = [[p.cuts.tolist() for p in found.binnings["sepal_width"][:3]] for found in (few, many, other)]
     assert edges[0] == edges[1] != edges[2]
 
 
@@ -234,15 +236,15 @@ def test_without_a_graph_each_resample_is_learned_from_its_rows(arcs):
             drawn.frame.iloc[rows], continuous=drawn.continuous, order=order, max_parents=2, method="bayesian"
         )
         assert arcs.parents[i] == net.parents
-        for name, policy in net.policies.items():
-            assert_same(arcs.policies[name][i], policy)
+        for name, binning in net.binnings.items():
+            assert_same(arcs.binnings[name][i], binning)
 
 
 def test_the_average_is_that_of_the_resampled_networks_with_tables_of_all_rows(arcs):
     average = arcs.average
     assert [net.parents for net in average.networks] == list(arcs.parents)
-    name = next(iter(arcs.policies))
-    assert [net.policies[name] for net in average.networks] == list(arcs.policies[name])
+    name = next(iter(arcs.binnings))
+    assert [net.binnings[name] for net in average.networks] == list(arcs.binnings[name])
     assert average.networks[0].n_rows == arcs.table.n_rows
 
 
@@ -257,7 +259,7 @@ def test_strength_and_direction_are_counts_over_resamples(arcs):
         assert arcs.strengths.get((row["from"], row["to"]), 0.0) == np.mean(this)
     assert arcs.resamples == 12
     assert "strength" in repr(arcs)
-    assert arcs.bins.groupby("variable")["share"].sum().tolist() == pytest.approx([1.0] * len(arcs.policies))
+    assert arcs.bins.groupby("variable")["share"].sum().tolist() == pytest.approx([1.0] * len(arcs.binnings))
 
 
 def test_the_consensus_has_strong_arcs_and_no_cycle(arcs):
@@ -270,7 +272,7 @@ def test_the_consensus_has_strong_arcs_and_no_cycle(arcs):
             assert arc["direction"] > 0.5
     cycle = [{"a": ("c",), "b": ("a",), "c": ()}] * 4 + [{"a": (), "b": ("a",), "c": ("b",)}] * 3
     found = ArcBootstrap({}, 7, 0, tuple(cycle))
-    assert set(found.consensus(0.1).edges) == {("a", "b"), ("c", "a")}  # b -> c is the weakest of the three
+    assert set(found.consensus(0.1).cuts) == {("a", "b"), ("c", "a")}  # b -> c is the weakest of the three
     for bad in (-0.1, 1.5, "half", True):
         with pytest.raises(ValueError, match="threshold must be a number from 0 to 1"):
             found.consensus(bad)
@@ -433,12 +435,12 @@ def test_by_the_evidence_lone_variables_are_cut_too_and_widths_are_kept():
     values = np.concatenate([np.linspace(0, 1, 40), np.linspace(9, 10, 40)])
     for width in (None, 2.0):
         found = jaxbn.bootstrap({"x": values}, {}, resamples=3, method="evidence", shape="flat", min_width=width)
-        for i, policy in enumerate(found.policies["x"]):
+        for i, binning in enumerate(found.binnings["x"]):
             rows = drawn_rows(stream(0, i), len(values))
             alone = jaxbn.discretize_variable(values[rows], method="evidence", shape="flat", min_width=width)
-            assert policy.edges.tolist() == alone.edges.tolist()
-            assert width is not None or policy.n_bins > 1
-            assert width is None or np.diff([values[rows].min(), *policy.edges, values[rows].max()]).min() >= width
+            assert binning.cuts.tolist() == alone.cuts.tolist()
+            assert width is not None or binning.n_bins > 1
+            assert width is None or np.diff([values[rows].min(), *binning.cuts, values[rows].max()]).min() >= width
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])
@@ -460,7 +462,7 @@ def test_an_interrupt_returns_the_finished_resamples(monkeypatch, tmp_path, chec
     monkeypatch.setattr(many_runs, "run_each", interrupted)
     with pytest.warns(jaxbn.InterruptedWarning, match="these are 2 of 5 resamples"):
         found = jaxbn.bootstrap(data, resamples=5, side_by_side=1, checkpoint=file, progress=False)
-    assert found.resamples == 2 == len(found.policies["x"])
+    assert found.resamples == 2 == len(found.binnings["x"])
     monkeypatch.undo()
     if checkpoint:
         assert jaxbn.bootstrap(data, resamples=5, checkpoint=file, progress=False).resamples == 5

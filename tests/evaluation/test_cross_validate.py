@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.cuts.baselines import marginal_policy
+from jaxbn.cuts.baselines import marginal_binning
 from jaxbn.evaluation import cross_validate
 from jaxbn.evaluation.folds import settle_together
 from jaxbn.evaluation.training import NUMBERS_OF_BINS
@@ -99,7 +99,7 @@ def test_a_fold_is_a_fit_to_the_other_rows() -> None:
     train, test = frame[result.folds != 1], frame[result.folds == 1]
     found = jaxbn.discretize(train, GRAPH, method="bayesian")
     bounds = {name: (frame[name].min(), frame[name].max()) for name in ("height", "girth")}
-    net = jaxbn.fit(train, GRAPH, found.policies, alpha=0.5, bounds=bounds)
+    net = jaxbn.fit(train, GRAPH, found.binnings, alpha=0.5, bounds=bounds)
     np.testing.assert_allclose(result.log_likelihood[result.folds == 1], net.log_likelihood(test), atol=1e-12)
 
 
@@ -113,8 +113,8 @@ def test_folds_together_and_one_by_one_are_the_same(method: str, monkeypatch: py
     for each, rows in zip(settle_together(tables, parents, options, None), tables, strict=True):
         alone = jaxbn.discretize(rows, GRAPH, method=method)
         assert (each.passes, each.converged) == (alone.passes, alone.converged)
-        for name, policy in alone.policies.items():
-            np.testing.assert_array_equal(each.policies[name].edges, policy.edges)
+        for name, binning in alone.binnings.items():
+            np.testing.assert_array_equal(each.binnings[name].cuts, binning.cuts)
     together = jaxbn.cross_validate(frame, GRAPH, folds=5, method=method)
     monkeypatch.setattr(cross_validate, "ROWS_SIDE_BY_SIDE", 250)  # two folds at a time
     np.testing.assert_array_equal(
@@ -156,7 +156,7 @@ def test_given_is_exact_for_variables_with_parents() -> None:
     given = jaxbn.cross_validate(frame, GRAPH, folds=2, given=("tall", "kind"), method="bayesian")
     train, held_out = frame[whole.folds == 1], whole.folds == 0
     bounds = {name: (frame[name].min(), frame[name].max()) for name in ("height", "girth")}
-    net = jaxbn.fit(train, GRAPH, jaxbn.discretize(train, GRAPH, method="bayesian").policies, bounds=bounds)
+    net = jaxbn.fit(train, GRAPH, jaxbn.discretize(train, GRAPH, method="bayesian").binnings, bounds=bounds)
     joint = np.log([net.query(["kind", "tall"])[kind, tall] for kind, tall in
         zip(frame.kind[held_out], frame.tall[held_out], strict=True)])  # fmt: skip
     np.testing.assert_allclose((whole.log_likelihood - given.log_likelihood)[held_out], joint, atol=1e-12)
@@ -173,7 +173,7 @@ def test_structure_learned_in_each_fold() -> None:
             train, restarts=3, seed=5, required=[("kind", "girth")], progress=False, method="bayesian", search="k2"
         )
         bounds = {name: (frame[name].min(), frame[name].max()) for name in ("height", "girth")}
-        refitted = jaxbn.fit(train, net.parents, net.policies, bounds=bounds)
+        refitted = jaxbn.fit(train, net.parents, net.binnings, bounds=bounds)
         np.testing.assert_allclose(result.log_likelihood[folds == fold], refitted.log_likelihood(test), atol=1e-12)
 
 
@@ -217,22 +217,22 @@ def _evidence_of_plain_bins(train: pd.DataFrame, method: str, n_bins: int) -> fl
     """The K2 score of the codes and the density inside the bins, by the reference."""
     names = ["height", "girth"]
     columns = columns_of(train)
-    policies = {name: marginal_policy(train[name].to_numpy(), method, n_bins) for name in names}
-    codes = reference.discrete_codes(columns, names) | {name: policies[name](train[name]) for name in names}
-    edges = {name: policy.edges for name, policy in policies.items()}
+    binnings = {name: marginal_binning(train[name].to_numpy(), method, n_bins) for name in names}
+    codes = reference.discrete_codes(columns, names) | {name: binnings[name](train[name]) for name in names}
+    edges = {name: binning.cuts for name, binning in binnings.items()}
     bounds = reference.whole_bounds(columns, names)
     return reference.k2_score(codes, GRAPH) + reference.density_term(columns, edges, bounds)
 
 
 def test_equal_frequency_bins_hold_equally_many() -> None:
     values = np.random.default_rng(0).normal(size=103)
-    policy = marginal_policy(values, "equal_frequency", 10)
-    counts = np.bincount(policy(values), minlength=10)
+    binning = marginal_binning(values, "equal_frequency", 10)
+    counts = np.bincount(binning(values), minlength=10)
     assert counts.max() - counts.min() <= 1
     few = np.repeat([1.0, 2.0, 3.0], [50, 1, 50])
-    assert marginal_policy(few, "equal_frequency", 4).edges.tolist() == [1.5, 2.5]
-    assert marginal_policy(np.array([1.0, 2.0]), "equal_frequency", 9).edges.tolist() == [1.5]
-    assert marginal_policy(np.ones(5), "equal_frequency", 3).n_bins == 1
+    assert marginal_binning(few, "equal_frequency", 4).cuts.tolist() == [1.5, 2.5]
+    assert marginal_binning(np.array([1.0, 2.0]), "equal_frequency", 9).cuts.tolist() == [1.5]
+    assert marginal_binning(np.ones(5), "equal_frequency", 3).n_bins == 1
 
 
 def test_bayesian_blocks_through_astropy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,9 +248,9 @@ def test_bayesian_blocks_of_astropy_itself() -> None:
     pytest.importorskip("astropy.stats")
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.uniform(0, 1, 500), rng.uniform(1, 10, 100)])
-    edges = marginal_policy(values, "bayesian_blocks", 0).edges
+    edges = marginal_binning(values, "bayesian_blocks", 0).cuts
     assert abs(edges - 1).min() < 0.1
-    assert marginal_policy(np.ones(5), "bayesian_blocks", 0).n_bins == 1
+    assert marginal_binning(np.ones(5), "bayesian_blocks", 0).n_bins == 1
 
 
 def test_bayesian_blocks_without_astropy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,6 +376,6 @@ def test_cross_validation_by_the_evidence():
     assert np.isfinite(scores.log_likelihood).all()
     training = iris.frame[scores.folds != 0]
     by_hand = jaxbn.discretize(training, graph, continuous=iris.continuous, method="evidence")
-    assert {n: int(k[0]) for n, k in scores.bins.items()} == {n: p.n_bins for n, p in by_hand.policies.items()}
+    assert {n: int(k[0]) for n, k in scores.bins.items()} == {n: p.n_bins for n, p in by_hand.binnings.items()}
     limited = jaxbn.cross_validate(iris.frame, graph, folds=3, method="evidence", min_width=0.5)
     assert sum(k.sum() for k in limited.bins.values()) < sum(k.sum() for k in scores.bins.values())

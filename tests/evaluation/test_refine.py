@@ -26,11 +26,11 @@ def fitted(name: str, **options: float) -> tuple[jaxbn.BayesNet, pd.DataFrame]:
     else:
         loaded = jaxbn.datasets.load(name)
         data, graph = loaded.frame, loaded.structures["paper"]
-    return jaxbn.fit(data, graph, jaxbn.discretize(data, graph, method="bayesian").policies, **options), data
+    return jaxbn.fit(data, graph, jaxbn.discretize(data, graph, method="bayesian").binnings, **options), data
 
 
 def codes_of(net: jaxbn.BayesNet, data: pd.DataFrame) -> dict[str, np.ndarray]:
-    codes = {name: policy(data[name]) for name, policy in net.policies.items()}
+    codes = {name: binning(data[name]) for name, binning in net.binnings.items()}
     return codes | {name: pd.Categorical(data[name], list(net.levels[name])).codes for name in net.levels}
 
 
@@ -52,11 +52,11 @@ def held_out_by_definition(
     for k in np.unique(fold):
         training, rest = data[fold != k], data[fold == k]
         cuts = {}
-        for name, policy in net.policies.items():
+        for name, binning in net.binnings.items():
             values = training[name].to_numpy()
-            assert len(np.unique(policy(values))) == policy.n_bins
-            left = np.array([values[values < cut].max() for cut in policy.edges])
-            right = np.array([values[values >= cut].min() for cut in policy.edges])
+            assert len(np.unique(binning(values))) == binning.n_bins
+            left = np.array([values[values < cut].max() for cut in binning.cuts])
+            right = np.array([values[values >= cut].min() for cut in binning.cuts])
             cuts[name] = left + shares[name] * (right - left)
         alpha = {name: net.alphas.get(name, net.alpha) for name in net.names}
         levels = {name: pd.CategoricalDtype(list(net.levels[name])) for name in net.levels}
@@ -87,17 +87,17 @@ def test_cuts_stay_in_their_gaps_and_no_row_changes_its_bin(name: str) -> None:
     net, data = fitted(name)
     refined = jaxbn.refine(net, data, alpha=None)
     moved = 0
-    for variable, policy in net.policies.items():
-        values, new = data[variable].to_numpy(), refined.net.policies[variable]
-        np.testing.assert_array_equal(new(values), policy(values))
-        assert (np.diff(new.edges) > 0).all()
+    for variable, binning in net.binnings.items():
+        values, new = data[variable].to_numpy(), refined.net.binnings[variable]
+        np.testing.assert_array_equal(new(values), binning(values))
+        assert (np.diff(new.cuts) > 0).all()
         step = np.diff(np.unique(values)).min()
-        distance = np.abs(values[:, None] - new.edges).min(axis=0)
+        distance = np.abs(values[:, None] - new.cuts).min(axis=0)
         assert (distance >= step / 2 * (1 - 1e-6)).all()
         frame = refined.cuts[refined.cuts["variable"] == variable]
-        assert frame["before"].tolist() == policy.edges.tolist()
-        assert frame["after"].tolist() == new.edges.tolist()
-        moved += int((new.edges != policy.edges).sum())
+        assert frame["before"].tolist() == binning.cuts.tolist()
+        assert frame["after"].tolist() == new.cuts.tolist()
+        moved += int((new.cuts != binning.cuts).sum())
     assert moved > 0
     np.testing.assert_allclose(refined.net.tables["class" if name in ("iris", "seeds") else "X"].sum(axis=-1), 1)
     assert refined.net.score == pytest.approx(net.score)
@@ -109,8 +109,8 @@ def test_the_likelihood_of_the_folds_by_definition(name: str) -> None:
     net, data = fitted(name)
     fold = folds_of(data, 4, seed=3)
     refined = jaxbn.refine(net, data, alpha=None, inner_folds=4, seed=3)
-    for column, policies in (("before", net.policies), ("after", refined.net.policies)):
-        shares = {n: shares_in_gaps(data[n].to_numpy(), policy.edges) for n, policy in policies.items()}
+    for column, binnings in (("before", net.binnings), ("after", refined.net.binnings)):
+        shares = {n: shares_in_gaps(data[n].to_numpy(), binning.cuts) for n, binning in binnings.items()}
         expected = held_out_by_definition(net, data, fold, shares)
         assert refined.parts.loc["cuts", column] == pytest.approx(expected, rel=1e-10)
 
@@ -141,7 +141,7 @@ class Tables:
 
 def test_the_weights_are_where_scipy_finds_them() -> None:
     net, data = fitted("iris")
-    given = jaxbn.fit(data, net.parents, {name: policy.edges for name, policy in net.policies.items()})
+    given = jaxbn.fit(data, net.parents, {name: binning.cuts for name, binning in net.binnings.items()})
     tables = Tables(given, data, folds_of(data, 5, seed=0))
     family = jaxbn.refine(given, data, cuts=False, alpha="family")
     for name, before, after in family.alpha.itertuples(index=False):
@@ -299,7 +299,7 @@ def test_bad_input_is_refused_by_name() -> None:
         jaxbn.refine(net, data, steps=0)
     with pytest.raises(ValueError, match="learning_rate must be finite and above zero"):
         jaxbn.refine(net, data, learning_rate=0.0)
-    given = jaxbn.fit(data, net.parents, {name: policy.edges for name, policy in net.policies.items()})
+    given = jaxbn.fit(data, net.parents, {name: binning.cuts for name, binning in net.binnings.items()})
     with pytest.raises(ValueError, match=r"rate=True needs cuts made with method 'bayesian'.*'given'"):
         jaxbn.refine(given, data, rate=True)
     with pytest.raises(ValueError, match="unknown level"):
@@ -311,11 +311,11 @@ def test_bad_input_is_refused_by_name() -> None:
 def test_weights_by_family_are_checked_when_fitting() -> None:
     net, data = fitted("gauss")
     with pytest.raises(ValueError, match="alpha names 'Y'"):
-        jaxbn.fit(data, net.parents, net.policies, alpha={"Y": 1.0})
+        jaxbn.fit(data, net.parents, net.binnings, alpha={"Y": 1.0})
     with pytest.raises(ValueError, match="alpha of 'X' must be a positive number, got -1"):
-        jaxbn.fit(data, net.parents, net.policies, alpha={"X": -1.0})
-    own = jaxbn.fit(data, net.parents, net.policies, alpha={"X": 0.5})
-    np.testing.assert_array_equal(own.tables["X"], jaxbn.fit(data, net.parents, net.policies, alpha=0.5).tables["X"])
+        jaxbn.fit(data, net.parents, net.binnings, alpha={"X": -1.0})
+    own = jaxbn.fit(data, net.parents, net.binnings, alpha={"X": 0.5})
+    np.testing.assert_array_equal(own.tables["X"], jaxbn.fit(data, net.parents, net.binnings, alpha=0.5).tables["X"])
     np.testing.assert_array_equal(own.tables["P1"], net.tables["P1"])
 
 

@@ -118,7 +118,7 @@ def test_a_saved_network_damaged_at_random_works_or_names_the_field(tmp_path: Pa
         (("alphas", "up"), -1, "'alphas.up' must be a finite number above zero, got -1"),
         (("variables", 1, "name"), "kind", r"'variables\[1\].name' must differ from the others, got 'kind' twice"),
         (("variables", 1, "parents", 0), "kimd", r"'variables\[1\].parents\[0\]' must name another variable"),
-        (("variables", 1, "policy", "edges"), [1.5, 0.5], r"'variables\[1\].policy': edges must be .* ascending"),
+        (("variables", 1, "policy", "edges"), [1.5, 0.5], r"'variables\[1\].policy': cuts must be .* ascending"),
         (("variables", 1, "policy", "method"), None, r"'variables\[1\].policy.method' must be a text, got None"),
         (("variables", 1, "bounds"), [0.0], r"'variables\[1\].bounds' must be two numbers"),
         (("variables", 0, "levels", 1), "a", r"'variables\[0\].levels' must have at least one level, and each once"),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.formats import json_file
 from jaxbn.formats.bif import read_bif
 from jaxbn.formats.json_file import load
@@ -53,12 +53,14 @@ def assert_same(one: BayesNet, two: BayesNet) -> None:
     for name in one.names:
         assert one.tables[name].tobytes() == two.tables[name].tobytes()
         assert one.tables[name].shape == two.tables[name].shape
-    assert list(one.policies) == list(two.policies)
-    for name, policy in one.policies.items():
-        other = two.policies[name]
-        assert policy.edges.tobytes() == other.edges.tobytes()
-        np.testing.assert_array_equal([policy.cost, policy.lower, policy.upper], [other.cost, other.lower, other.upper])
-        assert policy.method == other.method
+    assert list(one.binnings) == list(two.binnings)
+    for name, binning in one.binnings.items():
+        other = two.binnings[name]
+        assert binning.cuts.tobytes() == other.cuts.tobytes()
+        np.testing.assert_array_equal(
+            [binning.cost, binning.lower, binning.upper], [other.cost, other.lower, other.upper]
+        )
+        assert binning.method == other.method
 
 
 def round_trip(net: BayesNet, folder: Path) -> None:
@@ -99,7 +101,7 @@ def test_any_levels_and_floats_round_trip(levels: list, cuts: list, raw: list, t
     if len(edges) < 2:
         return
     weights = np.array(raw[: len(levels)])
-    inner = Policy(edges[1:-1], cost=math.pi, lower=float(edges[0]))
+    inner = Binning(edges[1:-1], cost=math.pi, lower=float(edges[0]))
     net = BayesNet(
         {"d": ("c",), "c": ()},
         {"c": inner},

@@ -285,11 +285,11 @@ def test_unknown_levels_are_refused_or_missing(net, frame):
     expected = net.log_likelihood(row.assign(city=None))
     np.testing.assert_allclose(net.log_likelihood(row, unknown="missing"), expected)
     with pytest.raises(ValueError, match=r"'city' holds 1 unknown level.*'c99'"):
-        jaxbn.fit(pd.concat([frame, row]), net.parents, {**net.policies, **net.groupings})
+        jaxbn.fit(pd.concat([frame, row]), net.parents, {**net.binnings, **net.groupings})
 
 
 def test_levels_absent_from_the_data_are_kept(net, frame):
-    again = jaxbn.fit(frame[frame["city"] != "c00"], net.parents, {**net.policies, **net.groupings})
+    again = jaxbn.fit(frame[frame["city"] != "c00"], net.parents, {**net.binnings, **net.groupings})
     assert again.levels["city"] == net.levels["city"]
     assert np.isfinite(again.log_likelihood(frame)).all()
 
@@ -343,7 +343,7 @@ def test_many_levels_are_grouped_with_a_message(cities, caplog):
         found = jaxbn.discretize(frame, GRAPH, method="bayesian")
     assert "column 'city' has 60 levels, more than 50" in caplog.text
     assert list(found.groupings) == ["city"]
-    assert list(found.policies) == ["size"]
+    assert list(found.binnings) == ["size"]
     assert found.converged
     assert agreement(found.groupings["city"], group) >= 0.9
     assert "groups of 60 levels" in repr(found)

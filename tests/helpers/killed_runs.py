@@ -36,8 +36,8 @@ def run(checkpoint: Path | None = None) -> dict[str, Any]:
         method="bayesian",
         search="k2",
     )
-    policies = {name: [policy.edges.tolist(), repr(policy.cost)] for name, policy in net.policies.items()}
-    return {"parents": {c: list(p) for c, p in net.parents.items()}, "policies": policies, "score": net.score}
+    binnings = {name: [binning.cuts.tolist(), repr(binning.cost)] for name, binning in net.binnings.items()}
+    return {"parents": {c: list(p) for c, p in net.parents.items()}, "policies": binnings, "score": net.score}
 
 
 def start(checkpoint: Path) -> subprocess.Popen[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.model.bayesnet import BayesNet
 
 
@@ -19,19 +19,19 @@ def random_network(seed: int, *, most: int = 7, names: list[str] | None = None) 
     for i, name in enumerate(names):
         before = rng.permutation(order[: order.index(i)]).astype(int)
         parents[name] = tuple(names[j] for j in before[: int(rng.integers(0, 4))])
-    policies, levels, bounds = {}, {}, {}
+    binnings, levels, bounds = {}, {}, {}
     for name in names:
         states = int(rng.integers(1 if rng.random() < 0.2 else 2, 5))
         if rng.random() < 0.5:
             cuts = np.sort(rng.normal(size=states + 1))
-            policies[name] = Policy(cuts[1:-1], cost=float(rng.normal()))
+            binnings[name] = Binning(cuts[1:-1], cost=float(rng.normal()))
             bounds[name] = (float(cuts[0]), float(cuts[-1]))
         else:
             kinds = [tuple("abcd"), (1, 2, 3, 4), (0.5, 1.5, 2.5, 3.5), ("x y", "x-y", "é", '"')]
             levels[name] = kinds[int(rng.integers(4))][:states]
-    cards = {v: policies[v].n_bins if v in policies else len(levels[v]) for v in names}
+    cards = {v: binnings[v].n_bins if v in binnings else len(levels[v]) for v in names}
     tables = {v: rng.dirichlet(np.ones(cards[v]), size=[cards[p] for p in parents[v]]) for v in names}
-    return BayesNet(parents, policies, levels, tables, bounds)
+    return BayesNet(parents, binnings, levels, tables, bounds)
 
 
 def full_joint(net: BayesNet) -> NDArray[np.float64]:
@@ -48,5 +48,5 @@ def representative(net: BayesNet, name: str, code: int) -> object:
     """A value in original units with the given code."""
     if name in net.levels:
         return net.levels[name][code]
-    edges = net.edges(name)
+    edges = net.bin_edges(name)
     return float(edges[code] + edges[code + 1]) / 2

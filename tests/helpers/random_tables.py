@@ -73,7 +73,7 @@ def lettered(case: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
     return frame, continuous
 
 
-def assert_edges(policies: dict[str, jaxbn.Policy], expected: dict[str, Any]) -> None:
+def assert_edges(binnings: dict[str, jaxbn.Binning], expected: dict[str, Any]) -> None:
     """The edges of every expected variable, to rounding of the midpoint."""
     for name, edges in expected.items():
-        np.testing.assert_allclose(policies[name].edges, edges, rtol=1e-12, atol=0, err_msg=name)
+        np.testing.assert_allclose(binnings[name].cuts, edges, rtol=1e-12, atol=0, err_msg=name)

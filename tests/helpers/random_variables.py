@@ -93,7 +93,7 @@ def reference_cost(variable: dict[str, Any], method: str, rate: float) -> float:
 
 
 def cost_of_edges(variable: dict[str, Any], edges: np.ndarray, method: str, rate: float) -> float:
-    """The printed objective of a policy, from the definition."""
+    """The printed objective of a binning, from the definition."""
     if method == "mdl":
         return cuts.mdl_objective(edges=edges, **variable)
     return cuts.objective(edges=edges, **variable, rate=rate)

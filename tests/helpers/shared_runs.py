@@ -29,7 +29,7 @@ def cuts(**options: Any) -> dict[str, Any]:
     drawn = random_table(9, n_rows=80, n_columns=5)
     options = {"method": "bayesian", "resamples": RESAMPLES, "seed": 4, **options}
     found = jaxbn.bootstrap(drawn.frame, drawn.parents, continuous=drawn.continuous, **options)
-    return {name: [[p.edges.tolist(), f"{p.cost:.9f}"] for p in found.policies[name]] for name in found.policies}
+    return {name: [[p.cuts.tolist(), f"{p.cost:.9f}"] for p in found.binnings[name]] for name in found.binnings}
 
 
 def arcs(**options: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def arcs(**options: Any) -> dict[str, Any]:
         drawn.frame, continuous=drawn.continuous, resamples=RESAMPLES, seed=4, max_parents=2, side_by_side=3, **options
     )
     parents = [{child: list(names) for child, names in each.items()} for each in found.parents]
-    return {"parents": parents, "edges": {n: [p.edges.tolist() for p in ps] for n, ps in found.policies.items()}}
+    return {"parents": parents, "edges": {n: [p.cuts.tolist() for p in ps] for n, ps in found.binnings.items()}}
 
 
 def restarts() -> dict[str, Any]:

@@ -90,7 +90,7 @@ def work() -> None:
     jaxbn.discretize_variable(short["x"], [short["kind"].astype(int)], method="mdl")
     jaxbn.bootstrap(short, graph, resamples=3, method="bayesian")
     jaxbn.cut_posterior(short["x"], [short["kind"].astype(int)]).sample(2)
-    jaxbn.refine(jaxbn.fit(short, graph, jaxbn.discretize(short, graph).policies), short)
+    jaxbn.refine(jaxbn.fit(short, graph, jaxbn.discretize(short, graph).binnings), short)
     codes = rng.integers(0, 3, size=(4, 200)).astype(np.int8)
     DeviceCounter(codes, [3] * 4).sums([(0,), (0, 1)], np.zeros((1, 201), np.int64), np.arange(4))
 

@@ -32,9 +32,9 @@ def learn(drawn: Drawn, path: Path | None = None, **options: Any) -> jaxbn.Bayes
 
 def as_plain(net: jaxbn.BayesNet) -> dict[str, Any]:
     """Everything of a network, to the last bit."""
-    policies = {name: (p.edges.tolist(), repr(p.cost), p.lower, p.upper, p.method) for name, p in net.policies.items()}
+    binnings = {name: (p.cuts.tolist(), repr(p.cost), p.lower, p.upper, p.method) for name, p in net.binnings.items()}
     tables = {name: table.tolist() for name, table in net.tables.items()}
-    return {"parents": net.parents, "policies": policies, "tables": tables, "score": net.score}
+    return {"parents": net.parents, "policies": binnings, "tables": tables, "score": net.score}
 
 
 def finished(path: Path) -> dict[str, Any]:
@@ -326,7 +326,7 @@ def test_an_interrupt_with_nothing_finished_returns_the_unfinished_network(
     with pytest.warns(UserWarning, match="interrupted: no run was finished, and this is an unfinished network"):
         net = learn(drawn, restarts=2, side_by_side=1, method="bayesian", search="k2")
     assert net.graph.number_of_edges() == seen[-1]
-    assert list(net.policies) == drawn.continuous
+    assert list(net.binnings) == drawn.continuous
     assert np.isfinite(net.score)
     assert np.isfinite(net.log_likelihood(drawn.frame)).all()
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.cuts.discretize_variable import Request, best_policies
+from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.workshop import Workshop, run_alone
@@ -33,12 +33,12 @@ def test_fixed_structures_of_the_paper(name: str) -> None:
         used = ("rate", "initial_bins", "max_passes") if method == "bayesian" else ("initial_bins", "max_passes")
         options = {key: case["options"][key] for key in used}
         found = jaxbn.discretize(frame, case["structure"], continuous=continuous, method=method, **options)
-        assert_edges(found.policies, expected.get("edges", {}))
-        assert {v: found.policies[v].n_bins for v in expected.get("n_bins", {})} == expected.get("n_bins", {})
+        assert_edges(found.binnings, expected.get("edges", {}))
+        assert {v: found.binnings[v].n_bins for v in expected.get("n_bins", {})} == expected.get("n_bins", {})
         stored = case["reference_output"][method]
         assert (found.passes, found.converged) == (stored["passes"], stored["converged"])
-        assert_edges(found.policies, stored["edges"])
-        assert list(found.policies) == continuous
+        assert_edges(found.binnings, stored["edges"])
+        assert list(found.binnings) == continuous
 
 
 def test_the_structures_that_come_with_the_data_are_those_of_the_tables() -> None:
@@ -47,7 +47,7 @@ def test_the_structures_that_come_with_the_data_are_those_of_the_tables() -> Non
         data.frame, data.structures["paper"], continuous=data.continuous, max_passes=8, method="bayesian"
     )
     edges = golden("auto_mpg_fixed")["expected"]["bayesian"]["edges"]
-    assert_edges({letter: found.policies[data.letters[letter]] for letter in edges}, edges)
+    assert_edges({letter: found.binnings[data.letters[letter]] for letter in edges}, edges)
 
 
 # --- the NumPy reference
@@ -57,7 +57,7 @@ def same_as_reference(drawn: Drawn, **options: Any) -> jaxbn.Discretization:
     options = {"method": "bayesian", **options}
     found = jaxbn.discretize(drawn.frame, drawn.parents, continuous=drawn.continuous, **options)
     expected = reference.discretize(drawn.columns, drawn.continuous, drawn.parents, **options)
-    assert_edges(found.policies, expected["edges"])
+    assert_edges(found.binnings, expected["edges"])
     assert (found.passes, found.converged) == (expected["passes"], expected["converged"])
     return found
 
@@ -122,9 +122,11 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     """Every discretization of a variable that is really made."""
     made: list[Request] = []
 
-    def counted(batch: list[Request], method: str, grid: int | None = None, refinements: int = 1) -> list[jaxbn.Policy]:
+    def counted(
+        batch: list[Request], method: str, grid: int | None = None, refinements: int = 1
+    ) -> list[jaxbn.Binning]:
         made.extend(batch)
-        return best_policies(batch, method, grid, refinements)
+        return best_binnings(batch, method, grid, refinements)
 
     monkeypatch.setattr("jaxbn.learning.workshop.best_policies", counted)
     return made
@@ -169,7 +171,7 @@ def test_a_pass_that_changes_nothing_asks_nothing_new(requests: list[Request], m
     again = settle(first.start)
     assert (again.passes, again.converged) == (1, True)
     assert len(requests) == made
-    assert all(again.policies[name] is first.policies[name] for name in again.policies)
+    assert all(again.binnings[name] is first.binnings[name] for name in again.binnings)
 
 
 def test_an_isolated_variable_keeps_its_equal_width_bins(requests: list[Request]) -> None:
@@ -177,17 +179,17 @@ def test_an_isolated_variable_keeps_its_equal_width_bins(requests: list[Request]
     frame = pd.DataFrame({"lone": rng.exponential(size=60), "x": rng.normal(size=60), "c": rng.integers(0, 3, 60)})
     found = jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")
     low, high = frame.lone.min(), frame.lone.max()
-    np.testing.assert_array_equal(found.policies["lone"].edges, low + (high - low) / 3 * np.arange(1, 3))
-    assert found.policies["lone"].method == "not cut"
+    np.testing.assert_array_equal(found.binnings["lone"].cuts, low + (high - low) / 3 * np.arange(1, 3))
+    assert found.binnings["lone"].method == "not cut"
     assert len(requests) == 1
     alone = jaxbn.discretize(frame, {}, method="bayesian")
     assert (alone.passes, alone.converged) == (1, True)
-    assert {policy.n_bins for policy in alone.policies.values()} == {3}
+    assert {binning.n_bins for binning in alone.binnings.values()} == {3}
 
 
 def test_an_isolated_variable_keeps_its_equal_frequency_bins() -> None:
     values = {"x": np.random.default_rng(0).exponential(size=500)}
-    found = jaxbn.discretize(values, {}, initial="frequency", initial_bins=5, method="bayesian").policies["x"]
+    found = jaxbn.discretize(values, {}, initial="frequency", initial_bins=5, method="bayesian").binnings["x"]
     assert np.bincount(found(values["x"])).tolist() == [100] * 5
     assert found.method == "not cut"
 
@@ -196,12 +198,12 @@ def test_initial_bins_by_default() -> None:
     rng = np.random.default_rng(0)
     values = {f"x{i}": rng.normal(size=30) for i in range(6)}
     alone = jaxbn.discretize(values, {}, method="bayesian")  # no discrete variable: round(ln 6 + 1)
-    assert {policy.n_bins for policy in alone.policies.values()} == {3}
+    assert {binning.n_bins for binning in alone.binnings.values()} == {3}
     four = jaxbn.discretize(values | {"c": np.arange(30) % 4, "d": np.arange(30) % 2}, {}, method="bayesian")
-    assert {policy.n_bins for policy in four.policies.values()} == {4}
+    assert {binning.n_bins for binning in four.binnings.values()} == {4}
     level = pd.Categorical(["a", "b"] * 15, categories=["a", "b", "never", "neither"])
     two = jaxbn.discretize(values | {"c": level}, {}, method="bayesian")
-    assert {policy.n_bins for policy in two.policies.values()} == {2}
+    assert {binning.n_bins for binning in two.binnings.values()} == {2}
 
 
 def test_transform_codes_every_continuous_column() -> None:
@@ -212,12 +214,12 @@ def test_transform_codes_every_continuous_column() -> None:
     for name in frame:
         if name in continuous:
             assert coded[name].dtype == np.int32
-            expected = np.searchsorted(found.policies[name].edges, frame[name], side="right")
+            expected = np.searchsorted(found.binnings[name].cuts, frame[name], side="right")
             assert coded[name].tolist() == expected.tolist()
         else:
             assert coded[name].tolist() == frame[name].tolist()
     outside = frame[:2].assign(A=[-1e9, 1e9])
-    assert found.transform(outside)["A"].tolist() == [0, found.policies["A"].n_bins - 1]
+    assert found.transform(outside)["A"].tolist() == [0, found.binnings["A"].n_bins - 1]
     assert found.transform({name: frame[name] for name in continuous}).shape == (len(frame), len(continuous))
     with pytest.raises(ValueError, match="no column 'A'"):
         found.transform(frame.drop(columns="A"))
@@ -232,7 +234,7 @@ def test_rows_with_missing_entries_are_dropped_where_asked() -> None:
     with pytest.raises(ValueError, match=r"2 of 394 rows, in columns 'A' \(2\)"):
         jaxbn.discretize(holes, graph, continuous=continuous, method="bayesian", missing="error")
     found = jaxbn.discretize(holes, graph, continuous=continuous, missing="drop", method="bayesian")
-    assert_edges(found.policies, golden("auto_mpg_fixed")["expected"]["bayesian"]["edges"])
+    assert_edges(found.binnings, golden("auto_mpg_fixed")["expected"]["bayesian"]["edges"])
 
 
 # --- graphs
@@ -245,7 +247,7 @@ def test_three_spellings_of_a_graph_agree() -> None:
         jaxbn.discretize(drawn.frame, graph, continuous=drawn.continuous, method="bayesian")
         for graph in (drawn.parents, arcs, nx.DiGraph(arcs), {c: list(p) for c, p in drawn.parents.items() if p})
     ]
-    edges = [{name: policy.edges.tolist() for name, policy in r.policies.items()} for r in results]
+    edges = [{name: binning.cuts.tolist() for name, binning in r.binnings.items()} for r in results]
     assert all(e == edges[0] for e in edges)
 
 
@@ -298,15 +300,15 @@ def test_bad_options_are_refused_by_name(options: dict[str, Any], message: str, 
         jaxbn.discretize(data, {"x": ["word"]}, **{"method": "bayesian", **options})
 
 
-def by_discretize(data: Any, **options: Any) -> dict[str, jaxbn.Policy]:
-    return jaxbn.discretize(data, {"x": ["c"]}, **{"method": "bayesian", **options}).policies
+def by_discretize(data: Any, **options: Any) -> dict[str, jaxbn.Binning]:
+    return jaxbn.discretize(data, {"x": ["c"]}, **{"method": "bayesian", **options}).binnings
 
 
-def by_learn(data: Any, **options: Any) -> dict[str, jaxbn.Policy]:
-    return jaxbn.learn(data, keep=list(data), restarts=2, **as_in_the_paper(options)).policies
+def by_learn(data: Any, **options: Any) -> dict[str, jaxbn.Binning]:
+    return jaxbn.learn(data, keep=list(data), restarts=2, **as_in_the_paper(options)).binnings
 
 
-Caller = Callable[..., dict[str, jaxbn.Policy]]
+Caller = Callable[..., dict[str, jaxbn.Binning]]
 both = pytest.mark.parametrize("call", [by_discretize, by_learn])
 GOOD = pd.DataFrame({"x": np.linspace(0, 1, 30) ** 2, "c": np.repeat([0, 1, 2], 10)})
 
@@ -345,7 +347,7 @@ def test_an_integer_column_may_be_named_continuous(call: Caller) -> None:
     count = np.arange(30) % 15
     as_float = call(GOOD.assign(x=count.astype(float)), continuous=["x"])
     as_integer = call(GOOD.assign(x=count), continuous=["x"])
-    assert as_integer["x"].edges.tolist() == as_float["x"].edges.tolist()
+    assert as_integer["x"].cuts.tolist() == as_float["x"].cuts.tolist()
     assert call(GOOD.assign(x=count)) == {}  # not named: 15 distinct integers are discrete
 
 
@@ -360,13 +362,13 @@ def test_columns_of_one_value_are_no_trouble(call: Caller, method: str) -> None:
 @both
 @pytest.mark.parametrize("method", METHODS)
 def test_one_row_and_two_are_no_trouble(call: Caller, method: str) -> None:
-    policy = call(GOOD[:1], method=method, continuous=["x"])["x"]
-    assert (policy.n_bins, policy.lower, policy.upper) == (1, 0.0, 0.0)
+    binning = call(GOOD[:1], method=method, continuous=["x"])["x"]
+    assert (binning.n_bins, binning.lower, binning.upper) == (1, 0.0, 0.0)
     assert call(GOOD[9:11], method=method, continuous=["x"])["x"].n_bins in (1, 2)
 
 
 @both
 def test_results_are_numpy(call: Caller) -> None:
-    policy = call(GOOD)["x"]
-    assert type(policy.edges) is np.ndarray
-    assert type(policy.cost) is float
+    binning = call(GOOD)["x"]
+    assert type(binning.cuts) is np.ndarray
+    assert type(binning.cost) is float

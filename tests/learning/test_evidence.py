@@ -27,9 +27,9 @@ def assert_rises(trace: tuple[float, ...]) -> None:
     assert (np.diff(trace) >= -1e-9 * np.abs(trace[:-1])).all()
 
 
-def reference_total(frame: pd.DataFrame, parents: dict[str, Any], policies: dict[str, jaxbn.Policy]) -> float:
+def reference_total(frame: pd.DataFrame, parents: dict[str, Any], binnings: dict[str, jaxbn.Binning]) -> float:
     columns = {name: frame[name].to_numpy() for name in frame}
-    return reference.total_evidence(columns, list(policies), parents, {n: p.edges for n, p in policies.items()})
+    return reference.total_evidence(columns, list(binnings), parents, {n: p.cuts for n, p in binnings.items()})
 
 
 def loaded(name: str) -> Any:
@@ -48,7 +48,7 @@ def assert_discretizes(name: str) -> None:
     assert found.converged
     assert len(found.trace) > 1
     assert_rises(found.trace)
-    assert found.trace[-1] == close(reference_total(data.frame, as_parents(graph, list(data.frame)), found.policies))
+    assert found.trace[-1] == close(reference_total(data.frame, as_parents(graph, list(data.frame)), found.binnings))
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -78,7 +78,7 @@ def test_learning_raises_the_evidence(name):
     )
     assert_rises(net.trace)
     assert any(net.parents.values())
-    assert net.trace[-1] == close(reference_total(data.frame, net.parents, net.policies))
+    assert net.trace[-1] == close(reference_total(data.frame, net.parents, net.binnings))
 
 
 def found_by_both(drawn: Drawn, **options: Any) -> tuple[jaxbn.Discretization, dict[str, Any]]:
@@ -106,9 +106,9 @@ def test_passes_equal_those_of_the_reference(seed, limited):
     assert_rises(found.trace)
     assert found.trace[0] == close(expected["trace"][0])
     assert found.trace[-1] == close(expected["trace"][-1])
-    assert found.trace[-1] == close(reference_total(drawn.frame, drawn.parents, found.policies))
+    assert found.trace[-1] == close(reference_total(drawn.frame, drawn.parents, found.binnings))
     for name in widths if limited else ():
-        assert reference.is_allowed(found.policies[name].edges, np.unique(drawn.frame[name]), widths[name])
+        assert reference.is_allowed(found.binnings[name].cuts, np.unique(drawn.frame[name]), widths[name])
 
 
 def test_the_smallest_gap_as_the_smallest_width():
@@ -120,11 +120,11 @@ def test_the_smallest_gap_as_the_smallest_width():
     by_number = jaxbn.discretize(drawn.frame, drawn.parents, **options, min_width=named)
     assert by_word.trace == by_number.trace
     for name, gap in named.items():
-        assert reference.is_allowed(by_word.policies[name].edges, np.unique(drawn.frame[name]), gap)
+        assert reference.is_allowed(by_word.binnings[name].cuts, np.unique(drawn.frame[name]), gap)
 
 
 def edges_of(net: jaxbn.BayesNet) -> dict[str, list[float]]:
-    return {name: policy.edges.tolist() for name, policy in net.policies.items()}
+    return {name: binning.cuts.tolist() for name, binning in net.binnings.items()}
 
 
 def test_restarts_are_chosen_by_the_evidence_and_kept_in_a_checkpoint(tmp_path: Path):
@@ -144,7 +144,7 @@ def test_restarts_are_chosen_by_the_evidence_and_kept_in_a_checkpoint(tmp_path: 
     assert len(finished) == 5
     assert len({run["trace"][-1] for run in finished}) > 1
     assert net.trace[-1] == max(run["trace"][-1] for run in finished)
-    assert net.trace[-1] == close(reference_total(drawn.frame, net.parents, net.policies))
+    assert net.trace[-1] == close(reference_total(drawn.frame, net.parents, net.binnings))
 
     again = jaxbn.learn(drawn.frame, restarts=5, checkpoint=file, **options)
     assert again.trace == net.trace
@@ -181,8 +181,8 @@ def test_a_variable_without_neighbours_is_cut():
         max_bins=None,
         progress=False,
     )
-    for policy in found.policies["x"], net.policies["x"]:
-        assert policy.edges.tolist() == alone.edges.tolist()
+    for binning in found.binnings["x"], net.binnings["x"]:
+        assert binning.cuts.tolist() == alone.cuts.tolist()
     assert found.trace[-1] > found.trace[0]
 
 
@@ -214,12 +214,12 @@ def many_levels(n: int = 240) -> pd.DataFrame:
 
 def total_with_groups(frame: pd.DataFrame, parents: dict[str, Any], found: Any) -> float:
     """F by definition, where the levels of `town` are grouped."""
-    continuous = list(found.policies)
+    continuous = list(found.binnings)
     grouping = found.groupings["town"]
     towns = frame["town"].to_numpy()
     groups = np.asarray(grouping(towns.tolist()))
     columns = {n: frame[n].to_numpy() for n in frame} | {"town": groups}
-    edges = {n: p.edges for n, p in found.policies.items()}
+    edges = {n: p.cuts for n, p in found.binnings.items()}
     inside = reference_groups.level_evidence(towns, groups, np.ones(len(towns), int))
     price = reference_groups.partition_cost(len(np.unique(towns)), len(np.unique(groups)))
     return reference.total_evidence(columns, continuous, parents, edges) + inside - price
@@ -313,7 +313,7 @@ def constrained(drawn: Drawn, seed: int) -> dict[str, Any]:
 def assert_is_the_documented_evidence(drawn: Drawn, **options: Any) -> None:
     flat = {"shape": "flat", "max_bins": None}
     net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, progress=False, **flat, **options)
-    edges = {name: policy.edges for name, policy in net.policies.items()}
+    edges = {name: binning.cuts for name, binning in net.binnings.items()}
     total = reference.total_evidence(drawn.columns, drawn.continuous, net.parents, edges)
     assert net.search.criterion == close(total - reference.arcs_charge(net.parents))
     assert net.search.cuts_proved

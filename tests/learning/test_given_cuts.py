@@ -39,7 +39,7 @@ def people(n: int = 300) -> pd.DataFrame:
 )
 def test_no_search_moves_them(options: dict[str, Any]) -> None:
     net = jaxbn.learn(people(), cuts=CUTS, labels=LABELS, progress=False, **{"restarts": 2, **options})
-    assert net.policies["age"].edges.tolist() == [18.0, 65.0]
+    assert net.binnings["age"].cuts.tolist() == [18.0, 65.0]
     assert state_texts(net, "day") == ["before 2021-01-01", "2021-01-01 and later"]
     assert state_texts(net, "age") == ["child", "adult", "old"]
 
@@ -49,7 +49,7 @@ def test_they_are_kept_where_entries_are_missing() -> None:
     holed.loc[::7, "age"] = np.nan
     holed.loc[3::9, "income"] = np.nan
     net = jaxbn.learn(holed, cuts=CUTS, restarts=1, progress=False)
-    assert net.policies["age"].edges.tolist() == [18.0, 65.0]
+    assert net.binnings["age"].cuts.tolist() == [18.0, 65.0]
 
 
 def test_they_are_kept_in_a_sample_of_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,14 +60,14 @@ def test_they_are_kept_in_a_sample_of_a_long_table(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "FINE_GRID", 20)
     monkeypatch.setattr(turn_runs, "SAMPLE", 150)
     net = jaxbn.learn(people(), cuts=CUTS, labels=LABELS, restarts=1, progress=False)
-    assert net.policies["age"].edges.tolist() == [18.0, 65.0]
-    assert net.policies["age"].is_cut
-    assert net.policies["age"].labels == ("child", "adult", "old")
+    assert net.binnings["age"].cuts.tolist() == [18.0, 65.0]
+    assert net.binnings["age"].is_cut
+    assert net.binnings["age"].labels == ("child", "adult", "old")
 
 
 def test_whole_numbers_with_cuts_are_continuous() -> None:
     data = {"stars": [1, 2, 3, 4, 5] * 20, "kind": [*"aabbb"] * 20}
-    assert jaxbn.learn(data, cuts={"stars": [3]}, progress=False).policies["stars"].edges.tolist() == [3.0]
+    assert jaxbn.learn(data, cuts={"stars": [3]}, progress=False).binnings["stars"].cuts.tolist() == [3.0]
 
 
 def test_files_exports_and_questions(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_files_exports_and_questions(tmp_path: Path) -> None:
     net.save(tmp_path / "net.json")
     again = jaxbn.load(tmp_path / "net.json")
     assert again == net
-    assert again.policies["age"].labels == ("child", "adult", "old")
+    assert again.binnings["age"].labels == ("child", "adult", "old")
     assert net.state_labels("age") == ("child", "adult", "old")
     net.to_bif(tmp_path / "net.bif")
     assert "child, adult, old" in (tmp_path / "net.bif").read_text()
@@ -84,7 +84,7 @@ def test_files_exports_and_questions(tmp_path: Path) -> None:
 
 def test_discretize_and_folds_keep_them() -> None:
     data, graph = people(), {"income": ["age"]}
-    assert jaxbn.discretize(data, graph, cuts=CUTS, labels=LABELS).policies["age"].labels == ("child", "adult", "old")
+    assert jaxbn.discretize(data, graph, cuts=CUTS, labels=LABELS).binnings["age"].labels == ("child", "adult", "old")
     for method in ("evidence", "equal_width"):
         assert jaxbn.cross_validate(data, graph, method=method, cuts=CUTS, folds=3).bins["age"].tolist() == [3, 3, 3]
     assert jaxbn.cross_validate(data, cuts=CUTS, folds=2, restarts=1).bins["age"].tolist() == [3, 3]
@@ -98,7 +98,7 @@ def test_discretize_and_folds_keep_them() -> None:
         ({"cuts": {"aeg": [18]}}, "cuts names 'aeg', which is not a column of the data; did you mean 'age'?"),
         ({"cuts": {"age": [0, 18]}}, "cuts of 'age' run from 0 to 18 but its values from 1 to 90"),
         ({"cuts": {"age": ["x"]}}, "cuts of 'age': column 'age' holds 'x', which is not a number"),
-        ({"cuts": {"age": [30, 18]}}, "cuts of 'age': edges must be .* ascending"),
+        ({"cuts": {"age": [30, 18]}}, "cuts of 'age': cuts must be .* ascending"),
         ({"cuts": {"day": ["soon"]}}, "cuts of 'day': column 'day' holds 'soon', which is not a date"),
         ({"labels": LABELS}, "labels names 'age', whose bins are not known yet; give its cuts with `cuts`"),
         ({"cuts": CUTS, "labels": {"age": ["a"]}}, "labels of 'age': labels must be 3 different words"),

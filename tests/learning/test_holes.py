@@ -59,7 +59,7 @@ def test_drawn_values_lie_in_the_drawn_bins_and_follow_the_network() -> None:
     word = np.repeat([0, 1], 100)
     x = np.where(np.arange(200) % 4 == 0, np.nan, 10.0 * word + np.arange(200) / 200)
     data = CodedTable(as_table({"word": word, "x": x}, missing="infer"))
-    filled = completed(data, {"word": (), "x": ("word",)}, {"x": jaxbn.Policy([5.0])}, np.random.default_rng(1))
+    filled = completed(data, {"word": (), "x": ("word",)}, {"x": jaxbn.Binning([5.0])}, np.random.default_rng(1))
     right = (filled.values["x"] > 5) == (word == 1)
     assert right.mean() > 0.97  # each table cell has a prior weight of one
 
@@ -81,7 +81,7 @@ def test_matching_over_all_bins_keeps_what_the_network_has_no_arc_for(n: int) ->
     y = x + 0.5 * rng.normal(size=n)
     gone = rng.random(n) < 0.4
     data = CodedTable(as_table({"x": x, "y": np.where(gone, np.nan, y)}, missing="infer"))
-    cuts = {name: jaxbn.Policy(np.array([0.0])) for name in ("x", "y")}
+    cuts = {name: jaxbn.Binning(np.array([0.0])) for name in ("x", "y")}
     found = {
         complete: complete(data, {"x": (), "y": ()}, cuts, np.random.default_rng(1)).values["y"]
         for complete in (matched, completed, expected)
@@ -103,7 +103,7 @@ def test_what_is_expected_of_levels_is_told_by_numbers_inside_bins_and_by_the_ne
     gone = rng.random((2, 400)) < 0.3
     words = {"line": np.where(gone[0], np.nan, line), "island": np.where(gone[1], np.nan, island)}
     data = CodedTable(as_table(pd.DataFrame({"x": x, "z": z, **words}), discrete=list(words), missing="infer"))
-    cuts = {"x": jaxbn.Policy(np.array([5.0])), "z": jaxbn.Policy(np.array([4.0, 6.0]))}
+    cuts = {"x": jaxbn.Binning(np.array([5.0])), "z": jaxbn.Binning(np.array([4.0, 6.0]))}
     graph = {"x": (), "z": (), "line": ("x",), "island": ("z",)}
     codes = expected(data, graph, cuts, rng).codes
     assert (codes["island"] == island)[gone[1]].mean() > 0.95
@@ -119,7 +119,7 @@ def test_outliers_do_not_decide_what_is_expected() -> None:
     x[0], y[0] = 1e9, 1e-9
     gone = np.arange(400) % 4 == 1
     data = CodedTable(as_table(pd.DataFrame({"x": x, "y": np.where(gone, np.nan, y)}), missing="infer"))
-    cuts = {"x": jaxbn.Policy(np.array([1.0])), "y": jaxbn.Policy(np.array([1.0]))}
+    cuts = {"x": jaxbn.Binning(np.array([1.0])), "y": jaxbn.Binning(np.array([1.0]))}
     for complete in (expected, completed, matched):
         found = complete(data, {"x": (), "y": ("x",)}, cuts, rng).values["y"]
         np.testing.assert_array_equal(found[~gone], y[~gone])
@@ -142,9 +142,9 @@ def test_the_ledger_is_the_evidence_by_definition() -> None:
     table = data.table
     differences = []
     for cuts in ([1.5], [0.0, 3.0], [-0.5, 1.5, 4.0]):
-        policies = {"x": jaxbn.Policy(np.array(cuts)), "y": jaxbn.Policy(np.array([1.0]))}
-        start = data.recoded(policies)
-        value = Ledger(data).evidence(parents, start.columns, policies)
+        binnings = {"x": jaxbn.Binning(np.array(cuts)), "y": jaxbn.Binning(np.array([1.0]))}
+        start = data.recoded(binnings)
+        value = Ledger(data).evidence(parents, start.columns, binnings)
         cost = holed_cuts.cost(
             table.values["x"],
             [start.columns["word"].codes],
@@ -160,7 +160,7 @@ def test_the_ledger_is_the_evidence_by_definition() -> None:
 def test_discretize_with_holes(method: str) -> None:
     found = jaxbn.discretize(chain(), {"x": ["word"], "y": ["x"]}, method=method)
     assert found.converged
-    assert found.policies["x"].n_bins > 1
+    assert found.binnings["x"].n_bins > 1
     if method == "evidence":
         assert list(found.trace) == sorted(found.trace)
     codes = found.transform(chain())["x"]
@@ -315,7 +315,7 @@ def test_cross_validation_scores_what_each_row_has(graph: Any) -> None:
 def test_bootstrap_with_holes() -> None:
     frame = chain(120)
     cuts = jaxbn.bootstrap(frame, {"x": ["word"], "y": ["x"]}, resamples=3)
-    assert len(cuts.policies["x"]) == 3
+    assert len(cuts.binnings["x"]) == 3
     arcs = jaxbn.bootstrap(frame, resamples=2, progress=False, max_parents=1)
     again = jaxbn.bootstrap(frame, resamples=2, progress=False, max_parents=1)
     assert arcs.frame.equals(again.frame)
@@ -327,12 +327,12 @@ def test_bootstrap_with_holes() -> None:
 def test_without_holes_the_observed_evidence_is_f() -> None:
     data = CodedTable(as_table(chain(80, 0.0)))
     parents = {"word": (), "x": ("word",), "y": ("x", "noise"), "noise": ()}
-    policies = {"x": jaxbn.Policy(np.array([1.5])), "y": jaxbn.Policy(np.array([1.0, 2.0]))}
+    binnings = {"x": jaxbn.Binning(np.array([1.5])), "y": jaxbn.Binning(np.array([1.0, 2.0]))}
     ledger = Ledger(data, parent_prior=True)
-    columns = data.recoded(policies).columns
-    expected_value = ledger.evidence(parents, columns, policies)
+    columns = data.recoded(binnings).columns
+    expected_value = ledger.evidence(parents, columns, binnings)
     # F leaves out configurations of the parents that no row has, which add nothing either way
-    assert observed_evidence(ledger, data, parents, policies) == pytest.approx(expected_value, abs=1e-8)
+    assert observed_evidence(ledger, data, parents, binnings) == pytest.approx(expected_value, abs=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -363,7 +363,7 @@ def test_what_is_expected_follows_a_line_where_the_network_has_no_arc() -> None:
     gone = rng.random(400) < 0.3
     frame = pd.DataFrame({"x": x, "y": np.where(gone, np.nan, y)})
     data = CodedTable(as_table(frame, missing="infer"))
-    cuts = {"x": jaxbn.Policy(np.array([0.0])), "y": jaxbn.Policy(np.array([0.0]))}
+    cuts = {"x": jaxbn.Binning(np.array([0.0])), "y": jaxbn.Binning(np.array([0.0]))}
     filled = expected(data, {"x": (), "y": ()}, cuts, rng)
     assert filled.holes == {}
     np.testing.assert_array_equal(filled.values["y"][~gone], y[~gone])

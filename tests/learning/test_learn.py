@@ -29,7 +29,7 @@ def test_learned_structure_of_the_authors() -> None:
     frame, continuous = lettered(case)
     net = jaxbn.learn(frame, continuous=continuous, **as_in_the_paper(case["options"]))
     assert {name: list(parents) for name, parents in net.parents.items()} == case["expected"]["parents"]
-    assert_edges(net.policies, case["expected"]["edges"])
+    assert_edges(net.binnings, case["expected"]["edges"])
     assert net.score == pytest.approx(case["reference_output"]["score"], rel=1e-12)
     assert set(net.graph.edges) == {(p, c) for c, found in case["expected"]["parents"].items() for p in found}
 
@@ -38,7 +38,7 @@ def same_as_reference(drawn: Drawn, order: list[str], **options: Any) -> jaxbn.B
     net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=order, **as_in_the_paper(options))
     expected = reference.learn(drawn.columns, drawn.continuous, order, **options)
     assert net.parents == expected["parents"]
-    assert_edges(net.policies, expected["edges"])
+    assert_edges(net.binnings, expected["edges"])
     assert net.score == pytest.approx(expected["score"], rel=1e-11)
     return net
 
@@ -81,7 +81,7 @@ def test_a_start_by_frequency_sees_what_an_outlier_hides() -> None:
     wide, even = (jaxbn.learn(frame, initial=kind, **options) for kind in ("width", "frequency"))
     assert wide.parents["y"] == ()
     assert even.parents["y"] == ("x",)
-    assert min(policy.n_bins for policy in even.policies.values()) > 3
+    assert min(binning.n_bins for binning in even.binnings.values()) > 3
 
 
 def discrete_table(seed: int, n_columns: int = 8) -> Drawn:
@@ -95,7 +95,7 @@ def discrete_table(seed: int, n_columns: int = 8) -> Drawn:
 def test_plain_structure_learning_needs_no_continuous_column(seed: int) -> None:
     drawn = discrete_table(seed)
     net = same_as_reference(drawn, random_order(drawn, seed))
-    assert net.policies == {}
+    assert net.binnings == {}
     words = drawn.frame.map(lambda code: f"level {code}")
     assert jaxbn.learn(words, order=random_order(drawn, seed), method="bayesian").parents == net.parents
 
@@ -131,7 +131,7 @@ def as_plain(net: jaxbn.BayesNet) -> dict[str, Any]:
     return {
         "parents": net.parents,
         "policies": {
-            name: (p.edges.tolist(), repr(p.cost), p.lower, p.upper, p.method) for name, p in net.policies.items()
+            name: (p.cuts.tolist(), repr(p.cost), p.lower, p.upper, p.method) for name, p in net.binnings.items()
         },
         "score": net.score,
         "tables": {name: table.tolist() for name, table in net.tables.items()},
@@ -210,7 +210,7 @@ def test_the_kept_restart_is_best_by_definition(select: str, tmp_path: Path) -> 
     bounds = reference.whole_bounds(drawn.columns, drawn.continuous)
     for restart in finished(tmp_path / "run.json"):
         alone = jaxbn.learn(drawn.frame, order=restart["order"], **options)
-        edges = {name: policy.edges for name, policy in alone.policies.items()}
+        edges = {name: binning.cuts for name, binning in alone.binnings.items()}
         value = alone.score + (reference.density_term(drawn.columns, edges, bounds) if select == "density" else 0.0)
         assert restart["criterion"] == pytest.approx(value, rel=1e-10)
         nets.append(alone)
@@ -292,7 +292,7 @@ def test_only_required_arcs_when_all_others_are_forbidden() -> None:
     )
     assert set(net.graph.edges) == set(required)
     fixed = jaxbn.discretize(drawn.frame, required, continuous=drawn.continuous, method="bayesian")
-    assert_edges(net.policies, {name: policy.edges for name, policy in fixed.policies.items()})
+    assert_edges(net.binnings, {name: binning.cuts for name, binning in fixed.binnings.items()})
 
 
 CONSTRAINTS = [
@@ -370,7 +370,7 @@ def test_no_parents_at_all() -> None:
         drawn.frame, continuous=drawn.continuous, max_parents=0, restarts=3, method="bayesian", search="k2"
     )
     assert net.parents == dict.fromkeys(drawn.frame, ())
-    assert {policy.method for policy in net.policies.values()} == {"not cut"}
+    assert {binning.method for binning in net.binnings.values()} == {"not cut"}
     assert nx.number_of_edges(net.graph) == 0
 
 
@@ -390,11 +390,11 @@ def test_initial_bins_are_those_of_discretize() -> None:
     drawn = random_table(4, n_columns=5)
     net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, initial_bins=6, method="bayesian")
     fixed = jaxbn.discretize(drawn.frame, net.graph, continuous=drawn.continuous, initial_bins=6, method="bayesian")
-    assert {policy.n_bins for policy in fixed.policies.values() if policy.method == "not cut"} <= {1, 6}
+    assert {binning.n_bins for binning in fixed.binnings.values() if binning.method == "not cut"} <= {1, 6}
     lone = jaxbn.learn(
         drawn.frame, continuous=drawn.continuous, max_parents=0, initial_bins=6, method="bayesian", search="k2"
     )
-    assert {policy.n_bins for policy in lone.policies.values()} <= {1, 6}
+    assert {binning.n_bins for binning in lone.binnings.values()} <= {1, 6}
 
 
 def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
@@ -503,7 +503,7 @@ def test_nothing_is_shown_where_nobody_watches(capfd: pytest.CaptureFixture[str]
 def test_the_result_is_a_fitted_network() -> None:
     drawn = random_table(4, n_columns=5)
     net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, method="bayesian")
-    again = jaxbn.fit(drawn.frame, net.graph, net.policies)
+    again = jaxbn.fit(drawn.frame, net.graph, net.binnings)
     assert net.n_rows == len(drawn.frame)
     assert np.isfinite(net.log_likelihood(drawn.frame)).all()
     assert {name: net.tables[name].sum() for name in net.names} == pytest.approx(
@@ -559,8 +559,8 @@ def test_resamples_and_draws_keep_to_the_limit(limit: int) -> None:
     found = jaxbn.bootstrap(drawn.frame, resamples=2, restarts=1, **options)
     table = jaxbn.as_table(drawn.frame, continuous=drawn.continuous)
     for i, graph in enumerate(found.parents):
-        policies = {name: each[i] for name, each in found.policies.items()}
-        assert_within(jaxbn.fit(table, graph, policies).tables, limit)
+        binnings = {name: each[i] for name, each in found.binnings.items()}
+        assert_within(jaxbn.fit(table, graph, binnings).tables, limit)
 
 
 def test_levels_without_a_row_count_as_cells() -> None:
@@ -597,4 +597,4 @@ def test_a_limit_may_leave_a_single_bin(method: str) -> None:
     kind = np.arange(300) % 3
     frame = pd.DataFrame({"kind": kind, "x": 5.0 * kind + np.random.default_rng(0).normal(size=300)})
     found = jaxbn.discretize(frame, {"x": ["kind"]}, method=method, max_cells=3)
-    assert found.policies["x"].n_bins == 1
+    assert found.binnings["x"].n_bins == 1

@@ -48,8 +48,8 @@ def test_a_table_compiles_at_most_8_programs(frame: pd.DataFrame, method: str) -
 def test_final_cuts_are_the_optimum_given_the_rest(method: str) -> None:
     frame = chain(1500, 4, discrete=1)
     net = jaxbn.learn(frame, method=method, grid=64, restarts=2, max_passes=None, progress=False)
-    for name, policy in net.policies.items():
-        rest = {other: found for other, found in net.policies.items() if other != name}
+    for name, binning in net.binnings.items():
+        rest = {other: found for other, found in net.binnings.items() if other != name}
         children = [child for child, parents in net.parents.items() if name in parents]
         codes = {n: rest[n](frame[n]) if n in rest else frame[n].to_numpy() for n in frame if n != name}
         own = jaxbn.discretize_variable(
@@ -59,9 +59,9 @@ def test_final_cuts_are_the_optimum_given_the_rest(method: str) -> None:
             method=method,
             rate=None if method == "evidence" else float(max(_states(net, frame))),
         )
-        np.testing.assert_array_equal(policy.edges, own.edges, err_msg=name)
+        np.testing.assert_array_equal(binning.cuts, own.cuts, err_msg=name)
 
 
 def _states(net: jaxbn.BayesNet, frame: pd.DataFrame) -> list[int]:
     """States of every variable."""
-    return [net.policies[name].n_bins if name in net.policies else frame[name].nunique() for name in frame]
+    return [net.binnings[name].n_bins if name in net.binnings else frame[name].nunique() for name in frame]

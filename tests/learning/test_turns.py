@@ -44,8 +44,8 @@ def two_columns(kind: str, n: int = 2000) -> pd.DataFrame:
 def test_a_dependence_that_anyone_sees_is_found(kind: str) -> None:
     net = jaxbn.learn(two_columns(kind), restarts=1, **QUIET)
     assert len(net.parents["x"]) + len(net.parents["y"]) == 1
-    assert net.policies["x"].n_bins > 2
-    assert net.policies["y"].n_bins > 2
+    assert net.binnings["x"].n_bins > 2
+    assert net.binnings["y"].n_bins > 2
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_every_step_raises_f(learned: jaxbn.BayesNet) -> None:
 
 def test_f_is_that_of_the_definition(cars: pd.DataFrame, learned: jaxbn.BayesNet) -> None:
     columns = {name: cars[name].to_numpy() for name in cars}
-    cuts = {name: policy.edges for name, policy in learned.policies.items()}
+    cuts = {name: binning.cuts for name, binning in learned.binnings.items()}
     parents = {name: list(found) for name, found in learned.parents.items()}
     n_columns = len(parents)
     prior = -sum(len(p) * math.log(2) + math.log(math.comb(n_columns - 1, len(p))) for p in parents.values())
@@ -74,14 +74,14 @@ def test_f_is_that_of_the_definition(cars: pd.DataFrame, learned: jaxbn.BayesNet
 
 
 def test_both_halves_end_at_their_optimum(cars: pd.DataFrame, learned: jaxbn.BayesNet) -> None:
-    codes = {name: learned.policies[name](cars[name]) for name in learned.policies}
+    codes = {name: learned.binnings[name](cars[name]) for name in learned.binnings}
     codes |= {name: pd.factorize(cars[name], sort=True)[0] for name in learned.levels}
     children = children_of(learned.parents)
-    for name, policy in learned.policies.items():
+    for name, binning in learned.binnings.items():
         families = [(codes[c], [codes[s] for s in learned.parents[c] if s != name]) for c in children[name]]
         own = [codes[p] for p in learned.parents[name]]
         best = jaxbn.discretize_variable(cars[name], own, families, shape="flat", max_bins=None)
-        assert best.edges.tolist() == policy.edges.tolist()
+        assert best.cuts.tolist() == binning.cuts.tolist()
     assert learned.search.proved
     assert "proved" in str(learned.search)
 
@@ -90,14 +90,14 @@ def test_the_grid_changes_nothing_in_the_end(cars: pd.DataFrame) -> None:
     """Cuts searched at 40 positions while arcs move are as good after the exact finish as cuts at all positions."""
     coarse = jaxbn.learn(cars, restarts=1, grid=40, **QUIET)
     children = children_of(coarse.parents)
-    codes = {name: coarse.policies[name](cars[name]) for name in coarse.policies}
+    codes = {name: coarse.binnings[name](cars[name]) for name in coarse.binnings}
     codes |= {name: pd.factorize(cars[name], sort=True)[0] for name in coarse.levels}
-    for name, policy in coarse.policies.items():
+    for name, binning in coarse.binnings.items():
         families = [(codes[c], [codes[s] for s in coarse.parents[c] if s != name]) for c in children[name]]
         best = jaxbn.discretize_variable(
             cars[name], [codes[p] for p in coarse.parents[name]], families, method="evidence"
         )
-        assert best.edges.tolist() == policy.edges.tolist()
+        assert best.cuts.tolist() == binning.cuts.tolist()
     assert (np.diff(coarse.trace) > 0).all()
 
 
@@ -140,8 +140,8 @@ def test_a_very_long_table_is_searched_on_a_sample_and_finished_on_all_rows(
     assert sampled.search.sample == 1000
     assert "sample of 1,000 rows" in str(sampled.search)
     for name in continuous:
-        assert sampled.policies[name].lower == frame[name].min()
-        assert sampled.policies[name].upper == frame[name].max()
+        assert sampled.binnings[name].lower == frame[name].min()
+        assert sampled.binnings[name].upper == frame[name].max()
     if method == "evidence":
         assert sampled.search.criterion > whole.search.criterion - 10
         assert (np.diff(sampled.trace) > 0).all()
@@ -157,8 +157,8 @@ def test_a_sample_that_runs_out_of_time_has_the_range_of_all_rows(
     assert not net.search.finished
     assert not net.search.cuts_proved
     for name in continuous:
-        assert net.policies[name].lower == frame[name].min()
-        assert net.policies[name].upper == frame[name].max()
+        assert net.binnings[name].lower == frame[name].min()
+        assert net.binnings[name].upper == frame[name].max()
 
 
 @pytest.mark.parametrize("method", ["evidence", "bayesian", "mdl"])
@@ -204,8 +204,8 @@ def test_variables_of_one_bin_have_no_arcs() -> None:
         net = jaxbn.learn(pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc")), restarts=2, **QUIET)
         for child, parents in net.parents.items():
             for parent in parents:
-                assert net.policies[child].n_bins > 1
-                assert net.policies[parent].n_bins > 1
+                assert net.binnings[child].n_bins > 1
+                assert net.binnings[parent].n_bins > 1
 
 
 def test_few_arcs_between_independent_columns() -> None:

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from jaxbn import datasets
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.inputs.table import as_table
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
@@ -139,11 +139,11 @@ def test_a_cut_at_the_largest_value_makes_an_atom() -> None:
     assert other.query("k", {"x": [1.0, 10.0]}).equals(other.query("k", {"x": 10.0}))
 
 
-def test_bounds_default_to_the_union_of_data_and_policy_and_can_be_given() -> None:
+def test_bounds_default_to_the_union_of_data_and_binning_and_can_be_given() -> None:
     data = toy()
     low, high = data.height.min(), data.height.max()
     assert fit(data, GRAPH, CUTS).bounds["height"] == (low, high)
-    wide = {**CUTS, "height": Policy([6.0], lower=-5.0, upper=7.0)}
+    wide = {**CUTS, "height": Binning([6.0], lower=-5.0, upper=7.0)}
     assert fit(data, GRAPH, wide).bounds["height"] == (-5.0, high)
     assert fit(data, GRAPH, CUTS, bounds={"height": (0, 40)}).bounds["height"] == (0.0, 40.0)
 
@@ -195,7 +195,7 @@ def test_sample_keeps_columns_levels_and_dtypes() -> None:
 def test_samples_reproduce_single_and_pair_marginals(seed: int) -> None:
     net, n = random_network(seed, names=list("abcde")), 200_000
     drawn = net.sample(n, seed)
-    codes = {name: net.policies[name](drawn[name]) for name in net.policies}
+    codes = {name: net.binnings[name](drawn[name]) for name in net.binnings}
     codes |= {name: pd.Categorical(drawn[name], list(net.levels[name])).codes for name in net.levels}
     for pair in itertools.combinations(net.names, 2):
         expected = net.query(list(pair)).to_numpy()
@@ -203,8 +203,8 @@ def test_samples_reproduce_single_and_pair_marginals(seed: int) -> None:
         observed = np.bincount(cell, minlength=len(expected)) / n
         # five standard errors: a false alarm in some 1,000 cells is very unlikely
         assert (np.abs(observed - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-12).all()
-    for name in net.policies:  # uniform inside the bins
-        edges = net.edges(name)
+    for name in net.binnings:  # uniform inside the bins
+        edges = net.bin_edges(name)
         inside = (drawn[name] - edges[codes[name]]) / np.diff(edges)[codes[name]]
         assert abs(inside.mean() - 0.5) < 5 * math.sqrt(1 / 12 / n)
 

@@ -31,8 +31,8 @@ def net(frame: pd.DataFrame) -> jaxbn.BayesNet:
 
 
 def test_cuts_are_dates(net: jaxbn.BayesNet, frame: pd.DataFrame) -> None:
-    assert net.policies["day"].unit == Unit("date")
-    assert net.policies["late"].unit == Unit("duration")
+    assert net.binnings["day"].unit == Unit("date")
+    assert net.binnings["late"].unit == Unit("duration")
     first, last = cuts_in_words(net, "day").split(", ")
     changes = frame["day"][frame["warm"] != frame["warm"].shift(fill_value=False)]
     assert (pd.to_datetime([first, last]) <= changes).all()
@@ -69,7 +69,7 @@ def test_rows_keep_their_types(net: jaxbn.BayesNet, frame: pd.DataFrame) -> None
 def test_text_is_imputed_as_it_is_written(frame: pd.DataFrame) -> None:
     data = frame.assign(day=frame["day"].dt.strftime("%d.%m.%Y"))[["day", "warm"]]
     net = jaxbn.fit(data, {"day": ["warm"]})
-    assert net.policies["day"].unit == Unit("date", "%d.%m.%Y")
+    assert net.binnings["day"].unit == Unit("date", "%d.%m.%Y")
     filled = net.impute(data.assign(day=data["day"].where(data.index != 3, None)))
     assert pd.to_datetime(filled["day"], format="%d.%m.%Y").notna().all()
 
@@ -78,7 +78,7 @@ def test_files_and_pages_keep_dates(net: jaxbn.BayesNet, frame: pd.DataFrame, tm
     net.save(tmp_path / "net.json")
     assert jaxbn.load(tmp_path / "net.json") == net
     net.to_bif(tmp_path / "net.bif")
-    assert jaxbn.read_bif(tmp_path / "net.bif").policies["day"].unit == Unit("date")
+    assert jaxbn.read_bif(tmp_path / "net.bif").binnings["day"].unit == Unit("date")
     assert cuts_in_words(net, "day") in report(net, jaxbn.as_table(frame))
 
 
@@ -94,7 +94,7 @@ def test_days_and_months_are_told_apart_by_the_form_of_the_network() -> None:
     table = jaxbn.as_table(frame, dates="%d/%m/%Y", date_parts=["weekday"])
     net = jaxbn.learn(table, **OPTIONS)
     np.testing.assert_array_equal(net.log_likelihood(frame.assign(**{"day (weekday)": None})) < 0, True)
-    own = jaxbn.fit(frame, {"even": ["day"]}, {"day": net.policies["day"]})
-    assert own.policies["day"].unit == Unit("date", "%d/%m/%Y")
+    own = jaxbn.fit(frame, {"even": ["day"]}, {"day": net.binnings["day"]})
+    assert own.binnings["day"].unit == Unit("date", "%d/%m/%Y")
     assert "2020-01-" in report(own, frame)
     assert jaxbn.discretize(table, {"even": ["day"]}).transform(frame)["day"].notna().all()

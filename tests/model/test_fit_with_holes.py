@@ -50,7 +50,7 @@ def test_tables_are_a_fixed_point_of_em_by_enumeration() -> None:
 def test_the_log_likelihood_is_that_of_em() -> None:
     data = frame()
     net = jaxbn.fit(data, GRAPH, CUTS)
-    widths = np.diff(net.edges("size"))
+    widths = np.diff(net.bin_edges("size"))
     codes = coded(data)[:, 1]
     density = np.log(widths)[codes[codes >= 0]].sum()
     prior = sum(np.log(table).sum() for table in net.tables.values())
@@ -88,8 +88,8 @@ def test_same_data_same_network() -> None:
 
 def test_groups_with_holes() -> None:
     data = frame()
-    policies = {**CUTS, "kind": Grouping([["a"], ["b", "c"]])}
-    net = jaxbn.fit(data, GRAPH, policies)
+    binnings = {**CUTS, "kind": Grouping([["a"], ["b", "c"]])}
+    net = jaxbn.fit(data, GRAPH, binnings)
     counts = data["kind"].value_counts()
     np.testing.assert_allclose(net.shares["kind"][1], (counts["b"] + 1) / (counts["b"] + counts["c"] + 2))
     merged = data.assign(kind=data["kind"].replace({"c": "b"}))
@@ -103,5 +103,5 @@ def test_each_table_has_its_own_prior() -> None:
     assert abs(net.tables["up"] - 0.5).max() < abs(jaxbn.fit(data, GRAPH, CUTS).tables["up"] - 0.5).max()
     prior = sum({"up": 40.0}.get(name, 1.0) * np.log(table).sum() for name, table in net.tables.items())
     codes = coded(data)[:, 1]
-    density = np.log(np.diff(net.edges("size")))[codes[codes >= 0]].sum()
+    density = np.log(np.diff(net.bin_edges("size")))[codes[codes >= 0]].sum()
     assert net.log_likelihood(data).sum() == pytest.approx(net.em_trace[-1] - prior - density, abs=1e-9)

@@ -1,4 +1,4 @@
-"""``fit(data, graph)`` without policies cuts first."""
+"""``fit(data, graph)`` without binnings cuts first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 import jaxbn
 
 
-def test_fit_without_policies_cuts_first() -> None:
+def test_fit_without_binnings_cuts_first() -> None:
     iris = jaxbn.datasets.load("iris")
     graph = iris.structures["paper"]
     expected = jaxbn.fit(iris.frame, graph, jaxbn.discretize(iris.frame, graph).codings)
@@ -21,14 +21,14 @@ def test_dropped_rows_and_weights_go_along() -> None:
     assert (net.n_rows, net.alpha, net.bounds["size"]) == (4, 0.5, (0.0, 10.0))
 
 
-def test_kinds_are_named_where_there_are_no_policies() -> None:
+def test_kinds_are_named_where_there_are_no_binnings() -> None:
     data = {"kind": ["a", "a", "b", "b"], "size": [1, 2, 7, 9], "dose": [0.5, 0.5, 1.5, 1.5]}
     net = jaxbn.fit(data, {}, continuous=["size"], discrete=["dose"])
-    assert (list(net.policies), list(net.levels)) == (["size"], ["kind", "dose"])
+    assert (list(net.binnings), list(net.levels)) == (["size"], ["kind", "dose"])
     with pytest.raises(ValueError, match="discrete has no use with policies"):
         jaxbn.fit(data, {}, {"size": [4.5]}, discrete=["dose"])
 
 
-def test_a_table_of_levels_alone_needs_no_policies() -> None:
+def test_a_table_of_levels_alone_needs_no_binnings() -> None:
     data = {"a": ["x", "y"], "b": ["u", "v"]}
     assert jaxbn.fit(data, {"b": ["a"]}) == jaxbn.fit(data, {"b": ["a"]}, {})

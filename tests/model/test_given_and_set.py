@@ -121,7 +121,7 @@ def test_drawn_values_agree_with_what_is_known() -> None:
     assert (soft.between(0, 1) | (soft == 5.0)).all()
     expected = net.query("x", {"town": "a"})
     drawn = net.sample(20_000, 1, given={"town": "a"})["x"]
-    share = np.bincount(net.policies["x"](drawn), minlength=3) / 20_000
+    share = np.bincount(net.binnings["x"](drawn), minlength=3) / 20_000
     np.testing.assert_allclose(share, expected, atol=0.02)
     assert len(net.sample(0, given={"x": 4.5})) == 0
     point = BayesNet({"a": (), "b": ("a",)}, {}, {"a": (0, 1), "b": (0, 1)}, {"a": [1.0, 0.0], "b": np.eye(2)}, {})
@@ -164,8 +164,8 @@ def test_what_is_set_is_the_truncated_product(seed: int) -> None:
     do = {name: representative(net, name, state)}
     np.testing.assert_allclose(net.query(target, given, do=do), expected, atol=1e-12)
     rows = net.sample(2000, seed, given=given, do=do)
-    if target in net.policies:
-        codes = net.policies[target](rows[target])
+    if target in net.binnings:
+        codes = net.binnings[target](rows[target])
     else:
         codes = rows[target].map({level: i for i, level in enumerate(net.levels[target])}).to_numpy()
     share = np.bincount(codes, minlength=len(expected)) / 2000

@@ -63,7 +63,7 @@ def test_means_and_levels_are_those_of_predict(seed: int) -> None:
         gone = frame[name].isna()
         if not gone.any():
             continue
-        if name in found.policies:
+        if name in found.binnings:
             expected = found.predict(frame, name, give="mean")[gone].astype(float)
             np.testing.assert_allclose(filled[name][gone].astype(float), expected, atol=1e-12)
         else:
@@ -82,14 +82,14 @@ def test_most_probable_is_that_of_the_network(seed: int) -> None:
         best = found.most_probable(known)
         if not best.tied:
             for name, state in best.states.items():
-                assert filled.loc[i, name] in state if name in found.policies else filled.loc[i, name] == state
+                assert filled.loc[i, name] in state if name in found.binnings else filled.loc[i, name] == state
 
 
 def test_draws_have_the_posterior_and_lie_in_their_bins() -> None:
     found = net()
     frame = pd.DataFrame({"kind": ["a"] * 4000, "size": np.nan, "count": np.nan})
     drawn = found.impute(frame, "draw", seed=3)
-    bins = found.policies["size"](drawn["size"])
+    bins = found.binnings["size"](drawn["size"])
     np.testing.assert_allclose(np.bincount(bins) / 4000, found.query("size", {"kind": "a"}), atol=0.04)
     assert drawn["size"].between(*found.bounds["size"]).all()
     assert drawn["size"].nunique() > 3000

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.model import inference
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
@@ -44,7 +44,7 @@ def test_query_equals_enumeration(seed: int) -> None:
         codes = rng.choice(net.cardinalities[name], int(rng.integers(1, net.cardinalities[name] + 1)), replace=False)
         weights[name] = np.zeros(net.cardinalities[name])
         values = [representative(net, name, int(code)) for code in codes]
-        weights[name][codes] = 1 / np.diff(net.edges(name))[codes] if name in net.policies else 1.0
+        weights[name][codes] = 1 / np.diff(net.bin_edges(name))[codes] if name in net.binnings else 1.0
         evidence[name] = values[0] if len(values) == 1 else set(values)
     result = net.query(targets, evidence)
     expected = posterior(net, targets, weights)
@@ -56,14 +56,14 @@ def test_query_equals_enumeration(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_density_integrates_to_one_for_interval_evidence(seed: int) -> None:
     net = random_network(seed, names=list("abcd"))
-    continuous = [name for name in net.policies if net.cardinalities[name] > 0]
+    continuous = [name for name in net.binnings if net.cardinalities[name] > 0]
     if len(continuous) < 2:
         net = random_network(seed + 1000, names=list("abcdef"))
-        continuous = list(net.policies)
+        continuous = list(net.binnings)
     if len(continuous) < 2:
         pytest.skip("fewer than two continuous variables")
     target, given = continuous[:2]
-    edges = net.edges(given)
+    edges = net.bin_edges(given)
     low, high = np.sort(np.random.default_rng(seed).uniform(edges[0], edges[-1], 2))
     grid, density = net.density(target, {given: (low, high)})
     assert density @ np.diff(grid) == pytest.approx(1.0, abs=1e-12)
@@ -227,7 +227,7 @@ def small() -> BayesNet:
     frame = pd.DataFrame(
         {"weight": rng.normal(size=50), "cut": rng.choice(list("abc"), 50), "year": rng.integers(70, 75, 50)}
     )
-    return fit(frame, [("cut", "weight"), ("year", "cut")], {"weight": Policy([-0.5, 0.5])})
+    return fit(frame, [("cut", "weight"), ("year", "cut")], {"weight": Binning([-0.5, 0.5])})
 
 
 @pytest.mark.parametrize(

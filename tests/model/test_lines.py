@@ -91,7 +91,7 @@ def test_densities_integrate_to_one_and_bins_keep_their_probabilities(net, name)
     absent = {child: np.nan for child in ("b", "c") if child >= name}
     logs = net.log_likelihood(table).reshape(len(given), -1) - net.log_likelihood(given.assign(**absent))[:, None]
     masses = np.exp(logs) * widths
-    bin_of = net.policies[name](x)
+    bin_of = net.binnings[name](x)
     chances = np.stack([np.bincount(bin_of, row, bins) for row in masses])
     expected = net.predict_proba(given.assign(**absent), name).to_numpy()
     np.testing.assert_allclose(chances, expected, atol=1e-9 if name == "c" else 1e-4)
@@ -157,7 +157,7 @@ def test_draws_within_an_interval_follow_the_line(net):
     edges, heights = net.density("b", {"a": 8.0, "kind": "x"})
     ends = np.append(0.0, np.cumsum(heights * np.diff(edges)))
     low, high = np.interp([8.8, 9.4], edges, ends)
-    codes = net.policies["b"](np.array([8.8, 9.4]))
+    codes = net.binnings["b"](np.array([8.8, 9.4]))
     if codes[0] == codes[1]:
         assert kstest(drawn, lambda x: (np.interp(x, edges, ends) - low) / (high - low)).pvalue > 1e-4
 
@@ -243,5 +243,5 @@ def test_an_average_has_the_lines_of_its_networks(net):
 def test_what_lines_may_be(net):
     with pytest.raises(ValueError, match="lines must be 'auto' or False, got 'all'"):
         jaxbn.fit(rows(30), GRAPH, net.codings, lines="all")
-    assert jaxbn.fit(rows(300), GRAPH, {n: p.edges for n, p in net.policies.items()}).lines == {}  # flat inside bins
+    assert jaxbn.fit(rows(300), GRAPH, {n: p.cuts for n, p in net.binnings.items()}).lines == {}  # flat inside bins
     assert lean(net, "a", np.zeros((1, 4), int), {}) is None

@@ -27,7 +27,7 @@ def test_no_other_assignment_is_more_probable(seed: int) -> None:
     for name in rng.permutation(net.names).tolist()[: int(rng.integers(0, 3))]:
         code = int(rng.integers(net.cardinalities[name]))
         given[name] = representative(net, name, code)
-        if name in net.policies and rng.random() < 0.5:
+        if name in net.binnings and rng.random() < 0.5:
             low, high = net.bounds[name]
             given[name] = tuple(np.sort(rng.uniform(low, high, 2)).tolist())
     joint = full_joint(net)
@@ -127,4 +127,4 @@ def test_networks_are_equal_when_their_contents_are(tmp_path: Path) -> None:
     grouped = jaxbn.fit({"t": ["a", "b", "c"]}, {}, {"t": jaxbn.Grouping([["a", "b"], ["c"]])})
     assert grouped == jaxbn.fit({"t": ["a", "b", "c"]}, {}, {"t": jaxbn.Grouping([["a", "b"], ["c"]])})
     assert grouped != jaxbn.fit({"t": ["a", "b", "c"]}, {}, {"t": jaxbn.Grouping([["a"], ["b", "c"]])})
-    assert jaxbn.Policy([1.0]) == jaxbn.Policy([1.0]) != jaxbn.Policy([2.0])
+    assert jaxbn.Binning([1.0]) == jaxbn.Binning([1.0]) != jaxbn.Binning([2.0])

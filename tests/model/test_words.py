@@ -23,15 +23,15 @@ def frame() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def net(frame: pd.DataFrame) -> jaxbn.BayesNet:
     found = jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")
-    assert found.policies["lone"].n_bins == 3  # those of its start
-    return jaxbn.fit(frame, {"x": ["c"]}, found.policies)
+    assert found.binnings["lone"].n_bins == 3  # those of its start
+    return jaxbn.fit(frame, {"x": ["c"]}, found.binnings)
 
 
 def test_a_variable_without_neighbours_is_not_cut(net: jaxbn.BayesNet, frame: pd.DataFrame) -> None:
-    start = f"{net.policies['lone'].edges[0]:.3g}"
+    start = f"{net.binnings['lone'].cuts[0]:.3g}"
     shown = [
         repr(net), repr(jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")), net._repr_html_(),
-        net.policies["lone"]._repr_html_(), jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")._repr_html_(),
+        net.binnings["lone"]._repr_html_(), jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")._repr_html_(),
         jaxbn.report(net, frame),
     ]  # fmt: skip
     for text in shown:

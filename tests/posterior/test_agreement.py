@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.drawing.posterior_page import agreement
 from jaxbn.inputs.table import as_table
 from jaxbn.posterior.draws import Draw
@@ -24,7 +24,7 @@ def apart(together: bool = False) -> Posterior:
         for sweep in range(40):
             arc = sweep % 2 if together else chain
             parents = {"x": (), "a": ("b",) if arc else (), "b": () if arc else ("a",)}
-            cuts = Policy([0.0] if rng.random() < 0.5 else [])
+            cuts = Binning([0.0] if rng.random() < 0.5 else [])
             draws.append(Draw(chain, sweep, float(rng.normal()), parents, {"x": cuts}, {}))
     return Posterior(table, tuple(draws), 0)
 

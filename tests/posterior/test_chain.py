@@ -10,13 +10,13 @@ import pytest
 from scipy.special import logsumexp
 
 from jaxbn.cuts import interval_costs
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.inputs.table import as_table
 from jaxbn.posterior.arc_moves import Rules, ancestors, differences, moved, propose, slots
 from jaxbn.posterior.chain import Chain, seeming_gain
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.arc_rules import mask_of
-from tests.reference.posterior import every_policy, everything_by_enumeration, log_target
+from tests.reference.posterior import every_binning, everything_by_enumeration, log_target
 from tests.reference.structure import all_graphs
 
 COLUMNS = [
@@ -76,14 +76,14 @@ def chain_of(columns, continuous, **options) -> Chain:
 
 
 def key_of(chain: Chain, state) -> tuple:
-    return state.graph, tuple(tuple(state.codings[name].edges.tolist()) for name in chain.data.ordered)
+    return state.graph, tuple(tuple(state.codings[name].cuts.tolist()) for name in chain.data.ordered)
 
 
 def test_the_target_is_f() -> None:
     chain = chain_of(COLUMNS, [1, 2])
     codings = {"c1": [1.5], "c2": [0.6, 0.8]}
     state = chain.begin(
-        {"c0": (), "c1": ("c0",), "c2": ("c0", "c1")}, {name: Policy(np.array(e)) for name, e in codings.items()}
+        {"c0": (), "c1": ("c0",), "c2": ("c0", "c1")}, {name: Binning(np.array(e)) for name, e in codings.items()}
     )
     cuts = {1: np.array([1.5]), 2: np.array([0.6, 0.8])}
     expected = log_target(COLUMNS, [1, 2], [frozenset(), frozenset({0}), frozenset({0, 1})], cuts)
@@ -104,7 +104,7 @@ def test_long_runs_agree_with_enumeration(moves_arcs: bool, n: int) -> None:
         total = sum(p for *_, p in every)
         every = [(graph, cuts, p / total) for graph, cuts, p in every]
     expected = {(masks(g), tuple(tuple(c.tolist()) for c in cuts.values())): p for g, cuts, p in every}
-    state = chain.begin(start, chain.data.start(2).policies)
+    state = chain.begin(start, chain.data.start(2).binnings)
     rng = np.random.default_rng(1)
     seen = []
     for _ in range(n):
@@ -129,24 +129,24 @@ def test_long_runs_agree_with_enumeration(moves_arcs: bool, n: int) -> None:
 
 def summed_cuts(graph, column: int, cuts: dict[int, np.ndarray]) -> float:
     """Log of the sum of exp(F) over all cuts of one column, by enumeration."""
-    policies = every_policy(np.unique(COLUMNS[column]))
-    return float(logsumexp([log_target(COLUMNS, [1, 2], graph, {**cuts, column: policy}) for policy in policies]))
+    binnings = every_binning(np.unique(COLUMNS[column]))
+    return float(logsumexp([log_target(COLUMNS, [1, 2], graph, {**cuts, column: binning}) for binning in binnings]))
 
 
-@pytest.mark.parametrize("likely", [{}, {"c1": Policy(np.array([2.25])), "c2": Policy(np.array([0.6, 0.8]))}])
+@pytest.mark.parametrize("likely", [{}, {"c1": Binning(np.array([2.25])), "c2": Binning(np.array([0.6, 0.8]))}])
 @pytest.mark.parametrize("column", [1, 2])
-def test_an_arc_with_the_cuts_summed_out_is_in_detailed_balance(column: int, likely: dict[str, Policy]) -> None:
+def test_an_arc_with_the_cuts_summed_out_is_in_detailed_balance(column: int, likely: dict[str, Binning]) -> None:
     """Proposals are symmetric (above); here the ratios by which each passes, and is then taken.
 
     A graph seems more probable by bins that do not depend on the cuts, and is more probable by the sums over all
     cuts: what flows from one to the other flows back.
     """
     chain = chain_of(COLUMNS, [1, 2], likely=likely)
-    policies = {"c1": Policy(np.array([1.5])), "c2": Policy(np.array([0.6, 0.8]))}
-    other = {**policies, f"c{column}": Policy(np.array([]))}
+    binnings = {"c1": Binning(np.array([1.5])), "c2": Binning(np.array([0.6, 0.8]))}
+    other = {**binnings, f"c{column}": Binning(np.array([]))}
     cuts = {1: np.array([1.5]), 2: np.array([0.6, 0.8])}
     graphs = {masks(graph): graph for graph in all_graphs(3)}
-    state, recut = (chain.begin({"c0": (), "c1": (), "c2": ()}, each) for each in (policies, other))
+    state, recut = (chain.begin({"c0": (), "c1": (), "c2": ()}, each) for each in (binnings, other))
     plain = chain._plain(state, column)
     logs = {graph: summed_cuts(parents, column, cuts) for graph, parents in graphs.items()}
     checked = 0
@@ -170,7 +170,7 @@ def test_an_arc_with_the_cuts_summed_out_is_in_detailed_balance(column: int, lik
 
 def test_proposals_pass_as_often_as_they_seem_probable() -> None:
     chain = chain_of(COLUMNS, [1, 2])
-    state = chain.begin({"c0": (), "c1": ("c0",), "c2": ("c1",)}, chain.data.start(2).policies)
+    state = chain.begin({"c0": (), "c1": ("c0",), "c2": ("c1",)}, chain.data.start(2).binnings)
     plain, n = chain._plain(state, 1), 20_000
     rng, other = np.random.default_rng(2), np.random.default_rng(3)
     passed = Counter(chain._promising(state, 1, plain, rng)[0] for _ in range(n))
@@ -185,9 +185,9 @@ def test_proposals_pass_as_often_as_they_seem_probable() -> None:
 def test_arcs_move_by_the_scores_of_families_with_all_cuts_as_they_are() -> None:
     """The score that proposals of arcs, and draws of all parents, go by is F up to what does not change."""
     chain = chain_of(COLUMNS, [1, 2])
-    policies = {"c1": Policy(np.array([1.5])), "c2": Policy(np.array([0.6, 0.8]))}
+    binnings = {"c1": Binning(np.array([1.5])), "c2": Binning(np.array([0.6, 0.8]))}
     cuts = {1: np.array([1.5]), 2: np.array([0.6, 0.8])}
-    state = chain.begin({"c0": (), "c1": (), "c2": ()}, policies)
+    state = chain.begin({"c0": (), "c1": (), "c2": ()}, binnings)
     for graph in all_graphs(3):
         found = chain.log_target(state._replace(graph=masks(graph)))
         assert abs(found - log_target(COLUMNS, [1, 2], graph, cuts)) < 1e-9
@@ -196,7 +196,7 @@ def test_arcs_move_by_the_scores_of_families_with_all_cuts_as_they_are() -> None
 def test_chains_side_by_side_do_what_each_does_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """In batches of several problems, as on other devices than CPUs, and one by one."""
     chain = chain_of(COLUMNS, [1, 2])
-    state = chain.begin({"c0": (), "c1": ("c0",), "c2": ("c1",)}, chain.data.start(2).policies)
+    state = chain.begin({"c0": (), "c1": ("c0",), "c2": ("c1",)}, chain.data.start(2).binnings)
 
     def swept(numbers: list[int]) -> list[tuple]:
         states, rngs = [state] * len(numbers), [np.random.default_rng(n) for n in numbers]

@@ -25,7 +25,7 @@ def test_sums_equal_enumeration(case: dict, seed: int) -> None:
     found, expected = jaxbn.cut_posterior(**variable, shape="flat"), cuts_by_enumeration(**variable)
     assert found.exact
     np.testing.assert_allclose(found.log_evidence, expected["log_evidence"], rtol=1e-12, atol=1e-9)
-    np.testing.assert_allclose(found.edges, expected["edges"])
+    np.testing.assert_allclose(found.cuts, expected["edges"])
     np.testing.assert_allclose(found.chances, expected["chances"], rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.bins, expected["bins"], rtol=0, atol=1e-9)
 
@@ -57,24 +57,24 @@ def test_draws_follow_the_posterior() -> None:
     found = jaxbn.cut_posterior(**variable, shape="flat")
     n = 4000
     drawn = found.sample(n, seed=3)
-    cut = np.array([np.isin(found.edges, policy.edges) for policy in drawn])
+    cut = np.array([np.isin(found.cuts, binning.cuts) for binning in drawn])
     error = np.sqrt(found.chances * (1 - found.chances) / n)
     assert (np.abs(cut.mean(axis=0) - found.chances) <= 4 * error + 1e-12).all()
-    bins = np.bincount([policy.n_bins for policy in drawn], minlength=len(found.bins) + 1)[1:] / n
+    bins = np.bincount([binning.n_bins for binning in drawn], minlength=len(found.bins) + 1)[1:] / n
     assert (np.abs(bins - found.bins) <= 4 * np.sqrt(found.bins * (1 - found.bins) / n) + 1e-12).all()
     together = (cut[:, 0] & cut[:, 1]).mean()  # cuts are not independent: their pairs are drawn rightly too
-    pair = _pair_chance(variable, found.edges[:2])
+    pair = _pair_chance(variable, found.cuts[:2])
     assert abs(together - pair) <= 4 * np.sqrt(pair * (1 - pair) / n)
 
 
 def _pair_chance(variable: dict, edges: np.ndarray) -> float:
     from tests.reference.evidence import evidence_cost
-    from tests.reference.posterior import every_policy
+    from tests.reference.posterior import every_binning
 
-    policies = list(every_policy(np.unique(variable["values"])))
-    logs = np.array([-evidence_cost(variable["values"], variable["parents"], (), cuts) for cuts in policies])
+    binnings = list(every_binning(np.unique(variable["values"])))
+    logs = np.array([-evidence_cost(variable["values"], variable["parents"], (), cuts) for cuts in binnings])
     weights = np.exp(logs - logs.max())
-    return float(weights[[np.isin(edges, cuts).all() for cuts in policies]].sum() / weights.sum())
+    return float(weights[[np.isin(edges, cuts).all() for cuts in binnings]].sum() / weights.sum())
 
 
 def test_draws_are_reproducible_and_many_bins_have_room() -> None:
@@ -93,7 +93,7 @@ def test_a_grid_says_so() -> None:
     found = jaxbn.cut_posterior(x, parents=[(x > 0).astype(int)], grid=64)
     assert not found.exact
     assert "grid" in repr(found)
-    assert len(found.edges) == 63
+    assert len(found.cuts) == 63
     whole = jaxbn.cut_posterior(x, parents=[(x > 0).astype(int)])
     assert abs(found.expected_bins - whole.expected_bins) < 1
 

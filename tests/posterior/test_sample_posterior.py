@@ -50,14 +50,14 @@ def test_the_evidence_of_a_draw_is_f(found: jaxbn.Posterior) -> None:
     from jaxbn.scores.coded_table import CodedTable
     from jaxbn.scores.evidence import Ledger
 
-    shapes = {name: (policy.shape,) for name, policy in found.draws[0].policies.items()}
+    shapes = {name: (binning.shape,) for name, binning in found.draws[0].binnings.items()}
     coded = CodedTable(as_table(DATA), shapes=shapes)
     ledger = Ledger(coded, parent_prior=True)
-    varied = [draw for draw in found.draws if min(policy.n_bins for policy in draw.policies.values()) > 1]
+    varied = [draw for draw in found.draws if min(binning.n_bins for binning in draw.binnings.values()) > 1]
     assert len(varied) >= 3
     for draw in varied:
-        start = coded.recoded(draw.policies)
-        assert abs(draw.evidence - ledger.evidence(draw.parents, start.columns, start.policies)) < 1e-8
+        start = coded.recoded(draw.binnings)
+        assert abs(draw.evidence - ledger.evidence(draw.parents, start.columns, start.binnings)) < 1e-8
 
 
 def test_summaries_count_draws(found: jaxbn.Posterior) -> None:
@@ -67,7 +67,7 @@ def test_summaries_count_draws(found: jaxbn.Posterior) -> None:
         assert abs(row["probability"] - share) < 1e-12
     total = found.bins.groupby("variable")["probability"].sum()
     np.testing.assert_allclose(total, 1.0)
-    expected = np.mean([draw.policies["x"].n_bins - 1 for draw in found.draws])
+    expected = np.mean([draw.binnings["x"].n_bins - 1 for draw in found.draws])
     assert abs(found.cuts.query("variable == 'x'")["probability"].sum() - expected) < 1e-9
     assert len(found.networks) == 24
     assert found.networks[3].parents == found.draws[3].parents
@@ -141,7 +141,7 @@ def test_constraints_are_kept() -> None:
         assert draw.parents["x"] == ("z",)
         assert "x" not in draw.parents["y"]
         assert max(map(len, draw.parents.values())) <= 1
-        edges = [DATA["x"].min(), *draw.policies["x"].edges, DATA["x"].max()]
+        edges = [DATA["x"].min(), *draw.binnings["x"].cuts, DATA["x"].max()]
         assert np.diff(edges).min() >= 0.5 - 1e-6
 
 
@@ -149,14 +149,14 @@ def test_a_given_graph_stays() -> None:
     graph = {"y": ["x"], "kind": ["x"]}
     found = jaxbn.sample_posterior(DATA, graph, **{**SMALL, "start": None})
     assert all(draw.parents == {"x": (), "y": ("x",), "kind": ("x",), "z": ()} for draw in found.draws)
-    assert len({draw.policies["x"] for draw in found.draws}) > 1
+    assert len({draw.binnings["x"] for draw in found.draws}) > 1
 
 
 def test_a_grid_is_named() -> None:
     found = jaxbn.sample_posterior(DATA, **SMALL, grid=8)
     assert found.on_grid == ("x", "y", "z")
     assert "on a grid" in repr(found)
-    positions = {float(edge) for draw in found.draws for edge in draw.policies["z"].edges}
+    positions = {float(edge) for draw in found.draws for edge in draw.binnings["z"].cuts}
     assert len(positions) <= 7
 
 

@@ -195,17 +195,17 @@ def test_one_variables_cost_is_what_it_changes_in_the_total(seed):
     drawn = random_table(seed)
     rng = np.random.default_rng(seed)
     columns, continuous, parents = drawn.columns, drawn.continuous, drawn.parents
-    policies = {name: random_cuts(np.unique(columns[name]), rng) for name in continuous}
-    codes = evidence.codes_of(columns, continuous, policies)
+    binnings = {name: random_cuts(np.unique(columns[name]), rng) for name in continuous}
+    codes = evidence.codes_of(columns, continuous, binnings)
     for name in continuous:
         own_parents, children = network.blanket(name, parents)
         neighbours = [codes[p] for p in own_parents], [(codes[c], [codes[s] for s in sp]) for c, sp in children]
         other = random_cuts(np.unique(columns[name]), rng)
         change = evidence.evidence_cost(columns[name], *neighbours, other) - evidence.evidence_cost(
-            columns[name], *neighbours, policies[name]
+            columns[name], *neighbours, binnings[name]
         )
         totals = [
-            evidence.total_evidence(columns, continuous, parents, policies | {name: p}) for p in (policies[name], other)
+            evidence.total_evidence(columns, continuous, parents, binnings | {name: p}) for p in (binnings[name], other)
         ]
         assert change == pytest.approx(totals[0] - totals[1], abs=1e-8)
 

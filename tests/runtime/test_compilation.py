@@ -61,10 +61,10 @@ def test_larger_variables_share_one_program():
 @pytest.mark.parametrize("method", ["bayesian", "mdl"])
 def test_the_global_precision_is_left_alone(method):
     assert not jax.config.jax_enable_x64
-    policy = jaxbn.discretize_variable(**random_variable(0, 60, n_parents=1), **method_options(method))
+    binning = jaxbn.discretize_variable(**random_variable(0, 60, n_parents=1), **method_options(method))
     assert not jax.config.jax_enable_x64
     assert jnp.zeros(1).dtype == jnp.float32
-    assert policy.edges.dtype == np.float64
+    assert binning.cuts.dtype == np.float64
 
 
 def test_an_answer_does_not_depend_on_the_global_precision():
@@ -72,7 +72,7 @@ def test_an_answer_does_not_depend_on_the_global_precision():
     expected = jaxbn.discretize_variable(**variable, **method_options("bayesian"))
     with jax.enable_x64(True):
         inside = jaxbn.discretize_variable(**variable, **method_options("bayesian"))
-    assert (inside.cost, inside.edges.tolist()) == (expected.cost, expected.edges.tolist())
+    assert (inside.cost, inside.cuts.tolist()) == (expected.cost, expected.cuts.tolist())
 
 
 @pytest.fixture

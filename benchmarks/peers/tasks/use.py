@@ -33,7 +33,7 @@ def jobs(setting: Setting) -> Iterator[Job]:
     states.to_csv(paths["data"], index=False)
     labels = {name: list(net.state_labels(name)) for name in net.names}
     codes = np.column_stack([[labels[name].index(state) for state in states[name]] for name in net.names])
-    evidence = {name: labels[name][int(net.policies[name](np.array([value]))[0])] for name, value in QUERY.items()}
+    evidence = {name: labels[name][int(net.binnings[name](np.array([value]))[0])] for name, value in QUERY.items()}
     request = {**paths, "target": TARGET, "states": labels[TARGET], "labels": labels}
     expected = _given_all_others(net, codes)
     for peer, label, most in PEERS:

@@ -23,17 +23,17 @@ def cuts(request: dict[str, Any]) -> Answer:
     values, codes, method = arrays["values"], arrays["codes"], request["method"]
     one_thread_for_many_rows(len(values))  # as the command line does
     options = {"rate": request["rate"]} if method == "bayesian" else {}
-    policy, seconds = timed(
+    binning, seconds = timed(
         lambda: jaxbn.discretize_variable(values, [codes], method=method, **options), at_least=request["warm"]
     )
-    return {"edges": policy.edges.tolist(), "cost": policy.cost, **seconds}
+    return {"edges": binning.cuts.tolist(), "cost": binning.cost, **seconds}
 
 
 def fixed(request: dict[str, Any]) -> Answer:
     data, arcs = pd.read_csv(request["data"]), [tuple(arc) for arc in request["arcs"]]
     call = lambda: jaxbn.discretize(data, arcs, continuous=request["continuous"], method=request["method"])  # noqa: E731
     found, seconds = timed(call, at_least=1)
-    return {"edges": {name: policy.edges.tolist() for name, policy in found.policies.items()}, **seconds}
+    return {"edges": {name: binning.cuts.tolist() for name, binning in found.binnings.items()}, **seconds}
 
 
 def structure(request: dict[str, Any]) -> Answer:

@@ -144,7 +144,7 @@ def bootstrap(
 
 def _give_cuts(found: CutBootstrap, as_json: bool) -> None:
     if as_json:
-        edges = {name: [policy.edges for policy in each] for name, each in found.policies.items()}
+        edges = {name: [binning.cuts for binning in each] for name, each in found.binnings.items()}
         records = {"cuts": found.frame.to_dict("records"), "bins": found.bins.to_dict("records")}
         output.put_json({"resamples": found.resamples, "seed": found.seed, **records, "resampled": edges})
     else:
@@ -156,12 +156,12 @@ def _give_arcs(found: ArcBootstrap, threshold: float, as_json: bool) -> None:
     if as_json:
         arcs = found.frame[found.frame["strength"] > 0].to_dict("records")
         bins = found.bins.to_dict("records")
-        agreed = [list(arc) for arc in consensus.edges]
+        agreed = [list(arc) for arc in consensus.cuts]
         counted = {"resamples": found.resamples, "seed": found.seed, "threshold": threshold}
         output.put_json({**counted, "arcs": arcs, "bins": bins, "consensus": agreed})
     else:
         show.say(repr(found))
-        words = ", ".join(f"{parent} -> {child}" for parent, child in consensus.edges) or "no arc"
+        words = ", ".join(f"{parent} -> {child}" for parent, child in consensus.cuts) or "no arc"
         show.say(f"consensus, strength above {threshold:g}: {words}")
 
 

@@ -81,7 +81,7 @@ def discretize(
         kept = source.frame.dropna(ignore_index=True) if missing == "drop" else source.frame
         output.write_text(out, found.transform(kept).to_csv(index=False))
     if as_json:
-        edges = {name: policy.edges for name, policy in found.policies.items()}
+        edges = {name: binning.cuts for name, binning in found.binnings.items()}
         groups = {name: grouping.groups for name, grouping in found.groupings.items()}
         output.put_json({"cuts": edges, "groups": groups, "passes": found.passes, "converged": found.converged})
     else:

@@ -197,7 +197,7 @@ def _document(
         "missing_depends_on": [each._asdict() for each in dependences(net)],
         "search": net.search and net.search.as_dict(),
         "arcs": [[parent, child] for child, found in net.parents.items() for parent in found],
-        "cuts": {name: policy.edges for name, policy in net.policies.items()},
+        "cuts": {name: binning.cuts for name, binning in net.binnings.items()},
         "groups": {name: grouping.groups for name, grouping in net.groupings.items()},
         "held_out": None if scored is None else scored.to_dict("index"),
         "options": shown,

@@ -48,7 +48,7 @@ def _predicted(net: BayesNet, frame: pd.DataFrame, target: str, give: str, unkno
 
     if give in ("state", "proba"):
         chances = net.predict_proba(frame, target, unknown=unknown)
-        words = state_texts(net, target) if target in net.policies else list(map(str, net.levels[target]))
+        words = state_texts(net, target) if target in net.binnings else list(map(str, net.levels[target]))
         if give == "proba":
             return chances.set_axis(words, axis=1)
         best = chances.to_numpy().argmax(axis=1)

@@ -95,17 +95,17 @@ def left_out(net: BayesNet, most_cells: int | None = None) -> list[str]:
 
 def _scale(net: BayesNet, name: str, table: Table | None) -> dict[str, Any]:
     """The edges of a continuous variable and the histogram of its values."""
-    if name not in net.policies:
+    if name not in net.binnings:
         return {"groups": [list(map(str, g)) for g in net.groupings[name].groups]} if name in net.groupings else {}
-    edges = net.edges(name)
-    unit = net.policies[name].unit
+    edges = net.bin_edges(name)
+    unit = net.binnings[name].unit
     plain = unit.kind == "number" and len(np.unique(edges)) < len(edges)
     cuts = [f"{e:g}" for e in edges] if plain else short_numbers(edges.tolist(), unit=unit)
     bars, _ = histogram(None if table is None else table.values[name], float(edges[0]), float(edges[-1]))
     found: dict[str, Any] = {"edges": edges.tolist(), "marks": cuts, "cut": is_cut(net, name)}
     ends, of, share = net.inside(name).pieces(most=PIECES)
     if len(ends) > len(edges):  # how values are distributed inside the bins
-        shape = net.policies[name].shape
+        shape = net.binnings[name].shape
         assert shape is not None
         found["measure"] = shape.measure()
         found["inside"] = {"ends": ends.tolist(), "bin": of.tolist(), "share": [float(f"{s:.6g}") for s in share]}

@@ -43,7 +43,7 @@ LEGEND = (
 def summary(net: BayesNet) -> str:
     """What the network is, in a sentence."""
     arcs = sum(map(len, net.parents.values()))
-    kinds = f"{len(net.policies)} continuous, {len(net.levels)} discrete"
+    kinds = f"{len(net.binnings)} continuous, {len(net.levels)} discrete"
     if net.groupings:
         kinds += f", {len(net.groupings)} of them with grouped levels"
     text = f"{len(net.names)} variables ({kinds}), {arcs} arc{'s' * (arcs != 1)}"
@@ -203,7 +203,7 @@ def making(net: BayesNet, options: Mapping[str, Any]) -> str:
 
 def _variable(net: BayesNet, name: str, i: int, table: Table | None) -> str:
     words, picture = count_states(net, name), ""
-    if name in net.policies:
+    if name in net.binnings:
         picture = _cuts(net, name, table)
         if is_cut(net, name):
             words += f"; cuts: {cuts_in_words(net, name)}"
@@ -218,20 +218,20 @@ def _variable(net: BayesNet, name: str, i: int, table: Table | None) -> str:
 
 def _cuts(net: BayesNet, name: str, table: Table | None) -> str:
     """Cuts over histogram and density; without the density where computing it would take too much memory."""
-    edges, density = net.edges(name), None
+    edges, density = net.bin_edges(name), None
     if not is_cut(net, name):
         edges = edges[[0, -1]]
     elif (edges[1:] > edges[:-1]).all():
         with contextlib.suppress(MemoryError), np.errstate(over="ignore"):  # widths may be beyond all floats
             density = net.density(name)
     values = None if table is None else table.values[name]
-    return figures.variable_svg(edges, density, values, name, net.policies[name].unit, net.inside(name).recording.step)
+    return figures.variable_svg(edges, density, values, name, net.binnings[name].unit, net.inside(name).recording.step)
 
 
 def _conditional(net: BayesNet, name: str) -> str:
     found = net.parents[name]
     given = f" given {', '.join(found)}" if found else ""
-    if name in net.policies and not is_cut(net, name):
+    if name in net.binnings and not is_cut(net, name):
         return f"<details><summary>{escape(name + given)}</summary>{_note(NOT_CUT)}</details>"
     texts = {v: state_texts(net, v) for v in (*found, name)}
     head = (*found, *texts[name])

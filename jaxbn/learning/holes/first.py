@@ -42,7 +42,7 @@ def _tree(data: CodedTable) -> tuple[dict[str, tuple[str, ...]], dict[str, Codin
     """The best tree, and the bins it was found with."""
     n_bins = int(np.clip(round(data.table.n_rows ** (1 / 3)), FEWEST_BINS, MOST_BINS))
     start = data.start(n_bins, "frequency")
-    return best_tree(start.columns), start.policies
+    return best_tree(start.columns), start.binnings
 
 
 def best_tree(columns: Columns) -> dict[str, tuple[str, ...]]:

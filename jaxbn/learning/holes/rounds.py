@@ -65,7 +65,7 @@ def settle(
     kept = _Best(plan, holed, learned, now)
     kept.see(learned, now)
     for complete in COMPARED_ROUNDS if kept.compares else PLAIN_ROUNDS:
-        table = complete(holed, learned.parents, learned.policies, rng, now.data)
+        table = complete(holed, learned.parents, learned.binnings, rng, now.data)
         now = Round.of(holed.like(table), plan)
         keep(now)
         before, learned = learned, many.finish(now.workshop, now.runs.again, learned)
@@ -99,7 +99,7 @@ class _Best:
     def see(self, learned: Learned, now: Round) -> None:
         """Look at a network and the round that found it."""
         if self.compares:
-            value = observed_evidence(self.ledger, self.holed, learned.parents, learned.policies)
+            value = observed_evidence(self.ledger, self.holed, learned.parents, learned.binnings)
             if value <= self.value:
                 return
             self.value = value
@@ -109,4 +109,4 @@ class _Best:
 def same_network(a: Learned, b: Learned) -> bool:
     """Whether two networks have the same arcs and codings."""
     same_arcs = {n: set(p) for n, p in a.parents.items()} == {n: set(p) for n, p in b.parents.items()}
-    return same_arcs and all(same_coding(a.policies[name], b.policies[name]) for name in a.policies)
+    return same_arcs and all(same_coding(a.binnings[name], b.binnings[name]) for name in a.binnings)

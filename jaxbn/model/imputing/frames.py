@@ -41,9 +41,9 @@ def _filled(net: BayesNet, name: str, column: pd.Series, found: NDArray[Any]) ->
     gone = np.flatnonzero(column.isna())
     if not len(gone):
         return column
-    if name not in net.policies:
+    if name not in net.binnings:
         return _with_levels(column, gone, net.levels[name], found)
-    values, unit = found[gone], net.policies[name].unit
+    values, unit = found[gone], net.binnings[name].unit
     if unit.kind != "number" and column.dtype.kind not in "fiu":
         return _with_times(column, gone, values, unit)
     known = column.dropna().to_numpy(np.float64)

@@ -63,7 +63,7 @@ def impute(
         if how == "regression":
             fitted = regressions or fit_regressions(net, rows.codes, rows.values, max_memory)
             told = fitted.predict(net, rows.codes, rows.values, max_memory)
-            found |= {name: told[name] if name in net.policies else _levels(net, name, told[name]) for name in told}
+            found |= {name: told[name] if name in net.binnings else _levels(net, name, told[name]) for name in told}
     return fill(net, data, found)
 
 
@@ -74,8 +74,8 @@ def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> Rows:
     codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
     nothing = np.full(len(frame), np.nan)
     values = {
-        name: as_floats(name, frame[name], policy.unit) if name in frame.columns else nothing
-        for name, policy in net.policies.items()
+        name: as_floats(name, frame[name], binning.unit) if name in frame.columns else nothing
+        for name, binning in net.binnings.items()
     }
     return Rows(to_be_filled(net, frame, codes), values)
 
@@ -91,7 +91,7 @@ def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[An
             leaning = lean(net, name, rows.codes[where_rows], own)
             found[name][where_rows] = means(net.inside(name), chances[where], leaning)
         else:
-            answer = chances @ net.inside(name).means if name in net.policies else _levels(net, name, chances)
+            answer = chances @ net.inside(name).means if name in net.binnings else _levels(net, name, chances)
             found[name][where_rows] = answer[where]
     return found
 
@@ -112,7 +112,7 @@ def _most_probable(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, ND
     codes = most_probable_completions(weighed, rows.codes, max_memory=max_memory)
     found: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(net.names):
-        if name in net.policies:
+        if name in net.binnings:
             found[name] = net.inside(name).means[codes[:, i]]
         else:
             found[name] = best[name][codes[:, i]] if name in best else codes[:, i]
@@ -128,7 +128,7 @@ def _drawn(net: BayesNet, rows: Rows, rng: np.random.Generator, max_memory: floa
     for name in by_lines(net):
         i = net.names.index(name)
         gone = rows.codes[:, i] == MISSING
-        if name in net.policies:
+        if name in net.binnings:
             known = {n: found[n][gone] for n in net.lines[name].parents} if name in net.lines else {}
             leaning = lean(net, name, codes[gone], known, codes[gone, i])
             found[name] = rows.values[name].copy()
@@ -148,7 +148,7 @@ def _best_levels(net: BayesNet, name: str) -> NDArray[np.int64]:
 
 def _empty(net: BayesNet, rows: Rows) -> dict[str, NDArray[Any]]:
     n = len(rows.codes)
-    return {name: np.zeros(n, np.float64 if name in net.policies else np.int64) for name in net.names}
+    return {name: np.zeros(n, np.float64 if name in net.binnings else np.int64) for name in net.names}
 
 
 def _refuse_impossible(chances: NDArray[np.float64], where: NDArray[np.intp], rows: NDArray[np.intp]) -> None:

@@ -125,7 +125,7 @@ def _told(
             _leave_own_row_out(net, codes, counts, i, logs)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
-        if name in net.policies:
+        if name in net.binnings:
             told.said[name] = (weights @ net.inside(name).means)[:, None]
             told.gone[name], seen = np.isnan(values[name]), values[name][:, None]
         else:

@@ -66,7 +66,7 @@ def sample(
         found = lean(net, name, codes, values, own)
         if name in given:
             values[name] = _known(net, name, given[name], own, rng, found)
-        elif name in net.policies:
+        elif name in net.binnings:
             values[name] = net.inside(name).draw(own, rng, lean=found)
         else:
             values[name] = decode(net, name, own, rng)
@@ -102,14 +102,14 @@ def draw_codes(
 
 def _shown(net: BayesNet, name: str, values: Any) -> Any:
     """Numbers in the unit of their column."""
-    return from_numbers(values, net.policies[name].unit) if name in net.policies else values
+    return from_numbers(values, net.binnings[name].unit) if name in net.binnings else values
 
 
 def _known(
     net: BayesNet, name: str, value: Any, codes: NDArray[np.int64], rng: np.random.Generator, leaning: Lean | None
 ) -> Any:
     """Values of a variable of which something is known, inside their states."""
-    if name not in net.policies:
+    if name not in net.binnings:
         shares = net.shares[name] * level_weights(net, name, value) if name in net.groupings else None
         return decode(net, name, codes, rng, shares)
     parts = as_weights(name, value)
@@ -124,5 +124,5 @@ def _known(
     span = as_range(net, name, value)
     if span is None:
         members = as_members(net, name, value)
-        return members[draw_states(net.policies[name](members) == codes[:, None], rng.random(len(codes)))]
+        return members[draw_states(net.binnings[name](members) == codes[:, None], rng.random(len(codes)))]
     return net.inside(name).draw(codes, rng, *span, leaning)

@@ -56,7 +56,7 @@ def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
         new = np.bincount(level[level != MISSING], minlength=len(net.levels[name]))
         level_counts[name] = net.level_counts[name] + new
         shares[name] = level_shares(level_counts[name], net.group_codes[name], _weight(net, name))
-    bounds = {name: _bounds(net, name, frame[name]) for name in net.policies}
+    bounds = {name: _bounds(net, name, frame[name]) for name in net.binnings}
     auto = {name: float(np.mean(shrunken_weights(found))) for name, found in counts.items() if net.alpha == "auto"}
     return replace(
         net,
@@ -66,7 +66,7 @@ def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
         tables=_tables(net, counts),
         shares=shares,
         bounds=bounds,
-        policies={name: policy.stretched(*bounds[name]) for name, policy in net.policies.items()},
+        binnings={name: binning.stretched(*bounds[name]) for name, binning in net.binnings.items()},
         score=score,
         n_rows=net.n_rows + len(frame),
         trace=(),
@@ -78,7 +78,7 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
     """Warn if many of the new rows are odd, or outside the range, for the network as it is."""
     scores = score_samples(net, frame, DRAWS, 0, "missing", MAX_MEMORY)
     odd = int((scores.p_values <= ODD).sum())
-    outside = {name: _outside(net, name, frame[name]) for name in net.policies}
+    outside = {name: _outside(net, name, frame[name]) for name in net.binnings}
     said = []
     if odd >= FEW and odd > MANY * len(frame):
         oddest = (scores.variable_p_values <= ODD).sum().idxmax()
@@ -96,12 +96,12 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
 
 
 def _outside(net: BayesNet, name: str, column: pd.Series) -> int:
-    values, (low, high) = as_floats(name, column, net.policies[name].unit), net.bounds[name]
+    values, (low, high) = as_floats(name, column, net.binnings[name].unit), net.bounds[name]
     return int(((values < low) | (values > high)).sum())
 
 
 def _bounds(net: BayesNet, name: str, column: pd.Series) -> tuple[float, float]:
-    values, (low, high) = as_floats(name, column, net.policies[name].unit), net.bounds[name]
+    values, (low, high) = as_floats(name, column, net.binnings[name].unit), net.bounds[name]
     return float(np.nanmin([low, *values])), float(np.nanmax([high, *values]))
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.cuts.policy import Policy
+from jaxbn.cuts.binning import Binning
 from jaxbn.groups.grouping import Grouping
 
 GRAPH = {"size": ["kind"], "town": ["kind", "size"]}
@@ -24,9 +24,9 @@ def rows(n: int, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"kind": kind, "size": size, "town": [f"t{i:02d}" for i in rng.integers(0, 30, n)]})
 
 
-def codings(data: pd.DataFrame) -> dict[str, Policy | Grouping]:
+def codings(data: pd.DataFrame) -> dict[str, Binning | Grouping]:
     found = jaxbn.discretize(data, GRAPH, group=["town"])
-    return {"town": found.groupings["town"], "size": found.policies["size"]}
+    return {"town": found.groupings["town"], "size": found.binnings["size"]}
 
 
 def test_ten_parts_are_as_one() -> None:
@@ -45,7 +45,7 @@ def test_levels_that_are_new_find_their_place() -> None:
     data = rows(300).drop(columns="town").sort_values("kind", ascending=False, ignore_index=True)
     graph, coded = {"size": ["kind"]}, {"size": [1.0]}
     first, rest = data[data["kind"] == "d"], data[data["kind"] != "d"]
-    net = jaxbn.fit(first, graph, {"size": Policy([1.0], lower=-9.0, upper=9.0)})
+    net = jaxbn.fit(first, graph, {"size": Binning([1.0], lower=-9.0, upper=9.0)})
     for _, part in rest.groupby("kind"):
         net = net.update(part, tell=False)
     once = jaxbn.fit(data, graph, coded, bounds={"size": (-9.0, 9.0)})

@@ -1,4 +1,4 @@
-"""A discretization policy: the cuts of one continuous variable."""
+"""A discretization binning: the cuts of one continuous variable."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOT_CUT = "not cut"
-"""Method of a policy that nothing chose: the bins in which a search begins, of a variable that it never had to cut."""
+"""Method of a binning that nothing chose: the bins in which a search begins, of a variable that it never had to cut."""
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class Binning:
     """Intervals of one continuous variable, left-closed as in the paper.
 
-    Value ``x`` falls into bin ``i`` when ``edges[i - 1] <= x < edges[i]``; values beyond the
+    Value ``x`` falls into bin ``i`` when ``cuts[i - 1] <= x < cuts[i]``; values beyond the
     outer edges fall into the outer bins.
 
     Attributes:
-        edges: interior cuts, ascending, float64 [n_bins - 1].
+        cuts: interior cut points, ascending, float64 [n_bins - 1].
         cost: the objective of the method that chose the cuts (lower is better), NaN if none did.
-        lower: smallest value of the data the policy was made from; the first bin's density starts here.
+        lower: smallest value of the data the binning was made from; the first bin's density starts here.
         upper: largest value of that data; the last bin's density ends here.
         method: what chose the cuts, e.g. ``"bayesian"``; ``"not cut"`` where nothing did and the bins are those in
             which a search begins.
@@ -38,14 +38,14 @@ class Policy:
         labels: words for the bins, wherever they are shown; none for their ends.
 
     Example:
-        >>> policy = Policy([1.0, 2.5])
-        >>> policy.n_bins
+        >>> binning = Binning([1.0, 2.5])
+        >>> binning.n_bins
         3
-        >>> policy([0.0, 1.0, 2.0, 9.0]).tolist()
+        >>> binning([0.0, 1.0, 2.0, 9.0]).tolist()
         [0, 1, 1, 2]
     """
 
-    edges: NDArray[np.float64]
+    cuts: NDArray[np.float64]
     cost: float = float("nan")
     lower: float = float("-inf")
     upper: float = float("inf")
@@ -55,32 +55,32 @@ class Policy:
     labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        edges = np.array(self.edges, dtype=np.float64)
-        if edges.ndim != 1 or not np.isfinite(edges).all() or (np.diff(edges) <= 0).any():
+        cuts = np.array(self.cuts, dtype=np.float64)
+        if cuts.ndim != 1 or not np.isfinite(cuts).all() or (np.diff(cuts) <= 0).any():
             raise ValueError(
-                f"edges must be a 1-D sequence of finite, strictly ascending numbers, got {self.edges!r}; "
+                f"cuts must be a 1-D sequence of finite, strictly ascending numbers, got {self.cuts!r}; "
                 "pass the interior cuts only, without the outer ends"
             )
-        if self.labels and (len(self.labels) != len(edges) + 1 or len(set(self.labels)) <= len(edges)):
-            raise ValueError(f"labels must be {len(edges) + 1} different words, one for each bin, got {self.labels!r}")
-        edges.setflags(write=False)
-        object.__setattr__(self, "edges", edges)
+        if self.labels and (len(self.labels) != len(cuts) + 1 or len(set(self.labels)) <= len(cuts)):
+            raise ValueError(f"labels must be {len(cuts) + 1} different words, one for each bin, got {self.labels!r}")
+        cuts.setflags(write=False)
+        object.__setattr__(self, "cuts", cuts)
 
-    def in_unit(self, unit: Unit) -> Policy:
+    def in_unit(self, unit: Unit) -> Binning:
         """The same cuts of a column whose numbers stand for something, such as days.
 
         Example:
             >>> from jaxbn.cuts.words import cut_words
-            >>> cut_words(Policy([18262.5]).in_unit(Unit("date")))
+            >>> cut_words(Binning([18262.5]).in_unit(Unit("date")))
             '2020-01-02'
         """
         return self if unit == self.unit else replace(self, unit=unit)
 
-    def stretched(self, low: float, high: float) -> Policy:
+    def stretched(self, low: float, high: float) -> Binning:
         """The same cuts of a column that reaches from `low` to `high`, and its shape as far.
 
         Example:
-            >>> Policy([1.0], shape=Shape([0.0, 2.0], [1.0])).stretched(0.0, 4.0).shape.knots.tolist()
+            >>> Binning([1.0], shape=Shape([0.0, 2.0], [1.0])).stretched(0.0, 4.0).shape.knots.tolist()
             [0.0, 4.0]
         """
         return self if self.shape is None else replace(self, shape=self.shape.stretched(low, high))
@@ -88,28 +88,28 @@ class Policy:
     @property
     def n_bins(self) -> int:
         """Number of intervals."""
-        return len(self.edges) + 1
+        return len(self.cuts) + 1
 
     @property
     def is_cut(self) -> bool:
         """Whether there are cuts, and someone or something chose them.
 
         Example:
-            >>> Policy([1.0]).is_cut, Policy([]).is_cut
+            >>> Binning([1.0]).is_cut, Binning([]).is_cut
             (True, False)
         """
-        return len(self.edges) > 0 and self.method != NOT_CUT
+        return len(self.cuts) > 0 and self.method != NOT_CUT
 
     def __call__(self, values: ArrayLike) -> NDArray[np.int32]:
         """Code of the bin each value falls into, int32, 0-based."""
-        return np.searchsorted(self.edges, np.asarray(values, np.float64), side="right").astype(np.int32)
+        return np.searchsorted(self.cuts, np.asarray(values, np.float64), side="right").astype(np.int32)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Policy):
+        if not isinstance(other, Binning):
             return NotImplemented
         numbers = ((self.cost, other.cost), (self.lower, other.lower), (self.upper, other.upper))
         same = (
-            np.array_equal(self.edges, other.edges)
+            np.array_equal(self.cuts, other.cuts)
             and self.method == other.method
             and self.shape == other.shape
             and self.unit == other.unit
@@ -118,7 +118,7 @@ class Policy:
         return bool(same) and all(same_number(a, b) for a, b in numbers)
 
     def __hash__(self) -> int:
-        return hash((self.edges.tobytes(), self.method))
+        return hash((self.cuts.tobytes(), self.method))
 
     def plot(self, values: ArrayLike, ax: Axes | None = None) -> Axes:
         """Draw the cuts with matplotlib over the histogram of the values and the density of each bin.
@@ -128,21 +128,21 @@ class Policy:
             ax: axes to draw on; new ones by default.
 
         Example:
-            >>> Policy([1.0, 2.5]).plot([0.0, 1.0, 2.0, 3.0])  # doctest: +SKIP
+            >>> Binning([1.0, 2.5]).plot([0.0, 1.0, 2.0, 3.0])  # doctest: +SKIP
         """
-        from jaxbn.drawing.plots import plot_policy
+        from jaxbn.drawing.plots import plot_binning
 
-        return plot_policy(self, values, ax)
+        return plot_binning(self, values, ax)
 
     def _repr_html_(self) -> str:
-        from jaxbn.drawing.notebook import policy_html
+        from jaxbn.drawing.notebook import binning_html
 
-        return policy_html(self)
+        return binning_html(self)
 
 
-def date_forms(policies: Mapping[str, Policy]) -> dict[str, str]:
+def date_forms(binnings: Mapping[str, Binning]) -> dict[str, str]:
     """How text holds the dates of some columns, as ``as_table(dates=...)`` takes it."""
-    return {name: policy.unit.form for name, policy in policies.items() if policy.unit.form}
+    return {name: binning.unit.form for name, binning in binnings.items() if binning.unit.form}
 
 
 def same_number(a: float, b: float) -> bool:
