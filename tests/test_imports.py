@@ -21,8 +21,8 @@ OUTSIDE_OF_KERNELS = {"jax", "numpy", "optax", "scipy", "functools", "typing", "
 """What kernels may import besides themselves."""
 
 EXCEPTIONS = {
-    ("cuts.policy", "drawing.plots"),  # binning.plot
-    ("cuts.policy", "drawing.notebook"),  # its display
+    ("cuts.binning", "drawing.plots"),  # binning.plot
+    ("cuts.binning", "drawing.notebook"),  # its display
     ("evaluation.bootstrap_cuts", "drawing.plots"),  # found.plot
     ("learning.discretize", "drawing.notebook"),  # the display of a discretization
     ("model.average", "formats.json_file"),  # average.save

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -59,6 +60,10 @@ class Field(NamedTuple):
             self._wrong("a text, a number, or true or false")
         if isinstance(self.value, float) and not math.isfinite(self.value):
             self._wrong("a finite number")
+        if (
+            isinstance(self.value, int) and abs(self.value) > sys.float_info.max
+        ):  # some versions of pandas fail at these
+            self._wrong("a number of at most 308 digits")
         return self.value
 
     def whole(self) -> int:

@@ -90,11 +90,17 @@ def test_the_index_of_pandas_is_left_out(tmp_path: Path) -> None:
     assert list(read_file(path).columns) == ["x"]
 
 
+def exact_csv(path: Path, mark: str) -> pd.DataFrame:
+    """A text table as pandas reads it to the last digit, which versions before 3.1 do only when told."""
+    old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+    return pd.read_csv(path, sep=mark, **({"float_precision": "round_trip"} if old else {}))
+
+
 @pytest.mark.parametrize(("ending", "mark"), [("csv", ","), ("tsv", "\t"), ("csv.gz", ",")])
 def test_text_is_read_too(tmp_path: Path, ending: str, mark: str) -> None:
     path = tmp_path / f"table.{ending}"
     every_kind().to_csv(path, sep=mark, index=False)
-    assert_same(as_table(path, missing="infer"), as_table(pd.read_csv(path, sep=mark), missing="infer"))
+    assert_same(as_table(path, missing="infer"), as_table(exact_csv(path, mark), missing="infer"))
 
 
 def test_a_network_is_learned_from_a_file(tmp_path: Path) -> None:

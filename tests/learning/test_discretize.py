@@ -128,7 +128,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
         made.extend(batch)
         return best_binnings(batch, method, grid, refinements)
 
-    monkeypatch.setattr("jaxbn.learning.workshop.best_policies", counted)
+    monkeypatch.setattr("jaxbn.learning.workshop.best_binnings", counted)
     return made
 
 

@@ -150,7 +150,7 @@ def test_bounds_default_to_the_union_of_data_and_binning_and_can_be_given() -> N
 
 def test_bad_input_is_refused_by_name() -> None:
     data = toy()
-    with pytest.raises(ValueError, match="'height' has 300 distinct numbers but no policy"):
+    with pytest.raises(ValueError, match="'height' has 300 distinct numbers but no binning"):
         fit(data, GRAPH, {"girth": [1.0]})
     with pytest.raises(ValueError, match=r"policies name 'hieght'.*did you mean 'height'"):
         fit(data, GRAPH, {**CUTS, "hieght": [1.0]})

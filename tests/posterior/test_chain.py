@@ -16,7 +16,7 @@ from jaxbn.posterior.arc_moves import Rules, ancestors, differences, moved, prop
 from jaxbn.posterior.chain import Chain, seeming_gain
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.arc_rules import mask_of
-from tests.reference.posterior import every_binning, everything_by_enumeration, log_target
+from tests.reference.posterior import every_policy, everything_by_enumeration, log_target
 from tests.reference.structure import all_graphs
 
 COLUMNS = [
@@ -129,7 +129,7 @@ def test_long_runs_agree_with_enumeration(moves_arcs: bool, n: int) -> None:
 
 def summed_cuts(graph, column: int, cuts: dict[int, np.ndarray]) -> float:
     """Log of the sum of exp(F) over all cuts of one column, by enumeration."""
-    binnings = every_binning(np.unique(COLUMNS[column]))
+    binnings = every_policy(np.unique(COLUMNS[column]))
     return float(logsumexp([log_target(COLUMNS, [1, 2], graph, {**cuts, column: binning}) for binning in binnings]))
 
 

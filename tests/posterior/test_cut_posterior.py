@@ -69,9 +69,9 @@ def test_draws_follow_the_posterior() -> None:
 
 def _pair_chance(variable: dict, edges: np.ndarray) -> float:
     from tests.reference.evidence import evidence_cost
-    from tests.reference.posterior import every_binning
+    from tests.reference.posterior import every_policy
 
-    binnings = list(every_binning(np.unique(variable["values"])))
+    binnings = list(every_policy(np.unique(variable["values"])))
     logs = np.array([-evidence_cost(variable["values"], variable["parents"], (), cuts) for cuts in binnings])
     weights = np.exp(logs - logs.max())
     return float(weights[[np.isin(edges, cuts).all() for cuts in binnings]].sum() / weights.sum())

@@ -156,12 +156,12 @@ def _give_arcs(found: ArcBootstrap, threshold: float, as_json: bool) -> None:
     if as_json:
         arcs = found.frame[found.frame["strength"] > 0].to_dict("records")
         bins = found.bins.to_dict("records")
-        agreed = [list(arc) for arc in consensus.cuts]
+        agreed = [list(arc) for arc in consensus.edges]
         counted = {"resamples": found.resamples, "seed": found.seed, "threshold": threshold}
         output.put_json({**counted, "arcs": arcs, "bins": bins, "consensus": agreed})
     else:
         show.say(repr(found))
-        words = ", ".join(f"{parent} -> {child}" for parent, child in consensus.cuts) or "no arc"
+        words = ", ".join(f"{parent} -> {child}" for parent, child in consensus.edges) or "no arc"
         show.say(f"consensus, strength above {threshold:g}: {words}")
 
 

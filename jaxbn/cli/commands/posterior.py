@@ -132,13 +132,13 @@ def _give(found: Posterior, threshold: float, as_json: bool) -> None:
                 "cuts": found.cuts.to_dict("records"),
                 "groups": found.groups.to_dict("records"),
                 "diagnostics": checked.to_dict("records"),
-                "consensus": [list(arc) for arc in consensus.cuts],
+                "consensus": [list(arc) for arc in consensus.edges],
             }
         )
     else:
         from jaxbn.drawing.posterior_page import agreement
 
         show.say(repr(found))
-        words = ", ".join(f"{parent} -> {child}" for parent, child in consensus.cuts) or "no arc"
+        words = ", ".join(f"{parent} -> {child}" for parent, child in consensus.edges) or "no arc"
         show.say(f"consensus, probability above {threshold:g}: {words}")
         show.say(agreement(found))

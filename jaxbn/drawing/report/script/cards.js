@@ -18,12 +18,12 @@ const Cards = (() => {
     const badge = html("button", {type: "button", className: "badge", hidden: true, onclick: () => say(null)});
     const title = html(`h${level}`, {id: `${id}-name`}, variable.name);
     const note = html("p", {className: "note card-note"});
-    const picture = variable.cuts ? density(variable, say) : null;
+    const picture = variable.edges ? density(variable, say) : null;
     const offered = variable.cut !== false && variable.card > 1;
     const rows = offered ? variable.states.map((text, k) => row(variable, text, k, say)) : [];
     const list = html("ul", {className: "states", "aria-label": `States of ${variable.name}`,
       style: `--name: ${Math.min(Math.max(...variable.states.map(text => text.length)), 18)}ch`}, ...rows.map(r => r.item));
-    const form = offered && variable.cuts ? range(variable, id, say) : null;
+    const form = offered && variable.edges ? range(variable, id, say) : null;
     article.setAttribute("aria-labelledby", `${id}-name`);
     article.replaceChildren(html("header", {className: "card-head"}, title, badge), note);
     if (picture) article.append(picture.svg);
@@ -55,8 +55,8 @@ const Cards = (() => {
   function description(variable, before, now, known) {
     const parts = [variable.words];
     const moved = before.reduce((sum, p, k) => sum + Math.abs(p - now[k]), 0) / 2;
-    if (variable.cuts && variable.cuts[0] < variable.cuts.at(-1)) {
-      const [was, is] = Numbers.pair(mean(pieces(variable, before)), mean(pieces(variable, now, known)), variable.cuts.at(-1) - variable.cuts[0]);
+    if (variable.edges && variable.edges[0] < variable.edges.at(-1)) {
+      const [was, is] = Numbers.pair(mean(pieces(variable, before)), mean(pieces(variable, now, known)), variable.edges.at(-1) - variable.edges[0]);
       parts.push(was === is || known ? `mean ${is}` : `mean ${was} → ${is}`);
     }
     if (moved > 5e-4 && !known) parts.push(`moved ${Numbers.percent(moved, 0)}`);
@@ -68,7 +68,7 @@ const Cards = (() => {
     const [low, high] = known?.range ?? [-Infinity, Infinity];
     if (variable.inside) return insidePieces(variable, chances, low, high);
     return [...chances].map((chance, k) => {
-      const [left, right] = [variable.cuts[k], variable.cuts[k + 1]], inside = low < right && high > left;
+      const [left, right] = [variable.edges[k], variable.edges[k + 1]], inside = low < right && high > left;
       return inside ? {left: Math.max(left, low), right: Math.min(right, high), chance} : {left, right, chance};
     });
   }
@@ -183,7 +183,7 @@ const Cards = (() => {
   function select(svg, variable, span, say) {
     const valueAt = event => {
       const area = svg.getBoundingClientRect(), x = ((event.clientX - area.left) / area.width) * WIDE;
-      return variable.cuts[0] + ((x - SIDE) / (WIDE - 2 * SIDE)) * span;
+      return variable.edges[0] + ((x - SIDE) / (WIDE - 2 * SIDE)) * span;
     };
     const round = value => Number(value.toFixed(Math.min(Math.max(0, 2 - Math.floor(Math.log10(span))), 12)));
     let start = null;
@@ -197,8 +197,8 @@ const Cards = (() => {
       const [a, b] = [valueAt(start), valueAt(event)].sort((p, q) => p - q), dragged = Math.abs(event.clientX - start.clientX) > 5;
       start = null;
       if (!dragged) { say(undefined, Known.binOf(variable, a), event.shiftKey || event.ctrlKey || event.metaKey); return; }
-      const high = variable.cuts.at(-1);
-      say(Known.range(a <= variable.cuts[0] ? -Infinity : round(a), b >= high ? Infinity : round(b)));
+      const high = variable.edges.at(-1);
+      say(Known.range(a <= variable.edges[0] ? -Infinity : round(a), b >= high ? Infinity : round(b)));
     });
   }
 

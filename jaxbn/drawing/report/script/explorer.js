@@ -117,7 +117,7 @@
     }
     if (!known.size) return "Nothing is said to be known: every variable is shown as it is in general." + about();
     if (answer.impossible) return "What is said to be known cannot happen under this network; take one of it back.";
-    const all = [...known].map(([i, what]) => `${variables[i].name}${variables[i].cuts ? "" : " ="} ${Known.words(variables[i], what)}`).join(", ");
+    const all = [...known].map(([i, what]) => `${variables[i].name}${variables[i].edges ? "" : " ="} ${Known.words(variables[i], what)}`).join(", ");
     const chance = Math.exp(answer.logProbability);
     const rare = chance < 5e-5 ? `1 in ${Number((1 / chance).toPrecision(2)).toLocaleString("en")}` : Numbers.percentages([chance])[0];
     const most = byChange().slice(0, 3).map(i => variables[i].name);

@@ -23,7 +23,7 @@ const Known = (() => {
 
   function toText(variable, known) {
     if (known.range) return known.range.map(end => (Number.isFinite(end) ? String(end) : "")).join(":");
-    return known.states.map(k => (variable.cuts ? `bin${k + 1}` : encodeURIComponent(variable.states[k]))).join(",");
+    return known.states.map(k => (variable.edges ? `bin${k + 1}` : encodeURIComponent(variable.states[k]))).join(",");
   }
 
   /* What a fragment says, as a Map; what it says of unknown variables or states is skipped and given as complaints. */
@@ -39,7 +39,7 @@ const Known = (() => {
   }
 
   function fromText(variable, text) {
-    if (variable.cuts && text.includes(":")) {
+    if (variable.edges && text.includes(":")) {
       const [low, high] = text.split(":").map(decode);
       return range(low.trim() ? Number(low) : -Infinity, high.trim() ? Number(high) : Infinity);
     }
@@ -59,7 +59,7 @@ const Known = (() => {
     const named = variable.states.findIndex(same);
     if (named >= 0) return named;
     if (variable.groups) return variable.groups.findIndex(group => group.some(same));
-    if (!variable.cuts) return variable.states.findIndex(text => word !== "" && Number(text) === Number(word));
+    if (!variable.edges) return variable.states.findIndex(text => word !== "" && Number(text) === Number(word));
     const bin = /^bin(\d+)$/i.exec(word);
     if (bin) return bin[1] >= 1 && bin[1] <= variable.card ? bin[1] - 1 : -1;
     return word === "" || Number.isNaN(Number(word)) ? -1 : binOf(variable, Number(word));
@@ -68,7 +68,7 @@ const Known = (() => {
   /* Bins are closed on the left. */
   function binOf(variable, value) {
     let k = 0;
-    while (k < variable.card - 1 && value >= variable.cuts[k + 1]) k++;
+    while (k < variable.card - 1 && value >= variable.edges[k + 1]) k++;
     return k;
   }
 
@@ -87,12 +87,12 @@ const Known = (() => {
 
   function sentence(variable, rest) {
     const compared = /^(>=|<=|>|<|≥|≤)\s*(\S+)$/.exec(rest);
-    if (compared && variable.cuts && !Number.isNaN(Number(compared[2]))) {
+    if (compared && variable.edges && !Number.isNaN(Number(compared[2]))) {
       const value = Number(compared[2]);
       return /[>≥]/.test(compared[1]) ? range(value, Infinity) : range(-Infinity, value);
     }
     const between = /^(?:between|from|=|is|in)?\s*(-?[\d.e+-]+)\s*(?:to|and|:|\.\.)\s*(-?[\d.e+-]+)$/i.exec(rest);
-    if (between && variable.cuts) return range(Number(between[1]), Number(between[2]));
+    if (between && variable.edges) return range(Number(between[1]), Number(between[2]));
     const equal = /^(?:=|is\b|:)\s*(.+)$/i.exec(rest);
     if (!equal) return null;
     const whole = stateOf(variable, equal[1].trim());

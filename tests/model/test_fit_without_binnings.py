@@ -25,7 +25,7 @@ def test_kinds_are_named_where_there_are_no_binnings() -> None:
     data = {"kind": ["a", "a", "b", "b"], "size": [1, 2, 7, 9], "dose": [0.5, 0.5, 1.5, 1.5]}
     net = jaxbn.fit(data, {}, continuous=["size"], discrete=["dose"])
     assert (list(net.binnings), list(net.levels)) == (["size"], ["kind", "dose"])
-    with pytest.raises(ValueError, match="discrete has no use with policies"):
+    with pytest.raises(ValueError, match="discrete has no use with binnings"):
         jaxbn.fit(data, {}, {"size": [4.5]}, discrete=["dose"])
 
 
