@@ -29,20 +29,37 @@ def effect(net: BayesNet, cause: str, outcome: str, level: Level | None, max_mem
     """
     import pandas as pd
 
-    check_targets(net, [cause, outcome], {})
-    worth = _worth(net, outcome, level)
+    means = [mean_where_set(net, cause, outcome, level, max_memory)]
     own = frozenset(net.parents[cause])
-    means = {own: _adjusted(net, cause, outcome, own, worth, max_memory)}
-    for found in parent_sets(net.cpdag(), cause):
-        if found not in means:
-            means[found] = _adjusted(net, cause, outcome, found, worth, max_memory)
-    low, high = np.min(list(means.values()), axis=0), np.max(list(means.values()), axis=0)
-    columns = {"mean": means[own], "low": low, "high": high}
-    if cause in net.groupings:  # a level acts as its group does
-        columns = {name: values[net.group_codes[cause]] for name, values in columns.items()}
-    if outcome in net.binnings:
-        columns = {name: from_numbers(values, net.binnings[outcome].unit) for name, values in columns.items()}
-    return pd.DataFrame(columns, index=states(net, cause))
+    others = [found for found in parent_sets(net.cpdag(), cause) if found != own]
+    means += [mean_where_set(net, cause, outcome, level, max_memory, found) for found in others]
+    columns = {"mean": means[0], "low": np.min(means, axis=0), "high": np.max(means, axis=0)}
+    return pd.DataFrame(in_units(net, outcome, columns), index=states(net, cause))
+
+
+def mean_where_set(
+    net: BayesNet,
+    cause: str,
+    outcome: str,
+    level: Level | None,
+    max_memory: float,
+    parents: frozenset[str] | None = None,
+) -> NDArray[np.float64]:
+    """The mean of the outcome, a number, for each level or bin of the cause; its parents are the network's, or these.
+
+    A level acts as its group does.
+    """
+    check_targets(net, [cause, outcome], {})
+    chosen = frozenset(net.parents[cause]) if parents is None else parents
+    means = _adjusted(net, cause, outcome, chosen, _worth(net, outcome, level), max_memory)
+    return means[net.group_codes[cause]] if cause in net.groupings else means
+
+
+def in_units(net: BayesNet, outcome: str, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+    """Means of the outcome in the units of its column."""
+    if outcome not in net.binnings:
+        return dict(columns)
+    return {name: from_numbers(values, net.binnings[outcome].unit) for name, values in columns.items()}
 
 
 def _worth(net: BayesNet, outcome: str, level: Level | None) -> NDArray[np.float64]:

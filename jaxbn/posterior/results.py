@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -156,6 +156,18 @@ class Posterior:
             chains.setdefault(draw.chain, []).append(value)
         shortest = min(map(len, chains.values()))
         return np.array([each[:shortest] for each in chains.values()], np.float64)
+
+    def effect(self, cause: str, outcome: str, **options: Any) -> pd.DataFrame:
+        """The mean of a variable where another one is set, and its range over the draws; see ``AverageNet.effect``.
+
+        Example:
+            >>> import jaxbn
+            >>> iris = jaxbn.datasets.load("iris").frame
+            >>> found = jaxbn.sample_posterior(iris, draws=8, chains=2, burn_in=2, progress=False)
+            >>> list(found.effect("class", "petal_length", coverage=0.8).columns)
+            ['mean', 'low', 'high']
+        """
+        return self.average.effect(cause, outcome, **options)
 
     def consensus(self, threshold: float = 0.5) -> nx.DiGraph:
         """The graph of the arcs that are probable, each with its ``strength`` and ``direction``.

@@ -164,3 +164,27 @@ def test_networks_must_go_together() -> None:
     other = jaxbn.fit({"size": [0.0, 1.0]}, {}, {"size": [0.5]})
     with pytest.raises(ValueError, match="network 1 differs from the first"):
         jaxbn.AverageNet((NETS[0], other))
+
+
+def test_effects_are_those_of_every_network_in_its_own_bin() -> None:
+    means = []
+    for net in NETS:
+        one = net.effect("size", "age")["mean"].to_numpy()
+        means.append([one[np.searchsorted(net.binnings["size"].cuts, at, side="right")] for at in (-9, -0.5, 0.0, 0.4)])
+    found = AVERAGE.effect("size", "age", coverage=1.0)
+    assert found.index.right.tolist()[:-1] == [-0.5, 0.0, 0.4]
+    np.testing.assert_allclose(found["mean"], np.mean(means, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found[["low", "high"]].T, [np.min(means, axis=0), np.max(means, axis=0)], rtol=1e-12)
+    narrow = AVERAGE.effect("size", "age", coverage=0.5)
+    assert (narrow["low"] >= found["low"]).all()
+    assert (narrow["high"] <= found["high"]).all()
+    chances = AVERAGE.effect("size", "kind", level="b")
+    by_do = np.mean([net.query("kind", do={"size": -2.0})["b"] for net in NETS])
+    assert chances["mean"].iloc[0] == pytest.approx(by_do, abs=1e-12)
+
+
+def test_effects_over_networks_refuse_what_they_cannot_answer() -> None:
+    with pytest.raises(ValueError, match="coverage must be a share above 0, at most 1, not 0"):
+        AVERAGE.effect("size", "age", coverage=0)
+    with pytest.raises(ValueError, match="name one of them"):
+        AVERAGE.effect("size", "kind")
