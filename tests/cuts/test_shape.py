@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.cuts.shapes.base_density import column_shapes, distinct, histograms_mean
+from jaxbn.cuts.shapes.base_density import cells, column_shapes, distinct, histograms_mean
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.recording import Recording, recorded, recording_step
 from jaxbn.cuts.shapes.shape import Shape
@@ -52,6 +52,18 @@ def test_the_mean_of_all_histograms_to_the_last_digits():
         heights, found = mean_heights(rows.counts, ends)
         np.testing.assert_allclose(heights, expected, rtol=1e-9)
         assert found == pytest.approx(log_evidence, abs=1e-9 * abs(log_evidence))
+
+
+@pytest.mark.parametrize("end", [1.0, -1.0])
+def test_values_that_no_number_lies_between_share_a_cell(end):
+    """The middle of the last two values is rounded to the last one: the cell between them would have no length."""
+    values = end * np.append(np.linspace(-1, 0.9, 400), [np.nextafter(1, 0), 1.0])
+    column = distinct(sort_values(values))
+    knots, counts = cells(column, Recording())
+    assert (np.diff(knots) > 0).all()
+    assert len(counts) == len(knots) - 1
+    assert counts.sum() == len(values)
+    assert np.isfinite(histograms_mean(column, Recording()).log_evidence)
 
 
 def test_heavy_tails_have_a_density_everywhere():

@@ -116,12 +116,11 @@ def cells(column: Column, recording: Recording) -> tuple[NDArray[np.float64], ND
         at = np.searchsorted(before, wanted)  # the first gap with as many rows before it
         kept = np.unique(np.clip(np.concatenate([at - 1, at]), 0, len(gaps) - 1))
     knots = np.concatenate([[values[0] - recording.half], gaps[kept], [values[-1] + recording.half]])
-    found = np.diff(np.concatenate([[0], before[kept], [counts.sum()]]))
-    wide = np.append(np.diff(knots) > 0, True)  # neighbours so close that no number lies between them
-    if not wide.all():
-        found = np.add.reduceat(found, np.flatnonzero(np.append(True, wide[:-1])[: len(found)]))
-        knots = knots[wide] if wide[0] else np.append(knots[0], knots[1:][wide[1:]])
-    return knots, found.astype(np.int64)
+    # neighbours may be so close that no number lies between them: rows at one knot belong to the cell that it begins
+    knots, first = np.unique(knots, return_index=True)
+    running = np.concatenate([[0], before[kept], [counts.sum()]])[first]
+    running[-1] = counts.sum()  # but nothing begins at the last one
+    return knots, np.diff(running).astype(np.int64)
 
 
 def mean_heights(counts: NDArray[np.int64], ends: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
