@@ -163,10 +163,9 @@ def quality(names: Sequence[str], settings: Sequence[str], seeds: int) -> None:
 
 def speed(n_rows: int) -> None:
     """Seconds for rows of 7 columns with 10 % of their entries missing."""
-    from jaxbn.model.holes.answers import log_likelihood
-    from jaxbn.model.holes.completions import draw_completions, most_probable_completions
-    from jaxbn.model.holes.expected_counts import Counter
-    from jaxbn.model.holes.network import network
+    from jaxbn.model.inference.answers import draw_completions, log_likelihood, most_probable_completions
+    from jaxbn.model.inference.em import Counter
+    from jaxbn.model.inference.network import network
 
     rng = np.random.default_rng(0)
     parents = [(), (0,), (0, 1), (1,), (2, 3), (0, 4), (3, 5)]

@@ -20,7 +20,7 @@ from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, from_numbers
 from jaxbn.model import queries
 from jaxbn.model.effects import in_units, mean_where_set
-from jaxbn.model.inference import log_chance
+from jaxbn.model.inference.questions import log_chance
 from jaxbn.model.observations import Unknown, mean_density, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
 from jaxbn.model.rows.sampling import sample as draw

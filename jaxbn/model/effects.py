@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.units import from_numbers
-from jaxbn.model.inference import joint
+from jaxbn.model.inference.questions import joint
 from jaxbn.model.queries import check_targets, query, states
 from jaxbn.structure.equivalence import parent_sets
 

@@ -21,9 +21,9 @@ from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.inputs.units import NUMBER
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fitted import Alpha
-from jaxbn.model.holes.em import EMFit, Weight, fit_by_em
-from jaxbn.model.holes.network import Structure, positions
 from jaxbn.model.imputing.inside_bins import evidence_inside_bins
+from jaxbn.model.inference.em import EMFit, Weight, fit_by_em
+from jaxbn.model.inference.network import Structure, positions
 from jaxbn.model.lines import Lines, check_lines, fit_lines
 from jaxbn.runtime import limits
 from jaxbn.scores.shrinkage import shrunken_weights

@@ -16,7 +16,7 @@ from jaxbn.groups.grouping import Grouping, check_shares
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.graph import as_parents, markov_blanket, to_networkx, topological_order
-from jaxbn.model.holes.network import Network, network, positions
+from jaxbn.model.inference.network import Network, network, positions
 from jaxbn.model.lines import Line
 from jaxbn.model.search_report import SearchReport
 from jaxbn.structure.equivalence import Comparison, Cpdag, class_of, compare_graphs

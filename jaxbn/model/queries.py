@@ -14,8 +14,8 @@ from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.states import sign_name, with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.model.holes import answers
-from jaxbn.model.inference import joint
+from jaxbn.model.inference import answers
+from jaxbn.model.inference.questions import joint
 from jaxbn.model.lines import lean
 from jaxbn.model.notices import tell_absent
 from jaxbn.model.observations import (

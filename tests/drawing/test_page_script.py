@@ -12,7 +12,7 @@ import pytest
 
 from jaxbn.drawing.report.explorer import payload
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.inference import joint, log_chance
+from jaxbn.model.inference.questions import joint, log_chance
 from tests.helpers.browser import NODE
 from tests.helpers.random_networks import random_network
 

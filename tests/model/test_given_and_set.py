@@ -10,9 +10,9 @@ import pytest
 
 import jaxbn
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.observations import observation_weights
 from jaxbn.model.queries import states
-from jaxbn.model.rows.sampling import draw_codes
 from tests.helpers.random_networks import full_joint, random_network, representative
 
 

@@ -13,10 +13,10 @@ import pytest
 import jaxbn
 from jaxbn.groups.grouping import Grouping
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.holes.marginals import marginals
 from jaxbn.model.imputing.impute import How, read_rows
 from jaxbn.model.imputing.lines import fit_line
 from jaxbn.model.imputing.regression import _told
+from jaxbn.model.inference.answers import marginals
 from tests.helpers.random_networks import random_network
 from tests.reference import holes
 

@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.model import inference
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.model.holes import elimination
-from jaxbn.model.holes.answers import log_likelihood
-from jaxbn.model.holes.components import Component
+from jaxbn.model.inference import elimination, questions
+from jaxbn.model.inference.answers import log_likelihood
+from jaxbn.model.inference.components import Component
 from tests.helpers.random_networks import full_joint, random_network, representative
 
 SEEDS = range(40)
@@ -172,15 +171,15 @@ def test_tables_themselves_count_for_memory() -> None:
 
 def test_the_way_to_an_answer_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     net, made = chain(6, 3), []
-    plan = inference.plan
-    monkeypatch.setattr(inference, "plan", lambda *args: made.append(args) or plan(*args))
+    plan = questions.plan
+    monkeypatch.setattr(questions, "plan", lambda *args: made.append(args) or plan(*args))
     answers = [net.query("c2", {"c0": state, "c5": 1}).tolist() for state in (0, 1, 2)]
     assert len(made) == 1
     assert len(answers) == 3
     net.query("c2", {"c0": 1})
     net.query("c2", {"c0": {0, 1}})  # several states are another kind of question
     assert len(made) == 3
-    monkeypatch.setattr(inference, "REMEMBERED", 2)
+    monkeypatch.setattr(questions, "REMEMBERED", 2)
     net.query("c3", {"c0": 1})
     assert len(net.network.routes) == 1
     again = pickle.loads(pickle.dumps(net))
@@ -216,7 +215,7 @@ def test_what_is_impossible_is_refused_wherever_it_is() -> None:
 def test_the_effort_for_a_chain_is_linear() -> None:
     for n in (100, 1000):
         structure = chain(n, 2).network.structure
-        found = elimination.plan(structure, Component(tuple(range(n)), tuple(range(n)), ()), 2e9)
+        found = elimination.plan(structure, Component(tuple(range(n)), tuple(range(n))), 2e9)
         assert found.largest == 4
         assert len(found.steps) == n
         assert found.cells == 4 * n - 2

@@ -12,9 +12,9 @@ import numpy as np
 from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.svg import histogram
 from jaxbn.inputs.table import Table
-from jaxbn.model.holes.components import Component
-from jaxbn.model.holes.elimination import plan
-from jaxbn.model.rows.sampling import draw_codes
+from jaxbn.model.inference.components import Component
+from jaxbn.model.inference.elimination import plan
+from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.words import count_states, is_cut, state_texts
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None) -
 def _sums(net: BayesNet) -> int:
     """How many numbers all variables together are summed over."""
     whole = range(len(net.names))
-    return plan(net.network.structure, Component(tuple(whole), tuple(whole), ()), math.inf).cells
+    return plan(net.network.structure, Component(tuple(whole), tuple(whole)), math.inf).cells
 
 
 def _drawn(net: BayesNet) -> str:

@@ -19,7 +19,7 @@ from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs import checks
 from jaxbn.inputs.table import Table
-from jaxbn.model.holes.network import ancestors
+from jaxbn.model.inference.network import as_mask
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def _left_out(net: BayesNet) -> str:
     if not dropped:
         return ""
     sizes = ", ".join(f"{name} ({net.tables[name].size:,} entries)" for name in dropped)
-    blind = [name for name in net.names if not set(dropped).isdisjoint(ancestors(net.parents, [name]))]
+    gone, ancestors = as_mask(map(net.names.index, dropped)), net.network.structure.ancestors
+    blind = [name for name, own in zip(net.names, ancestors, strict=True) if own & gone]
     words = (
         f"Tables left out because they are too large for this page: {sizes}. Answers about {', '.join(blind)}, and "
         "those with one of these known, are approximate, from rows drawn from the network; net.query is exact."

@@ -16,11 +16,10 @@ from jaxbn.inputs.table import Table
 from jaxbn.learning.holes.expectation import Expectation
 from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.holes.completions import draw_completions, most_probable_completions
-from jaxbn.model.holes.marginals import by_column, marginals
-from jaxbn.model.holes.network import Network, network, positions
 from jaxbn.model.imputing.donors import MOST_STATES, donors_of, predictors_of, signs_of
 from jaxbn.model.imputing.scale import Scale
+from jaxbn.model.inference.answers import by_column, draw_completions, marginals, most_probable_completions
+from jaxbn.model.inference.network import Network, network, positions
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from jaxbn.inputs.graph import Parents
-from jaxbn.model.holes.em import fit_by_em
-from jaxbn.model.holes.network import Structure, positions
+from jaxbn.model.inference.em import fit_by_em
+from jaxbn.model.inference.network import Structure, positions
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import Ledger
 from jaxbn.scores.tables import k2_score

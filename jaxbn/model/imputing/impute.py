@@ -11,12 +11,11 @@ from jaxbn.inputs.checks import one_of
 from jaxbn.inputs.columns import MISSING, as_floats
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.model.holes.completions import draw_completions, most_probable_completions
-from jaxbn.model.holes.marginals import marginals
-from jaxbn.model.holes.network import Network, network
 from jaxbn.model.imputing.frames import fill
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.imputing.states import as_if_there, to_be_filled
+from jaxbn.model.inference.answers import draw_completions, marginals, most_probable_completions
+from jaxbn.model.inference.network import Network, network
 from jaxbn.model.lines import by_lines, lean
 from jaxbn.model.notices import tell_absent
 from jaxbn.model.observations import Unknown, encode_rows

@@ -21,14 +21,12 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
-from jaxbn.model.holes.completions import draw_completions
-from jaxbn.model.holes.em import Weight, means
-from jaxbn.model.holes.expected_counts import Counter
-from jaxbn.model.holes.marginals import by_column, marginals_of
-from jaxbn.model.holes.network import Network
-from jaxbn.model.holes.work import Evidence
 from jaxbn.model.imputing.donors import donors_of, predictors_of, signs_of
 from jaxbn.model.imputing.scale import Scale
+from jaxbn.model.inference.answers import by_column, draw_completions, marginals_of
+from jaxbn.model.inference.em import Counter, Weight, means
+from jaxbn.model.inference.network import Network
+from jaxbn.model.inference.tasks import Evidence
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import MAX_MEMORY
 
@@ -87,7 +85,7 @@ def evidence_inside_bins(
 
 def _posteriors(network: Network, counter: Counter, absent: NDArray[np.bool_]) -> dict[int, Array]:
     """The posterior of the states of each column that has evidence, where it is missing, [holes, K]."""
-    found = marginals_of(network, counter.work, max_memory=counter.max_memory)
+    found = marginals_of(network, counter.tasks, max_memory=counter.max_memory)
     return by_column(found, absent, {i: network.structure.sizes[i] for i in counter.evidence})
 
 

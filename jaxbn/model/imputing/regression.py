@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.holes.answers import log_posterior, observed_places
-from jaxbn.model.holes.expected_counts import expected_counts
 from jaxbn.model.imputing.mixture import Mixture, fit_mixture
 from jaxbn.model.imputing.votes import Votes, fit_votes
+from jaxbn.model.inference.answers import log_posterior, observed_places
+from jaxbn.model.inference.em import expected_counts
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:

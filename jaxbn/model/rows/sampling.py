@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs import checks
 from jaxbn.inputs.units import from_numbers
-from jaxbn.model.holes.completions import draw_states
-from jaxbn.model.holes.elimination import LOG_SUMS
-from jaxbn.model.inference import Weights, follow, logarithms, question, route
+from jaxbn.model.inference.elimination import draw_states
+from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.lines import by_lines, lean
 from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
 from jaxbn.model.queries import decode
@@ -71,33 +70,6 @@ def sample(
         else:
             values[name] = decode(net, name, own, rng)
     return pd.DataFrame({name: _shown(net, name, values[name]) for name in net.names})
-
-
-def draw_codes(
-    net: BayesNet,
-    n: int,
-    rng: np.random.Generator,
-    weights: Weights | None = None,
-    max_memory: float = MAX_MEMORY,
-) -> NDArray[np.int64]:
-    """States of n rows, [n, variables], drawn from their exact joint posterior given what is known."""
-    codes = np.empty((n, len(net.names)), np.int64)
-    if not weights:
-        for v in net.network.structure.order:
-            table = net.network.tables[v][tuple(codes[:, p] for p in net.network.structure.parents[v])]
-            codes[:, v] = draw_states(np.atleast_2d(table), rng.random(n))
-        return codes
-    asked = question(net, weights)
-    found = route(net.network, asked, whole=True, max_memory=max_memory)
-    done, scales = follow(found, net.network.log_tables, asked, logarithms(asked.soft), LOG_SUMS)
-    if -np.inf in scales:
-        raise ValueError(f"what is given on {', '.join(map(repr, weights))} has probability 0 under the network")
-    for v in asked.known:
-        codes[:, v] = asked.states[v]
-    for step, logs in zip(reversed(found.plan.steps), reversed(done.products), strict=True):
-        own = np.atleast_2d(logs[0][tuple(codes[:, v] for v in step.scope[:-1])])  # [n, K], or [1, K] of a root
-        codes[:, step.variable] = draw_states(np.exp(own - own.max(axis=1, keepdims=True)), rng.random(n))
-    return codes
 
 
 def _shown(net: BayesNet, name: str, values: Any) -> Any:

@@ -18,7 +18,7 @@ from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.model.holes import answers
+from jaxbn.model.inference import answers
 from jaxbn.model.observations import Unknown, encode_frame
 from jaxbn.model.queries import log_inside_states
 from jaxbn.runtime.memory import MAX_MEMORY

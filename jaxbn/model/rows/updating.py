@@ -14,7 +14,7 @@ from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
 from jaxbn.inputs.graph import check_table_sizes
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.model.holes.expected_counts import expected_counts
+from jaxbn.model.inference.em import expected_counts
 from jaxbn.model.notices import warn_caller
 from jaxbn.model.observations import encode_frame
 from jaxbn.model.rows.scores import score_samples

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,16 @@ from jaxbn.inputs.graph import topological_order
 class Structure:
     """Parents and numbers of states; variables are positions from 0.
 
+    Sets of variables are masks: bit v of an integer says whether variable v is a member.
+
     Attributes:
         parents: positions of each variable's parents.
         sizes: number of states of each variable.
 
     Example:
         >>> chain = Structure(((), (0,)), (2, 3))
-        >>> chain.families, chain.strides
-        (((0,), (0, 1)), ((1,), (3, 1)))
+        >>> chain.families, chain.strides, chain.masks
+        (((0,), (0, 1)), ((1,), (3, 1)), (1, 3))
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -35,6 +38,16 @@ class Structure:
     def families(self) -> tuple[tuple[int, ...], ...]:
         """Of each variable its parents and then itself: the axes of its table."""
         return tuple((*found, child) for child, found in enumerate(self.parents))
+
+    @cached_property
+    def masks(self) -> tuple[int, ...]:
+        """The families as masks."""
+        return tuple(map(as_mask, self.families))
+
+    @cached_property
+    def getters(self) -> tuple[itemgetter[Any], ...]:
+        """Of each family a function from states by position to those of its members."""
+        return tuple(itemgetter(*family) for family in self.families)
 
     @cached_property
     def strides(self) -> tuple[tuple[int, ...], ...]:
@@ -56,6 +69,16 @@ class Structure:
         """The variables, parents before children."""
         named = {str(child): [str(parent) for parent in found] for child, found in enumerate(self.parents)}
         return tuple(int(name) for name in topological_order(named))
+
+    @cached_property
+    def ancestors(self) -> tuple[int, ...]:
+        """Of each variable itself and all its ancestors, as a mask."""
+        found = [0] * len(self.parents)
+        for v in self.order:
+            found[v] = 1 << v
+            for parent in self.parents[v]:
+                found[v] |= found[parent]
+        return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +103,13 @@ class Network:
             return tuple(np.log(table) for table in self.tables)
 
     @cached_property
-    def positive(self) -> tuple[bool, ...]:
-        """Whether all probabilities of each table are above 0."""
-        return tuple(bool(table.all()) for table in self.tables)
+    def positive(self) -> int:
+        """The variables whose tables have no probability of 0, as a mask."""
+        return as_mask(child for child, table in enumerate(self.tables) if table.all())
 
     @cached_property
     def routes(self) -> dict[Any, Any]:
-        """How questions of each kind are answered, see ``model.inference``."""
+        """How questions of each kind are answered, see ``questions``."""
         return {}
 
 
@@ -113,18 +136,24 @@ def positions(parents: Mapping[str, Sequence[str]]) -> tuple[tuple[int, ...], ..
     return tuple(tuple(place[parent] for parent in found) for found in parents.values())
 
 
-def ancestors(parents: Any, found: Iterable[Any]) -> set[Any]:
-    """The variables and all their ancestors; the tables of all others are summed out to 1.
+def as_mask(variables: Iterable[int]) -> int:
+    """Some variables as a mask."""
+    mask = 0
+    for v in variables:
+        mask |= 1 << v
+    return mask
+
+
+def members(mask: int) -> list[int]:
+    """The variables of a mask, ascending.
 
     Example:
-        >>> sorted(ancestors({"a": (), "b": ("a",), "c": ("b",)}, ["b"]))
-        ['a', 'b']
+        >>> members(as_mask([3, 1]))
+        [1, 3]
     """
-    result: set[Any] = set()
-    stack = list(found)
-    while stack:
-        variable = stack.pop()
-        if variable not in result:
-            result.add(variable)
-            stack += parents[variable]
-    return result
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jaxbn.model.holes.answers import log_likelihood, log_posterior
-from jaxbn.model.holes.completions import draw_completions, most_probable_completions
-from jaxbn.model.holes.expected_counts import Counter, expected_counts
-from jaxbn.model.holes.network import network
+from jaxbn.model.inference.answers import draw_completions, log_likelihood, log_posterior, most_probable_completions
+from jaxbn.model.inference.em import Counter, expected_counts
+from jaxbn.model.inference.network import network
 from tests.helpers.random_networks import random_network
 from tests.reference import holes
 

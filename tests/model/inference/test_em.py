@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jaxbn.model.holes import em
-from jaxbn.model.holes.em import fit_by_em
-from jaxbn.model.holes.expected_counts import Counter
-from jaxbn.model.holes.network import network
+from jaxbn.model.inference import em
+from jaxbn.model.inference.em import Counter, fit_by_em
+from jaxbn.model.inference.network import network
 from jaxbn.scores.tables import family_counts, posterior_means
 from tests.helpers.random_networks import random_network
 from tests.reference import holes

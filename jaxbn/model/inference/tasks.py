@@ -1,6 +1,6 @@
 """A table with missing entries, taken apart into what has to be worked out once for each component and blanket.
 
-It holds no probabilities: the same work serves one table of probabilities after the other, as EM needs it.
+It holds no probabilities: the same tasks serve one table of probabilities after the other, as EM needs it.
 Shapes: B rows, V variables; of one task n rows, U distinct ones.
 """
 
@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.holes.components import Component, split
-from jaxbn.model.holes.distinct import distinct_rows
-from jaxbn.model.holes.elimination import Array, Plan, plan
-from jaxbn.model.holes.network import Network, Structure
+from jaxbn.model.inference.components import Component, distinct_rows, split
+from jaxbn.model.inference.elimination import Arithmetic, Array, Forward, Plan, eliminate, plan
+from jaxbn.model.inference.network import Network, Structure
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import BYTES, MAX_MEMORY
 
 CELLS = 2**18  # numbers worked on at a time: they stay in the processor's cache
 BLOCK = 2**26  # entries of a table that are taken apart at a time
 
+Codes = NDArray[np.integer[Any]]
 Evidence = Mapping[int, Array]
-"""Of some variables, what else is known of their states where they are missing: ln P(it | state), [rows, K]."""
+"""Of some variables, what else is known of their states where they are missing: ln P(it | state), [B, K]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +34,7 @@ class Task:
     """One component and the rows that have it.
 
     Attributes:
-        component: the hidden variables with their families.
-        plan: the order in which they are summed out.
+        plan: the order in which its variables are summed out.
         rows: positions of the rows in the table, [n].
         where: which of the distinct rows each of them is, [n].
         counts: how many rows each distinct one stands for, [U].
@@ -45,7 +45,6 @@ class Task:
             are all the rows then. It may change from one network to the next.
     """
 
-    component: Component
     plan: Plan
     rows: NDArray[np.intp]
     where: NDArray[np.intp]
@@ -59,13 +58,16 @@ class Task:
         """U."""
         return len(self.counts)
 
-    def chunks(self, max_memory: float) -> Iterator[slice]:
-        """Parts of the distinct rows that fit into memory together with all steps."""
+    def eliminated(
+        self, network: Network, arithmetic: Arithmetic, max_memory: float
+    ) -> Iterator[tuple[slice, Forward]]:
+        """Elimination for parts of the distinct rows that fit into memory together with all steps."""
         cells = min(CELLS, int(max_memory / (4 * BYTES)))
         step = max(1, cells // self.plan.cells)
         for start in range(0, self.n_distinct, step):
             limits.check()
-            yield slice(start, min(start + step, self.n_distinct))
+            part = slice(start, min(start + step, self.n_distinct))
+            yield part, eliminate(self.plan, self._factors(network, part), arithmetic)
 
     def places(self, step: int, family: int, part: slice) -> NDArray[np.int64]:
         """Where the entries of a step's family are in its flat table, [U, *scope]."""
@@ -73,58 +75,51 @@ class Task:
         chosen = outer[part] if len(outer) == self.n_distinct else outer
         return chosen.reshape(-1, *[1] * inner.ndim) + inner
 
-    def factors(self, network: Network, part: slice) -> list[list[Array]]:
+    def members(self, part: slice) -> NDArray[np.intp] | slice:
+        """Which of the rows are in a part of the distinct ones."""
+        if part == slice(0, self.n_distinct):
+            return slice(None)
+        return self._sorted[self.counts[: part.start].sum() : self.counts[: part.stop].sum()]
+
+    @cached_property
+    def _sorted(self) -> NDArray[np.intp]:
+        return np.argsort(self.where, kind="stable")
+
+    def _factors(self, network: Network, part: slice) -> Iterator[list[Array]]:
         """The log tables of every step's families at the observed entries of some distinct rows, and the evidence."""
-        found = []
         for k, step in enumerate(self.plan.steps):
             own = [network.log_tables[child].take(self.places(k, i, part)) for i, child in enumerate(step.families)]
             more = self.evidence[k]
             if more is not None:
                 own.append(more[self.rows[part]].reshape(-1, *[1] * (len(step.scope) - 1), more.shape[1]))
-            found.append(own)
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """All tasks of some rows.
-
-    Attributes:
-        start: the first of these rows in the table.
-        tasks: one for each component.
-        barren: [B, V], hidden variables that no task holds as they have no observed descendant.
-    """
-
-    start: int
-    tasks: list[Task]
-    barren: NDArray[np.bool_]
+            yield own
 
 
 def take_apart(
     structure: Structure,
-    codes: NDArray[np.integer[Any]],
+    codes: Codes,
     *,
     drop_barren: bool,
     target: int | None = None,
     evidence: Evidence | None = None,
     max_memory: float = MAX_MEMORY,
-) -> Iterator[Work]:
-    """The work of a table, block by block of its rows; see ``components.split`` for the arguments.
+) -> Iterator[Task]:
+    """The tasks of a table; see ``components.split`` for the arguments.
 
     Rows whose hidden variables have evidence are all distinct.
     """
+    absent = codes == MISSING
+    rows = np.flatnonzero(absent.any(axis=1)) if target is None else np.arange(len(codes))
     size = max(2**16, BLOCK // max(1, codes.shape[1]))
-    for start in range(0, len(codes), size):
-        block = codes[start : start + size]
-        parts, barren = split(structure, block == MISSING, drop_barren=drop_barren, target=target)
-        more = {v: logs[start : start + size] for v, logs in (evidence or {}).items()}
-        tasks = [_task(structure, block, component, rows, max_memory, target, more) for component, rows in parts]
-        yield Work(start, tasks, barren)
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        for component, own in split(structure, absent[block], drop_barren=drop_barren, target=target):
+            yield _task(structure, codes, component, block[own], max_memory, target, evidence or {})
 
 
 def _task(
     structure: Structure,
-    codes: NDArray[np.integer[Any]],
+    codes: Codes,
     component: Component,
     rows: NDArray[np.intp],
     max_memory: float,
@@ -132,18 +127,19 @@ def _task(
     evidence: Evidence,
 ) -> Task:
     limits.check()
-    blanket = list(component.blanket)
+    near = {v for child in component.families for v in structure.families[child]}
+    blanket = sorted(near.difference(component.hidden))
     observed = codes.T[np.array(blanket, np.intp)[:, None], rows].astype(np.int64)  # [blanket, n]
     if any(v in evidence for v in component.hidden):
         first = where = np.arange(len(rows))
     else:
         first, where = distinct_rows(list(observed), [structure.sizes[v] for v in blanket], len(rows))
     known = dict(zip(blanket, observed[:, first], strict=True))
-    route = plan(structure, component, max_memory, () if target is None else (target,))
-    outer = [[_outer(structure, child, known) for child in step.families] for step in route.steps]
-    inner = [[_inner(structure, child, step.scope) for child in step.families] for step in route.steps]
-    more = [evidence.get(step.variable) for step in route.steps]
-    return Task(component, route, rows, where, np.bincount(where, minlength=len(first)), outer, inner, more)
+    found = plan(structure, component, max_memory, () if target is None else (target,))
+    outer = [[_outer(structure, child, known) for child in step.families] for step in found.steps]
+    inner = [[_inner(structure, child, step.scope) for child in step.families] for step in found.steps]
+    more = [evidence.get(step.variable) for step in found.steps]
+    return Task(found, rows, where, np.bincount(where, minlength=len(first)), outer, inner, more)
 
 
 def _outer(structure: Structure, child: int, known: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.holes.components import hanging_on
-from jaxbn.model.holes.elimination import LOG_SUMS, SUMS, Arithmetic, Array, Forward, Plan, eliminate, plan
-from jaxbn.model.holes.network import Network, ancestors
+from jaxbn.model.inference.components import connected
+from jaxbn.model.inference.elimination import (
+    LOG_SUMS,
+    SUMS,
+    Arithmetic,
+    Array,
+    Forward,
+    Plan,
+    choose_backwards,
+    draw_states,
+    eliminate,
+    plan,
+)  # fmt: skip
+from jaxbn.model.inference.network import Network, as_mask, members
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
@@ -34,12 +44,12 @@ class Question(NamedTuple):
 
     Attributes:
         states: the known state of each variable, ``ALL`` of the others.
-        known: the variables whose state is known.
+        known: the variables whose state is known, as a mask.
         soft: weights of the states of other variables of which something is known.
     """
 
     states: list[Any]
-    known: frozenset[int]
+    known: int
     soft: dict[int, Array]
 
 
@@ -48,30 +58,30 @@ class Slice(NamedTuple):
 
     child: int
     at: Callable[[Sequence[Any]], Any]  # from a question's states to an index of the table
-    axes: tuple[int, ...]
-    shape: tuple[int, ...]  # [1, *scope]
+    axes: Sequence[int]
+    shape: Sequence[int]  # [1, *scope]
 
 
 class Route(NamedTuple):
     """How questions of one kind are answered."""
 
     plan: Plan
-    slices: tuple[tuple[Slice, ...], ...]  # of each step
-    constants: tuple[Slice, ...]  # families that are known altogether
+    slices: list[list[Slice]]  # of each step
+    constants: list[Slice]  # families that are known altogether
 
 
 def question(net: BayesNet, weights: Weights) -> Question:
     """The weights by position; where a single state has weight, it is known."""
     states: list[Any] = [ALL] * len(net.names)
-    known, soft = [], {}
+    known, soft = 0, {}
     for name, weight in weights.items():
         variable, possible = net.names.index(name), weight.nonzero()[0]
         if len(possible) == 1:
             states[variable] = int(possible[0])
-            known.append(variable)
+            known |= 1 << variable
         else:
             soft[variable] = weight
-    return Question(states, frozenset(known), soft)
+    return Question(states, known, soft)
 
 
 def route(
@@ -87,11 +97,12 @@ def route(
     Args:
         network: parents and tables.
         asked: what is known.
-        keep: the variables that are asked about; what does not hang on them is left out, unless it might be impossible.
-        whole: hidden variables on which nothing known hangs are summed out too, for answers about the states of all.
+        keep: the variables that are asked about; what is not connected to them is left out, unless it might be
+            impossible.
+        whole: hidden variables without known descendants are summed out too, for answers about the states of all.
         max_memory: bytes that one array may take.
     """
-    kind = (asked.known, frozenset(asked.soft), keep, whole)
+    kind = (asked.known, as_mask(asked.soft), keep, whole)
     found: Route | None = network.routes.get(kind)
     if found is None:
         if len(network.routes) >= REMEMBERED:
@@ -101,28 +112,26 @@ def route(
     return found
 
 
-def _route(
-    network: Network, known: frozenset[int], soft: frozenset[int], keep: tuple[int, ...], whole: bool, max_memory: float
-) -> Route:
-    structure = network.structure
-    active = set(range(len(structure.sizes))) if whole else ancestors(structure.parents, [*keep, *known, *soft])
-    hidden = active - known
+def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole: bool, max_memory: float) -> Route:
+    structure, active = network.structure, 0
+    for v in range(len(structure.sizes)) if whole else members(known | soft | as_mask(keep)):
+        active |= structure.ancestors[v]
+    hidden = active & ~known
     # With targets, the other parts of the network cancel; they are looked at only to see if they have probability 0.
-    counted = {child for child in active if not (keep and network.positive[child])}
-    start = {*keep, *(v for child in counted for v in structure.families[child] if v in hidden)}
-    component = hanging_on(structure, start, hidden, active)
-    constants = sorted(child for child in counted if known.issuperset(structure.families[child]))
-    steps = plan(structure, component, max_memory, keep)
+    counted = members(active & ~network.positive if keep else active)
+    start = as_mask(keep)
+    for child in counted:
+        start |= structure.masks[child] & hidden
+    steps = plan(structure, connected(structure, start, hidden, active), max_memory, keep)
 
     def sliced(child: int, scope: tuple[int, ...] = ()) -> Slice:
-        family = structure.families[child]
-        free = [v for v in family if v not in known]
-        axes = sorted(range(len(free)), key=lambda i: scope.index(free[i]))
+        free = [v for v in structure.families[child] if hidden >> v & 1]
+        axes = [0] if len(free) == 1 else sorted(range(len(free)), key=lambda i: scope.index(free[i]))
         shape = (1, *[structure.sizes[v] if v in free else 1 for v in scope])
-        return Slice(child, itemgetter(*family), tuple(axes), shape)
+        return Slice(child, structure.getters[child], axes, shape)
 
-    slices = tuple(tuple(sliced(child, step.scope) for child in step.families) for step in steps.steps)
-    return Route(steps, slices, tuple(map(sliced, constants)))
+    constants = [sliced(child) for child in counted if not structure.masks[child] & hidden]
+    return Route(steps, [[sliced(child, step.scope) for child in step.families] for step in steps.steps], constants)
 
 
 def factors(found: Route, tables: Sequence[Array], asked: Question, soft: Mapping[int, Array]) -> Iterator[list[Array]]:
@@ -130,7 +139,7 @@ def factors(found: Route, tables: Sequence[Array], asked: Question, soft: Mappin
     states = asked.states
     for step, own in zip(found.plan.steps, found.slices, strict=True):
         arrays = [tables[child][at(states)].transpose(axes).reshape(shape) for child, at, axes, shape in own]
-        if step.variable in soft:
+        if soft and step.variable in soft:
             arrays.append(soft[step.variable])
         yield arrays
 
@@ -154,8 +163,13 @@ def joint(
     result, log_scale = _weighed(net, tuple(net.names.index(name) for name in targets), weights, max_memory)
     total = result.sum()
     if not total > 0 or log_scale == -math.inf:
-        raise ValueError(f"what is given on {', '.join(map(repr, weights))} has probability 0 under the network")
+        raise impossible(weights)
     return np.asarray(result / total, np.float64)
+
+
+def impossible(given: Mapping[str, Any]) -> ValueError:
+    """What is said of observations that cannot be."""
+    return ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under the network")
 
 
 def log_chance(net: BayesNet, weights: Weights, max_memory: float = MAX_MEMORY) -> float:
@@ -193,3 +207,32 @@ def logarithms(soft: Mapping[int, Array]) -> dict[int, Array]:
     """Logarithms of weights; -inf where they are 0."""
     with np.errstate(divide="ignore"):
         return {variable: np.log(weight) for variable, weight in soft.items()}
+
+
+def draw_codes(
+    net: BayesNet,
+    n: int,
+    rng: np.random.Generator,
+    weights: Weights | None = None,
+    max_memory: float = MAX_MEMORY,
+) -> NDArray[np.int64]:
+    """States of n rows, [n, variables], drawn from their exact joint posterior given what is known."""
+    codes, network = np.empty((n, len(net.names)), np.int64), net.network
+    if not weights:
+        for v in network.structure.order:
+            table = network.tables[v][tuple(codes[:, p] for p in network.structure.parents[v])]
+            codes[:, v] = draw_states(np.atleast_2d(table), rng.random(n))
+        return codes
+    asked = question(net, weights)
+    found = route(network, asked, whole=True, max_memory=max_memory)
+    done, scales = follow(found, network.log_tables, asked, logarithms(asked.soft), LOG_SUMS)
+    if -math.inf in scales:
+        raise impossible(weights)
+    for v in members(asked.known):
+        codes[:, v] = asked.states[v]
+
+    def draw(logs: Array, _variable: int, _rows: Any) -> NDArray[np.int64]:
+        return draw_states(np.exp(logs - logs.max(axis=1, keepdims=True)), rng.random(n))
+
+    choose_backwards(found.plan, done, codes, ALL, np.zeros(n, np.intp), draw)
+    return codes

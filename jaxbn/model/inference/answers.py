@@ -1,0 +1,231 @@
+"""What a network says of rows with missing entries: their likelihood, posteriors, and how to fill them.
+
+Shapes: B rows, V variables, K states of a variable; of one task n rows, U distinct ones. Missing entries have code -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.columns import MISSING
+from jaxbn.model.inference.elimination import (
+    LOG_MAXIMA,
+    LOG_SUMS,
+    Arithmetic,
+    Array,
+    Choice,
+    beliefs_of,
+    choose_backwards,
+    draw_states,
+)  # fmt: skip
+from jaxbn.model.inference.network import Network, Structure
+from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
+from jaxbn.runtime.memory import MAX_MEMORY
+
+
+def log_likelihood(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY) -> Array:
+    """Log P(what each row has), the missing entries summed out exactly.
+
+    Args:
+        network: parents and tables.
+        codes: [B, V], -1 where missing.
+        max_memory: bytes that one array may take.
+
+    Returns:
+        float64 [B].
+
+    Example:
+        >>> from jaxbn.model.inference.network import network
+        >>> net = network([(), (0,)], [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
+        >>> np.exp(log_likelihood(net, np.array([[0, 1], [-1, 1], [-1, -1]]))).round(6).tolist()
+        [0.05, 0.45, 1.0]
+    """
+    result = np.zeros(len(codes))
+    for child in range(len(network.tables)):
+        rows, places = observed_places(network.structure, codes, child)
+        found = network.log_tables[child].take(places)
+        if rows is None:
+            result += found
+        else:
+            result[rows] += found
+    for task in take_apart(network.structure, codes, drop_barren=True, max_memory=max_memory):
+        sums = np.empty(task.n_distinct)
+        for part, done in task.eliminated(network, LOG_SUMS, max_memory):
+            sums[part] = done.totals[-1]
+        result[task.rows] += sums[task.where]
+    return result
+
+
+def observed_places(
+    structure: Structure, codes: Codes, child: int
+) -> tuple[NDArray[np.intp] | None, NDArray[np.int64]]:
+    """The rows in which a whole family is observed (None: all), and the place of each in its flat table."""
+    family, strides = structure.families[child], structure.strides[child]
+    places = np.zeros(len(codes), np.int64)
+    gone = np.zeros(len(codes), bool)
+    for v, stride in zip(family, strides, strict=True):
+        column = codes[:, v]
+        places += column * np.int64(stride)
+        gone |= column == MISSING
+    if not gone.any():
+        return None, places
+    rows = np.flatnonzero(~gone)
+    return rows, places[rows]
+
+
+def log_posterior(
+    network: Network,
+    codes: Codes,
+    target: int,
+    *,
+    evidence: Evidence | None = None,
+    max_memory: float = MAX_MEMORY,
+) -> Array:
+    """Log P(target, what each row has of the others), up to a constant for each row.
+
+    Args:
+        network: parents and tables.
+        codes: [B, V], -1 where missing; those of the target are disregarded.
+        target: a variable.
+        evidence: what else is known of the states of missing entries.
+        max_memory: bytes that one array may take.
+
+    Returns:
+        float64 [B, K].
+
+    Example:
+        >>> from jaxbn.model.inference.network import network
+        >>> net = network([(), (0,)], [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
+        >>> np.exp(log_posterior(net, np.array([[0, 1], [-1, -1]]), 0)).round(6).tolist()
+        [[0.05, 0.4], [0.5, 0.5]]
+    """
+    result = np.zeros((len(codes), network.structure.sizes[target]))
+    for task in take_apart(
+        network.structure, codes, drop_barren=not evidence, target=target, evidence=evidence, max_memory=max_memory
+    ):
+        logs = np.empty((task.n_distinct, result.shape[1]))
+        for part, found in task.eliminated(network, LOG_SUMS, max_memory):
+            logs[part] = found.products[-1]
+        result[task.rows] = logs[task.where]
+    return result
+
+
+class Marginal(NamedTuple):
+    """The posterior of one variable in some rows that lack it."""
+
+    variable: int
+    rows: NDArray[np.intp]  # [n]
+    where: NDArray[np.intp]  # [n], which of the distinct posteriors each row has
+    chances: Array  # [U, K]
+
+
+def marginals(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY) -> Iterator[Marginal]:
+    """P(entry | what its row has) of all missing entries, exactly; every missing entry is in one of the answers.
+
+    Example:
+        >>> from jaxbn.model.inference.network import network
+        >>> net = network([(), (0,)], [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
+        >>> next(marginals(net, np.array([[-1, 1]]))).chances.round(3).tolist()
+        [[0.111, 0.889]]
+    """
+    tasks = take_apart(network.structure, codes, drop_barren=False, max_memory=max_memory)
+    return marginals_of(network, tasks, max_memory=max_memory)
+
+
+def marginals_of(network: Network, tasks: Iterable[Task], *, max_memory: float = MAX_MEMORY) -> Iterator[Marginal]:
+    """The same of a table that has been taken apart, without leaving out barren variables."""
+    for task in tasks:
+        steps = task.plan.steps
+        chances = [np.empty((task.n_distinct, network.structure.sizes[step.variable])) for step in steps]
+        for part, found in task.eliminated(network, LOG_SUMS, max_memory):
+            for mine, belief in zip(chances, beliefs_of(task.plan, found), strict=True):
+                mine[part] = belief.reshape(len(belief), -1, belief.shape[-1]).sum(axis=1)
+        for step, mine in zip(steps, chances, strict=True):
+            yield Marginal(step.variable, task.rows, task.where, mine)
+
+
+def by_column(found: Iterable[Marginal], absent: NDArray[np.bool_], sizes: Mapping[int, int]) -> dict[int, Array]:
+    """The posteriors of some columns where they are missing, in the order of rows, [holes, K] each.
+
+    Args:
+        found: the marginals of a table.
+        absent: [rows, variables], which of its entries are missing.
+        sizes: K of the columns that are asked about.
+    """
+    place = np.cumsum(absent, axis=0) - 1  # of a row among those that lack the column
+    chances = {variable: np.zeros((int(absent[:, variable].sum()), size)) for variable, size in sizes.items()}
+    for variable, rows, where, distinct in found:
+        if variable in chances:
+            chances[variable][place[rows, variable]] = distinct[where]
+    return chances
+
+
+def draw_completions(
+    network: Network, codes: Codes, seed: int | np.random.Generator = 0, *, max_memory: float = MAX_MEMORY
+) -> Codes:
+    """Rows with their missing entries drawn from the exact joint posterior given what each row has.
+
+    A row's draw depends on the seed and on the place of its missing entries among all of them, not on how rows are
+    worked off together.
+
+    Args:
+        network: parents and tables.
+        codes: [B, V], -1 where missing.
+        seed: of the draws.
+        max_memory: bytes that one array may take.
+
+    Returns:
+        The codes without missing entries, of the same type.
+
+    Example:
+        >>> from jaxbn.model.inference.network import network
+        >>> net = network([(), (0,)], [[0.5, 0.5], [[1.0, 0.0], [0.0, 1.0]]])
+        >>> draw_completions(net, np.array([[-1, 1], [0, -1], [1, 0]])).tolist()
+        [[1, 1], [0, 0], [1, 0]]
+    """
+    result = codes.copy()
+    absent = codes == MISSING
+    chances = np.zeros(codes.shape)
+    chances[absent] = np.random.default_rng(seed).random(int(absent.sum()))
+
+    def draw(logs: Array, variable: int, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        peak = logs.max(axis=1, keepdims=True)
+        return draw_states(np.exp(logs - np.where(peak > -np.inf, peak, 0.0)), chances[rows, variable])
+
+    for task in take_apart(network.structure, codes, drop_barren=True, max_memory=max_memory):
+        _fill(network, task, result, LOG_SUMS, draw, max_memory)
+    for variable in network.structure.order:  # what is left has no observed descendant: drawn forwards, parents first
+        rows = np.flatnonzero(result[:, variable] == MISSING)
+        if len(rows):
+            family = [result[rows, parent] for parent in network.structure.parents[variable]]
+            table = network.tables[variable][tuple(family)]  # [n, K], or [K] without parents
+            result[rows, variable] = draw_states(np.atleast_2d(table), chances[rows, variable])
+    return result
+
+
+def most_probable_completions(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY) -> Codes:
+    """Rows with their missing entries set to the states that are most probable together, given what each row has.
+
+    Example:
+        >>> from jaxbn.model.inference.network import network
+        >>> net = network([(), (0,)], [[0.6, 0.4], [[0.5, 0.5], [0.1, 0.9]]])
+        >>> most_probable_completions(net, np.array([[-1, -1], [-1, 0], [0, -1]])).tolist()
+        [[1, 1], [0, 0], [0, 0]]
+    """
+    result = codes.copy()
+    for task in take_apart(network.structure, codes, drop_barren=False, max_memory=max_memory):
+        _fill(network, task, result, LOG_MAXIMA, lambda logs, _variable, _rows: logs.argmax(axis=1), max_memory)
+    return result
+
+
+def _fill(
+    network: Network, task: Task, result: Codes, arithmetic: Arithmetic, choose: Choice, max_memory: float
+) -> None:
+    """Choose the hidden variables of a task's rows."""
+    for part, found in task.eliminated(network, arithmetic, max_memory):
+        mine = task.members(part)
+        choose_backwards(task.plan, found, result, task.rows[mine], task.where[mine] - part.start, choose)

@@ -1,0 +1,293 @@
+"""Variable elimination: hidden variables are taken out of a product of tables one after the other.
+
+What "product" and "taken out" mean is the arithmetic, a semiring: sums of plain numbers or of logarithms, or maxima.
+From the products that are left, posteriors are passed back (`beliefs_of`), states are drawn or maximized
+(`choose_backwards`), and the best assignments are found one after the other (`best_assignments`).
+
+Shapes: U distinct rows of what is known (1 where a factor does not depend on it), then the states of the variables in a
+step's scope.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.model.inference.components import Component
+from jaxbn.model.inference.network import Structure, as_mask, members
+from jaxbn.runtime.memory import BYTES, in_words
+
+Array = NDArray[np.float64]
+SMALL = 2**14  # cells; where steps have more together, a second order is tried
+
+
+class Step(NamedTuple):
+    """One variable and everything it is summed out with; at the end of a plan that keeps some, all of those."""
+
+    scope: tuple[int, ...]  # in the order in which they are summed out, the last one first; its own variable at the end
+    shape: tuple[int, ...]  # numbers of states of the scope
+    families: Sequence[int]  # whose tables are multiplied here, by child
+    inflow: Sequence[tuple[int, tuple[int, ...]]]  # earlier steps multiplied here, and the shape of each over the scope
+
+    @property
+    def variable(self) -> int:
+        """The variable that is summed out here."""
+        return self.scope[-1]
+
+
+class Plan(NamedTuple):
+    """The steps of a component; a step's result flows into a later one, those of the roots are its results."""
+
+    steps: Sequence[Step]
+    cells: int  # of all steps together, for one row
+    largest: int  # cells of the largest step
+    roots: Sequence[int]  # steps that flow nowhere and keep nothing
+
+    def check(self, max_memory: float) -> None:
+        """Refuse arrays of more bytes than ``max_memory``."""
+        if self.largest * BYTES > max_memory:
+            raise MemoryError(
+                f"summing out what is not known needs an array of {self.largest:,} numbers, "
+                f"{in_words(self.largest * BYTES)}, more than max_memory = {in_words(max_memory)}; ask for fewer "
+                "variables at a time, give more that is known (leave out rows that lack most), or raise max_memory"
+            )
+
+
+def plan(structure: Structure, component: Component, max_memory: float, keep: Sequence[int] = ()) -> Plan:
+    """An order of elimination: always the variable whose scope is then smallest, or that joins the fewest others.
+
+    Args:
+        structure: parents and numbers of states.
+        component: what is hidden.
+        max_memory: bytes that one array may take.
+        keep: hidden variables that are not summed out; their joint table is the last step's.
+
+    Raises:
+        MemoryError: a single row would need more than ``max_memory`` bytes.
+    """
+    found = _greedy(structure, component, keep, by_fill=False)
+    if found.cells > SMALL:
+        found = min(found, _greedy(structure, component, keep, by_fill=True), key=attrgetter("cells"))
+    found.check(max_memory)
+    return found
+
+
+def _greedy(structure: Structure, component: Component, keep: Sequence[int], *, by_fill: bool) -> Plan:
+    """The plan in greedy order. Costs are renewed where neighbours change, so that sparse graphs take linear time."""
+    sizes, hidden = structure.sizes, as_mask(component.hidden)
+    near = {v: 1 << v for v in component.hidden}  # the variables that share a factor with each, itself included
+    for child in component.families:
+        together = structure.masks[child] & hidden
+        for v in structure.families[child]:
+            if v in near:
+                near[v] |= together
+    for v in keep:
+        near[v] |= as_mask(keep)
+    costs = {v: _fill(near, v, sizes) if by_fill else _cells(near[v], sizes) for v in near if v not in keep}
+    queue = [(value, v) for v, value in costs.items()]
+    heapq.heapify(queue)
+    scopes: dict[int, list[int]] = {}
+    while queue:
+        value, v = heapq.heappop(queue)
+        if costs.get(v) != value:
+            continue  # renewed or done
+        del costs[v]
+        scope, scopes[v] = near[v], members(near[v])
+        added = {}
+        for u in scopes[v]:
+            if u != v:
+                added[u] = scope & ~near[u]
+                near[u] = (near[u] | scope) ^ (1 << v)
+        for u, new in added.items():
+            if u in costs:  # the size of a scope from what it was: the variable goes, others come
+                costs[u] = _fill(near, u, sizes) if by_fill else costs[u] // sizes[v] * _cells(new, sizes)
+                heapq.heappush(queue, (costs[u], u))
+    return _steps(structure, component, scopes, tuple(keep))
+
+
+def _cells(mask: int, sizes: Sequence[int]) -> int:
+    return math.prod([sizes[u] for u in members(mask)]) if mask else 1
+
+
+def _fill(near: dict[int, int], v: int, sizes: Sequence[int]) -> int:
+    """What joining all neighbours adds, each pair by the size of its table."""
+    others, total = near[v], 0
+    for u in members(others):
+        apart = others & ~near[u]
+        if apart:
+            total += sizes[u] * sum([sizes[w] for w in members(apart)])
+    return total
+
+
+def _steps(structure: Structure, component: Component, scopes: dict[int, list[int]], keep: tuple[int, ...]) -> Plan:
+    sizes, n = structure.sizes, len(scopes)
+    rank = {v: k for k, v in enumerate(scopes)} | dict.fromkeys(keep, n)
+    place = {v: -k for k, v in enumerate(scopes)} | {v: k - n - len(keep) for k, v in enumerate(keep)}
+    ordered = [tuple(sorted(scope, key=place.__getitem__)) for scope in scopes.values()] + [keep] * bool(keep)
+    families: list[list[int]] = [[] for _ in ordered]
+    inflow: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in ordered]
+    for child in component.families:
+        families[min([rank[v] for v in structure.families[child] if v in rank])].append(child)
+    roots = []
+    for k, scope in enumerate(ordered[:n]):
+        if len(scope) > 1:
+            into = rank[scope[-2]]  # the next of them to be summed out
+            inflow[into].append((k, tuple([sizes[u] if u in scope else 1 for u in ordered[into]])))
+        else:
+            roots.append(k)
+    shapes = [tuple([sizes[u] for u in scope]) for scope in ordered]
+    cells = [math.prod(shape) for shape in shapes]
+    return Plan(list(map(Step, ordered, shapes, families, inflow)), sum(cells), max(cells, default=1), roots)
+
+
+class Arithmetic(NamedTuple):
+    """How factors are multiplied, and how a variable is taken out of their product along the last axis."""
+
+    times: Callable[[Array, Array], Array]
+    total: Callable[[Array], Array]
+
+
+class Forward(NamedTuple):
+    """What elimination found: of every step the product of its factors, and what is left without its variable."""
+
+    products: list[Array]  # [U, *scope] of each step
+    totals: list[Array]  # [U, *scope without the variable] of each step
+
+
+def eliminate(plan: Plan, factors: Iterable[Sequence[Array]], arithmetic: Arithmetic) -> Forward:
+    """Take all variables of a plan out of the product of its factors.
+
+    Args:
+        plan: the steps.
+        factors: of each step its families' tables, [U, *scope], of length 1 along variables they do not hold.
+        arithmetic: ``SUMS`` of plain numbers; ``LOG_SUMS`` or ``LOG_MAXIMA`` of logarithms, which do not underflow.
+    """
+    times, total = arithmetic
+    products: list[Array] = []
+    totals: list[Array] = []
+    for step, own in zip(plan.steps, factors, strict=True):
+        arrays = [*own, *[totals[k].reshape(-1, *shape) for k, shape in step.inflow]]
+        if len(arrays) > 1:
+            arrays.sort(key=attrgetter("size"))  # small ones first: only the last products are as large as the scope
+        product = arrays[0]
+        for array in arrays[1:]:
+            product = times(product, array)
+        products.append(product)
+        totals.append(total(product))
+    return Forward(products, totals)
+
+
+def log_sum(logs: Array) -> Array:
+    """Logarithm of the sum along the last axis; -inf where all are.
+
+    Example:
+        >>> np.exp(log_sum(np.log([[0.25, 0.5]]))).tolist()
+        [0.75]
+    """
+    peak = logs.max(axis=-1, keepdims=True)
+    peak = np.where(peak > -np.inf, peak, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(_sum(np.exp(logs - peak))) + peak[..., 0], np.float64)
+
+
+def _sum(numbers: Array) -> Array:
+    return np.matmul(numbers, _ones(numbers.shape[-1]))  # over few states several times as fast as a sum
+
+
+@cache
+def _ones(n: int) -> Array:
+    return np.ones(n)
+
+
+SUMS = Arithmetic(np.multiply, _sum)
+LOG_SUMS = Arithmetic(np.add, log_sum)
+LOG_MAXIMA = Arithmetic(np.add, lambda logs: logs.max(axis=-1))
+
+
+Choice = Callable[[Array, int, Any], Any]
+"""From products [n, K], a variable and the rows [n] to a state of each row [n]."""
+
+
+def choose_backwards(
+    plan: Plan, found: Forward, states: NDArray[Any], rows: Any, where: NDArray[np.intp], choose: Choice
+) -> None:
+    """Choose the states of a plan's variables, the last eliminated first, each given those before it.
+
+    Args:
+        plan: the steps; they keep nothing.
+        found: what elimination left.
+        states: of a table, [B, variables], in which those of the plan's variables are filled in.
+        rows: the rows of the table to be filled, [n].
+        where: which of the distinct rows each of them is, [n].
+        choose: what is taken.
+    """
+    for step, product in zip(reversed(plan.steps), reversed(found.products), strict=True):
+        own = where if len(product) > 1 else np.zeros_like(where)
+        chosen = product[(own, *[states[rows, v] for v in step.scope[:-1]])]
+        states[rows, step.variable] = choose(chosen, step.variable, rows)
+
+
+def best_assignments(
+    plan: Plan, found: Forward, k: int, inside: Mapping[int, Array] | None = None
+) -> list[tuple[float, dict[int, int]]]:
+    """The k largest products of all factors, as logarithms and largest first, with the states that give them.
+
+    What elimination by maxima leaves tells of each state how much lower the best product with it is, given the states
+    chosen before: so a best-first search finds one assignment after the other and none in vain.
+
+    Args:
+        plan: the steps; they keep nothing.
+        found: what elimination by ``LOG_MAXIMA`` left, of one row.
+        k: how many.
+        inside: of some variables, what may be chosen further inside each state, as logarithms added to the product
+            less those of the best choice, [states, choices]; choices are at ~variable.
+    """
+    total = sum([found.totals[root].item() for root in plan.roots])
+    steps = [(step.variable, step.scope[:-1], of[0]) for step, of in zip(plan.steps, found.products, strict=True)][::-1]
+    steps += [(~v, (v,), logs) for v, logs in (inside or {}).items()]
+    queue: list[tuple[float, int, tuple[int, ...]]] = [(0.0, 0, ())]  # loss, a number to break ties, choices so far
+    number, answers = itertools.count(1), list[tuple[float, dict[int, int]]]()
+    while queue and len(answers) < k and total > -math.inf:
+        loss, _, choices = heapq.heappop(queue)
+        states = dict(zip([v for v, _, _ in steps], choices, strict=False))
+        for variable, scope, product in steps[len(choices) :]:
+            logs = product[tuple([states[v] for v in scope])]
+            best = states[variable] = int(logs.argmax())
+            for other, less in enumerate((logs[best] - logs).tolist()):
+                if other != best and less < math.inf:
+                    heapq.heappush(queue, (loss + less, next(number), (*choices, other)))
+            choices = (*choices, best)
+        answers.append((total - loss, states))
+    return answers
+
+
+def beliefs_of(plan: Plan, found: Forward, over: Callable[..., Array] = np.sum) -> list[Array]:
+    """P(scope | what is known) of every step, [U, *scope], passed back from the last step to the first.
+
+    Args:
+        plan: the steps; they keep nothing.
+        found: what elimination by ``LOG_SUMS`` found.
+        over: ``np.max`` after ``LOG_MAXIMA``: how near each cell comes to the most probable assignment.
+    """
+    totals = [np.where(total > -np.inf, total, 0.0)[..., None] for total in found.totals]
+    beliefs: list[Array] = [np.exp(logs - total) for logs, total in zip(found.products, totals, strict=True)]
+    for k in reversed(range(len(plan.steps))):
+        for earlier, _ in plan.steps[k].inflow:
+            beside = tuple(axis + 1 for axis, v in enumerate(plan.steps[k].scope) if v not in plan.steps[earlier].scope)
+            beliefs[earlier] = beliefs[earlier] * over(beliefs[k], axis=beside)[..., None]
+    return beliefs
+
+
+def draw_states(weights: Array, chances: Array) -> NDArray[np.int64]:
+    """A state of each row in proportion to its weights, by the row's chance in [0, 1); [n, K] or [1, K]."""
+    cumulative = np.cumsum(weights, axis=1)
+    drawn = (chances[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
+    return np.minimum(drawn, weights.shape[1] - 1)
