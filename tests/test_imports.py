@@ -12,7 +12,7 @@ import jaxbn
 
 PACKAGE = Path(jaxbn.__file__).parent
 ROOMS = (
-    "kernels", "runtime", "inputs", "cuts", "groups", "scores", "structure", "model", "learning", "posterior",
+    "kernels", "runtime", "inputs", "counts", "cuts", "groups", "scores", "structure", "model", "learning", "posterior",
     "evaluation", "formats", "drawing", "estimators", "sklearn", "datasets", "paper", "cli", "__main__",
 )  # fmt: skip
 """From the first to the last: each imports only itself and earlier ones."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.counts.codes import Codes, compact_known, joint
+
 MAX_CONFIGURATIONS = 10**300
 """Largest product of cardinalities: beyond it a float overflows."""
 
-Codes = NDArray[np.integer]
 Child = tuple[Codes, Sequence[Codes]]
 
 CompactColumn = tuple[NDArray[np.signedinteger], int, bool]
@@ -34,58 +35,6 @@ class Factor(NamedTuple):
     def at(self, rows: NDArray[np.intp] | slice) -> Factor:
         """The same for some of the rows, in any order."""
         return self._replace(context=self.context[rows], outcome=self.outcome[rows], cell=self.cell[rows])
-
-
-def wide_enough(size: int) -> Any:
-    """The type for numbers below `size`: 32 bits, which take half the time and memory of 64, where they are enough."""
-    return np.int32 if size < 2**31 else np.int64
-
-
-def compact(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
-    """Codes renumbered 0, 1, … in ascending order without gaps, in 32 bits or fewer, and how many there are.
-
-    Example:
-        >>> compact(np.array([7, 2, 7]))
-        (array([1, 0, 1], dtype=int32), 2)
-    """
-    top = int(codes.max(initial=0))
-    if top > 4 * len(codes) + 1024:
-        levels, renumbered = np.unique(codes, return_inverse=True)
-        return renumbered.astype(np.int32), len(levels)
-    seen = np.zeros(top + 1, bool)
-    seen[codes] = True
-    few_bits: Any = codes.dtype if codes.dtype in (np.int8, np.int16) else np.int32
-    n_levels = int(np.count_nonzero(seen))
-    if n_levels == len(seen):
-        return codes.astype(few_bits), n_levels
-    return (np.cumsum(seen, dtype=np.int32) - 1).astype(few_bits)[codes], n_levels
-
-
-def compact_known(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
-    """The same where negative codes are missing entries, which become -1.
-
-    Example:
-        >>> compact_known(np.array([7, -1, 2]))
-        (array([ 1, -1,  0], dtype=int32), 2)
-    """
-    if not len(codes) or codes.min() >= 0:
-        return compact(codes)
-    known = codes >= 0
-    renumbered, n_levels = compact(codes[known])
-    found = np.full(len(codes), -1, renumbered.dtype)
-    found[known] = renumbered
-    return found, n_levels
-
-
-def joint(columns: Sequence[tuple[NDArray[np.signedinteger], int]], n_rows: int) -> tuple[NDArray[np.int32], int]:
-    """One compact code for the configuration of several compact columns; a single 0 for none."""
-    code, n_levels = np.zeros(n_rows, np.int32), 1
-    for codes, cardinality in columns:
-        cell = code.astype(wide_enough(n_levels * cardinality))
-        cell *= cardinality
-        cell += codes
-        code, n_levels = compact(cell)
-    return code, n_levels
 
 
 def _configurations(whose: str, cardinalities: Sequence[int]) -> int:

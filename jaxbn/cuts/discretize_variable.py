@@ -10,8 +10,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbn.counts.codes import joint
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.blanket import Child, Factor, factors_of, joint
+from jaxbn.cuts.blanket import Child, Factor, factors_of
 from jaxbn.cuts.by_number.charged import Charged, solve_charged
 from jaxbn.cuts.description_length import description_length_problem
 from jaxbn.cuts.evidence import evidence_problem

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.blanket import wide_enough
+from jaxbn.counts.codes import wide_enough
 from jaxbn.cuts.problem import ENTROPY, Rows, Term, table, table_at
 from jaxbn.kernels.interval_costs import GROUPS, STARTS
 from jaxbn.kernels.pruned.state import TINY

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.blanket import Factor, compact, factors_of
+from jaxbn.counts.codes import compact
+from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.problem import table
 from jaxbn.cuts.sorted_values import Ordered, gap_costs
 from jaxbn.kernels.resampled import WIDTH, ResampledProblem, Tables

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.counts.codes import Column
 from jaxbn.cuts.baselines import marginal_binning
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.resampled import Limits, drawn_rows, resampled_binnings, stream
@@ -45,7 +46,6 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import Team, team
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.families import Column
 
 
 @limits.within()

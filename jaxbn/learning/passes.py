@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
+from jaxbn.counts.codes import Column
 from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological_order
 from jaxbn.learning.options import Rate
 from jaxbn.learning.questions import Cut, Learner
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, largest_cardinality, same_coding
-from jaxbn.scores.families import Column
 
 NO_RATE = 0.0
 """Neither groups of levels nor the evidence depend on a rate."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, NamedTuple, TypeVar
 
-from jaxbn.scores.families import Column, Family
+from jaxbn.counts.codes import Column
+from jaxbn.scores.families import Family
 
 
 class Cut(NamedTuple):

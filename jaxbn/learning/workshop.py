@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbn.counts.codes import Column
 from jaxbn.cuts.blanket import Factor, child_factor, factors_of, parents_factor
 from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.groups.grouping import Grouping
@@ -22,8 +23,8 @@ from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Cut, Learner, Question, Result
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.families import Column, score_families
 from jaxbn.scores.families import Family as Family
+from jaxbn.scores.families import score_families
 
 MOST_CODES = 2**22
 """Rows of all factors that are remembered, at most."""

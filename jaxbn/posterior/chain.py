@@ -9,7 +9,7 @@ all cuts and groups as they are, among a few columns at a time. Each of these st
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.counts.codes import Column
 from jaxbn.cuts.baselines import equal_frequency_binning
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.blanket import Factor, factors_of
@@ -30,9 +31,9 @@ from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import coding_evidence
-from jaxbn.scores.families import Column, family_score
+from jaxbn.scores.families import family_score
 from jaxbn.scores.parent_prior import log_parent_prior
-from jaxbn.scores.single_families import SingleFamilies
+from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import bits, mask_of
 
 PROPOSALS = 1
@@ -43,6 +44,9 @@ ATTEMPTS = 8
 
 PLAIN_BINS = 4
 """Bins of equal frequency by which such a change is judged at first, where no cuts are known that may suit."""
+
+LogScore = Callable[[int, int], float]
+"""The score of a child with the parents of a bit mask."""
 
 TRUST = 0.25
 """The power of the ratio of probabilities in this first judgement, with which the change passes."""
@@ -120,9 +124,9 @@ class Chain:
 
     def log_target(self, state: State) -> float:
         """F of a network: with the prior of every parent set, and on a grid with that of the grid's positions."""
-        families = SingleFamilies(state.columns)
+        log_score = _log_scores(state.columns)
         own = (self._coding(name, state) for name in state.codings)
-        return math.fsum([*(families.nats(v, parents) for v, parents in enumerate(state.graph)), *own])
+        return math.fsum([*(log_score(v, parents) for v, parents in enumerate(state.graph)), *own])
 
     # --- one variable: its arcs with the cuts summed out, then its cuts
 
@@ -148,16 +152,16 @@ class Chain:
         sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in chains])
         return [Summed(request, each) for (request, _), each in zip(found, sums, strict=True)]
 
-    def _plain(self, state: State, v: int) -> SingleFamilies:
+    def _plain(self, state: State, v: int) -> LogScore:
         """Scores with bins of a variable that do not depend on its cuts."""
         if v not in self._plain_bins:
             name, plain = self.names[v], self.likely.get(self.names[v])
             if not isinstance(plain, Binning) or plain.n_bins == 1:
                 plain = equal_frequency_binning(self.data.ordered[name], PLAIN_BINS)
             self._plain_bins[v] = self.data.coded(name, plain)
-        return SingleFamilies([self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)])
+        return _log_scores([self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)])
 
-    def _promising(self, state: State, v: int, plain: SingleFamilies, rng: np.random.Generator) -> tuple[Graph, float]:
+    def _promising(self, state: State, v: int, plain: LogScore, rng: np.random.Generator) -> tuple[Graph, float]:
         """A graph that differs in the arcs of a variable and seems probable enough, or the same; and how it seems.
 
         Most proposals are hopeless, and any bins tell so at less cost than a sum over cuts.
@@ -255,7 +259,7 @@ class Chain:
     # --- arcs, all cuts as they are
 
     def _move_arcs(self, state: State, rng: np.random.Generator) -> State:
-        n, log_score = len(self.names), SingleFamilies(state.columns).nats
+        n, log_score = len(self.names), _log_scores(state.columns)
         sizes = [column.size for column in state.columns]
         graph = state.graph
         for members in blocks(n, BLOCK, rng):
@@ -266,6 +270,12 @@ class Chain:
         return state._replace(graph=graph)
 
 
-def seeming_gain(plain: SingleFamilies, old: Graph, new: Graph) -> float:
+def _log_scores(columns: Sequence[Column]) -> LogScore:
+    """Scores of families of some columns, with the prior of their parents, in natural units."""
+    scores = SetScores(columns, parent_prior=True)
+    return lambda child, parents: scores.nats(scores.single(child, parents))
+
+
+def seeming_gain(plain: LogScore, old: Graph, new: Graph) -> float:
     """Log of how much more probable a graph seems than another, in part: the same backwards with the other sign."""
-    return TRUST * sum(plain.nats(v, new[v]) - plain.nats(v, old[v]) for v in differences(old, new))
+    return TRUST * sum(plain(v, new[v]) - plain(v, old[v]) for v in differences(old, new))

@@ -46,6 +46,14 @@ def one_thread_for_many_rows(n_rows: int) -> None:
         os.environ.setdefault(CPU_THREADS, "1")
 
 
+def devices_in_use() -> tuple[jax.Device, ...]:
+    """The device that JAX was told to use by default, else all devices of this process."""
+    told: Any = jax.config.jax_default_device  # type: ignore[attr-defined]
+    if told is None:
+        return tuple(jax.local_devices())
+    return (jax.local_devices(backend=told)[0] if isinstance(told, str) else told,)
+
+
 def batch_bytes() -> int:
     """Memory a batch may take on each device; ``JAXBN_BATCH_BYTES`` overrules."""
     given = os.environ.get("JAXBN_BATCH_BYTES")

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.counts.codes import Column, compact_known, narrow
 from jaxbn.cuts.baselines import equal_frequency_binning, equal_width_binning, equal_width_codes
 from jaxbn.cuts.binning import NOT_CUT, Binning
-from jaxbn.cuts.blanket import compact_known
 from jaxbn.cuts.shapes.base_density import column_shapes
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, sort_values
@@ -21,7 +21,6 @@ from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, Parents, check_table_sizes
 from jaxbn.inputs.table import Table
-from jaxbn.scores.families import Column, narrow
 
 Columns = Mapping[str, Column]
 Coding = Binning | Grouping

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ TABLES_KEPT = 2**25
 """Entries of tables of logarithms that are remembered in any case."""
 
 
+@lru_cache(maxsize=64)
 def unit_bits(n_rows: int) -> int:
     """The unit is 2 to the minus this: the smallest with which the score of a family keeps within `SUM_BITS`.
 

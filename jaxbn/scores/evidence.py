@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from jaxbn.counts.codes import Column
 from jaxbn.cuts.evidence import choice_cost
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import log_partitions
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import column_density, shaped_density
-from jaxbn.scores.families import Column, Family, family_score
+from jaxbn.scores.families import Family, family_score
 from jaxbn.scores.parent_prior import log_parent_prior
 
 

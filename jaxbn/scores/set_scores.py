@@ -17,13 +17,17 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.counts.choice import best_counter
+from jaxbn.counts.codes import Column
+from jaxbn.counts.counter import Counter
 from jaxbn.scores.count_tables import CountTables, unit_bits
-from jaxbn.scores.extension_sums import Counter, best_counter
-from jaxbn.scores.families import Column
 from jaxbn.scores.parent_prior import log_parent_prior
 
 ROWS_KEPT = 2**27
 """Bytes of sums that are remembered for columns that changed since."""
+
+COUNTS_KEPT = 2**24
+"""Counts of single sets that are remembered."""
 
 
 class _Row:
@@ -53,7 +57,7 @@ class SetScores:
         columns: Sequence[Column] = (),
         *,
         parent_prior: bool = False,
-        counter: Callable[[NDArray[np.integer], Sequence[int]], Counter] = best_counter,
+        counter: Callable[[Sequence[Column]], Counter] = best_counter,
     ) -> None:
         self.parent_prior = parent_prior
         self.columns: tuple[Column, ...] = ()
@@ -82,6 +86,8 @@ class SetScores:
             self._tables = CountTables(self.n_rows)
         self._tables.keep(self._cardinalities)
         self._counter: Counter | None = None
+        self._counts: dict[int, NDArray[np.int64]] = {}  # of single sets, by bit mask
+        self._single: dict[tuple[int, int], int] = {}  # their sums, by mask and r
         self._forget()
 
     def rest(self) -> None:
@@ -116,6 +122,22 @@ class SetScores:
             rest = tuple(parents[:-1])
             total = int(self.sums((*rest, child), 1)[parents[-1]] - self.sums(rest, self.n_states[child])[parents[-1]])
         return total + self.prior(len(parents))
+
+    def single(self, child: int, parents: int) -> int:
+        """The same with the parents of a bit mask, where few of many families are asked for: no others are counted."""
+        without = self._of_set(parents, self.n_states[child])
+        return self._of_set(parents | 1 << child, 1) - without + self.prior(parents.bit_count())
+
+    def _of_set(self, members: int, r: int) -> int:
+        """F of one set, which is counted once for all families of its columns."""
+        if (members, r) not in self._single:
+            if members not in self._counts:
+                if len(self._counts) * self.n_rows > COUNTS_KEPT:
+                    self._counts.clear()
+                columns = [i for i in range(self.n_columns) if members >> i & 1]
+                self._counts[members] = self._count_with().count([columns])[0].count
+            self._single[members, r] = int(self._tables[r][self._counts[members]].sum())
+        return self._single[members, r]
 
     def grown(self, child: int, parents: Sequence[int]) -> NDArray[np.int64]:
         """Scores of a child with some parents and each further column, [N]; at a parent, the family without it."""
@@ -199,9 +221,7 @@ class SetScores:
 
     def _count_with(self) -> Counter:
         if self._counter is None:
-            kind = np.min_scalar_type(max(self.n_states) - 1)
-            codes = np.stack([column.codes.astype(kind) for column in self.columns])
-            self._counter = self._make_counter(codes, self.n_states)
+            self._counter = self._make_counter(self.columns)
         return self._counter
 
     def _current(self, key: tuple[int, ...], r: int) -> bool:

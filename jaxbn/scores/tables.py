@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from jaxbn.counts.codes import few
+from jaxbn.counts.host import counts_of
 
 
 def family_counts(child: NDArray[Any], parents: Sequence[NDArray[Any]], shape: Sequence[int]) -> NDArray[np.int64]:
     """How often each combination of parents and child occurs.
 
     Args:
-        child: codes of the child, [rows].
+        child: codes of the child, [rows]; rows with a negative code, here or below, are left out.
         parents: codes of each parent, [rows] each.
         shape: cardinalities, parents first, the child last.
 
@@ -25,8 +29,7 @@ def family_counts(child: NDArray[Any], parents: Sequence[NDArray[Any]], shape: S
         >>> family_counts(np.array([0, 1, 1]), [np.array([0, 0, 1])], (2, 2)).tolist()
         [[1, 1], [0, 1]]
     """
-    cell = np.ravel_multi_index((*parents, child), tuple(shape))
-    return np.bincount(cell, minlength=math.prod(shape)).reshape(tuple(shape)).astype(np.int64)
+    return counts_of(list(zip((*parents, child), shape, strict=True))).table
 
 
 def posterior_means(counts: NDArray[Any], alpha: float | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -56,23 +59,29 @@ def k2_score(counts: NDArray[Any]) -> float:
 
     Σ_j [ ln Γ(r) - ln Γ(r + N_j) + Σ_k ln Γ(1 + N_jk) ], where r is the number of states of the child that were
     observed; configurations of the parents that were not observed contribute nothing. Counts may be expected ones,
-    which are not whole. In JAX: kernels/family_scores.
+    which are not whole.
 
     Example:
         >>> round(k2_score(np.array([[1, 1], [0, 1]])), 6)  # ln(1/6) + ln(1/2)
         -2.484907
     """
     table = counts.reshape(-1, counts.shape[-1])
-    r = int(np.count_nonzero(table.sum(axis=0)))
-    row_totals = table.sum(axis=1)
-    row_totals = row_totals[row_totals > 0]
-    return float(len(row_totals) * math.lgamma(r) - _log_gamma(r + row_totals).sum() + _log_gamma(table + 1).sum())
+    return k2_of_counts(table.ravel(), table.sum(axis=1), int(np.count_nonzero(table.sum(axis=0))))
 
 
-def _log_gamma(numbers: NDArray[Any]) -> NDArray[np.float64]:
-    """Ln Γ of positive numbers, once for each distinct one; in a large table most are 1, and ln Γ(1) is 0."""
-    found = np.zeros(numbers.shape)
-    others = numbers != 1
-    distinct, where = np.unique(numbers[others], return_inverse=True)
-    found[others] = np.array([math.lgamma(v) for v in distinct])[where]
-    return found
+def k2_of_counts(cells: NDArray[Any], contexts: NDArray[Any], r: int) -> float:
+    """The same from the counts of cells and of contexts, in any order and with or without empty ones."""
+    value, times = _distinct(contexts)
+    terms = [times * (gammaln(r) - gammaln(r + value))]
+    value, times = _distinct(cells)
+    return math.fsum(np.concatenate([*terms, times * gammaln(1 + value)]))
+
+
+def _distinct(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The distinct ones of some counts that are not zero, and how often each occurs."""
+    if not np.issubdtype(counts.dtype, np.integer) or int(counts.max(initial=0)) > few(len(counts)):
+        return np.unique(counts[counts > 0], return_counts=True)
+    times = np.bincount(counts)
+    times[:1] = 0
+    value = np.flatnonzero(times)
+    return value, times[value]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxbn.scores.families import Column
+from jaxbn.counts.codes import Column
 from jaxbn.structure.constraints import Constraints
 
 

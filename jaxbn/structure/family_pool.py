@@ -21,7 +21,7 @@ class FamilyPool:
     """Families of one column that no known family with a parent less beats; masks are over all columns.
 
     Example:
-        >>> from jaxbn.scores.families import Column
+        >>> from jaxbn.counts.codes import Column
         >>> x = Column(0, np.array([0, 0, 1, 1, 0, 1]), 2)
         >>> pool = FamilyPool(1, SetScores([x, x]), ArcRules.of([2, 2], max_parents=1))
         >>> pool.grow_freely()

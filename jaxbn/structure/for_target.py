@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.scores.families import Column
+from jaxbn.counts.codes import Column
 
 MOST_ROWS = 2_000
 """Rows whose target is predicted; counts are those of all rows."""

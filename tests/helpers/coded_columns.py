@@ -6,7 +6,7 @@ from itertools import count
 
 import numpy as np
 
-from jaxbn.scores.families import Column
+from jaxbn.counts.codes import Column
 
 _KEYS = count()
 

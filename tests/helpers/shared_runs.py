@@ -53,7 +53,8 @@ def restarts() -> dict[str, Any]:
 
 def scores() -> list[float]:
     """K2 scores of some families, with rows split over the devices where there are several and little memory."""
-    from jaxbn.scores.families import Column, Family, score_families
+    from jaxbn.counts.codes import Column
+    from jaxbn.scores.families import Family, score_families
 
     rng = np.random.default_rng(0)
     columns = [Column(i, rng.integers(0, k, 3000).astype(np.int32), k) for i, k in enumerate((2, 3, 4, 5, 9))]

@@ -20,14 +20,15 @@ import pytest
 
 import jaxbn
 import jaxbn.kernels
-from jaxbn.scores.extension_sums import DeviceCounter
+from jaxbn.counts.device import DeviceCounter
+from tests.helpers.coded_columns import random_columns
 
 pytestmark = pytest.mark.slow  # every program is compiled once, in shapes of its own
 
 PROGRAMS = {
-    "advance", "boundary_chances", "climb", "draw_boundaries", "extension_sums", "family_scores", "further_layers",
-    "initial_state", "interval_costs", "joint_codes", "priced_intervals", "solve_dense", "solve_resamples",
-    "walk_back",
+    "advance", "boundary_chances", "cell_counts", "climb", "draw_boundaries", "extension_sums", "further_layers",
+    "initial_state", "interval_costs", "joint_codes", "observed_cells", "priced_intervals", "renumbered",
+    "solve_dense", "solve_resamples", "walk_back",
 }  # fmt: skip
 """Those that must have been met below; one that nothing reaches should go."""
 
@@ -91,8 +92,9 @@ def work() -> None:
     jaxbn.bootstrap(short, graph, resamples=3, method="bayesian")
     jaxbn.cut_posterior(short["x"], [short["kind"].astype(int)]).sample(2)
     jaxbn.refine(jaxbn.fit(short, graph, jaxbn.discretize(short, graph).binnings), short)
-    codes = rng.integers(0, 3, size=(4, 200)).astype(np.int8)
-    DeviceCounter(codes, [3] * 4).sums([(0,), (0, 1)], np.zeros((1, 201), np.int64), np.arange(4))
+    counter, sets = DeviceCounter(random_columns(rng, 4, 200, most_states=150)), [(0,), (0, 1), (0, 1, 2, 3)]
+    counter.sums(sets, np.zeros((1, 201), np.int64), np.arange(4))
+    counter.count(sets)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.kernels import dense, family_scores
+from jaxbn.kernels import dense
 from jaxbn.kernels.pruned import program
 from jaxbn.runtime.progress import Progress
 from tests.helpers.paper import as_in_the_paper
@@ -425,11 +425,11 @@ def test_column_labels_that_are_no_strings() -> None:
 
 
 def compilations() -> int:
-    return sum(f._cache_size() for f in (dense.solve_dense, family_scores.family_scores, program.advance))
+    return sum(f._cache_size() for f in (dense.solve_dense, program.advance))
 
 
 def test_a_run_compiles_few_programs_and_a_second_one_none() -> None:
-    for function in (dense.solve_dense, family_scores.family_scores, program.advance):
+    for function in (dense.solve_dense, program.advance):
         function.clear_cache()
     data = jaxbn.datasets.load("auto_mpg")
     options = as_in_the_paper({"continuous": data.continuous, "max_parents": 2, "max_passes": 5, "restarts": 6})

@@ -9,7 +9,7 @@ import pytest
 import jaxbn
 from tests.helpers.compilations import compilations
 
-OURS = ("advance", "interval_costs", "priced_intervals", "further_layers", "solve_dense", "family_scores", "sums")
+OURS = ("advance", "interval_costs", "priced_intervals", "further_layers", "solve_dense", "sums")
 """Programs of the package; what JAX compiles for single operations does not count."""
 
 

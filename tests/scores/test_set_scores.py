@@ -8,10 +8,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from jaxbn.counts.device import DeviceCounter
+from jaxbn.counts.host import HostCounter
 from jaxbn.runtime import devices
-from jaxbn.scores import extension_sums
-from jaxbn.scores.extension_sums import DeviceCounter, HostCounter
+from jaxbn.scores import set_scores
 from jaxbn.scores.set_scores import SetScores
+from jaxbn.structure.arc_rules import mask_of
 from tests.helpers.coded_columns import coded, random_columns
 from tests.reference.structure import k2_score
 
@@ -33,18 +35,18 @@ def test_scores_are_those_of_the_definition(counter: type) -> None:
 def test_counters_agree_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     columns = random_columns(np.random.default_rng(1), 9, 2000, most_states=9)
     bases = [base for k in range(5) for base in combinations(range(9), k)][::5]
-    host, device = (SetScores(columns, counter=counter) for counter in COUNTERS)
-    expected = [host.sums(base, r).tolist() for base in bases for r in (1, 3)]
+    on_host, device = (SetScores(columns, counter=counter) for counter in COUNTERS)
+    expected = [on_host.sums(base, r).tolist() for base in bases for r in (1, 3)]
     assert expected == [device.sums(base, r).tolist() for base in bases for r in (1, 3)]
     monkeypatch.setenv("JAXBN_BATCH_BYTES", "1")
     assert devices.batch_bytes() == 1
     small = SetScores(columns, counter=DeviceCounter)
     small.count(bases)
     assert expected == [small.sums(base, r).tolist() for base in bases for r in (1, 3)]
-    monkeypatch.setattr(extension_sums, "MOST_COUNTED", 300)
+    monkeypatch.setattr(host, "MOST_COUNTED", 300)
     in_blocks = SetScores(columns, counter=HostCounter)
     assert expected == [in_blocks.sums(base, r).tolist() for base in bases for r in (1, 3)]
-    monkeypatch.setattr(extension_sums, "INDICATOR_BYTES", 0)
+    monkeypatch.setattr(host, "INDICATOR_BYTES", 0)
     one_by_one = SetScores(columns, counter=HostCounter)
     assert expected == [one_by_one.sums(base, r).tolist() for base in bases for r in (1, 3)]
 
@@ -67,6 +69,17 @@ def test_sets_with_far_more_cells_than_rows(counter: type) -> None:
     expected = k2_score([c.codes for c in columns], 0, range(1, 10))
     assert scores.nats(scores.family(0, range(1, 10))) == pytest.approx(expected, abs=1e-8)
     assert scores.family(0, range(1, 10)) == scores.family(0, range(9, 0, -1))
+
+
+def test_families_one_by_one_are_those_of_sets_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_scores, "COUNTS_KEPT", 1000)
+    for n_rows in (300, 25):  # with more cells than rows too
+        columns = random_columns(np.random.default_rng(0), 6, n_rows)
+        scores = SetScores(columns, parent_prior=True)
+        for child in range(6):
+            for k in range(5):
+                for parents in combinations([i for i in range(6) if i != child], k):
+                    assert scores.single(child, mask_of(parents)) == scores.family(child, parents)
 
 
 def test_only_sets_with_a_changed_column_are_counted_again() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbn.scores.families import Column
+from jaxbn.counts.codes import Column
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import ArcRules
 from jaxbn.structure.constraints import Constraints

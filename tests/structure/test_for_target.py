@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from jaxbn.scores.families import Column
+from jaxbn.counts.codes import Column
 from jaxbn.structure.for_target import NONE, TargetArcs
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbn.scores.extension_sums import DeviceCounter
+from jaxbn.counts.device import DeviceCounter
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import ArcRules, bits
 from jaxbn.structure.blocks import Blocks, arranged

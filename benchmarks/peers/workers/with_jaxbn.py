@@ -10,8 +10,8 @@ import pandas as pd
 from common import Answer, serve, timed
 
 import jaxbn
+from jaxbn.counts.codes import Column
 from jaxbn.runtime.devices import one_thread_for_many_rows
-from jaxbn.scores.families import Column
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.arc_rules import ArcRules
 from jaxbn.structure.exact import exact_structure

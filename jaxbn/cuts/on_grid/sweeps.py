@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.blanket import wide_enough
+from jaxbn.counts.codes import wide_enough
 from jaxbn.cuts.grouped_rows import since_begin
 from jaxbn.cuts.problem import Rows, Solution, Term, up_to_a_constant
 from jaxbn.kernels.pruned.state import TINY

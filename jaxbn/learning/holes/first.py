@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
+from jaxbn.counts.codes import Column
 from jaxbn.inputs.table import Table
 from jaxbn.learning.holes.completion import HOLES, completed, expected
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
-from jaxbn.scores.families import Column
 from jaxbn.scores.tables import family_counts, k2_score
 
 FEWEST_BINS, MOST_BINS = 4, 10

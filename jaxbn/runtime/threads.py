@@ -1,0 +1,105 @@
+"""What is asked at the same time, answered on all cores: NumPy's long loops and XLA's programs leave Python's lock.
+
+The answers come in the order of the questions, and each depends on its question alone, so that the number of threads
+changes no result.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+THREADS = "JAXBN_THREADS"
+"""Environment variable: how many threads may work at the same time, instead of one for each core."""
+
+MANY_ROWS = 2**13
+"""Loops over fewer rows take less time than handing them to a thread."""
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+_here = threading.local()
+
+
+def n_threads() -> int:
+    """Threads that may work at the same time: as many as the process may use cores, or what the environment says."""
+    told = os.environ.get(THREADS)
+    if told is None:
+        return _cores()
+    if not told.isdecimal() or int(told) == 0:
+        raise ValueError(f"{THREADS} must be a whole number above zero, got {told!r}")
+    return int(told)
+
+
+def _cores() -> int:
+    """Cores that the process may use: those it is bound to, and no more than its container grants."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(min(bound, _granted()), 1)
+
+
+@lru_cache(maxsize=1)
+def _granted() -> int:
+    """Cores that the control group grants, rounded up."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        return -(-int(quota) // int(period))
+    except (OSError, ValueError):  # none, or "max"
+        return 2**31
+
+
+@lru_cache(maxsize=1)
+def _pool(size: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(size, thread_name_prefix="jaxbn")
+
+
+def in_threads(
+    work: Callable[[Question], Answer], questions: Iterable[Question], *, rows: int = MANY_ROWS
+) -> list[Answer]:
+    """The answers to some questions in their order, several at a time; the first error is raised.
+
+    Inside a question the others are left to their threads: what is asked there is answered one by one.
+
+    Args:
+        work: what answers a question.
+        questions: what to answer.
+        rows: what a question loops over, outside of Python's lock: short loops are not worth a thread.
+
+    Example:
+        >>> in_threads(abs, [-1, 2, -3])
+        [1, 2, 3]
+    """
+    asked = list(questions)
+    size = min(n_threads(), len(asked))
+    if size < 2 or rows < MANY_ROWS or getattr(_here, "busy", False):
+        return [work(question) for question in asked]
+    answers: list[Answer] = [None] * len(asked)  # type: ignore[list-item]
+    waiting = iter(range(len(asked)))  # a thread takes the next one: `next` of an iterator is one step
+    ended = threading.Event()
+
+    def help_out() -> None:
+        _here.busy = True
+        try:
+            for i in waiting:
+                if ended.is_set():
+                    return
+                answers[i] = work(asked[i])
+        except BaseException:
+            ended.set()  # the others end with what they are at
+            raise
+        finally:
+            _here.busy = False
+
+    helpers = [_pool(n_threads()).submit(copy_context().run, help_out) for _ in range(size - 1)]
+    try:
+        help_out()
+    finally:
+        errors = [helper.exception() for helper in helpers if not helper.cancel()]
+    for error in filter(None, errors):
+        raise error
+    return answers

@@ -1,0 +1,150 @@
+"""Counts by the definition, on the host, on a device and on a mesh: the same to the last bit, weights and holes too."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter as Tally
+from itertools import combinations
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from jaxbn.counts.codes import Column, cells, compact, joint
+from jaxbn.counts.counter import Counter, Counts, added
+from jaxbn.counts.device import DeviceCounter
+from jaxbn.counts.host import HostCounter
+
+STATES = (2, 3, 5, 1, 9, 40, 300)
+SETS = [some for k in range(5) for some in combinations(range(len(STATES)), k)][::3]
+TABLES = [np.append(0, np.random.default_rng(k).integers(0, 10**9, 200 * 700)) for k in range(3)]
+
+
+def columns(n_rows: int, *, holes: float = 0.0) -> list[Column]:
+    """Columns of many sizes, one of them a copy of another."""
+    rng = np.random.default_rng(n_rows)
+    codes = [rng.integers(0, k, n_rows) for k in STATES]
+    codes[4] = codes[5] % 9
+    lacking = [rng.random(n_rows) < holes for _ in STATES]
+    return [Column(i, np.where(lacking[i], -1, c).astype(np.int32), STATES[i]) for i, c in enumerate(codes)]
+
+
+def weights(n_rows: int, weighted: bool) -> np.ndarray | None:
+    return np.random.default_rng(1).integers(0, 200, n_rows) if weighted else None
+
+
+def by_definition(some: list[Column], members: tuple[int, ...], weight: np.ndarray | None) -> dict[tuple, int]:
+    found: Tally = Tally()
+    for row in range(len(some[0].codes)):
+        key = tuple(int(some[i].codes[row]) for i in members)
+        if min(key, default=0) >= 0:
+            found[key] += 1 if weight is None else int(weight[row])
+    return {key: count for key, count in found.items() if count}
+
+
+def as_dict(counts: Counts) -> dict[tuple, int]:
+    if not counts.shape:
+        return {(): int(counts.count.sum())} if len(counts.count) else {}
+    keys = zip(*(axis.tolist() for axis in np.unravel_index(counts.cell, counts.shape)), strict=True)
+    return dict(zip(keys, counts.count.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("kind", [HostCounter, DeviceCounter])
+@pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
+@pytest.mark.parametrize(("n_rows", "holes"), [(1, 0.0), (150, 0.0), (150, 0.2)])
+def test_counts_are_those_of_the_definition(kind: type, weighted: bool, n_rows: int, holes: float) -> None:
+    some, weight = columns(n_rows, holes=holes), weights(n_rows, weighted)
+    for members, counts in zip(SETS, kind(some, weight).count(SETS), strict=True):
+        assert as_dict(counts) == by_definition(some, members, weight)
+        assert (np.diff(counts.cell) > 0).all()
+        assert counts.cell.dtype == counts.count.dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", [HostCounter, DeviceCounter])
+@pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
+def test_sums_are_those_over_the_counts(kind: type, weighted: bool) -> None:
+    counter = kind(columns(40), weights(40, weighted))
+    asked = np.array([5, 0, 2, 6])
+    sums = counter.sums(SETS, TABLES, asked)
+    assert sums.tolist() == Counter.sums(counter, SETS, TABLES, asked).tolist()
+    family, without = counter.family_sums((0, 2), 1, TABLES, asked)
+    assert family.tolist() == counter.sums([(0, 2, 1)], TABLES[:1], asked)[0, 0].tolist()
+    assert without.tolist() == counter.sums([(0, 2)], TABLES, asked)[0].tolist()
+
+
+def test_a_set_with_more_cells_than_can_be_numbered() -> None:
+    rng = np.random.default_rng(0)
+    wide = [Column(i, rng.integers(0, 60, 80).astype(np.int32) % 50, 50) for i in range(12)]
+    base, asked = tuple(range(11)), np.arange(12)
+    host, device = HostCounter(wide), DeviceCounter(wide)
+    assert host.sums([base], TABLES, asked).tolist() == device.sums([base], TABLES, asked).tolist()
+    for counter in (host, device):
+        with pytest.raises(ValueError, match=r"50 x 50 x .* states has 2\^62 cells or more; ask for fewer columns"):
+            counter.count([range(12)])
+
+
+def test_counts_of_parts_are_added() -> None:
+    some = columns(200)
+    parts = [HostCounter([c._replace(codes=c.codes[p::3]) for c in some]).count(SETS) for p in range(3)]
+    for whole, *of_parts in zip(HostCounter(some).count(SETS), *parts, strict=True):
+        total = added(of_parts)
+        assert (total.shape, total.cell.tolist(), total.count.tolist()) == (
+            whole.shape, whole.cell.tolist(), whole.count.tolist(),
+        )  # fmt: skip
+        assert total.table.sum() == 200
+
+
+def test_contexts_are_the_table_without_its_last_column() -> None:
+    (counts,) = HostCounter(columns(200)).count([(0, 4, 2)])
+    above = counts.table.sum(axis=-1)
+    assert counts.of_contexts.tolist() == above[above > 0].tolist()
+
+
+def test_joint_codes_are_compact_and_in_the_order_of_the_cells() -> None:
+    some = columns(300)
+    chosen = [(c.codes, c.n_states) for c in some]
+    numbers, n_cells = cells(chosen[4:7], 300)
+    assert n_cells == 9 * 40 * 300
+    assert numbers.tolist() == np.ravel_multi_index([c for c, _ in chosen[4:7]], (9, 40, 300)).tolist()
+    assert joint(chosen[4:7], 300)[0].tolist() == np.unique(numbers, return_inverse=True)[1].tolist()
+    assert joint(chosen * 5, 300)[1] == len({tuple(row) for row in np.stack([c for c, _ in chosen]).T.tolist()})
+    assert joint([], 4)[0].tolist() == [0] * 4
+    assert compact(np.array([5, 5]))[1] == 1
+
+
+def answers() -> list:
+    """Everything that a counter answers, for a comparison across processes."""
+    found = []
+    for weighted in (False, True):
+        counter = DeviceCounter(columns(700), weights(700, weighted))
+        found += [[c.cell.tolist(), c.count.tolist()] for c in counter.count(SETS)]
+        found.append(counter.sums(SETS, TABLES, np.arange(len(STATES))).tolist())
+    return found
+
+
+def test_eight_devices_count_what_the_host_does(tmp_path: Path) -> None:
+    assert len(jax.devices()) == 1
+    env = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    command, root = (
+        [sys.executable, "-m", "tests.counts.test_counters", str(tmp_path / "out")],
+        Path(__file__).parents[2],
+    )
+    done = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    n_devices, found = json.loads((tmp_path / "out").read_text())
+    assert n_devices == 8
+    assert found == answers()
+    host = []
+    for weighted in (False, True):
+        counter = HostCounter(columns(700), weights(700, weighted))
+        host += [[c.cell.tolist(), c.count.tolist()] for c in counter.count(SETS)]
+        host.append(counter.sums(SETS, TABLES, np.arange(len(STATES))).tolist())
+    assert found == host
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps([len(jax.devices()), answers()]))
