@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from jaxbn.counts import host
 from jaxbn.counts.device import DeviceCounter
 from jaxbn.counts.host import HostCounter
 from jaxbn.runtime import devices
