@@ -27,6 +27,9 @@ from jaxbn.cuts.sorted_values import Ordered, midpoints
 FEW_BINS = 2048
 """What so many bins cost at most is kept apart: of millions of distinct values all numbers would fill the memory."""
 
+MANY_VALUES = 2**22
+"""Of more distinct values what few bins cost is computed without all the others."""
+
 TOLERANCE = 1e-9
 """Share of `min_width` that rounding may take: on a regular grid a bin of one value is just one step wide."""
 
@@ -50,6 +53,10 @@ def choice_cost(n_distinct: int, n_bins: ArrayLike) -> NDArray[np.float64]:
 def _choice_costs(m: int, most: int) -> NDArray[np.float64]:
     """For k = 1, 2, … up to `most`: with N = m + b - 1, k C(N, k) 2^N / Σ_{j >= k} C(N, j) · (1 - 2^-b) / b."""
     b = round(m**0.5)
+    if most <= FEW_BINS and m > MANY_VALUES:  # next to all of the tail: the few terms that it lacks are below 1e-300
+        k = np.arange(1, most + 1, dtype=np.float64)
+        log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
+        return np.asarray(np.log(k) + log_choose - np.log(b))
     k = np.arange(1, m + b, dtype=np.float64)
     log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
     log_tail = np.logaddexp.accumulate(log_choose[::-1])[::-1]

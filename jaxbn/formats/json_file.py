@@ -315,6 +315,8 @@ def _read_search(field: Field) -> SearchReport:
     read = {"str": Field.text, "int": Field.whole, "float": Field.number, "bool": Field.truth}
     found: dict[str, Any] = {}
     for own in dataclasses.fields(SearchReport):
+        if own.default is None and not field.has(own.name):  # fields that older files lack
+            continue
         kind, _, optional = str(own.type).partition(" | ")
         inner = field.get(own.name)
         found[own.name] = None if optional and inner.value is None else read[kind](inner)

@@ -39,7 +39,11 @@ def best_grouping(
 
 def log_inside(grouping: Grouping, levels: Sequence[Level], codes: NDArray[np.int32]) -> float:
     """Log P(levels of the rows | their groups), the counterpart of a density, over the observed levels."""
-    counts = np.bincount(codes, minlength=len(levels))
+    return log_inside_counts(grouping, levels, np.bincount(codes, minlength=len(levels)))
+
+
+def log_inside_counts(grouping: Grouping, levels: Sequence[Level], counts: NDArray[np.integer]) -> float:
+    """The same by how often each level occurs."""
     group_of = grouping(levels)
     sizes = np.bincount(group_of[counts > 0], minlength=grouping.n_groups)
     rows = np.bincount(group_of, counts, grouping.n_groups)

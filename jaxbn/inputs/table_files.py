@@ -164,10 +164,26 @@ def _check_parquet(file: Path, data: Any) -> None:
     repeated = sorted({name for name in data.schema.names if data.schema.names.count(name) > 1})
     if repeated:
         raise refused(f"{str(file)!r} has more than one column {repeated[0]!r}; rename one")
-    n_rows = data.count_rows()
+    n_rows, n_columns = data.count_rows(), len(data.schema)
+    check_room(_room(data), f"reading the {n_rows:,} rows and {n_columns} columns of {str(file)!r}", REMEDY)
+
+
+def _room(data: Any) -> int:
+    """Memory that a dataset takes while it is read, in bytes."""
     each = [ENTRY_BYTES["fixed" if _is_fixed(field.type) else "text"] for field in data.schema]
-    needed = n_rows * (sum(each) + 2 * max(each, default=0))
-    check_room(needed, f"reading the {n_rows:,} rows and {len(each)} columns of {str(file)!r}", REMEDY)
+    return int(data.count_rows() * (sum(each) + 2 * max(each, default=0)))
+
+
+def memory_of(file: Path) -> int:
+    """Memory that the table of a file takes, in bytes; 0 for what cannot be read."""
+    if not file.exists() or not is_parquet(file):
+        return TEXT_BYTES * file.stat().st_size if file.is_file() else 0
+    try:
+        import pyarrow.dataset
+
+        return _room(pyarrow.dataset.dataset(file, format="parquet", partitioning="hive"))
+    except (ImportError, OSError, ValueError):  # reading it will say what is wrong
+        return 0
 
 
 def _is_fixed(kind: Any) -> bool:

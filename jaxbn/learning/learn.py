@@ -26,6 +26,7 @@ from jaxbn.learning.discretize import starting_bins
 from jaxbn.learning.holes.completion import HOLES
 from jaxbn.learning.holes.first import first_completion
 from jaxbn.learning.holes.rounds import Round, settle
+from jaxbn.learning.large import Large, on_all_rows
 from jaxbn.learning.learned import Learned, Watcher, as_network
 from jaxbn.learning.many_runs import FINISH, ManyRuns
 from jaxbn.learning.options import GRID, Initial, MaxBins, MinWidth, Rate, Select, Shaping, check_options
@@ -172,8 +173,12 @@ def learn(
     tiers, roots, leaves = [listed(tier) for tier in tiers], listed(roots), listed(leaves)
     arcs = [arc for arc in (*required, *forbidden) if len(arc) == 2]
     named = itertools.chain(keep, order or (), group or (), cuts or (), roots, leaves, *tiers, *arcs)
+    large = Large.of(data, seed=seed, progress=progress, missing=missing)
+    if large is not None:
+        data, continuous = large.sample(continuous, discrete)
     continuous = with_cut(continuous, cuts, data)
     table = as_table(data, continuous=continuous, discrete=discrete, missing=missing, keep=named)
+    table = table if large is None else large.facts.completed(table)
     for name in keep:
         checks.known_name("keep", name, table.names)
     options = check_options(
@@ -213,6 +218,8 @@ def learn(
     deadline = math.inf if time_limit is None else began + checks.positive("time_limit", time_limit)
     with limits.within(deadline - time.monotonic() + limits.GRACE):  # a first network may take a little longer
         net, found = _learned(coded, plan, lines, checkpoint, side_by_side, progress, began, deadline)
+        if large is not None and large.is_sampled:
+            net = on_all_rows(large, net, coded, plan, lines, checkpoint, began)
     if net.search is not None and limits.interrupted():
         limits.answered(found)
     return net

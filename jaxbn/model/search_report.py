@@ -23,6 +23,11 @@ class SearchReport:
         cuts_proved: whether each variable's cuts are proved the best given the rest; False where they are the best that
             refining a grid to the last row found.
         sample: rows that the runs saw, where the table has too many; the last steps saw all of them.
+        rows: rows of a source that is not in memory, None for a table. What is said about arcs and cuts is about these:
+            the arcs are the best of the families that came near on the sample, the cuts lie between its values.
+        passes: how often a source was read.
+        families: families that the arcs were chosen from, counted on all rows of a source; 0 where they are those of
+            the sample.
 
     Example:
         >>> print(SearchReport("evidence", "exact", 8, 2.5, -10035.2, True, 0.0))
@@ -39,12 +44,20 @@ class SearchReport:
     finished: bool = True
     cuts_proved: bool = True
     sample: int | None = None
+    rows: int | None = None
+    passes: int | None = None
+    families: int | None = None
 
     def __str__(self) -> str:
         runs = {0: "an unfinished run", 1: "one run"}.get(self.runs, f"best of {self.runs} runs")
         text = f"{runs} in {self.seconds:.2g} s" if self.seconds < 10 else f"{runs} in {self.seconds:.0f} s"
         text += "" if self.sample is None else f" on a sample of {self.sample:,} rows"
         text += "" if self.finished else ", ended early"
+        if self.rows is not None:
+            chosen = f"the best of {self.families} families that came near" if self.families else "those of the sample"
+            return (
+                f"{text}; in {self.passes} passes over all {self.rows:,} rows its arcs are {chosen}, its cuts refined"
+            )
         if self.proved:
             text += "; its arcs are proved the best for its cuts"
             return text if self.cuts_proved else f"{text}, which were refined to single rows on a grid"

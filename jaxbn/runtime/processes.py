@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 
 import jax
+import numpy as np
 
 JOIN_SECONDS = 300.0
 """How long the others may take to make the same call; ``JAXBN_JOIN_SECONDS`` overrules."""
@@ -111,6 +112,19 @@ class Team:
             return str(self._client.key_value_try_get(key))
         except jax.errors.JaxRuntimeError:
             return None
+
+
+def gathered(message: bytes) -> list[bytes]:
+    """The messages of all processes, by rank; one alone unless ``jax.distributed.initialize`` was called."""
+    if not jax.distributed.is_initialized() or jax.process_count() == 1:
+        return [message]
+    from jax.experimental.multihost_utils import process_allgather
+
+    lengths = np.asarray(process_allgather(np.array([len(message)]))).ravel()
+    padded = np.zeros(int(lengths.max()), np.uint8)
+    padded[: len(message)] = np.frombuffer(message, np.uint8)
+    every = np.asarray(process_allgather(padded)).reshape(len(lengths), -1)
+    return [row[:length].tobytes() for row, length in zip(every, lengths, strict=True)]
 
 
 @contextmanager

@@ -47,28 +47,39 @@ def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
     codes = encode_frame(net, frame, "error", ())
     added = _counts(net, codes)
     counts = {name: net.counts[name] + added[name] for name in net.names}
+    level_counts = dict(net.level_counts)
+    for name in net.groupings:
+        level = encode(frame[name], net.levels[name], name=name)
+        level_counts[name] = net.level_counts[name] + np.bincount(
+            level[level != MISSING], minlength=len(net.levels[name])
+        )
+    bounds = {name: _bounds(net, name, frame[name]) for name in net.binnings}
+    return recounted(net, counts, level_counts, bounds, net.n_rows + len(frame))
+
+
+def recounted(
+    net: BayesNet,
+    counts: Mapping[str, NDArray[Any]],
+    level_counts: Mapping[str, NDArray[Any]],
+    bounds: Mapping[str, tuple[float, float]],
+    n_rows: int,
+) -> BayesNet:
+    """The network with the tables of other counts, of families and of the levels of grouped variables."""
     score = 0.0
     for found in counts.values():  # as fit adds them
         score += k2_score(found)
-    level_counts, shares = dict(net.level_counts), dict(net.shares)
-    for name in net.groupings:
-        level = encode(frame[name], net.levels[name], name=name)
-        new = np.bincount(level[level != MISSING], minlength=len(net.levels[name]))
-        level_counts[name] = net.level_counts[name] + new
-        shares[name] = level_shares(level_counts[name], net.group_codes[name], _weight(net, name))
-    bounds = {name: _bounds(net, name, frame[name]) for name in net.binnings}
     auto = {name: float(np.mean(shrunken_weights(found))) for name, found in counts.items() if net.alpha == "auto"}
     return replace(
         net,
         alphas=auto or net.alphas,
-        counts=counts,
-        level_counts=level_counts,
+        counts=dict(counts),
+        level_counts=dict(level_counts),
         tables=_tables(net, counts),
-        shares=shares,
-        bounds=bounds,
+        shares={n: level_shares(found, net.group_codes[n], _weight(net, n)) for n, found in level_counts.items()},
+        bounds=dict(bounds),
         binnings={name: binning.stretched(*bounds[name]) for name, binning in net.binnings.items()},
         score=score,
-        n_rows=net.n_rows + len(frame),
+        n_rows=n_rows,
         trace=(),
         em_trace=(),
     )

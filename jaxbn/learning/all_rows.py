@@ -1,0 +1,312 @@
+"""From a network of a sample to one of all rows, in a few passes over a source that need not fit in memory.
+
+Each pass counts, for the cuts and arcs at hand, the families that came near on the sample, and for each variable where
+else its cuts could lie. From these counts follow the evidence of all rows, the best arcs of those families, and cuts to
+try in the next pass. A state with less evidence than the best so far is left again, so the evidence never falls
+(docs/large.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.evidence import choice_cost
+from jaxbn.cuts.from_counts import Counted, best_cuts
+from jaxbn.cuts.on_grid.positions import beside
+from jaxbn.cuts.shapes.shape import Shape
+from jaxbn.cuts.sorted_values import midpoints
+from jaxbn.groups.grouping import Grouping
+from jaxbn.groups.levels import log_inside_counts, log_partitions
+from jaxbn.inputs.graph import children_of, markov_blanket
+from jaxbn.inputs.units import NUMBER
+from jaxbn.learning.near_families import near_families
+from jaxbn.learning.options import Options
+from jaxbn.scores.coded_table import CodedTable, Coding
+from jaxbn.scores.density import shaped_density
+from jaxbn.scores.evidence import lasting
+from jaxbn.scores.parent_prior import log_parent_prior
+from jaxbn.scores.tables import k2_score
+from jaxbn.sources.counting import Coded
+from jaxbn.sources.survey import Facts
+from jaxbn.structure.best_of_families import best_of_families
+from jaxbn.structure.constraints import Constraints
+
+POSITIONS, SPREAD = 383, 96
+"""Places at which the cuts of a column are looked for in a pass, and how many of them lie anywhere."""
+
+MOST_CELLS = 2**20
+"""Of a table of places and a family: of larger ones fewer places are looked at."""
+
+ROUNDS = 4
+"""Passes after the first one, at most; the last of them only counts."""
+
+ENOUGH = 1e-9
+"""Share of the evidence that a change must promise."""
+
+Counts = NDArray[np.int64]
+Structure = dict[str, tuple[str, ...]]
+
+
+class Standing(NamedTuple):
+    """A structure with its codings, and what all rows say of it."""
+
+    parents: Structure
+    codings: dict[str, Coding]
+    value: float = -math.inf  # F of all rows
+    tables: Mapping[str, Counts] = {}  # of each family, [*parents, child], with places for missing entries
+    level_counts: Mapping[str, Counts] = {}  # of grouped columns
+
+
+class Places(NamedTuple):
+    """Where the cuts of a variable are looked for."""
+
+    coded: Coded
+    first: NDArray[np.float64]  # smallest value of each group between the places
+    last: NDArray[np.float64]
+    now: list[int]  # groups that the present cuts fall after
+    shape: Shape | None
+
+
+@dataclass
+class AllRows:
+    """The rows of a source, known by a sample in memory and by counts."""
+
+    facts: Facts
+    data: CodedTable  # of the sample
+    options: Options
+    constraints: Constraints
+    count: Callable[[Sequence[Sequence[Coded]]], list[Counts]]  # one pass
+    parent_prior: bool = True
+    fixed: bool = False  # whether the arcs stay as they are
+    n_families: int = field(default=0, init=False)  # that the arcs were chosen from
+
+    def coded(self, name: str, coding: Coding | None) -> Coded:
+        """How a column is counted."""
+        table = self.data.table
+        if isinstance(coding, Binning):
+            return Coded(name, coding.cuts, table.units.get(name, NUMBER))
+        if coding is None:
+            return Coded(name, levels=table.levels[name])
+        sizes = [len(group) for group in coding.groups]
+        groups = np.append(coding(table.levels[name], name=name), sizes.index(max(sizes)))
+        return Coded(name, levels=table.levels[name], groups=groups.astype(np.int32))
+
+    def places(self, name: str, standing: Standing) -> Places:
+        """Places beside the cuts of a variable and some anywhere, each between two values of the sample."""
+        binning, values = standing.codings[name], self.data.ordered[name].values
+        assert isinstance(binning, Binning)
+        every = np.concatenate([[0], np.flatnonzero(self.data.ordered[name].can_cut) + 1, [len(values)]])
+        most = min(POSITIONS, max(SPREAD, MOST_CELLS // self._largest(name, standing)))
+        cuts = np.searchsorted(values, binning.cuts)
+        if len(every) - 1 > most:
+            spread = every[np.linspace(0, len(every) - 1, SPREAD).round().astype(np.intp)]
+            every = beside(every, cuts, most, SPREAD) if len(cuts) else spread
+        inner = every[1:-1]
+        edges = midpoints(values[inner - 1], values[inner])
+        now = np.searchsorted(inner, cuts)
+        edges[now] = binning.cuts
+        first, last = values[every[:-1]], values[every[1:] - 1]
+        low, high = self.bounds(name)
+        first[0], last[-1] = min(first[0], low), max(last[-1], high)
+        unit = self.data.table.units.get(name, NUMBER)
+        return Places(Coded(name, edges, unit), first, last, now.tolist(), shaped_density(self.data, name, binning)[1])
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """The smallest and the largest value of a column."""
+        values, known = self.data.ordered[name].values, self.facts.columns.get(name)
+        ends = float(values[0]), float(values[-1])
+        return ends if known is None or math.isinf(known.low) else (min(known.low, ends[0]), max(known.high, ends[1]))
+
+    def n_distinct(self, name: str) -> int:
+        """Distinct values of a column in all rows; beyond a few thousand it is an estimate."""
+        known = self.facts.columns.get(name)
+        return max(self.data.ordered[name].n_distinct, 0 if known is None else known.n_distinct)
+
+    def _largest(self, name: str, standing: Standing) -> int:
+        """Cells of the largest family that a variable is in, without itself."""
+        families = [(name, *standing.parents[name])]
+        families += [(child, *standing.parents[child]) for child in children_of(standing.parents)[name]]
+        sizes = {n: self.coded(n, standing.codings.get(n)).size + 1 for family in families for n in family if n != name}
+        return max(math.prod(sizes[n] for n in family if n != name) for family in families)
+
+    # --- the evidence
+
+    def evidence(self, standing: Standing) -> float:
+        """F of all rows, from the tables of a standing."""
+        columns = self.data.recoded(standing.codings).columns
+        parts = [self.family(name, standing.parents[name], table, columns) for name, table in standing.tables.items()]
+        for name, coding in standing.codings.items():
+            own = standing.tables[name]
+            counts = own.sum(axis=tuple(range(own.ndim - 1)))[:-1]
+            if isinstance(coding, Grouping):
+                seen = standing.level_counts[name]
+                parts.append(log_inside_counts(coding, self.data.table.levels[name], seen))
+                m, k = int((seen > 0).sum()), int((counts > 0).sum())
+                parts.append(-math.log(m) - float(log_partitions(m, k)[-1]))
+            else:
+                parts.append(self._density(name, coding, counts))
+                parts.append(-float(choice_cost(self.n_distinct(name), int((counts > 0).sum()))))
+        return math.fsum(parts)
+
+    def family(self, child: str, parents: Sequence[str], table: Counts, columns: Mapping) -> float:  # type: ignore[type-arg]
+        """The part of F that a family has; rows that lack a parent are one more configuration."""
+        score = k2_score(complete(table))
+        if (apart := table[..., :-1].sum(axis=tuple(range(table.ndim - 1))) - _margin(complete(table))).any():
+            together = np.concatenate([complete(table).reshape(-1, len(apart)), apart[None]])
+            score = k2_score(together)
+        if not self.parent_prior:
+            return score
+        kept = lasting(child, parents, columns, self.constraints.required)
+        return score + log_parent_prior(len(self.data.names), len(kept))
+
+    def _density(self, name: str, binning: Binning, counts: Counts) -> float:
+        """The log density of the values of a column given their bins."""
+        shape = None if self.data.flat else shaped_density(self.data, name, binning)[1]
+        low, high = self.bounds(name)
+        if shape is None or shape.is_flat:
+            measures, each = np.diff([low, *binning.cuts, high]), 0.0
+        else:
+            measures, each = np.diff([0.0, *shape.below(binning.cuts), 1.0]), shape.log_evidence
+        held = (counts > 0) & (measures > 0)
+        return float(counts.sum() * each - (counts[held] * np.log(measures[held])).sum())
+
+    # --- passes
+
+    def looked_at(self, standing: Standing, *, last: bool) -> tuple[Standing, Standing | None, dict[str, Cuts]]:
+        """One pass: a standing with its evidence, one with better arcs if there is one, and better cuts."""
+        coded = {name: self.coded(name, standing.codings.get(name)) for name in self.data.names}
+        columns = self.data.recoded(standing.codings).columns
+        near = {child: [parents] for child, parents in standing.parents.items()}
+        if not (last or self.fixed):
+            near = near_families(standing.parents, columns, self.constraints, self.facts.n_rows, self.parent_prior)
+        sets = _maximal(frozenset((child, *parents)) for child, found in near.items() for parents in found)
+        grouped = [n for n, coding in standing.codings.items() if isinstance(coding, Grouping)]
+        free = [] if last or self.options.method != "evidence" else sorted(self.data.ordered.keys() - self.data.given)
+        places = {name: self.places(name, standing) for name in free}
+        around = {name: self._around(name, standing, coded, places[name].coded) for name in free}
+        requests: list[Sequence[Coded]] = [[coded[name] for name in members] for members in sets]
+        requests += [[Coded(name, levels=self.data.table.levels[name])] for name in grouped]
+        requests += [request for some in around.values() for request in some]
+        answers = iter(self.count(requests))
+        tables = dict(zip(sets, answers, strict=False))
+        level_counts = {name: next(answers)[:-1] for name in grouped}
+        found = {c: {p: family_table(tables, c, p) for p in some} for c, some in near.items()}
+        own = {child: found[child][parents] for child, parents in standing.parents.items()}
+        standing = standing._replace(tables=own, level_counts=level_counts)
+        standing = standing._replace(value=self.evidence(standing))
+        cuts = {n: self._best_cuts(n, standing, places[n], [next(answers) for _ in around[n]]) for n in free}
+        if last or self.fixed:
+            return standing, None, cuts
+        self.n_families = sum(map(len, near.values()))
+        scores = {c: {p: self.family(c, p, table, columns) for p, table in some.items()} for c, some in found.items()}
+        parents = best_of_families(scores)
+        other = standing._replace(parents=parents, tables={c: found[c][p] for c, p in parents.items()})
+        other = other._replace(value=self.evidence(other))
+        return standing, other if other.value > standing.value + ENOUGH * abs(standing.value) else None, cuts
+
+    def _around(
+        self, name: str, standing: Standing, coded: Mapping[str, Coded], places: Coded
+    ) -> list[Sequence[Coded]]:
+        """The factors of a variable, its places first."""
+        children = children_of(standing.parents)[name]
+        others = [[p for p in standing.parents[child] if p != name] for child in children]
+        families = [standing.parents[name], *((*some, child) for some, child in zip(others, children, strict=True))]
+        return [[places, *(coded[n] for n in family)] for family in families]
+
+    def _best_cuts(self, name: str, standing: Standing, places: Places, tables: Sequence[Counts]) -> Cuts:
+        """The best cuts of a variable given its neighbours."""
+        held = [table[:-1] for table in tables]  # without the rows that lack it
+        counted = Counted(places.first, places.last, held[0], held[1:], self.n_distinct(name))
+        most = max(self.data.max_cells // self._largest(name, standing), 1)
+        most = min(most, self.options.most_bins(name) or most)
+        found = best_cuts(counted, places.now, self.options.narrowest(self.data, name), most, places.shape)
+        assert places.coded.cuts is not None
+        return Cuts(places.coded.cuts[found.after], found.cost, found.gain)
+
+
+class Cuts(NamedTuple):
+    """Better cuts of a variable."""
+
+    cuts: NDArray[np.float64]
+    cost: float
+    gain: float  # nats, if its neighbours stay as they are
+
+
+def refined(rows: AllRows, standing: Standing, keep: Callable[[Standing], None]) -> Standing:
+    """The best standing of a few passes; each is told to `keep`."""
+    best, alone = standing, False
+    promised: Mapping[str, Cuts] = {}
+    for number in range(ROUNDS):
+        seen, rearranged, cuts = rows.looked_at(standing, last=number == ROUNDS - 1)
+        if seen.value < best.value:  # cuts that moved at once got in each other's way: some of them at a time
+            alone = True
+        else:
+            best = rearranged or seen
+            keep(best)
+            still = _unmoved(seen.parents, best.parents)
+            promised = {name: found for name, found in cuts.items() if name in still}
+        standing = best._replace(codings=_moved(rows, best, promised, alone=alone))
+        if _same(standing, best) and best.parents == seen.parents:
+            break
+    return best
+
+
+def _moved(rows: AllRows, best: Standing, cuts: Mapping[str, Cuts], *, alone: bool) -> dict[str, Coding]:
+    """Codings with better cuts; where each moves `alone`, only of variables that are not each other's neighbours."""
+    codings, taken = dict(best.codings), set()
+    for name, found in sorted(cuts.items(), key=lambda pair: -pair[1].gain):
+        if found.gain <= ENOUGH * abs(best.value) or (alone and name in taken):
+            continue
+        low, high = rows.bounds(name)
+        codings[name] = Binning(found.cuts, found.cost, low, high, "evidence")
+        taken |= set(markov_blanket(best.parents, name))
+    return codings
+
+
+def _unmoved(before: Structure, after: Structure) -> set[str]:
+    """Variables whose factors are the same in two structures."""
+
+    def factors(parents: Structure, name: str) -> set[frozenset[str]]:
+        families = [(name, *parents[name]), *((c, *parents[c]) for c in children_of(parents)[name])]
+        return {frozenset(family) for family in families} | {frozenset([f"{family[0]}."]) for family in families}
+
+    return {name for name in before if factors(before, name) == factors(after, name)}
+
+
+def _same(one: Standing, other: Standing) -> bool:
+    return all(one.codings[name] is coding for name, coding in other.codings.items())
+
+
+def _maximal(sets: Iterable[frozenset[str]]) -> list[tuple[str, ...]]:
+    """The sets that are part of no other, each in order of names."""
+    distinct = sorted(set(sets), key=len, reverse=True)
+    kept: list[frozenset[str]] = []
+    for some in distinct:
+        if not any(some <= other for other in kept):
+            kept.append(some)
+    return [tuple(sorted(some)) for some in kept]
+
+
+def family_table(tables: Mapping[tuple[str, ...], Counts], child: str, parents: Sequence[str]) -> Counts:
+    """Counts of a family [*parents, child] from those of a set that holds it."""
+    family = (*parents, child)
+    members = next(members for members in tables if set(family) <= set(members))
+    others = tuple(i for i, name in enumerate(members) if name not in family)
+    left = [name for name in members if name in family]
+    return tables[members].sum(axis=others).transpose([left.index(name) for name in family])
+
+
+def complete(table: Counts) -> Counts:
+    """Counts of the rows that lack nothing."""
+    return table[(slice(-1),) * table.ndim]
+
+
+def _margin(table: Counts) -> Counts:
+    return np.asarray(table.sum(axis=tuple(range(table.ndim - 1))))

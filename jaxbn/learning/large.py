@@ -1,0 +1,195 @@
+"""Learning from a source: search on a sample in memory, then a few passes over all rows."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.graph import topological_order
+from jaxbn.inputs.kinds import MAX_INTEGER_LEVELS, exceptions
+from jaxbn.inputs.missing import Missing, refused
+from jaxbn.inputs.states import with_signs
+from jaxbn.inputs.table import as_frame
+from jaxbn.learning.all_rows import AllRows, Standing, complete, refined
+from jaxbn.learning.checkpoint import open_checkpoint
+from jaxbn.learning.learned import Learned, as_network
+from jaxbn.learning.plan import Plan
+from jaxbn.learning.turn_runs import SAMPLE
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.holes.expected_counts import expected_counts
+from jaxbn.model.lines import Lines
+from jaxbn.model.observations import encode_frame
+from jaxbn.model.rows.updating import recounted
+from jaxbn.model.search_report import SearchReport
+from jaxbn.runtime import limits
+from jaxbn.runtime.files import PathLike
+from jaxbn.runtime.memory import in_words
+from jaxbn.runtime.progress import Steps
+from jaxbn.scores.coded_table import CodedTable
+from jaxbn.sources.counting import Batches, Coded, Counting
+from jaxbn.sources.source import Source, as_source
+from jaxbn.sources.survey import Facts, Survey, threshold
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LOG = logging.getLogger("jaxbn")
+
+EM_STEPS = 2
+"""Passes of EM over all rows, from the tables of the sample on, where entries are missing."""
+
+
+@dataclass(frozen=True)
+class Large:
+    """A source and what the first pass over it has found."""
+
+    source: Source
+    facts: Facts
+    progress: bool = False
+    drop: tuple[str, ...] = ()  # rows that lack one of these columns are left out
+
+    @classmethod
+    def of(cls, data: Any, *, seed: int = 0, progress: bool = False, missing: Missing = "infer") -> Large | None:
+        """The source that some data is, looked at once; None for a table in memory."""
+        source = as_source(data)
+        if source is None:
+            return None
+        n_rows = source.n_rows()
+        task = Survey(threshold(n_rows, SAMPLE), seed)
+        with Steps(progress, n_rows, "rows of pass 1") as bar:
+            facts = source.ask(task, bar.done)
+        lacking = {name: found.missing for name, found in facts.columns.items() if found.missing}
+        if missing == "error" and lacking:
+            raise refused(lacking, max(lacking.values()), facts.n_rows)
+        return cls(source, facts, progress, tuple(facts.columns) if missing == "drop" else ())
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are rows that are not in the sample."""
+        return self.facts.n_sampled < self.facts.n_rows
+
+    def sample(self, named: Sequence[str] | None, discrete: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
+        """The rows of the sample, and the columns that are continuous.
+
+        These are the named ones, and those whose many whole numbers the sample does not show.
+        """
+        known, frame = exceptions(named, discrete), self.facts.sample()
+        more = [
+            name
+            for name, column in self.facts.columns.items()
+            if name not in known
+            and frame[name].dtype.kind in "iuf"
+            and column.n_distinct > MAX_INTEGER_LEVELS >= frame[name].nunique()
+        ]
+        return frame, [*(name for name, kind in known.items() if kind == "continuous"), *more]
+
+    def count(self, requests: Sequence[Sequence[Coded]], number: int) -> list[NDArray[np.int64]]:
+        """The counts of one pass."""
+        task = Counting.of_requests(requests, drop=self.drop)
+        LOG.info("pass %d: %d tables, %s of counts", number, len(requests), in_words(task.n_bytes))
+        with Steps(self.progress, self.facts.n_rows, f"rows of pass {number}") as bar:
+            return self.source.ask(task, bar.done)
+
+
+def on_all_rows(
+    large: Large,
+    net: BayesNet,
+    data: CodedTable,
+    plan: Plan,
+    lines: Lines,
+    checkpoint: PathLike | None,
+    began: float,
+) -> BayesNet:
+    """The network of a sample led on over all rows; the best so far where the time is up."""
+    passes = 1
+
+    def count(requests: Sequence[Sequence[Coded]]) -> list[NDArray[np.int64]]:
+        nonlocal passes
+        passes += 1
+        return large.count(requests, passes)
+
+    evidence = plan.options.method == "evidence"
+    fixed = not evidence or bool(data.table.holes) or plan.search == "k2"
+    rows = AllRows(large.facts, data, plan.options, plan.constraints, count, evidence and plan.search != "k2", fixed)
+    found = Standing({n: tuple(p) for n, p in net.parents.items()}, {**net.binnings, **net.groupings})
+    trace: list[float] = []
+    with ExitStack() as stack, limits.ending_early() as ending:
+        saved = None
+        if checkpoint is not None:
+            described = {"kind": "rows", "all rows": large.facts.n_rows, **plan.described(data.table)}
+            saved = stack.enter_context(open_checkpoint(f"{checkpoint}.rows", described))
+            if saved.finished:
+                last = saved.finished[max(saved.finished)]
+                found, trace = Standing(last.parents, last.binnings), list(last.trace[:-1])
+
+        def keep(now: Standing) -> None:
+            nonlocal found
+            found = now
+            trace.append(now.value)
+            if saved is not None:
+                saved.add(len(trace), _learned(now, trace))
+
+        found = refined(rows, found, keep)
+    report = replace(
+        net.search or SearchReport(plan.options.method, plan.search, 0, 0.0, math.nan),
+        seconds=time.monotonic() - began,
+        criterion=found.value if trace else math.nan,
+        proved=False,
+        gap=None,
+        cuts_proved=False,
+        finished=not ending.early and (net.search is None or net.search.finished),
+        sample=large.facts.n_sampled,
+        rows=large.facts.n_rows,
+        passes=passes,
+        families=rows.n_families,
+    )
+    if not found.tables:
+        return replace(net, search=replace(report, rows=None))
+    with limits.grace(60.0) if ending.early else ExitStack():
+        fitted = as_network(data, _learned(found, trace), replace(report, sample=None), lines)
+        fitted = counted(large, rows, fitted, found, ended=ending.early)
+    return replace(fitted, trace=tuple(trace), search=report)
+
+
+def _learned(standing: Standing, trace: Sequence[float]) -> Learned:
+    parents = standing.parents
+    return Learned(topological_order(parents), parents, standing.codings, math.nan, standing.value, tuple(trace))
+
+
+def counted(large: Large, rows: AllRows, net: BayesNet, standing: Standing, *, ended: bool = False) -> BayesNet:
+    """The network with the tables of all rows."""
+    counts: Mapping[str, NDArray[Any]] = {name: complete(standing.tables[name]) for name in net.names}
+    bounds = {name: rows.bounds(name) for name in net.binnings}
+    net = recounted(net, counts, dict(standing.level_counts), bounds, large.facts.n_rows)
+    if rows.data.table.holes and not ended:
+        for _ in range(EM_STEPS):
+            expected = large.source.ask(_Expected(net))
+            net = recounted(net, dict(zip(net.names, expected, strict=True)), net.level_counts, bounds, net.n_rows)
+    return net
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """The task of a step of EM: counts that a network expects of rows that may lack entries."""
+
+    net: BayesNet
+
+    def of(self, batches: Batches) -> list[NDArray[Any]]:
+        total: list[NDArray[Any]] = [np.zeros(table.shape) for table in self.net.tables.values()]
+        for _, batch in batches:
+            frame = with_signs(as_frame(batch.to_pandas()), self.net.names)
+            codes = encode_frame(self.net, frame, "missing", ())
+            total = self.merge(total, list(expected_counts(self.net.network, codes).counts))
+        return total
+
+    @staticmethod
+    def merge(one: list[NDArray[Any]], other: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        return [a + b for a, b in zip(one, other, strict=True)]

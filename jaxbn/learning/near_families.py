@@ -1,0 +1,83 @@
+"""Families that may be the best on all rows, judged by a sample of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from jaxbn.inputs.graph import Parents
+from jaxbn.scores.coded_table import Columns
+from jaxbn.scores.parent_prior import log_parent_prior
+from jaxbn.scores.tables import family_counts, k2_score
+from jaxbn.structure.constraints import Constraints
+
+NEAR = 18.0
+"""A family is counted on all rows if it is expected to fall short of the best of its variable by so many nats of the
+sample at most. The log-likelihood ratio of two families that fit about as well has a standard deviation of about the
+square root of twice its size, so these are three of them: 18 = 3 · √(2 · 18)."""
+
+MOST_FAMILIES = 16
+"""Families of a variable that are counted, at most, those that are expected to be the best."""
+
+MANY_COLUMNS = 40
+"""From so many columns on no parent is exchanged for another: these are too many families."""
+
+
+def near_families(
+    parents: Parents, columns: Columns, constraints: Constraints, n_all: int, parent_prior: bool
+) -> dict[str, list[tuple[str, ...]]]:
+    """The families one step from a structure (a parent more, fewer or exchanged) that came near; its own come first.
+
+    Args:
+        parents: the structure.
+        columns: those of the sample.
+        constraints: what structures must keep to.
+        n_all: rows of the source.
+        parent_prior: whether structures have a prior.
+    """
+    found = {}
+    for child, own in parents.items():
+        steps = {tuple(sorted(own)): tuple(own)}
+        for each in _steps(child, own, columns, constraints):
+            steps.setdefault(tuple(sorted(each)), each)
+        values = {each: expected_score(child, each, columns, n_all, parent_prior) for each in steps.values()}
+        best = max(values.values())
+        order = sorted((each for each in values if values[each] >= best - NEAR), key=lambda each: -values[each])
+        found[child] = [tuple(own), *(each for each in order[:MOST_FAMILIES] if each != tuple(own))]
+    return found
+
+
+def expected_score(child: str, parents: Sequence[str], columns: Columns, n_all: int, parent_prior: bool) -> float:
+    """The score of a family on all rows that its score on the sample lets expect, divided by how many more they are.
+
+    The likelihood grows with the rows, and what d free parameters cost, d/2 ln n, with their logarithm.
+    """
+    members = [columns[name] for name in (*parents, child)]
+    codes = [column.codes for column in members]
+    counts = family_counts(codes[-1], codes[:-1], [column.n_states for column in members])
+    n = int(counts.sum())
+    more = n_all / max(n, 1)
+    free = (counts.shape[-1] - 1) * int(np.count_nonzero(counts.sum(axis=-1)))
+    prior = log_parent_prior(len(columns), len(parents)) if parent_prior else 0.0
+    return k2_score(counts) + free / 2 * (math.log(n) - math.log(n_all) / more) + prior / more
+
+
+def _steps(child: str, own: Sequence[str], columns: Columns, constraints: Constraints) -> Iterator[tuple[str, ...]]:
+    """Families with one parent more, fewer or exchanged."""
+    if columns[child].n_states < 2:
+        return
+    must = constraints.required.get(child, ())
+    rests = [tuple(p for p in own if p != out) for out in own if out not in must]
+    yield from rests
+    others = [
+        name
+        for name, column in columns.items()
+        if name != child and name not in own and column.n_states > 1 and (name, child) not in constraints.forbidden
+    ]
+    for rest in (tuple(own), *(rests if len(columns) < MANY_COLUMNS else ())):
+        cells = math.prod(columns[name].size for name in (child, *rest))
+        for other in others if len(rest) < constraints.max_parents else ():
+            if cells * columns[other].size <= constraints.max_cells:
+                yield (*rest, other)

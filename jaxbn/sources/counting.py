@@ -1,0 +1,156 @@
+"""Counts of many sets of columns in one pass over rows.
+
+A request is a tuple of coded columns; the answer is an int64 table with an axis for each of them, whose last place is
+that of missing entries. Counts of parts of the rows add up, wherever the parts are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.inputs.columns import MISSING, Level
+from jaxbn.inputs.states import signed_name
+from jaxbn.inputs.units import NUMBER, Unit
+from jaxbn.sources.reading import floats, level_codes
+
+Batches = Iterable[tuple[int, Any]]
+"""Pairs of the number of a batch's first row in its source, and the batch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """How a column becomes whole numbers.
+
+    Attributes:
+        name: the column.
+        cuts: of a continuous column; bins are closed on the left.
+        unit: what its numbers stand for.
+        levels: of a discrete one.
+        groups: the group of each level, where levels are merged; the last entry is that of all other levels.
+    """
+
+    name: str
+    cuts: NDArray[np.float64] | None = None
+    unit: Unit = NUMBER
+    levels: tuple[Level, ...] = ()
+    groups: NDArray[np.int32] | None = None
+
+    @property
+    def size(self) -> int:
+        """States, without that of missing entries."""
+        if self.cuts is not None:
+            return len(self.cuts) + 1
+        return len(self.levels) if self.groups is None else int(self.groups.max()) + 1
+
+    def lookup(self, cuts: NDArray[np.float64] | None) -> NDArray[np.intp]:
+        """The state of each position among more cuts, or of each level; missing entries come last."""
+        if self.cuts is not None:
+            assert cuts is not None
+            states = np.concatenate([[0], np.searchsorted(self.cuts, cuts, side="right")])
+        else:
+            states = np.arange(len(self.levels)) if self.groups is None else self.groups[: len(self.levels)]
+        return np.append(states, self.size).astype(np.intp)
+
+
+class _Base(NamedTuple):
+    """A column read once for all its codings: at all their cuts, or as levels."""
+
+    name: str
+    cuts: NDArray[np.float64] | None
+    unit: Unit
+    levels: tuple[Level, ...]
+    other: int  # the code of levels that are not listed: that of missing entries if they are none
+
+    def codes(self, batch: Any) -> NDArray[np.signedinteger]:
+        """Positions among the cuts or levels [rows], the last one for missing entries."""
+        of = signed_name(self.name)
+        if of is not None and self.name not in batch.schema.names:  # whether another column is missing
+            absent = np.asarray(batch.column(of).is_null(nan_is_null=True))
+            return level_codes(self.name, _arrow(absent), self.levels)
+        column = batch.column(self.name)
+        if self.cuts is None:
+            known = level_codes(self.name, column, self.levels)
+            absent = np.asarray(column.is_null(nan_is_null=True)) if self.other < len(self.levels) else known < 0
+            return np.where(known >= 0, known, np.where(absent, len(self.levels), self.other))
+        values = floats(self.name, column, self.unit)
+        codes = np.searchsorted(self.cuts, values, side="right")
+        if len(values) and np.isnan(values.min()):
+            codes[np.isnan(values)] = len(self.cuts) + 1
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """The task of counting some requests, without the rows that lack an entry of the columns to `drop` them by."""
+
+    bases: tuple[_Base, ...]
+    lookups: tuple[tuple[int, NDArray[np.intp]], ...]  # the base and the states of its positions
+    requests: tuple[tuple[int, ...], ...]  # by numbers of lookups
+    shapes: tuple[tuple[int, ...], ...]
+    drop: tuple[str, ...] = ()
+
+    @classmethod
+    def of_requests(cls, requests: Sequence[Sequence[Coded]], *, drop: tuple[str, ...] = ()) -> Counting:
+        """The task for some requests; equal objects are coded once."""
+        coded = list({id(one): one for request in requests for one in request}.values())
+        names = sorted({one.name for one in coded})
+        bases = tuple(_base([one for one in coded if one.name == name]) for name in names)
+        place = {id(one): i for i, one in enumerate(coded)}
+        lookups = tuple((names.index(one.name), one.lookup(bases[names.index(one.name)].cuts)) for one in coded)
+        numbers = tuple(tuple(place[id(one)] for one in request) for request in requests)
+        shapes = tuple(tuple(one.size + 1 for one in request) for request in requests)
+        return cls(bases, lookups, numbers, shapes, drop)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the answer, which is what crosses a network for each part of the rows."""
+        return 8 * sum(map(math.prod, self.shapes))
+
+    def of(self, batches: Batches) -> list[NDArray[np.int64]]:
+        """The counts of some rows."""
+        tables = [np.zeros(math.prod(shape), np.int64) for shape in self.shapes]
+        for _, batch in batches:
+            self._add(batch, tables)
+        return [table.reshape(shape) for table, shape in zip(tables, self.shapes, strict=True)]
+
+    def _add(self, batch: Any, tables: Sequence[NDArray[np.int64]]) -> None:
+        read = [base.codes(batch) for base in self.bases]
+        if self.drop:
+            absent = [batch.column(name).is_null(nan_is_null=True) for name in self.drop]
+            complete = ~np.logical_or.reduce([np.asarray(each) for each in absent])
+            read = [codes[complete] for codes in read]
+        codes = [states.take(read[base]) for base, states in self.lookups]
+        for request, shape, table in zip(self.requests, self.shapes, tables, strict=True):
+            cell = codes[request[0]]
+            for number, size in zip(request[1:], shape[1:], strict=True):
+                cell = cell * size + codes[number]
+            if len(table) <= 2 * len(cell):
+                table += np.bincount(cell, minlength=len(table))
+            else:
+                np.add.at(table, cell, 1)
+
+    @staticmethod
+    def merge(one: list[NDArray[np.int64]], other: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+        """The counts of both parts."""
+        return [a + b for a, b in zip(one, other, strict=True)]
+
+
+def _base(codings: Sequence[Coded]) -> _Base:
+    first = codings[0]
+    cuts = None if first.cuts is None else np.unique(np.concatenate([one.cuts for one in codings]))
+    other = len(first.levels)
+    if first.groups is not None:  # levels of no group join those of the last entry: the first level in it will do
+        other = int(np.flatnonzero(first.groups == first.groups[-1])[0])
+    return _Base(first.name, cuts, first.unit, first.levels, other if other != MISSING else len(first.levels))
+
+
+def _arrow(values: NDArray[Any]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(values)

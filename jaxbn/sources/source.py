@@ -1,0 +1,213 @@
+"""Sources of rows: what each engine does with a task, and which engine a user's object belongs to.
+
+A task looks at the rows of a part (``of``) and puts the answers of two parts together (``merge``); both are pure, and
+answers are small. That is all an engine is asked for, so retries after a lost worker are its own.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from os import PathLike, cpu_count, fspath
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from jaxbn.inputs.table_files import is_parquet, memory_of
+from jaxbn.runtime import limits
+from jaxbn.runtime.memory import available
+from jaxbn.sources.counting import Batches
+
+BATCH_ROWS = 2**18
+"""Rows of a batch: few enough that the codes of its columns stay in the cache."""
+
+SHARE = 0.5
+"""A file is read batch by batch if learning from it in memory would take a larger share of what is free."""
+
+LEARNING = 6
+"""So many times the memory of a table is what learning from it takes."""
+
+Answer = TypeVar("Answer")
+
+
+class Task(Protocol[Answer]):
+    """What is asked of the rows."""
+
+    def of(self, batches: Batches) -> Answer: ...  # noqa: D102
+
+    def merge(self, one: Answer, other: Answer) -> Answer: ...  # noqa: D102
+
+
+class Source(Protocol):
+    """Rows that need not be in memory."""
+
+    def n_rows(self) -> int: ...  # noqa: D102
+
+    def ask(self, task: Task[Answer], watch: Callable[[int], None] = ...) -> Answer: ...  # noqa: D102
+
+    def mapped(self, function: Callable[[Any], Any]) -> Any: ...  # noqa: D102
+
+
+class Rows:
+    """The task of counting rows."""
+
+    def of(self, batches: Batches) -> int:
+        """Rows of a part."""
+        return sum(batch.num_rows for _, batch in batches)
+
+    def merge(self, one: int, other: int) -> int:
+        """Rows of both parts."""
+        return one + other
+
+
+@dataclass(frozen=True)
+class ArrowSource:
+    """Batches of Arrow on this machine, made again for each pass; threads take them in turns.
+
+    Attributes:
+        batches: makes the batches.
+        count: how many rows there are, where that is known without a pass.
+        native: turns batches into what the engine calls a table; by default they stay a ``RecordBatchReader``.
+    """
+
+    batches: Callable[[], Iterable[Any]]
+    count: Callable[[], int] | None = None
+    native: Callable[[Any], Any] = lambda reader: reader
+
+    def n_rows(self) -> int:
+        """Rows, by a pass if there is no other way."""
+        return self.ask(Rows()) if self.count is None else int(self.count())
+
+    def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
+        """The answer for all rows; `watch` is told how many have been seen."""
+        every, lock = self._numbered(watch), threading.Lock()
+
+        def shared() -> Iterator[tuple[int, Any]]:
+            while True:
+                with lock:
+                    pair = next(every, None)
+                if pair is None:
+                    return
+                yield pair
+
+        threads = min(cpu_count() or 1, 8)
+        with ThreadPoolExecutor(threads) as pool:  # each with a copy of the context, which holds the time limit
+            asked = [pool.submit(contextvars.copy_context().run, task.of, shared()) for _ in range(threads)]
+            answers = [each.result() for each in asked]
+        limits.check()
+        return reduce(task.merge, answers)
+
+    def _numbered(self, watch: Callable[[int], None]) -> Iterator[tuple[int, Any]]:
+        first = 0
+        for large in self.batches():
+            for start in range(0, large.num_rows, BATCH_ROWS):
+                if limits.over():
+                    return
+                batch = large.slice(start, BATCH_ROWS)
+                yield first, batch
+                first += batch.num_rows
+                watch(first)
+
+    def mapped(self, function: Callable[[Any], Any]) -> Any:
+        """The tables that a function makes of batches, as the engine has them."""
+        import pyarrow
+
+        made = (_as_batch(function(batch)) for _, batch in self._numbered(lambda rows: None))
+        head = next(made)
+        reader = pyarrow.RecordBatchReader.from_batches(head.schema, _chained(head, made))
+        return self.native(reader)
+
+
+def _chained(head: Any, rest: Iterable[Any]) -> Iterator[Any]:
+    yield head
+    for batch in rest:
+        yield batch.cast(head.schema)
+
+
+def _as_batch(frame: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.RecordBatch.from_pandas(frame, preserve_index=False)
+
+
+def as_source(data: Any) -> Source | None:
+    """The source that an object is, None for tables in memory.
+
+    DuckDB relations, PyArrow datasets, functions that make a ``RecordBatchReader``, Polars LazyFrames, Dask and PySpark
+    DataFrames, and files and folders that are too large to learn from in memory. Nothing is imported that the object
+    has not imported.
+
+    Example:
+        >>> as_source({"x": [1.0, 2.0]}) is None
+        True
+    """
+    if isinstance(data, ArrowSource) or type(data).__module__.startswith("jaxbn.sources."):
+        return data
+    if isinstance(data, str | PathLike):
+        return _large_file(Path(fspath(data)))
+    library = type(data).__module__.split(".")[0].lstrip("_")
+    kind = type(data).__name__
+    if library == "duckdb" and kind == "DuckDBPyRelation":
+        return _of_duckdb(data)
+    if library == "pyarrow" and hasattr(data, "scanner"):
+        return ArrowSource(lambda: data.scanner(batch_size=BATCH_ROWS, use_threads=True).to_batches(), data.count_rows)
+    if library == "pyarrow" and kind == "RecordBatchReader":
+        raise TypeError(
+            "a RecordBatchReader can be read once, and learning takes several passes; pass a function that makes it"
+        )
+    if library == "polars" and kind == "LazyFrame":
+        return _of_polars(data)
+    if library in ("dask", "dask_expr", "pyspark") and kind == "DataFrame":
+        from jaxbn.sources.clusters import DaskSource, SparkSource
+
+        return SparkSource(data) if library == "pyspark" else DaskSource(data)
+    return ArrowSource(data) if callable(data) and not isinstance(data, type) else None
+
+
+def dataset_source(path: Path) -> ArrowSource:
+    """A file or folder of Parquet, or a text table."""
+    import pyarrow.csv
+    import pyarrow.dataset
+
+    if is_parquet(path):
+        found = pyarrow.dataset.dataset(path, format="parquet", partitioning="hive")
+        return ArrowSource(
+            lambda: found.to_batches(batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1), found.count_rows
+        )
+    convert = pyarrow.csv.ConvertOptions(null_values=["", "?", "NA", "NaN", "null"], strings_can_be_null=True)
+    return ArrowSource(lambda: pyarrow.csv.open_csv(path, convert_options=convert))
+
+
+def _large_file(path: Path) -> ArrowSource | None:
+    """A file that is too large to learn from in memory."""
+    free = available()
+    if not path.exists() or free is None or LEARNING * memory_of(path) <= SHARE * free:
+        return None
+    return dataset_source(path)
+
+
+def _of_duckdb(relation: Any) -> ArrowSource:
+    duckdb: Any = import_module("duckdb")
+
+    def batches() -> Any:
+        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the word before DuckDB 1.4
+        return read(BATCH_ROWS)
+
+    return ArrowSource(batches, lambda: relation.count("*").fetchall()[0][0], duckdb.from_arrow)
+
+
+def _of_polars(lazy: Any) -> ArrowSource:
+    polars: Any = import_module("polars")
+
+    def batches() -> Iterator[Any]:
+        for frame in lazy.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
+            yield from frame.to_arrow().to_batches()
+
+    def count() -> int:
+        return int(lazy.select(polars.len()).collect().item())
+
+    return ArrowSource(batches, count, lambda reader: polars.from_arrow(reader.read_all()).lazy())

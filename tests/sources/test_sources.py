@@ -1,0 +1,248 @@
+"""The same rows from every engine on one machine: the same counts, tables and networks as in memory."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow
+import pyarrow.dataset
+import pytest
+
+import jaxbn
+from jaxbn.inputs.table import as_table
+from jaxbn.learning import large
+from jaxbn.learning.near_families import NEAR, expected_score, near_families
+from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.evidence import Ledger
+from jaxbn.sources.counting import Coded, Counting
+from jaxbn.sources.source import as_source
+from jaxbn.sources.survey import KEPT, Survey, threshold
+from jaxbn.structure.best_of_families import best_of_families
+from jaxbn.structure.constraints import Constraints
+from tests.reference.rows import best_structure, count_rows
+
+ENGINES = ("dataset", "reader", "duckdb", "polars", "folder")
+OPTIONS: dict[str, Any] = {"max_parents": 1, "restarts": 1, "progress": False}
+
+
+def table(n: int, seed: int = 0, holes: float = 0.0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(["u", "v", "w"], n, p=[0.5, 0.3, 0.2])
+    x = rng.normal((kind == "u") * 2.0, 1.0)
+    frame = pd.DataFrame({"kind": kind, "stars": rng.integers(1, 4, n), "x": x, "y": x + rng.normal(size=n)})
+    if holes:
+        frame.loc[rng.random(n) < holes, "y"] = np.nan
+        frame.loc[rng.random(n) < holes, "kind"] = None
+    return frame
+
+
+def engine(name: str, frame: pd.DataFrame, folder: Path) -> Any:
+    arrow = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    if name == "dataset":
+        return pyarrow.dataset.dataset(arrow)
+    if name == "reader":
+        return lambda: arrow.to_reader(max_chunksize=77)
+    if name == "duckdb":
+        return duckdb.from_arrow(arrow)
+    if name == "polars":
+        return polars.from_arrow(arrow).lazy()
+    for i, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
+        frame.iloc[part].to_parquet(folder / f"{i}.parquet", index=False)
+    return pyarrow.dataset.dataset(folder)
+
+
+@pytest.fixture
+def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "SAMPLE", 600)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_counts_are_those_of_the_definition(name: str, tmp_path: Path) -> None:
+    frame = table(500, holes=0.1)
+    cuts, levels = np.array([-0.5, 0.25, 1.0]), ("u", "v", "w")
+    coded = {"x": Coded("x", cuts), "y": Coded("y", cuts[:1]), "kind": Coded("kind", levels=levels)}
+    requests = [("x",), ("kind", "y"), ("x", "kind", "y")]
+    source = as_source(engine(name, frame, tmp_path))
+    assert source is not None
+    assert source.n_rows() == 500
+    found = source.ask(Counting.of_requests([[coded[n] for n in request] for request in requests]))
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    for request, counts in zip(requests, found, strict=True):
+        codings = [(n, levels, "levels") if n == "kind" else (n, coded[n].cuts, "cuts") for n in request]
+        assert {tuple(map(int, at)): int(counts[at]) for at in zip(*np.nonzero(counts), strict=True)} == count_rows(
+            rows, codings
+        )
+
+
+def test_grouped_levels_and_levels_of_no_group() -> None:
+    coded = Coded("c", levels=("a", "b"), groups=np.array([0, 1, 1], np.int32))  # others join the second group
+    source = as_source(lambda: pyarrow.table({"c": ["a", "b", "z", None]}).to_reader())
+    assert source is not None
+    assert source.ask(Counting.of_requests([[coded]]))[0].tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_sample_of_all_rows_gives_the_network_of_the_table(name: str, tmp_path: Path) -> None:
+    frame = table(500)
+    assert jaxbn.learn(engine(name, frame, tmp_path), **OPTIONS) == jaxbn.learn(frame, **OPTIONS)
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_tables_are_those_of_all_rows_and_every_pass_raises_the_evidence() -> None:
+    frame = table(3000)
+    options = OPTIONS | {"shape": "flat"}  # other shapes are those of the sample
+    net = jaxbn.learn(engine("dataset", frame, Path()), **options)
+    assert net.search is not None
+    assert net.search.rows == 3000
+    assert 500 < (net.search.sample or 0) < 700
+    assert net.n_rows == 3000
+    assert list(net.trace) == sorted(net.trace)
+    assert net.trace[-1] == net.search.criterion
+    fitted = jaxbn.fit(frame, net.parents, net.codings, alpha="auto")
+    for each in net.names:
+        np.testing.assert_array_equal(net.tables[each], fitted.tables[each])
+        np.testing.assert_array_equal(net.counts[each], fitted.counts[each])
+    assert net.score == fitted.score
+    assert net.bounds == fitted.bounds
+    assert "came near" in str(net.search)
+    assert "3,000 rows" in str(net.search)
+    data = CodedTable(as_table(frame), flat=True)
+    ledger = Ledger(data, parent_prior=True)
+    assert net.trace[-1] == pytest.approx(ledger.evidence(net.parents, *data.recoded(net.codings)), abs=1e-6)
+    whole = jaxbn.learn(frame, **options)
+    assert {frozenset(arc) for arc in net.arcs} == {frozenset(arc) for arc in whole.arcs}
+    assert net.search.criterion > whole.search.criterion - 0.015 * len(frame)  # cuts lie between values of the sample
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_levels_that_only_other_rows_have_are_known() -> None:
+    frame = table(3000)
+    frame.loc[[1500], "kind"] = "rare"
+    net = jaxbn.learn(engine("duckdb", frame, Path()), **OPTIONS)
+    assert net.levels["kind"] == ("rare", "u", "v", "w")
+    assert net.counts["kind"].sum() == 3000
+
+
+@pytest.mark.usefixtures("small_sample")
+@pytest.mark.parametrize("missing", ["infer", "drop", "state"])
+def test_missing_entries(missing: Any) -> None:
+    frame = table(2500, holes=0.1)
+    net = jaxbn.learn(engine("polars", frame, Path()), missing=missing, **OPTIONS)
+    whole = jaxbn.fit(frame, net.parents, net.codings, missing="drop", alpha="auto") if missing == "drop" else None
+    for name in net.names:
+        if whole is not None:
+            np.testing.assert_array_equal(net.counts[name], whole.counts[name])
+        else:
+            assert net.counts[name].sum() == pytest.approx(2500)
+    with pytest.raises(ValueError, match="missing"):
+        jaxbn.learn(engine("polars", frame, Path()), missing="error", **OPTIONS)
+
+
+def test_a_sample_is_reproducible_and_of_the_wanted_size() -> None:
+    frame = pd.DataFrame({"x": np.arange(20_000.0), "whole": np.arange(20_000) % 7})
+    source = as_source(engine("reader", frame, Path()))
+    assert source is not None
+    first, again, other = (source.ask(Survey(threshold(20_000, 2000), seed)) for seed in (1, 1, 2))
+    assert first.sample().equals(again.sample())
+    assert not first.sample().equals(other.sample())
+    assert 1800 < first.n_sampled < 2200
+    assert first.n_rows == 20_000
+    assert first.sample()["x"].is_monotonic_increasing
+    assert first.columns["whole"].n_distinct == 7
+    assert first.columns["whole"].levels == frozenset(range(7))
+    assert abs(first.columns["x"].n_distinct / 20_000 - 1) < 4 / KEPT**0.5
+    assert (first.columns["x"].low, first.columns["x"].high) == (0.0, 19_999.0)
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_finished_passes_are_kept(tmp_path: Path) -> None:
+    frame, path = table(2500), tmp_path / "kept.json"
+    source, calls = engine("dataset", frame, tmp_path), []
+
+    def counted() -> Any:
+        calls.append(1)
+        return source.to_batches()
+
+    first = jaxbn.learn(counted, checkpoint=path, **OPTIONS)
+    n_first = len(calls)
+    calls.clear()
+    again = jaxbn.learn(counted, checkpoint=path, **OPTIONS)
+    assert again == first
+    assert len(calls) < n_first
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_ctrl_c_in_a_pass_gives_the_best_so_far() -> None:
+    frame, passes = table(2500), []
+
+    def batches() -> Any:
+        passes.append(1)
+        if len(passes) == 4:  # rows are counted, looked at, and counted once for the evidence
+            threading.Timer(0.0, _thread.interrupt_main).start()
+            threading.Event().wait(0.5)
+        return pyarrow.Table.from_pandas(frame, preserve_index=False).to_reader(max_chunksize=100)
+
+    with pytest.warns(jaxbn.InterruptedWarning):
+        net = jaxbn.learn(batches, **OPTIONS)
+    assert net.search is not None
+    assert not net.search.finished
+    assert net.n_rows == 2500  # the tables are those of the pass before
+
+
+def test_families_that_come_near() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, 1000), rng.integers(0, 2, 1000)
+    weak = np.where(rng.random(1000) < 0.54, a, b)
+    data = CodedTable(as_table({"a": a, "b": b, "weak": weak, "noise": rng.integers(0, 2, 1000)}))
+    columns = data.start(2).columns
+    nothing: dict[str, tuple[str, ...]] = dict.fromkeys(data.names, ())
+    free = Constraints(2, {}, frozenset({("noise", "weak")}), 10**6)
+    near = near_families(nothing, columns, free, 10**6, True)
+    values = {p: expected_score("weak", p, columns, 10**6, True) for p in [(), ("a",), ("b",)]}
+    best = max(values.values())
+    assert near["weak"] == [
+        (),
+        *(p for p in sorted(values, key=lambda p: -values[p]) if p and values[p] >= best - NEAR),
+    ]
+    # a weak parent is worth more on a million rows than on a thousand: its likelihood grows, its price hardly
+    small = [expected_score("weak", p, columns, 1000, True) for p in ((), ("a",))]
+    assert values["a",] - values[()] > small[1] - small[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_of_some_families_is_that_of_all_choices(seed: int) -> None:
+    rng, names = np.random.default_rng(seed), "abcde"
+    families: dict[str, dict[tuple[str, ...], float]] = {}
+    for name in names:
+        others = [other for other in names if other != name]
+        sets = [(), *((o,) for o in others), *(tuple(rng.choice(others, 2, replace=False)) for _ in range(3))]
+        families[name] = {some: float(rng.normal() + len(some)) for some in sets}
+    found = best_of_families(families)
+    assert sum(families[n][found[n]] for n in names) == pytest.approx(best_structure(families))
+
+
+def test_what_is_no_source() -> None:
+    reader = pyarrow.table({"x": [1.0]}).to_reader()
+    with pytest.raises(TypeError, match="pass a function"):
+        as_source(reader)
+    assert as_source(pd.DataFrame({"x": [1.0]})) is None
+    assert as_source("nothing.parquet") is None
+
+
+def test_a_file_that_is_too_large_is_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = table(2000)
+    frame.to_parquet(tmp_path / "rows.parquet", index=False)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    assert as_source(tmp_path / "rows.parquet") is None
+    monkeypatch.setenv("JAXBN_MAX_MEMORY", str(10**6))
+    for name in ("rows.parquet", "rows.csv"):
+        source = as_source(tmp_path / name)
+        assert source is not None
+        assert source.ask(Survey()).sample().equals(frame)
