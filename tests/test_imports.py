@@ -12,8 +12,8 @@ import jaxbn
 
 PACKAGE = Path(jaxbn.__file__).parent
 ROOMS = (
-    "kernels", "runtime", "inputs", "counts", "sources", "cuts", "groups", "scores", "structure", "model",
-    "learning", "posterior", "evaluation", "formats", "drawing", "estimators", "sklearn", "datasets", "paper", "cli", "__main__",
+    "kernels", "runtime", "inputs", "counts", "sources", "cuts", "groups", "scores", "structure", "model", "learning",
+    "posterior", "evaluation", "formats", "drawing", "estimators", "sklearn", "datasets", "paper", "cli", "__main__",
 )  # fmt: skip
 """From the first to the last: each imports only itself and earlier ones."""
 

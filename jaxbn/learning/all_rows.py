@@ -28,7 +28,7 @@ from jaxbn.inputs.graph import children_of, markov_blanket
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.near_families import near_families
 from jaxbn.learning.options import Options
-from jaxbn.scores.coded_table import CodedTable, Coding
+from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import shaped_density
 from jaxbn.scores.evidence import lasting
 from jaxbn.scores.parent_prior import log_parent_prior
@@ -155,7 +155,7 @@ class AllRows:
                 parts.append(-float(choice_cost(self.n_distinct(name), int((counts > 0).sum()))))
         return math.fsum(parts)
 
-    def family(self, child: str, parents: Sequence[str], table: Counts, columns: Mapping) -> float:  # type: ignore[type-arg]
+    def family(self, child: str, parents: Sequence[str], table: Counts, columns: Columns) -> float:
         """The part of F that a family has; rows that lack a parent are one more configuration."""
         score = k2_score(complete(table))
         if (apart := table[..., :-1].sum(axis=tuple(range(table.ndim - 1))) - _margin(complete(table))).any():

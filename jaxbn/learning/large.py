@@ -24,7 +24,7 @@ from jaxbn.learning.learned import Learned, as_network
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.turn_runs import SAMPLE
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.holes.expected_counts import expected_counts
+from jaxbn.model.inference.em import expected_counts
 from jaxbn.model.lines import Lines
 from jaxbn.model.observations import encode_frame
 from jaxbn.model.rows.updating import recounted

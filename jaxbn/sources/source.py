@@ -99,6 +99,7 @@ class ArrowSource:
             asked = [pool.submit(contextvars.copy_context().run, task.of, shared()) for _ in range(threads)]
             answers = [each.result() for each in asked]
         limits.check()
+        import_module("pyarrow").default_memory_pool().release_unused()
         return reduce(task.merge, answers)
 
     def _numbered(self, watch: Callable[[int], None]) -> Iterator[tuple[int, Any]]:
@@ -154,7 +155,7 @@ def as_source(data: Any) -> Source | None:
     if library == "duckdb" and kind == "DuckDBPyRelation":
         return _of_duckdb(data)
     if library == "pyarrow" and hasattr(data, "scanner"):
-        return ArrowSource(lambda: data.scanner(batch_size=BATCH_ROWS, use_threads=True).to_batches(), data.count_rows)
+        return _of_dataset(data)
     if library == "pyarrow" and kind == "RecordBatchReader":
         raise TypeError(
             "a RecordBatchReader can be read once, and learning takes several passes; pass a function that makes it"
@@ -175,11 +176,15 @@ def dataset_source(path: Path) -> ArrowSource:
 
     if is_parquet(path):
         found = pyarrow.dataset.dataset(path, format="parquet", partitioning="hive")
-        return ArrowSource(
-            lambda: found.to_batches(batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1), found.count_rows
-        )
+        return _of_dataset(found)
     convert = pyarrow.csv.ConvertOptions(null_values=["", "?", "NA", "NaN", "null"], strings_can_be_null=True)
     return ArrowSource(lambda: pyarrow.csv.open_csv(path, convert_options=convert))
+
+
+def _of_dataset(data: Any) -> ArrowSource:
+    """Few batches are read ahead: by default it would be all of several files."""
+    ahead = {"batch_size": BATCH_ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+    return ArrowSource(lambda: data.to_batches(**ahead), data.count_rows)
 
 
 def _large_file(path: Path) -> ArrowSource | None:
