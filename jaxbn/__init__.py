@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from jaxbn.evaluation.cross_validate import cross_validate as cross_validate
     from jaxbn.evaluation.refine import refine as refine
     from jaxbn.evaluation.refine_results import Refined as Refined
-    from jaxbn.formats.bif import read_bif as read_bif
     from jaxbn.formats.json_file import load as load
+    from jaxbn.formats.read import read as read
+    from jaxbn.formats.read import read_bif as read_bif
     from jaxbn.groups.grouping import Grouping as Grouping
     from jaxbn.groups.grouping import group_levels as group_levels
     from jaxbn.inputs.table import as_table as as_table
@@ -82,7 +83,8 @@ _HOMES = {
     "load": "jaxbn.formats.json_file",
     "plot_marginal": "jaxbn.drawing.plots",
     "plot_pair": "jaxbn.drawing.plots",
-    "read_bif": "jaxbn.formats.bif",
+    "read": "jaxbn.formats.read",
+    "read_bif": "jaxbn.formats.read",
     "refine": "jaxbn.evaluation.refine",
     "report": "jaxbn.drawing.report",
     "sample_posterior": "jaxbn.posterior.sample_posterior",

@@ -20,7 +20,12 @@ Data = Annotated[
     str,
     typer.Argument(help="A CSV, TSV or Parquet file (also .gz, .bz2, .xz, .zip), a built-in data set, or - for stdin."),
 ]
-Model = Annotated[str, typer.Argument(help="A model file that `jaxbn learn` wrote, or a BIF file.")]
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="A model file that `jaxbn learn` wrote, or one that ends in .bif, .xml (XMLBIF), .xdsl, .net or .uai."
+    ),
+]
 
 Continuous = Annotated[
     list[str],

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_model(path: str) -> BayesNet:
-    """A network that ``learn`` wrote, or one in the BIF format."""
+    """A network that ``learn`` wrote, or one of another program."""
     from jaxbn.model.bayesnet import BayesNet
 
     found = read_any_model(path)
@@ -29,10 +29,6 @@ def read_any_model(path: str) -> BayesNet | AverageNet:
         raise CommandError(f"{path!r} is a directory; name the model file in it")
     if not file.exists():
         raise CommandError(f"there is no model file {path!r}; `jaxbn learn` writes one")
-    if file.suffix.lower() == ".bif":
-        from jaxbn.formats.bif import read_bif
+    from jaxbn.formats.read import read
 
-        return read_bif(file)
-    from jaxbn.formats.json_file import load
-
-    return load(file)
+    return read(file)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbn.inputs import checks
+
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
@@ -34,19 +36,23 @@ def to_pgmpy(net: BayesNet) -> Any:
     return model
 
 
-def to_pyagrum(net: BayesNet) -> Any:
-    """The network as a ``pyagrum.BayesNet``.
-
-    Variables keep their names; states are named by ``net.state_labels``. Needs pyAgrum, from the ``export`` extra.
-    """
+def to_pyagrum(net: BayesNet, bins: str = "ranges") -> Any:
+    """The network as a ``pyagrum.BayesNet``, see ``BayesNet.to_pyagrum``."""
     try:
         import pyagrum
     except ImportError as error:
         raise ImportError("to_pyagrum needs pyagrum; install jaxbn[export]") from error
 
+    checks.one_of("bins", bins, ("ranges", "labels"))
     model = pyagrum.BayesNet("jaxbn")
     for name in net.names:
-        model.add(pyagrum.LabelizedVariable(name, name, list(net.state_labels(name))))
+        cuts = net.bin_edges(name) if bins == "ranges" and name in net.binnings else np.zeros(1)
+        if len(cuts) > 2 and (np.diff(cuts) > 0).all():
+            variable = pyagrum.DiscretizedVariable(name, name, cuts.tolist())
+            variable.setEmpirical(True)  # what lies outside falls into the outer bins, as here
+        else:
+            variable = pyagrum.LabelizedVariable(name, name, list(net.state_labels(name)))
+        model.add(variable)
     for child, found in net.parents.items():
         for parent in found:
             model.addArc(parent, child)

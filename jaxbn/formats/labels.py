@@ -1,4 +1,7 @@
-"""Names for other programs: letters, digits and underscores only, and never the same one twice."""
+"""Names for other programs: a letter, then letters, digits and underscores, and never the same one twice.
+
+All writers of pyAgrum and GeNIe ask for that.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +25,30 @@ def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
         return unique_labels(label.replace(",", "") for label in net.groupings[name].labels)
     if name not in net.binnings:
         return unique_labels(map(str, net.levels[name]))
-    number = net.binnings[name].unit.kind == "number" and not net.binnings[name].labels
-    return unique_labels(_word(text) if number else text for text in state_texts(net, name))
+    texts = state_texts(net, name)
+    if net.binnings[name].labels:
+        return unique_labels(texts)
+    words = map(_word, texts) if net.binnings[name].unit.kind == "number" else texts
+    return unique_labels(re.sub(r"^(?=[0-9])", "from_", text) for text in words)
 
 
 def variable_labels(names: Iterable[str]) -> dict[str, str]:
-    """A label for each variable that starts with a letter or underscore.
+    """A label for each variable.
 
     Example:
         >>> variable_labels(["miles per gallon", "2nd", "miles-per-gallon"])
-        {'miles per gallon': 'miles_per_gallon', '2nd': '_2nd', 'miles-per-gallon': 'miles_per_gallon_2'}
+        {'miles per gallon': 'miles_per_gallon', '2nd': 'x2nd', 'miles-per-gallon': 'miles_per_gallon_2'}
     """
     originals = list(names)
-    labels = [re.sub(r"^(?=[0-9])", "_", _clean(name)) for name in originals]
-    return dict(zip(originals, unique_labels(labels), strict=True))
+    return dict(zip(originals, unique_labels(originals), strict=True))
 
 
 def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts with every other character replaced by an underscore, and a number appended where two would coincide.
+    """The texts with other characters replaced by underscores, and a number appended where two would coincide.
 
     Example:
-        >>> unique_labels(["a b", "a-b", "", "a_b"])
-        ('a_b', 'a_b_2', '_', 'a_b_3')
+        >>> unique_labels(["a b", "a-b", "", "a_b", "3"])
+        ('a_b', 'a_b_2', 'x', 'a_b_3', 'x3')
     """
     cleaned = [_clean(text) for text in texts]
     taken: set[str] = set()
@@ -58,7 +63,7 @@ def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _clean(text: str) -> str:
-    label = re.sub(r"[^A-Za-z0-9_]", "_", text) or "_"
+    label = re.sub(r"^(?![A-Za-z])", "x", re.sub(r"[^A-Za-z0-9_]", "_", text))
     return f"{label}_" if label.lower() in RESERVED else label
 
 

@@ -22,12 +22,12 @@ class Written(Fitted):
         return cast("BayesNet", self)
 
     def state_labels(self, name: str) -> tuple[str, ...]:
-        """Names of a variable's states in exported networks, unique, letters, digits and underscores only.
+        """Names of a variable's states in exported networks: unique, a letter, then letters, digits and underscores.
 
         Example:
             >>> import jaxbn
             >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}).state_labels("x")
-            ('below_0_5', '0_5_to_2', '2_or_more')
+            ('below_0_5', 'from_0_5_to_2', 'from_2_or_more')
         """
         from jaxbn.formats.labels import state_labels
 
@@ -49,6 +49,26 @@ class Written(Fitted):
 
         save(self._net, path)
 
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the network in the format that the ending of the file says; ``jaxbn.read`` reads it back.
+
+        ``.json`` (as ``save``), ``.bif``, ``.xml`` (or ``.xmlbif``, ``.bifxml``: XMLBIF), ``.xdsl`` (GeNIe), ``.net``
+        (Hugin), ``.uai``. Other programs see names and states reduced to letters, digits and underscores; a comment,
+        which they skip, has the original ones, the cuts and whatever else such files cannot hold.
+
+        Example:
+            >>> import tempfile
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"the x": [0.0, 1.0, 4.0]}, {}, {"the x": [2.0]})
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     net.write(f"{folder}/net.net")
+            ...     jaxbn.read(f"{folder}/net.net") == net
+            True
+        """
+        from jaxbn.formats.read import write
+
+        write(self._net, path)
+
     def to_bif(self, path: str | os.PathLike[str]) -> None:
         """Write the network in the BIF format; names and states are reduced to letters, digits and underscores.
 
@@ -63,7 +83,7 @@ class Written(Fitted):
             ...     jaxbn.read_bif(f"{folder}/net.bif").names
             ('the x',)
         """
-        from jaxbn.formats.bif import write_bif
+        from jaxbn.formats.read import write_bif
 
         write_bif(self._net, path)
 
@@ -78,16 +98,21 @@ class Written(Fitted):
 
         return to_pgmpy(self._net)
 
-    def to_pyagrum(self) -> Any:
+    def to_pyagrum(self, bins: Literal["ranges", "labels"] = "ranges") -> Any:
         """The network as a ``pyagrum.BayesNet``; states are named by ``state_labels``.
+
+        Args:
+            bins: ``"ranges"`` makes pyAgrum's discretized variables of bins, which take numbers as evidence, written as
+                text: whole numbers are positions to pyAgrum. ``"labels"`` names bins by words, as all of pyAgrum's
+                writers of files need it.
 
         Example:
             >>> model = net.to_pyagrum()  # doctest: +SKIP
-            >>> model.cpt("size")  # doctest: +SKIP
+            >>> pyagrum.getPosterior(model, target="species", evs={"body_mass_g": "5200"})  # doctest: +SKIP
         """
         from jaxbn.formats.export import to_pyagrum
 
-        return to_pyagrum(self._net)
+        return to_pyagrum(self._net, bins)
 
     def plot(
         self,

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.formats import json_file
-from jaxbn.formats.bif import read_bif
 from jaxbn.formats.json_file import load
 from jaxbn.formats.labels import unique_labels
+from jaxbn.formats.read import read_bif
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.search_report import SearchReport
 from tests.helpers.random_networks import random_network

@@ -16,7 +16,8 @@ from jaxbn.cli.read_model import read_model
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
-FORMATS = ("bif", "json", "dot", "svg", "png", "pdf")
+NETWORKS = ("json", "bif", "xml", "xmlbif", "bifxml", "xdsl", "net", "uai")
+FORMATS = (*NETWORKS, "dot", "svg", "png", "pdf")
 
 
 def export(
@@ -24,14 +25,14 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", help=f"File; its ending says the format: {', '.join(FORMATS)}.")],
     force: options.Force = False,
 ) -> None:
-    """Write a network for other programs (bif, json, dot) or as a picture (svg, png, pdf)."""
+    """Write a network for other programs (bif, xml, xdsl, net, uai, dot) or as a picture (svg, png, pdf)."""
     kind = out.suffix.lower().lstrip(".")
     if kind not in FORMATS:
         raise UsageError(f"--out {str(out)!r} must end in one of {', '.join('.' + each for each in FORMATS)}")
     output.check_free((out,), force)
     net = read_model(model)
-    if kind in ("bif", "json"):
-        output.write(out, net.to_bif if kind == "bif" else net.save)
+    if kind in NETWORKS:
+        output.write(out, net.write)
     elif kind in ("dot", "svg"):
         output.write_text(out, _dot(net) if kind == "dot" else _svg(net))
     else:

@@ -1,0 +1,122 @@
+"""Networks in files, whose ending says the format."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from jaxbn.formats.bif import parse_bif, to_bif
+from jaxbn.formats.json_file import load, save
+from jaxbn.formats.plain_files import parse_net, parse_uai, to_net, to_uai
+from jaxbn.formats.record import Record, network_of, record_of
+from jaxbn.formats.xml_files import parse_xdsl, parse_xmlbif, to_xdsl, to_xmlbif
+from jaxbn.runtime.files import PathLike, write_text
+
+if TYPE_CHECKING:
+    from jaxbn.model.average import AverageNet
+    from jaxbn.model.bayesnet import BayesNet
+
+
+class Format(NamedTuple):
+    """How a format of other programs is written and read."""
+
+    write: Callable[[Record], str]
+    parse: Callable[[str, str], Record]
+
+
+BIF = Format(to_bif, parse_bif)
+XMLBIF = Format(to_xmlbif, parse_xmlbif)
+FORMATS = {
+    ".bif": BIF,
+    ".xml": XMLBIF,
+    ".xmlbif": XMLBIF,
+    ".bifxml": XMLBIF,
+    ".xdsl": Format(to_xdsl, parse_xdsl),
+    ".net": Format(to_net, parse_net),
+    ".uai": Format(to_uai, parse_uai),
+}
+"""Formats of other programs by the ending of a file; ``.json`` is jaxbn's own."""
+
+
+def read(path: PathLike) -> BayesNet | AverageNet:
+    """Read a network from a file, by its ending.
+
+    ``.json``, or any other ending: what ``save`` wrote. ``.bif``, ``.xml`` (or ``.xmlbif``, ``.bifxml``: XMLBIF),
+    ``.xdsl`` (GeNIe), ``.net`` (Hugin), ``.uai``: a file of another program gives a network of discrete variables whose
+    levels are the words of the file; one that jaxbn wrote gives back the same names, levels, cuts and tables.
+
+    Args:
+        path: the file.
+
+    Raises:
+        ValueError: the file is not in the format, or damaged; the message says what was expected.
+
+    Example:
+        >>> import tempfile
+        >>> from jaxbn.model.fit import fit
+        >>> net = fit({"the x": [0.0, 1.0, 4.0]}, {}, {"the x": [2.0]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     net.write(f"{folder}/net.xdsl")
+        ...     read(f"{folder}/net.xdsl") == net
+        True
+    """
+    found = FORMATS.get(_ending(path))
+    return load(path) if found is None else read_as(path, found)
+
+
+def write(net: BayesNet, path: PathLike) -> None:
+    """Write a network in the format that the ending of the file says, see ``BayesNet.write``."""
+    ending = _ending(path)
+    if ending == ".json":
+        save(net, path)
+    elif ending in FORMATS:
+        write_text(path, FORMATS[ending].write(record_of(net)))
+    else:
+        raise ValueError(f"{os.fspath(path)!r} must end in one of .json, {', '.join(FORMATS)}")
+
+
+def read_bif(path: PathLike) -> BayesNet:
+    """Read a network in the BIF format, whatever the ending of the file; see ``read``.
+
+    Example:
+        >>> import tempfile
+        >>> from jaxbn.model.fit import fit
+        >>> net = fit({"the x": [0.0, 1.0, 4.0]}, {}, {"the x": [2.0]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     net.to_bif(f"{folder}/net.txt")
+        ...     read_bif(f"{folder}/net.txt").names
+        ('the x',)
+    """
+    return read_as(path, BIF)
+
+
+def write_bif(net: BayesNet, path: PathLike) -> None:
+    """Write a network in the BIF format, whatever the ending of the file; it is replaced in one step."""
+    write_text(path, to_bif(record_of(net)))
+
+
+def read_as(path: PathLike, found: Format) -> BayesNet:
+    """Read a network in a given format."""
+    source = repr(os.fspath(path))
+    text = _decoded(Path(path).read_bytes(), source)
+    return network_of(found.parse(text, source), text, source)
+
+
+def _ending(path: PathLike) -> str:
+    return Path(path).suffix.lower()
+
+
+def _decoded(content: bytes, source: str) -> str:
+    declared = re.match(rb"""<\?xml[^>]*encoding=["']([\w-]+)["']""", content)
+    encoding = declared[1].decode() if declared else "UTF-8"
+    try:
+        return content.decode(encoding).removeprefix("\ufeff")
+    except LookupError as error:
+        raise ValueError(f"{source}: {error}") from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        byte = content[error.start]
+        raise ValueError(f"{source}, line {line}: expected text in {encoding}, found the byte 0x{byte:02x}") from None
