@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.cuts.shapes.base_density import cells, column_shapes, distinct, histograms_mean
+from jaxbn.cuts.shapes.base_density import Column, cells, column_shapes, distinct, histograms_mean
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.recording import Recording, recorded, recording_step
 from jaxbn.cuts.shapes.shape import Shape
@@ -28,16 +28,28 @@ def column(seed: int, recording: Recording):
     return distinct(sort_values(rng.choice(kept, 40)))
 
 
-@pytest.mark.parametrize("recording", [Recording(), DIGITS], ids=["plain", "digits"])
-def test_the_base_density_is_the_mean_of_all_histograms(recording):
-    for seed in range(12):
+@pytest.mark.parametrize("atoms", [False, True])
+@pytest.mark.parametrize("recording", [Recording(0.5), DIGITS], ids=["plain", "digits"])
+def test_the_base_density_is_the_mean_of_all_histograms(recording, atoms):
+    for seed in range(8):
         rows = column(seed, recording)
-        found = histograms_mean(rows, recording)
-        expected, log_evidence, ends = reference.base_density(*rows, recording.step, recording.weights)
+        rows = Column(rows.values[:6], rows.counts[:6]) if atoms else rows
+        found = histograms_mean(rows, recording, 0.0, atoms)
+        expected, log_evidence, ends = reference.base_density(*rows, recording.step, recording.weights, atoms)
         assert found.log_evidence * rows.counts.sum() == pytest.approx(log_evidence, abs=1e-9)
+        np.testing.assert_allclose(found.knots, ends, atol=1e-12)
         lengths = [reference.length(a, b, recording.step, recording.weights) for a, b in pairwise(ends)]
         # the masses are kept to six digits
         np.testing.assert_allclose(found.masses, expected * lengths, rtol=1e-5)
+
+
+def test_a_value_that_stands_by_itself_is_not_spread_over_the_gaps_around_it():
+    values = np.concatenate([np.repeat([198.0, 225.0, 231.0, 250.0, 318.0], 15), np.arange(300.0, 310.0, 0.5)])
+    shape = column_shapes(sort_values(values))[1]
+    assert np.diff(shape.below([317.75, 318.25]))[0] == pytest.approx(15 / len(values), rel=0.15)
+    # every distribution function of sampled rows keeps close to that of the rows
+    below = np.array([np.mean(values <= v) for v in np.unique(values)])
+    np.testing.assert_allclose(shape.below(np.unique(values) + 0.25), below, atol=0.02)
 
 
 def test_the_mean_of_all_histograms_to_the_last_digits():

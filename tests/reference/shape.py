@@ -1,6 +1,7 @@
 """The shape of a column by its definition: every histogram, every cell of recorded digits, every policy.
 
-- A histogram cuts the column at some of the midpoints between its distinct values. Its evidence is that of the bins of
+- A histogram cuts the column at some of the midpoints between its distinct values, or also before and after the cells
+  of the grid that belong to repeated ones. Its evidence is that of the bins of
   a network of this column alone: Γ(k) / Γ(k + n) Π n_b!, times Π length_b^-n_b, times the prior of its cuts.
 - Its density in bin b is the posterior mean (n_b + 1) / (n + k), spread over the length of the bin.
 - With recorded digits, the value t · step stands for the cell from (t - 1/2) step to (t + 1/2) step, whose length is
@@ -30,11 +31,26 @@ def length(low: float, high: float, step: float, weights: Sequence[float]) -> fl
     return total
 
 
-def histograms(distinct: np.ndarray, counts: np.ndarray, step: float = 0.0, weights: Sequence[float] = ()):
-    """The log evidence of every histogram, and its density, by length, between the midpoints [histograms, m]."""
+def positions(distinct: np.ndarray, counts: np.ndarray, step: float, weights: Sequence[float], atoms: bool):
+    """Where histograms may be cut, ends included, and how many rows lie between.
+
+    These are the midpoints, and with `atoms` the ends of the cells of values that occur twice or more.
+    """
     half = step / 2 if len(weights) else 0.0
     ends = [distinct[0] - half, *midpoints(distinct), distinct[-1] + half]
-    m, n = len(distinct), int(counts.sum())
+    for value, count in zip(distinct, counts, strict=True):
+        for end in (value - step / 2, value + step / 2):
+            new = all(abs(end - other) > 1e-9 for other in ends) and ends[0] < end < max(ends)
+            ends += [end] if atoms and count >= 2 and new else []
+    ends = sorted(ends)
+    rows = [int(counts[(distinct >= u) & (distinct < v)].sum()) for u, v in itertools.pairwise(ends)]
+    rows[-1] += int(counts[distinct == ends[-1]].sum())
+    return np.array(ends), np.array(rows)
+
+
+def histograms(ends: np.ndarray, rows: np.ndarray, step: float = 0.0, weights: Sequence[float] = ()):
+    """The log evidence of every histogram, and its density, by length, between the positions [histograms, m]."""
+    m, n = len(rows), int(rows.sum())
     logs, densities = [], []
     for k in range(1, m + 1):
         for cuts in itertools.combinations(range(1, m), k - 1):
@@ -42,17 +58,20 @@ def histograms(distinct: np.ndarray, counts: np.ndarray, step: float = 0.0, weig
             log = math.lgamma(k) - math.lgamma(k + n) - choice_cost(k, m)
             density = np.empty(m)
             for u, v in itertools.pairwise(bounds):
-                inside, long = int(counts[u:v].sum()), length(ends[u], ends[v], step, weights)
+                inside, long = int(rows[u:v].sum()), length(ends[u], ends[v], step, weights)
                 log += math.lgamma(inside + 1) - inside * math.log(long)
                 density[u:v] = (inside + 1) / (n + k) / long
             logs.append(log)
             densities.append(density)
-    return np.array(logs), np.array(densities), np.array(ends)
+    return np.array(logs), np.array(densities)
 
 
-def base_density(distinct: np.ndarray, counts: np.ndarray, step: float = 0.0, weights: Sequence[float] = ()):
-    """The mean density of all histograms, by length, between the midpoints [m]; their summed log evidence; the ends."""
-    logs, densities, ends = histograms(distinct, counts, step, weights)
+def base_density(
+    distinct: np.ndarray, counts: np.ndarray, step: float = 0.0, weights: Sequence[float] = (), atoms: bool = False
+):
+    """The mean density of all histograms, by length, between the positions [m]; their summed log evidence; the ends."""
+    ends, rows = positions(distinct, counts, step, weights, atoms)
+    logs, densities = histograms(ends, rows, step, weights)
     top = logs.max()
     chances = np.exp(logs - top)
     told = 0.0

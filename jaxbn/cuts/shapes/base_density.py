@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
 from jaxbn.cuts.evidence import choice_cost, own_charge
-from jaxbn.cuts.shapes.recording import Recording, recorded
+from jaxbn.cuts.shapes.recording import NEAR, Recording, recorded
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
@@ -37,6 +38,9 @@ NEGLIGIBLE = 1e-14
 LEAST = 1e-200
 """A density in units of the whole that is smaller than this is this."""
 
+TINY, HUGE = 1e-280, 1e250
+"""Chances below are none: the smallest floats are slow to work with. Sums above are worked out by logarithms."""
+
 FAR = 600.0
 """Logarithms are cut off here: numbers of bins that are so far from the best have no paths to speak of."""
 
@@ -49,22 +53,22 @@ class Column(NamedTuple):
 
 
 def column_shapes(ordered: Ordered, weights: NDArray[np.integer] | None = None) -> tuple[Shape, ...]:
-    """The flat shape of a column and that of all its histograms, both with the digits it was recorded to.
+    """The flat shape of a column and that of all its histograms, each with or without the digits it was recorded to.
 
-    A constant has none. The one with digits has the higher evidence, less what its weights cost, or there are none.
+    A constant has none. What is taken has the higher evidence, less what the weights of the digits cost.
     """
     column = distinct(ordered, weights)
     if len(column.values) < 2 or not np.isfinite(column.values[-1] - column.values[0]):
         return ()
     found = recorded(*column)
-    plain = Recording(found.step)
-    shape = histograms_mean(column, plain)
+    tried = [(Recording(found.step), 0.0)]
     if found.has_digits:
-        charge = 0.5 * (len(set(found.weights)) - 1) * np.log(column.counts.sum())
-        other = histograms_mean(column, found, charge)
-        if other.log_evidence > shape.log_evidence:
-            return flat_shape(column, found, charge), other
-    return flat_shape(column, plain), shape
+        tried.append((found, 0.5 * (len(set(found.weights)) - 1) * float(np.log(column.counts.sum()))))
+    flat = [flat_shape(column, *each) for each in tried]
+    shaped = [
+        histograms_mean(column, *each, atoms) for each in tried for atoms in (False, True)[: 1 + bool(found.step)]
+    ]
+    return tuple(max(shapes, key=lambda shape: shape.log_evidence) for shapes in (flat, shaped))
 
 
 def distinct(ordered: Ordered, weights: NDArray[np.integer] | None = None) -> Column:
@@ -83,20 +87,22 @@ def flat_shape(column: Column, recording: Recording, charge: float = 0.0) -> Sha
     return Shape.flat(low, high, recording, evidence)
 
 
-def histograms_mean(column: Column, recording: Recording, charge: float = 0.0) -> Shape:
+def histograms_mean(column: Column, recording: Recording, charge: float = 0.0, atoms: bool = False) -> Shape:
     """The mean of the densities of all histograms between the positions, weighed by their evidence.
 
     Args:
         column: the values.
         recording: how they were recorded.
         charge: what is taken off the evidence.
+        atoms: whether repeated values may have bins of their own.
     """
+    told = float((column.counts * np.log(recording.weight(column.values))).sum()) - charge
     knots, counts = cells(column, recording)
+    if atoms:
+        knots, counts = with_atoms(knots, column, recording.step)
     ends = recording.length(knots)
-    lengths = np.diff(ends)
     heights, evidence = mean_heights(counts, ends)
-    told = float((column.counts * np.log(recording.weight(column.values))).sum())
-    return Shape(knots, heights * lengths, recording, (evidence + told - charge) / float(column.counts.sum()))
+    return Shape(knots, heights * np.diff(ends), recording, (evidence + told) / float(counts.sum()))
 
 
 def cells(column: Column, recording: Recording) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -123,6 +129,25 @@ def cells(column: Column, recording: Recording) -> tuple[NDArray[np.float64], ND
     return knots, np.diff(running).astype(np.int64)
 
 
+def with_atoms(
+    knots: NDArray[np.float64], column: Column, step: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The same with the ends of the grid's cells of repeated values as well.
+
+    Between midpoints alone a value that stands by itself is spread over the gaps on both of its sides.
+    """
+    values, counts = column
+    fewest = counts.sum() / QUANTILES if len(values) > EVERY_VALUE else 2
+    often = values[counts >= max(fewest, 2)]
+    ends = np.union1d(often - step / 2, often + step / 2)
+    near = knots[np.clip(np.searchsorted(knots, ends)[:, None] - [0, 1], 0, len(knots) - 1)]
+    apart = (np.abs(near - ends[:, None]) > NEAR * step).all(axis=1) & (ends > knots[0]) & (ends < knots[-1])
+    found = np.union1d(knots, ends[apart])
+    found = found[np.append(True, np.diff(found) > NEAR * step)]
+    before = np.append(0, np.cumsum(counts))[np.searchsorted(values, found)]
+    return found, np.diff(np.append(before[:-1], counts.sum()))
+
+
 def mean_heights(counts: NDArray[np.int64], ends: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """The mean density in every cell [P], and ln of the evidence of all histograms together.
 
@@ -146,11 +171,12 @@ def mean_heights(counts: NDArray[np.int64], ends: NDArray[np.float64]) -> tuple[
 
 def _log_chances(rows: NDArray[np.int64], ends: NDArray[np.float64]) -> NDArray[np.float64]:
     """Ln of n! / length^n of the interval between any two positions, -inf where it ends before it begins."""
-    n = rows[None, :] - rows[:, None]
-    length = ends[None, :] - ends[:, None]
-    found = np.full(n.shape, -np.inf)
-    after = np.triu(np.ones(n.shape, bool), 1)
-    found[after] = gammaln(n[after] + 1.0) - n[after] * np.log(length[after])
+    found = np.full((len(rows), len(rows)), -np.inf)
+    begin, end = np.triu_indices(len(rows), 1)
+    n = rows[end] - rows[begin]
+    log_factorials = gammaln(np.arange(n.max() + 1) + 1.0) if n.max() < len(n) else None
+    found[begin, end] = gammaln(n + 1.0) if log_factorials is None else log_factorials[n]
+    found[begin, end] -= n * np.log(ends[end] - ends[begin])
     return found
 
 
@@ -162,21 +188,38 @@ class _Chain(NamedTuple):
     n_bins: float  # expected
     log_total: float  # ln of the sum over all histograms at that price
 
+    @classmethod
+    def of(cls, steps: NDArray[np.float64], price: float, log_total: float) -> _Chain:
+        bins = _along(_without_tiny(steps), np.append(0.0, np.ones(len(steps) - 1)))
+        return cls(steps, price, float(bins[-1]), log_total)
+
+    def at(self, price: float) -> _Chain | None:
+        """The chain at another price; None if it is too far from this one for plain numbers."""
+        ratio = float(np.exp(np.clip(self.price - price, -FAR, FAR)))
+        total = _along(ratio * self.steps, np.eye(len(self.steps))[0])
+        if not (total > 1 / HUGE).all() or not (total < HUGE).all():
+            return None
+        steps = self.steps * (ratio * total[:, None] / total)
+        return _Chain.of(steps, price, self.log_total + float(np.log(total[-1])))
+
+
+def _along(steps: NDArray[np.float64], first: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The x for which x[v] = first[v] + Σ_u x[u] steps[u, v]; steps lead from v to a smaller u."""
+    return np.asarray(solve_triangular(-steps, first, trans="T", unit_diagonal=True))
+
 
 def _chain(log_chance: NDArray[np.float64], price: float) -> _Chain:
     size = len(log_chance)
-    log_sum, bins, steps = np.zeros(size), np.zeros(size), np.zeros((size, size))
+    log_sum, steps = np.zeros(size), np.zeros((size, size))
     columns = np.ascontiguousarray(log_chance.T)
     for v in range(1, size):
         terms = log_sum[:v] + columns[v, :v]
         top = terms.max()
-        chances = np.exp(terms - top)
+        chances = np.exp(terms - top, out=steps[v, :v])
         total = chances.sum()
         chances /= total
-        steps[v, :v] = chances
         log_sum[v] = top + np.log(total) - price
-        bins[v] = 1.0 + chances @ bins[:v]
-    return _Chain(np.ascontiguousarray(steps.T), price, float(bins[-1]), float(log_sum[-1]))
+    return _Chain.of(np.ascontiguousarray(steps.T), price, float(log_sum[-1]))
 
 
 class _Layers(NamedTuple):
@@ -198,11 +241,13 @@ def _layers(log_chance: NDArray[np.float64], charge: NDArray[np.float64]) -> _La
     tried: dict[int, _Layers] = {}
     for first in (4, len(charge) // 2):
         k = min(first, len(charge))
+        chain = _chain(log_chance, float(slopes[k - 1]))
         for _ in range(5):
-            chain = _chain(log_chance, float(slopes[k - 1]))
             known, k = k, int(np.clip(round(chain.n_bins), 1, len(charge)))
             if abs(k - known) <= 1 + known // 8:
                 break
+            price = float(slopes[k - 1])
+            chain = chain.at(price) or _chain(log_chance, price)
         if k not in tried:
             tried[k] = _powers(chain, charge)
     return max(tried.values(), key=lambda found: found.log_total)
@@ -216,11 +261,11 @@ def _powers(chain: _Chain, charge: NDArray[np.float64]) -> _Layers:
     forward, backward = [np.eye(size)[0]], [np.eye(size)[-1]]
     found: list[float] = []
     for k in range(len(charge)):
-        forward.append(forward[-1] @ chain.steps)
+        forward.append(_without_tiny(forward[-1] @ chain.steps))
         found.append(float(weight[k] * forward[-1][-1]))
         if k > 2 * near and found[-1] <= NEGLIGIBLE * sum(found):
             break
-        backward.append(chain.steps @ backward[-1])
+        backward.append(_without_tiny(chain.steps @ backward[-1]))
     total = sum(found)
     n = len(found)
     return _Layers(
@@ -230,6 +275,11 @@ def _powers(chain: _Chain, charge: NDArray[np.float64]) -> _Layers:
         weight[:n] / total,
         chain.log_total + scale + float(np.log(total)),
     )
+
+
+def _without_tiny(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    chances[chances < TINY] = 0.0
+    return chances
 
 
 def _interval_weights(layers: _Layers, weight: NDArray[np.float64]) -> NDArray[np.float64]:
