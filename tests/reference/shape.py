@@ -79,6 +79,8 @@ def base_density(
         told = sum(
             int(c) * math.log(weights[round(x / step) % len(weights)]) for x, c in zip(distinct, counts, strict=True)
         )
+    if atoms:  # the choice of the values that may stand alone
+        told -= math.log(math.comb(len(distinct), int((counts >= 2).sum())))
     return chances @ densities / chances.sum(), float(top + math.log(chances.sum())) + told, ends
 
 

@@ -65,9 +65,8 @@ def column_shapes(ordered: Ordered, weights: NDArray[np.integer] | None = None) 
     if found.has_digits:
         tried.append((found, 0.5 * (len(set(found.weights)) - 1) * float(np.log(column.counts.sum()))))
     flat = [flat_shape(column, *each) for each in tried]
-    shaped = [
-        histograms_mean(column, *each, atoms) for each in tried for atoms in (False, True)[: 1 + bool(found.step)]
-    ]
+    shaped = [histograms_mean(column, *each) for each in tried]
+    shaped += [histograms_mean(column, *each, atoms=True) for each in tried if stand_alone(column, found.step)]
     return tuple(max(shapes, key=lambda shape: shape.log_evidence) for shapes in (flat, shaped))
 
 
@@ -100,6 +99,8 @@ def histograms_mean(column: Column, recording: Recording, charge: float = 0.0, a
     knots, counts = cells(column, recording)
     if atoms:
         knots, counts = with_atoms(knots, column, recording.step)
+        m, a = len(column.values), int(repeated(column).sum())
+        told -= float(gammaln(m + 1) - gammaln(a + 1) - gammaln(m - a + 1))  # which values they are
     ends = recording.length(knots)
     heights, evidence = mean_heights(counts, ends)
     return Shape(knots, heights * np.diff(ends), recording, (evidence + told) / float(counts.sum()))
@@ -129,6 +130,18 @@ def cells(column: Column, recording: Recording) -> tuple[NDArray[np.float64], ND
     return knots, np.diff(running).astype(np.int64)
 
 
+def repeated(column: Column) -> NDArray[np.bool_]:
+    """Values that may have bins of their own: of many distinct ones those that would fill a quantile."""
+    fewest = column.counts.sum() / QUANTILES if len(column.values) > EVERY_VALUE else 2
+    return column.counts >= max(fewest, 2)
+
+
+def stand_alone(column: Column, step: float) -> bool:
+    """Whether a repeated value on a grid has a neighbour that is further away than a step."""
+    far = np.diff(column.values) > (1 + NEAR) * step
+    return step > 0 and bool((repeated(column) & (np.append(far, False) | np.append(False, far))).any())
+
+
 def with_atoms(
     knots: NDArray[np.float64], column: Column, step: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -137,13 +150,11 @@ def with_atoms(
     Between midpoints alone a value that stands by itself is spread over the gaps on both of its sides.
     """
     values, counts = column
-    fewest = counts.sum() / QUANTILES if len(values) > EVERY_VALUE else 2
-    often = values[counts >= max(fewest, 2)]
-    ends = np.union1d(often - step / 2, often + step / 2)
-    near = knots[np.clip(np.searchsorted(knots, ends)[:, None] - [0, 1], 0, len(knots) - 1)]
-    apart = (np.abs(near - ends[:, None]) > NEAR * step).all(axis=1) & (ends > knots[0]) & (ends < knots[-1])
-    found = np.union1d(knots, ends[apart])
-    found = found[np.append(True, np.diff(found) > NEAR * step)]
+    often = values[repeated(column)]
+    ends = np.concatenate([often - step / 2, often + step / 2])
+    found = np.union1d(knots, ends[(ends > knots[0]) & (ends < knots[-1])])
+    # of two that mean the same the first; the last is the end of the column
+    found = np.append(found[:-1][np.diff(found) > NEAR * step], found[-1])
     before = np.append(0, np.cumsum(counts))[np.searchsorted(values, found)]
     return found, np.diff(np.append(before[:-1], counts.sum()))
 
