@@ -14,6 +14,7 @@ from jaxbn.drawing.svg import (
     BLUE,
     ORANGE,
     Directions,
+    arc_width,
     arrows_of,
     averaged,
     histogram,
@@ -144,7 +145,9 @@ def plot_network(
         strength = strength_of(strengths, arc, arc in arrows)
         shade = 0.65 if strength is None else 0.2 + 0.8 * strength
         curve = _curve(points, 7 * (arc in arrows))
-        ax.add_patch(PathPatch(curve, fill=False, edgecolor="black", alpha=shade, linewidth=1.1))
+        ax.add_patch(
+            PathPatch(curve, fill=False, edgecolor="black", alpha=shade, linewidth=arc_width(net.arc_gains.get(arc)))
+        )
         tip_x, tip_y = points[-1]
         tip = [(tip_x - 4, tip_y - 8), (tip_x + 4, tip_y - 8), (tip_x, tip_y)]
         if arc in arrows:

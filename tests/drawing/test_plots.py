@@ -138,8 +138,8 @@ def test_arrows_are_compelled_and_lines_are_not() -> None:
     svg = network_svg(some, {("a", "c"): 0.9, ("d", "e"): 0.5, ("e", "d"): 0.2})
     assert svg.count('class="arc"') == 2
     assert svg.count('class="arc open"') == svg.count('display="none"') == 1
-    assert "<title>a → c</title>" in svg
-    assert "<title>d – e</title>" in svg
+    assert "<title>a → c, worth" in svg
+    assert "<title>d – e, worth" in svg
     assert ">90%<" in svg
     assert ">70%<" in svg  # in either direction
     assert 'display="none"' not in network_svg(some, directions="all")

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import jaxbn
+from jaxbn.drawing.svg import network_svg
 from jaxbn.structure.equivalence import class_of, compare_graphs
 from tests.reference.equivalence import label_arcs
+from tests.reference.structure import k2_score
 
 
 def random_graph(seed: int) -> dict[str, tuple[str, ...]]:
@@ -61,3 +63,20 @@ def test_distance_is_symmetric() -> None:
         assert (there.added, there.removed) == (back.removed, back.added)
         assert {arc[::-1] for arc in there.turned} == set(back.turned)
         assert (there.distance, there.class_distance) == (back.distance, back.class_distance)
+
+
+def test_what_an_arc_is_worth_by_definition() -> None:
+    """The evidence of a family with all its parents, less that without one of them; nothing for other networks."""
+    rng = np.random.default_rng(5)
+    columns = [rng.integers(0, k, 60) for k in (2, 3, 2)]
+    data = dict(zip("abc", columns, strict=True))
+    net = jaxbn.fit(data, {"c": ["a", "b"], "b": ["a"]}, {})
+    whole = k2_score(columns, 2, [0, 1])
+    expected = {("a", "b"): k2_score(columns, 1, [0]) - k2_score(columns, 1, [])}
+    expected |= {("a", "c"): whole - k2_score(columns, 2, [1]), ("b", "c"): whole - k2_score(columns, 2, [0])}
+    assert net.arc_gains == pytest.approx(expected, abs=1e-9)
+    assert "worth" in network_svg(net)
+    levels = {"a": (0, 1), "b": (0, 1)}
+    unfitted = jaxbn.BayesNet({"a": (), "b": ("a",)}, {}, levels, {"a": [0.5, 0.5], "b": np.eye(2)}, {})
+    assert not unfitted.arc_gains
+    assert "worth" not in network_svg(unfitted)
