@@ -11,7 +11,7 @@ narrowing the denser bin.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -52,6 +52,14 @@ class Gaps(NamedTuple):
         moved = self.left + shares * (self.right - self.left)
         return np.where(self.free & (self.left < moved) & (moved <= self.right), moved, self.cuts)
 
+    def on(self, ruler: Callable[[Floats], Floats]) -> Gaps:
+        """The same on another ruler; the larger of the two margins counts for both sides."""
+        cuts, left, right = ruler(self.cuts), ruler(self.left), ruler(self.right)
+        step, width = self.margin * (self.right - self.left), right - left
+        near = np.maximum(ruler(self.left + step) - left, right - ruler(self.right - step))
+        margin = np.where(self.free & (width > 0), near / np.where(width > 0, width, 1.0), 0.5)
+        return Gaps(cuts, left, right, np.where(margin < 0.5 - 1e-6, margin, 0.5))
+
     def shut(self) -> Gaps:
         """The same cuts, all of them fixed."""
         return Gaps(self.cuts, self.cuts, self.cuts, np.full_like(self.cuts, 0.5))
@@ -81,12 +89,37 @@ def gaps_of(values: Floats, cuts: Floats) -> Gaps:
 
 
 class Setting(NamedTuple):
-    """A network and its data."""
+    """A network and its data. Numbers are on the rulers of the columns' shapes, so that lengths are measures."""
 
     net: BayesNet
     values: Mapping[str, Floats]  # [n], of the continuous variables
     codes: Mapping[str, NDArray[np.int32]]  # [n], of every variable
     gaps: Mapping[str, Gaps]  # of the continuous variables
+    bounds: Mapping[str, Floats]  # [2], likewise
+    log_base: Floats  # [n], log of the base densities of a row's numbers, by which its density differs from the ruler's
+
+
+def setting_of(
+    net: BayesNet, values: Mapping[str, Floats], codes: Mapping[str, NDArray[np.int32]], gaps: Mapping[str, Gaps]
+) -> Setting:
+    """A network and its data, from numbers and gaps in original units."""
+    inside = {name: net.inside(name) for name in net.binnings}
+    base = sum(
+        (
+            bins.log_density(values[name], codes[name])
+            + np.log(np.where(bins.measures > 0, bins.measures, 1.0))[codes[name]]
+            for name, bins in inside.items()
+        ),
+        np.zeros(len(next(iter(codes.values())))),
+    )
+    return Setting(
+        net,
+        {name: bins.below(values[name]) for name, bins in inside.items()},
+        codes,
+        {name: gap.on(inside[name].below) for name, gap in gaps.items()},
+        {name: bins.below(np.array(net.bounds[name])) for name, bins in inside.items()},
+        base,
+    )
 
 
 class _Column(NamedTuple):
@@ -143,7 +176,7 @@ def _column(setting: Setting, name: str, out: Mask) -> _Column:
     if name not in setting.gaps:
         nothing = np.empty(0)
         return _Column(nothing, nothing, nothing, nothing, nothing.astype(np.int64), codes, np.full_like(codes, -1))
-    gaps, bounds = setting.gaps[name], setting.net.bounds[name]
+    gaps, bounds = setting.gaps[name], setting.bounds[name]
     values = setting.values[name][out]
     low, high = _gaps_left(gaps, setting.values[name][~out])
     cut = np.searchsorted(high, values, side="right")  # the first cut whose gap ends above the value

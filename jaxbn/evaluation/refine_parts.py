@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.discretize_variable import METHODS
 from jaxbn.evaluation.cross_validate import cross_validate
-from jaxbn.evaluation.inner_folds import Gaps, Setting, gaps_of, hold_out
+from jaxbn.evaluation.inner_folds import Gaps, Setting, gaps_of, hold_out, setting_of
 from jaxbn.inputs.graph import markov_blanket
 from jaxbn.inputs.table import Table
 from jaxbn.kernels.gradient import Limits, Point, best_rate, climb
@@ -48,7 +48,7 @@ def learn_alpha(
     for k in range(int(fold.max()) + 1):
         of_fold = _cut_again(net, table.take(fold != k))
         gaps = {name: gaps_of(table.values[name], p.cuts).shut() for name, p in of_fold.binnings.items()}
-        settings.append(Setting(of_fold, table.values, _codes(of_fold, table), gaps))
+        settings.append(setting_of(of_fold, table.values, _codes(of_fold, table), gaps))
     found, likelihood = _climb(net, settings, fold, {}, True, one, climber)
     weights = dict(zip(net.names, np.exp(found.log_alpha).tolist(), strict=False))
     if likelihood[1] == likelihood[0]:
@@ -71,14 +71,16 @@ def move_cuts(
 ) -> tuple[BayesNet, tuple[float, float]]:
     """The cuts elsewhere in their gaps, from folds that have the same cuts at the same shares of wider gaps."""
     gaps = {name: gaps_of(table.values[name], net.binnings[name].cuts) for name in net.names if name in net.binnings}
-    setting = Setting(net, table.values, _codes(net, table), gaps)
-    found, likelihood = _climb(net, [setting] * (int(fold.max()) + 1), fold, gaps, False, False, climber)
+    setting = setting_of(net, table.values, _codes(net, table), gaps)
+    found, likelihood = _climb(net, [setting] * (int(fold.max()) + 1), fold, setting.gaps, False, False, climber)
     if likelihood[1] == likelihood[0]:
         return net, likelihood
     binnings, first = {}, 1
     for name, gap in gaps.items():
-        edges = gap.at(found.shares[first : first + len(gap.cuts)])
-        binnings[name] = replace(net.binnings[name], cuts=edges)
+        on_ruler = setting.gaps[name]
+        moved = net.inside(name).number(on_ruler.at(found.shares[first : first + len(gap.cuts)]))
+        stay = ~on_ruler.free | (moved <= gap.left) | (moved > gap.right)
+        binnings[name] = replace(net.binnings[name], cuts=np.where(stay, gap.cuts, moved))
         first += len(gap.cuts) + 2
     codings = {**net.codings, **binnings}
     return fit(table, net.parents, codings, alpha=_alpha(net), bounds=net.bounds), likelihood
@@ -106,7 +108,8 @@ def _climb(
     )
     found = climb(original, limits, folds, np.float64(climber["learning_rate"]), steps=climber["steps"])
     point = Point(np.asarray(found.point.shares), np.asarray(found.point.log_alpha))
-    return point, (float(found.before) / len(fold), float(found.after) / len(fold))
+    base = float(np.mean(np.array([setting.log_base for setting in settings])[fold, np.arange(len(fold))]))
+    return point, (float(found.before) / len(fold) + base, float(found.after) / len(fold) + base)
 
 
 def _by_edge(parts: Sequence[NDArray[Any]], n_edges: int) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -38,9 +39,13 @@ def folds_of(data: pd.DataFrame, count: int, seed: int) -> np.ndarray:
     return fold_numbers(count, seed, as_table(data), data)
 
 
-def shares_in_gaps(values: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+def neighbours(values: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     left = np.array([values[values < cut].max() for cut in cuts])
-    right = np.array([values[values >= cut].min() for cut in cuts])
+    return left, np.array([values[values >= cut].min() for cut in cuts])
+
+
+def shares_in_gaps(values: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    left, right = neighbours(values, cuts)
     return (cuts - left) / (right - left)
 
 
@@ -55,8 +60,7 @@ def held_out_by_definition(
         for name, binning in net.binnings.items():
             values = training[name].to_numpy()
             assert len(np.unique(binning(values))) == binning.n_bins
-            left = np.array([values[values < cut].max() for cut in binning.cuts])
-            right = np.array([values[values >= cut].min() for cut in binning.cuts])
+            left, right = neighbours(values, binning.cuts)
             cuts[name] = left + shares[name] * (right - left)
         alpha = {name: net.alphas.get(name, net.alpha) for name in net.names}
         levels = {name: pd.CategoricalDtype(list(net.levels[name])) for name in net.levels}
@@ -113,6 +117,34 @@ def test_the_likelihood_of_the_folds_by_definition(name: str) -> None:
         shares = {n: shares_in_gaps(data[n].to_numpy(), binning.cuts) for n, binning in binnings.items()}
         expected = held_out_by_definition(net, data, fold, shares)
         assert refined.parts.loc["cuts", column] == pytest.approx(expected, rel=1e-10)
+
+
+def test_cuts_move_along_the_shapes_of_their_columns() -> None:
+    data, graph = jaxbn.datasets.load("iris").frame, jaxbn.datasets.load("iris").structures["paper"]
+    net = jaxbn.fit(data, graph, jaxbn.discretize(data, graph).binnings, alpha=1.0, lines=False)
+    assert any(not net.inside(name)._even for name in net.binnings)
+    fold = folds_of(data, 4, seed=3)
+    refined = jaxbn.refine(net, data, alpha=None, inner_folds=4, seed=3)
+    for column, binnings in (("before", net.binnings), ("after", refined.net.binnings)):
+        total = 0.0
+        for k in np.unique(fold):
+            moved = {}
+            for name, binning in binnings.items():
+                own, inside = data[name].to_numpy(), net.inside(name)
+                shares = shares_in_gaps(inside.below(own), inside.below(binning.cuts))
+                old, values = net.binnings[name].cuts, own[fold != k]
+                left, right = neighbours(values, old)
+                ends = inside.below(left), inside.below(right)
+                gaps = np.subtract(*neighbours(own, old)[::-1])
+                free = gaps > np.diff(np.unique(own)).min() * (1 + 1e-6)
+                cuts = np.where(free, inside.number(ends[0] + shares * (ends[1] - ends[0])), old)
+                moved[name] = replace(binning, cuts=cuts)
+            train = data[fold != k].astype({"class": pd.CategoricalDtype(list(net.levels["class"]))})
+            other = jaxbn.fit(train, net.parents, moved, alpha=1.0, bounds=net.bounds, lines=False)
+            total += other.log_likelihood(data[fold == k]).sum()
+        assert refined.parts.loc["cuts", column] == pytest.approx(total / len(data), rel=1e-6)
+    for name, binning in net.binnings.items():
+        np.testing.assert_array_equal(refined.net.binnings[name](data[name]), binning(data[name]))
 
 
 class Tables:

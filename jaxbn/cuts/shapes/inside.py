@@ -56,6 +56,10 @@ class InsideBins:
         found = self.shape.below(np.clip(x, self.edges[0], self.edges[-1]))
         return np.where(x <= self.edges[0], 0.0, np.where(x >= self.edges[-1], 1.0, found))
 
+    def number(self, below: Floats) -> Floats:
+        """The numbers of which it is so large: its inverse."""
+        return below if self._even or self.shape is None else self.shape.quantile(below)
+
     @cached_property
     def _ends(self) -> Floats:
         return self.below(self.edges)
@@ -106,7 +110,7 @@ class InsideBins:
         if self._even or self.shape is None:
             left, right = self.edges[codes], self.edges[codes + 1]
             return left + share * (right - left)
-        found = self.shape.quantile(self._ends[codes] + share * self.measures[codes])
+        found = self.number(self._ends[codes] + share * self.measures[codes])
         return np.clip(found, self.edges[codes], self.edges[codes + 1])
 
     def places(self, values: Floats, codes: NDArray[np.integer]) -> tuple[Floats, Floats]:
