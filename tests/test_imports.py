@@ -30,6 +30,7 @@ EXCEPTIONS = {
     ("posterior.results", "drawing.posterior_page"),  # its display
     ("model.written", "formats.labels"),  # net.state_labels
     ("model.written", "formats.json_file"),  # net.save
+    ("structure.equivalence", "drawing.plots"),  # Comparison.plot
     ("model.written", "formats.read"),  # net.write, net.to_bif
     ("model.written", "formats.export"),  # net.to_pgmpy, net.to_pyagrum
     ("model.written", "drawing.plots"),  # net.plot

@@ -9,6 +9,7 @@ import typer
 
 from jaxbn import __version__
 from jaxbn.cli.commands.bootstrap import bootstrap
+from jaxbn.cli.commands.compare import compare
 from jaxbn.cli.commands.datasets import datasets
 from jaxbn.cli.commands.discretize import discretize
 from jaxbn.cli.commands.evaluate import evaluate
@@ -35,13 +36,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    learn, discretize, bootstrap, posterior, query, predict, score, evaluate, sample, impute, export, report, datasets,
-    paper,
+    learn, discretize, bootstrap, posterior, query, predict, score, evaluate, sample, impute, export, compare,
+    report, datasets, paper,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 
-POSITIONAL = {"data", "model", "target", "targets", "name"}
+POSITIONAL = {"data", "model", "other", "target", "targets", "name"}
 OPTIONS = {argument for command in COMMANDS for argument in signature(command).parameters} - POSITIONAL
 """Arguments of the library that are options of the command line."""
 

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.shapes.inside import InsideBins
+from jaxbn.drawing.layout import layered
 from jaxbn.drawing.svg import (
     BLUE,
+    CHARACTER,
     ORANGE,
     Directions,
     arc_width,
@@ -26,6 +28,7 @@ from jaxbn.drawing.svg import (
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import as_floats
+from jaxbn.inputs.graph import to_networkx
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.words import count_states
 
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from jaxbn.cuts.binning import Binning
     from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
     from jaxbn.model.bayesnet import BayesNet
+    from jaxbn.structure.equivalence import Comparison
 
 GREY = "0.78"
 
@@ -162,6 +166,43 @@ def plot_network(
         ax.text(box.x, box.y - 1, short(name), ha="center", va="bottom", fontsize=9, parse_math=False)
         ax.text(box.x, box.y + 3, count_states(net, name), ha="center", va="top", fontsize=7.5, color="0.35")
     ax.set_xlim(-3, plan.width + 3)
+    ax.set_ylim(plan.height + 3, -3)
+    ax.set_aspect("equal")
+    ax.axis("off")
+    return ax
+
+
+def plot_comparison(found: Comparison, ax: Axes | None = None) -> Axes:
+    """Two graphs drawn as one; see ``Comparison.plot``."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
+    from networkx import has_path
+
+    parents: dict[str, tuple[str, ...]] = dict.fromkeys(found.nodes, ())
+    for parent, child in (*found.same, *found.removed, *found.turned):
+        parents[child] += (parent,)
+    for parent, child in found.added:  # an arrow that would close a cycle of the drawing runs upwards
+        below, above = (parent, child) if has_path(to_networkx(parents), child, parent) else (child, parent)
+        parents[below] += (above,)
+    plan = layered(parents, {name: 18 + max(CHARACTER * len(short(name)), 44) for name in found.nodes})
+    ax = new_axes(ax, (max(plan.width / 90, 3.5), max(plan.height / 90, 1.6)))
+    kinds = {"in both": found.same, "added": found.added, "removed": found.removed, "turned": found.turned}
+    colors = {"in both": "0.55", "added": BLUE, "removed": ORANGE, "turned": "#7b3fa0"}
+    for arc, points in plan.arcs.items():
+        kind = next(kind for kind, arcs in kinds.items() if arc in arcs or arc[::-1] in arcs)
+        style = {"edgecolor": colors[kind], "linestyle": "--" if kind == "removed" else "-", "linewidth": 1.6}
+        ax.add_patch(PathPatch(_curve(points, 0), fill=False, **style))
+        up = (kind == "turned") != (arc not in kinds[kind])
+        (x, y), side = points[0 if up else -1], 8 if up else -8
+        ax.add_patch(Polygon([(x - 4, y + side), (x + 4, y + side), (x, y)], closed=True, color=colors[kind]))
+    for name, box in plan.boxes.items():
+        corner, rounded = (box.x - box.width / 2, box.y - box.height / 2), "round,pad=0,rounding_size=8"
+        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle=rounded, facecolor="white"))
+        ax.text(box.x, box.y, short(name), ha="center", va="center", fontsize=9, parse_math=False)
+    lines = [Line2D([], [], color=colors[k], linestyle="--" if k == "removed" else "-") for k in kinds if kinds[k]]
+    if lines:
+        ax.legend(lines, [k for k in kinds if kinds[k]], frameon=False, fontsize=8, loc="upper right")
+    ax.set_xlim(-3, plan.width + 3 + 70 * bool(lines))
     ax.set_ylim(plan.height + 3, -3)
     ax.set_aspect("equal")
     ax.axis("off")

@@ -102,7 +102,7 @@ def influence(net: BayesNet, target: str, given: Mapping[str, Any], max_memory: 
     check_targets(net, [target], given)
     if not given:
         others = [name for name in net.names if name != target]
-        found = [_mutual_information(joint(net, [target, name], {}, max_memory)) for name in others]
+        found = [mutual_information(joint(net, [target, name], {}, max_memory)) for name in others]
         frame = pd.DataFrame({"mutual_information": found}, index=pd.Index(others, name="variable"))
         return frame.sort_values("mutual_information", ascending=False, kind="stable")
     nothing, everything = query(net, target, {}, max_memory), query(net, target, given, max_memory)
@@ -126,5 +126,6 @@ def _divergence(now: NDArray[np.float64], before: NDArray[np.float64]) -> float:
     return max(float(now[some] @ np.log(now[some] / before[some])), 0.0)  # rounding may go below zero
 
 
-def _mutual_information(chances: NDArray[np.float64]) -> float:
+def mutual_information(chances: NDArray[np.float64]) -> float:
+    """The mutual information of two variables in nats, by their joint distribution."""
     return _divergence(chances.ravel(), np.outer(chances.sum(axis=1), chances.sum(axis=0)).ravel())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import networkx as nx
+    from matplotlib.axes import Axes
 
 Parents = Mapping[str, Sequence[str]]
 Arc = tuple[str, str]
@@ -62,10 +63,15 @@ class Comparison(NamedTuple):
         distance: the structural Hamming distance, the number of all of these.
         class_distance: the same of the equivalence classes, which is what rows can tell: links that are directed in one
             way here and in another, or in none, there count as turned.
+        same: arcs that both have.
+        nodes: all variables.
 
     Example:
-        >>> compare_graphs({"a": (), "b": ("a",)}, {"a": ("b",), "b": ()})
-        Comparison(added=(), removed=(), turned=(('a', 'b'),), distance=1, class_distance=0)
+        >>> found = compare_graphs({"a": (), "b": ("a",)}, {"a": ("b",), "b": ()})
+        >>> found.turned, found.distance, found.class_distance
+        ((('a', 'b'),), 1, 0)
+        >>> print(found)
+        1 arc differs (0 of the equivalence classes): turned a -> b
     """
 
     added: tuple[Arc, ...]
@@ -73,6 +79,24 @@ class Comparison(NamedTuple):
     turned: tuple[Arc, ...]
     distance: int
     class_distance: int
+    same: tuple[Arc, ...] = ()
+    nodes: tuple[str, ...] = ()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw both graphs as one: what they share, what the other adds, lacks and turns round.
+
+        Example:
+            >>> net.compare(other).plot().figure.savefig("both.svg")  # doctest: +SKIP
+        """
+        from jaxbn.drawing.plots import plot_comparison
+
+        return plot_comparison(self, ax)
+
+    def __str__(self) -> str:
+        head = f"{self.distance} arc{'s' * (self.distance != 1)} differ{'s' * (self.distance == 1)}"
+        kinds = {"added": self.added, "removed": self.removed, "turned": self.turned}
+        words = [f"{kind} {', '.join(f'{p} -> {c}' for p, c in arcs)}" for kind, arcs in kinds.items() if arcs]
+        return f"{head} ({self.class_distance} of the equivalence classes)" + (f": {'; '.join(words)}" if words else "")
 
 
 class Distance(NamedTuple):
@@ -151,8 +175,9 @@ def compare_graphs(this: Parents, other: Parents) -> Comparison:
     """What it takes to turn one graph into another over the same names.
 
     Example:
-        >>> compare_graphs({"a": (), "b": ("a",), "c": ("b",)}, {"a": ("b",), "b": (), "c": ("a",)})
-        Comparison(added=(('a', 'c'),), removed=(('b', 'c'),), turned=(('a', 'b'),), distance=3, class_distance=2)
+        >>> found = compare_graphs({"a": (), "b": ("a",), "c": ("b",)}, {"a": ("b",), "b": (), "c": ("a",)})
+        >>> found.added, found.removed, found.turned, found.class_distance
+        ((('a', 'c'),), (('b', 'c'),), (('a', 'b'),), 2)
     """
     ours = [(parent, child) for child, found in this.items() for parent in found]
     theirs = [(parent, child) for child, found in other.items() for parent in found]
@@ -160,7 +185,8 @@ def compare_graphs(this: Parents, other: Parents) -> Comparison:
     removed = tuple(arc for arc in ours if arc not in theirs and arc[::-1] not in theirs)
     turned = tuple(arc for arc in ours if arc[::-1] in theirs)
     n = len(added) + len(removed) + len(turned)
-    return Comparison(added, removed, turned, n, class_distance(other, this).distance)
+    same = tuple(arc for arc in ours if arc in theirs)
+    return Comparison(added, removed, turned, n, class_distance(other, this).distance, same, tuple(this))
 
 
 def class_distance(found: Parents, truth: Parents) -> Distance:

@@ -307,3 +307,15 @@ def test_predict_and_score(command: Command) -> None:
     scores = pd.read_csv(command.folder / "scores.csv", keep_default_na=False)
     assert list(scores) == ["log_density", "p_value", "reasons", "kind", "size"]
     assert scores["reasons"].tolist() == ["", "", "size given kind"]
+
+
+def test_two_networks_are_compared(command: Command, tmp_path: Path) -> None:
+    rows = {"a": [0, 1, 0, 1], "b": [0, 1, 1, 1], "x": [1.0, 2.0, 3.0, 4.0]}
+    jaxbn.fit(rows, {"b": ["a"]}, {"x": [2.5]}).save(tmp_path / "one.json")
+    jaxbn.fit(rows, {"a": ["b"], "x": ["a"]}, {"x": [1.5, 2.5]}).write(tmp_path / "two.xdsl")
+    done = command("compare", str(tmp_path / "one.json"), str(tmp_path / "two.xdsl"), "-o", str(tmp_path / "both.svg"))
+    assert done.stdout.splitlines() == [
+        "2 arcs differ (1 of the equivalence classes): added a -> x; turned a -> b",
+        "x: 2 bins (2.5) -> 3 bins (1.5, 2.5)",
+    ]
+    assert (tmp_path / "both.svg").read_text().startswith("<?xml")

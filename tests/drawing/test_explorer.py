@@ -243,6 +243,68 @@ def test_the_page_is_used_by_mouse_keyboard_and_address(tmp_path: Path) -> None:
     assert found["tabs"] == 1  # one stop for the tab key, arrows move inside
 
 
+MORE = (
+    ANSWERS
+    + """
+const wait = () => new Promise(go => setTimeout(go, 30)), found = {};
+const status = () => document.getElementById("status").textContent, field = document.getElementById("ask");
+await settled();
+found.first = document.querySelector("#chosen h3").textContent;
+found.links = [...document.querySelectorAll(".links li")].map(item => item.textContent);
+field.value = "mpg > 30 and alone = x";
+document.getElementById("ask-form").requestSubmit();
+await wait(); await settled();
+found.both = [location.hash, status()];
+document.getElementById("clear").click();
+await wait(); await settled();
+field.value = "set mpg = 12";
+document.getElementById("ask-form").requestSubmit();
+await wait(); await settled();
+found.set = [location.hash, status(), chances()[1]];
+const mode = document.querySelector("#chosen .mode");
+mode.value = "";
+mode.dispatchEvent(new Event("change"));
+await wait(); await settled();
+found.known = [location.hash, chances()[1]];
+const details = document.querySelector('details[data-variable="0"]');
+details.open = true;
+await wait();
+const column = () => [...details.querySelectorAll("tbody tr")].map(row => row.children[1].textContent);
+found.rows = [column()];
+details.querySelectorAll(".sort")[1].click();
+found.rows.push(column());
+details.querySelectorAll(".sort")[1].click();
+found.rows.push(column());
+details.querySelector(".table-tools button").click();
+found.csv = document.documentElement.dataset.downloaded;
+return found;
+"""
+)
+
+
+@in_a_browser
+def test_several_conditions_interventions_and_tables(tmp_path: Path) -> None:
+    found = run_in_pages(tmp_path, {"cars": (jaxbn.report(CARS), MORE)})["cars"]
+    assert isinstance(found, dict), found
+    assert found["first"] in ("mpg", "origin")
+    assert len(found["links"]) == 1
+    assert "with origin" in found["links"][0]
+    assert found["both"][0] == "#mpg=30:&alone=x"
+    assert "Given mpg 30 or more, alone = x" in found["both"][1]
+    assert found["set"][0] == "#do:mpg=12"
+    assert found["set"][1].startswith("If mpg = 12 is set from outside. Nothing else changes. This tells what would")
+    np.testing.assert_allclose(found["set"][2], CARS.query("origin", do={"mpg": 12}), atol=1e-12)
+    assert found["known"][0] == "#mpg=12"
+    np.testing.assert_allclose(found["known"][1], CARS.query("origin", {"mpg": 12}), atol=1e-12)
+    plain, falling, rising = found["rows"]
+    assert falling == sorted(plain, reverse=True)
+    assert rising == sorted(plain)
+    lines = found["csv"].splitlines()
+    assert lines[0].startswith("origin,below")
+    table = CARS.tables["mpg"]
+    assert [float(number) for number in lines[1].split(",")[1:]] == table[0].tolist()
+
+
 def test_tables_too_large_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     net = random_network(3, most=7)
     sizes = {name: net.tables[name].size for name in net.names}

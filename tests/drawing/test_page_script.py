@@ -14,7 +14,7 @@ from jaxbn.drawing.report.explorer import payload
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.inference.questions import joint, log_chance
 from tests.helpers.browser import NODE
-from tests.helpers.random_networks import random_network
+from tests.helpers.random_networks import random_network, representative
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="Node is not installed: the script is tested in the browser only")
 
@@ -34,7 +34,9 @@ process.stdout.write(JSON.stringify(answers));
 
 def run(script: str, document: Any) -> Any:
     folder = files("jaxbn.drawing.report") / "script"
-    library = "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in ("inference", "known", "numbers"))
+    library = "".join(
+        (folder / f"{name}.js").read_text(encoding="utf-8") for name in ("inference", "known", "lines", "numbers")
+    )
     done = subprocess.run(
         [str(NODE), "-e", library + READ + script], input=json.dumps(document), capture_output=True, text=True
     )
@@ -116,8 +118,8 @@ def test_a_question_that_is_too_large_is_said_and_the_others_are_answered() -> N
 
 PARSE = """
 const said = input.sentences.map(text => {
-  const found = Known.parse(variables, text);
-  return found && [variables[found[0]].name, Known.toFragment(variables, new Map([found]))];
+  const found = Known.parseAll(variables, text);
+  return found && Known.toFragment(variables, new Map(found));
 });
 process.stdout.write(JSON.stringify(said));
 """
@@ -130,12 +132,17 @@ def test_sentences_are_understood() -> None:
     net = jaxbn.fit(data, {}, {"mpg": [1.5], "mpg 2": [1.5]})
     sentences = {
         "mpg > 2": "mpg=2:", "mpg>=2.5": "mpg=2.5:", "MPG < 2": "mpg=:2", "mpg between 1 and 2": "mpg=1:2",
-        "mpg 1 to 2": "mpg=1:2", "mpg = 1:2": "mpg=1:2", "mpg = 1.2": "mpg=bin1", "mpg 2 > 1": "mpg%202=1:",
+        "mpg 1 to 2": "mpg=1:2", "mpg = 1:2": "mpg=1:2", "mpg = 1.2": "mpg=1.2", "mpg = bin2": "mpg=bin2",
+        "mpg 2 > 1": "mpg%202=1:",
         "origin = usa": "origin=usa", "origin is new york": "origin=new%20york", "origin = USA": "origin=usa",
-        "origin = mars": None, "mpg": None, "weight > 3": None, "mpg > soon": None, "mpg = 3:1": None,
+        "mpg > 2 and origin = usa": "mpg=2:&origin=usa", "mpg between 1 and 2 and origin is usa": "mpg=1:2&origin=usa",
+        "origin = usa, new york": "origin=new%20york,usa", "origin = usa, mpg 2 < 3": "origin=usa&mpg%202=:3",
+        "set mpg = 2; origin = usa": "do:mpg=2&origin=usa", "do(origin = usa)": "do:origin=usa", "set mpg > 2": None,
+        "mpg > 2 and": None, "mpg > 2 and origin = mars": None, "origin = mars": None, "mpg": None,
+        "weight > 3": None, "mpg > soon": None, "mpg = 3:1": None,
     }  # fmt: skip
     found = run(PARSE, {**json.loads(payload(net, None)), "sentences": list(sentences)})
-    assert [each and each[1] for each in found] == list(sentences.values())
+    assert dict(zip(sentences, found, strict=True)) == sentences
 
 
 def test_percentages_have_the_fewest_digits_that_tell_them_apart() -> None:
@@ -181,3 +188,68 @@ def test_networks_too_large_to_sum_over_are_answered_by_drawn_rows() -> None:
     assert answer["tooLarge"] == []
     assert 0 < len(answer["drawn"]) < 40
     assert all(marginal is not None for marginal in answer["marginals"])
+
+
+SET = """
+const found = input.questions.map(({set, known}) => {
+  const asked = Inference.mutilated(variables, new Set(set));
+  return Inference.answer(asked, new Map(known)).marginals.map(m => [...m]);
+});
+process.stdout.write(JSON.stringify(found));
+"""
+
+
+def test_what_is_set_is_that_of_do() -> None:
+    for seed in range(10):
+        net, rng = random_network(seed, most=8), np.random.default_rng(seed)
+        names = rng.permutation(net.names).tolist()[:2]
+        codes = {name: int(rng.integers(net.cardinalities[name])) for name in names}
+        known = [(net.names.index(n), np.eye(net.cardinalities[n])[codes[n]].tolist()) for n in names]
+        question = {"set": [net.names.index(names[0])], "known": known}
+        (found,) = run(SET, {**json.loads(payload(net, None)), "questions": [question]})
+        values = {name: representative(net, name, codes[name]) for name in names}
+        given = {name: values[name] for name in names[1:]}
+        for name, chances in zip(net.names, found, strict=True):
+            if name not in names:
+                expected = net.query(name, given, do={names[0]: values[names[0]]})
+                np.testing.assert_allclose(chances, expected, rtol=0, atol=1e-9)
+
+
+LEAN = """
+const found = input.questions.map(({target, known, states}) =>
+  Lines.lean(variables, target, new Map(known), new Map(states)));
+const normal = [-6, -1.5, 0, 0.3, 4].map(Lines.normal), quantile = [1e-9, 0.01, 0.3, 0.5, 0.999].map(Lines.quantile);
+process.stdout.write(JSON.stringify({found, normal, quantile}));
+"""
+
+
+def test_curves_follow_the_numbers_of_parents_as_lines_do() -> None:
+    from scipy.special import ndtr, ndtri
+
+    import jaxbn
+    from jaxbn.model.lines import lean
+
+    rng = np.random.default_rng(0)
+    x, kind = rng.gamma(3.0, 2.0, 3000).round(1), rng.integers(0, 2, 3000)
+    data = {"x": x, "kind": kind.astype(str), "y": 3 * x + kind + rng.normal(size=3000) * 0.5}
+    net = jaxbn.learn(data, max_bins=4, progress=False)
+    target = next(iter(net.lines))
+    (parent,) = net.lines[target].parents
+    lows, highs = net.bounds[parent]
+    values = np.linspace(lows, highs, 7).tolist()
+    questions, rows = [], []
+    for value in values:
+        code = int(net.binnings[parent](np.array([value]))[0])
+        known = [(net.names.index(parent), {"value": value}), (net.names.index("kind"), {"states": [1]})]
+        states = [(net.names.index(parent), code), (net.names.index("kind"), 1)]
+        questions.append({"target": net.names.index(target), "known": known, "states": states})
+        row = np.full((1, 3), -1, np.int32)
+        for place, state in states:
+            row[0, place] = state
+        rows.append(lean(net, target, row, {parent: np.array([value])}))
+    answer = run(LEAN, {**json.loads(payload(net, None)), "questions": questions})
+    np.testing.assert_allclose(answer["normal"], ndtr([-6, -1.5, 0, 0.3, 4]), rtol=1e-6)
+    np.testing.assert_allclose(answer["quantile"], ndtri([1e-9, 0.01, 0.3, 0.5, 0.999]), atol=1e-7)
+    for found, expected in zip(answer["found"], rows, strict=True):
+        np.testing.assert_allclose([b["mean"] for b in found["bins"]], expected.mean[0], atol=1e-4)
+        np.testing.assert_allclose([b["scale"] for b in found["bins"]], expected.scale[0], rtol=1e-5)

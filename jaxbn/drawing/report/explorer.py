@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,11 @@ DRAWN = 20_000
 """Rows that a page carries whose network is too large for exact answers, fewer where there are many columns."""
 
 
-def payload(net: BayesNet, table: Table | None, most_cells: int | None = None) -> str:
+MOST_LINE_CELLS = 5_000
+"""Cells with a line of their own that the page carries of a variable."""
+
+
+def payload(net: BayesNet, table: Table | None, most_cells: int | None = None, first: str | None = None) -> str:
     """The network as JSON that may stand inside a script element.
 
     Tables are float64, little-endian, in base 64: the page computes with the very numbers of the network. The largest
@@ -43,6 +48,7 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None) -
         net: the network.
         table: the rows, for the histograms.
         most_cells: entries of all tables together that are kept, by default ``MOST_CELLS``.
+        first: the variable that is chosen when the page opens.
     """
     kept = set(net.names).difference(left_out(net, most_cells))
     place = {name: i for i, name in enumerate(net.names)}
@@ -54,13 +60,29 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None) -
             "states": state_texts(net, name),
             "words": count_states(net, name),
             **_scale(net, name, table),
+            **_line(net, name, place),
             "cells": net.tables[name].size,
             "table": base64.b64encode(net.tables[name].astype("<f8").tobytes()).decode() if name in kept else None,
         }
         for name in net.names
     ]
     rows = {"rows": _drawn(net)} if len(kept) < len(net.names) or _sums(net) > MOST_SUMMED else {}
-    return json.dumps({"variables": variables, **rows}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    document = {"variables": variables, "first": place.get(first or "", 0), **rows}
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _line(net: BayesNet, name: str, place: Mapping[str, int]) -> dict[str, Any]:
+    """How a number follows those of its parents inside bins, see ``script/lines.js``."""
+    line = net.lines.get(name)
+    if line is None or len(line.cells) > MOST_LINE_CELLS:
+        return {}
+
+    def short(numbers: Iterable[float]) -> list[float]:
+        return [float(f"{number:.6g}") for number in numbers]
+
+    rows = [short(row) for row in line.coefficients]
+    parts = {"parents": [place[parent] for parent in line.parents], "cells": line.cells.tolist(), "off": line.off}
+    return {"line": {**parts, "coefficients": rows, "scales": short(line.scales)}}
 
 
 def _sums(net: BayesNet) -> int:
@@ -103,6 +125,8 @@ def _scale(net: BayesNet, name: str, table: Table | None) -> dict[str, Any]:
     cuts = [f"{e:g}" for e in edges] if plain else short_numbers(edges.tolist(), unit=unit)
     bars, _ = histogram(None if table is None else table.values[name], float(edges[0]), float(edges[-1]))
     found: dict[str, Any] = {"edges": edges.tolist(), "marks": cuts, "cut": is_cut(net, name)}
+    if any(name in line.parents for line in net.lines.values()):
+        found["step"] = net.inside(name).recording.step
     ends, of, share = net.inside(name).pieces(most=PIECES)
     if len(ends) > len(edges):  # how values are distributed inside the bins
         shape = net.binnings[name].shape

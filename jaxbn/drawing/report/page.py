@@ -15,6 +15,7 @@ from jaxbn import __version__
 from jaxbn.drawing.missing import rows_of
 from jaxbn.drawing.report import sections
 from jaxbn.drawing.report.explorer import payload
+from jaxbn.drawing.report.links import most_linked, strongest
 from jaxbn.drawing.svg import Directions
 from jaxbn.inputs.table import Table, as_frame
 from jaxbn.runtime.files import write_text
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
     from jaxbn.posterior.results import Posterior
 
-SCRIPTS = ("inference", "known", "numbers", "drawing", "cards", "explorer")
+SCRIPTS = ("inference", "known", "lines", "numbers", "drawing", "cards", "tables", "explorer")
 """Files of the page's script, in the order in which they build on each other."""
 
 
@@ -73,7 +74,9 @@ def report(
         (True, False)
     """
     table = None if data is None else _table(net, data)
+    found = strongest(net)
     parts = [
+        sections.links(net, found),
         sections.network(net, strengths, posterior, directions),
         sections.variables(net, table),
         sections.posterior(posterior),
@@ -92,7 +95,7 @@ def report(
         style=(folder / "style.css").read_text(encoding="utf-8").strip(),
         summary=escape(sections.summary(net)),
         sections="\n".join(part for part in parts if part),
-        data=payload(net, table),
+        data=payload(net, table, first=most_linked(found)),
         script=script,
         fingerprint=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )

@@ -17,6 +17,7 @@ from jaxbn.drawing import posterior_page
 from jaxbn.drawing import svg as figures
 from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.report.explorer import left_out
+from jaxbn.drawing.report.links import Link
 from jaxbn.inputs import checks
 from jaxbn.inputs.table import Table
 from jaxbn.model.inference.network import as_mask
@@ -31,12 +32,16 @@ if TYPE_CHECKING:
 MOST_ROWS = 200
 """Rows of a conditional table that the page shows; the model file has all."""
 
+MOST_LINKS = 5
+"""Links that the page names in words, the strongest."""
+
 MOST_LEVELS = 40
 """Levels of a group that the page shows."""
 
 LEGEND = (
     '<span class="key bars"></span>data <span class="key density"></span>the network '
-    '<span class="key before"></span>before anything was known <span class="key cut"></span>cut, or what is known'
+    '<span class="when-asked"><span class="key before"></span>before anything was known </span>'
+    '<span class="key cut"></span>cut, or what is known'
 )
 
 
@@ -52,6 +57,18 @@ def summary(net: BayesNet) -> str:
     if found := worth(net):
         text += f", {found}"
     return text + "."
+
+
+def links(net: BayesNet, found: Sequence[Link]) -> str:
+    """What depends most on what, in words."""
+    rows = "".join(
+        f'<li><button type="button" data-choose="{net.names.index(each.child)}" disabled>{escape(each.parent)} – '
+        f"{escape(each.child)}</button> {escape(each.words)}</li>"
+        for each in found[:MOST_LINKS]
+    )
+    if not rows:
+        return ""
+    return _section("What depends most on what", f'<ol class="links">{rows}</ol>')
 
 
 def network(
@@ -247,7 +264,8 @@ def _conditional(net: BayesNet, name: str) -> str:
     total = math.prod(net.cardinalities[parent] for parent in found)
     note = _note(f"The first {MOST_ROWS} of {total:,} rows; the model file has all.") if total > MOST_ROWS else ""
     body = _table(head, rows, numbers=range(len(found), len(head)))
-    return f"<details><summary>{escape(name + given)}</summary>{body}{note}</details>"
+    place = net.names.index(name)
+    return f'<details data-variable="{place}"><summary>{escape(name + given)}</summary>{body}{note}</details>'
 
 
 def _section(title: str, body: str) -> str:

@@ -16,6 +16,9 @@ const Cards = (() => {
   /* Fills an article with the card of a variable. `say(known or null)` is called when the reader says what is known. */
   function create(article, variable, id, level, say) {
     const badge = html("button", {type: "button", className: "badge", hidden: true, onclick: () => say(null)});
+    const mode = html("select", {className: "mode", hidden: true, "aria-label": `${variable.name}: seen, or set from outside`},
+      html("option", {value: ""}, "is known"), html("option", {value: "set"}, "is set"));
+    mode.addEventListener("change", () => say({...last, set: mode.value === "set"}));
     const title = html(`h${level}`, {id: `${id}-name`}, variable.name);
     const note = html("p", {className: "note card-note"});
     const picture = variable.edges ? density(variable, say) : null;
@@ -25,46 +28,52 @@ const Cards = (() => {
       style: `--name: ${Math.min(Math.max(...variable.states.map(text => text.length)), 18)}ch`}, ...rows.map(r => r.item));
     const form = offered && variable.edges ? range(variable, id, say) : null;
     article.setAttribute("aria-labelledby", `${id}-name`);
-    article.replaceChildren(html("header", {className: "card-head"}, title, badge), note);
+    article.replaceChildren(html("header", {className: "card-head"}, title, html("span", {className: "group"}, mode, badge)), note);
     if (picture) article.append(picture.svg);
     if (offered) article.append(list);
     if (form) article.append(form.form);
     let last = null;
 
-    function update(before, now, known, reason) {
+    function update(before, now, known, reason, lean = null) {
       last = known;
       const missing = now === null;
       article.classList.toggle("known", Boolean(known));
       article.classList.toggle("unanswered", missing);
       badge.hidden = !known;
+      mode.hidden = !known || !Known.isOne(known);
+      mode.value = known?.set ? "set" : "";
+      article.classList.toggle("set", Boolean(known?.set));
       if (known) {
-        badge.textContent = `known: ${Known.words(variable, known)} ✕`;
+        badge.textContent = `${Known.words(variable, known)} ✕`;
         badge.setAttribute("aria-label", `Forget what is known of ${variable.name}: ${Known.words(variable, known)}`);
       }
-      note.textContent = missing ? reason : description(variable, before, now, known);
+      note.textContent = missing ? reason : description(variable, before, now, known, lean);
       const texts = missing ? [] : Numbers.percentages([...now]);
       const weights = known ? Known.weights(variable, known) : null;
       rows.forEach((r, k) => r.update(missing ? null : before[k], missing ? null : now[k], texts[k], weights ? weights[k] : 0));
-      picture?.update(missing ? null : before, missing ? null : now, known);
+      picture?.update(missing ? null : before, missing ? null : now, known, lean);
       form?.update(known);
     }
 
     return {article, update, focus: () => (rows[0]?.item.firstChild ?? title).focus(), known: () => last};
   }
 
-  function description(variable, before, now, known) {
+  function description(variable, before, now, known, lean) {
     const parts = [variable.words];
     const moved = before.reduce((sum, p, k) => sum + Math.abs(p - now[k]), 0) / 2;
     if (variable.edges && variable.edges[0] < variable.edges.at(-1)) {
-      const [was, is] = Numbers.pair(mean(pieces(variable, before)), mean(pieces(variable, now, known)), variable.edges.at(-1) - variable.edges[0]);
+      const [was, is] = Numbers.pair(mean(pieces(variable, before)), mean(pieces(variable, now, known, lean)), variable.edges.at(-1) - variable.edges[0]);
       parts.push(was === is || known ? `mean ${is}` : `mean ${was} → ${is}`);
     }
     if (moved > 5e-4 && !known) parts.push(`moved ${Numbers.percent(moved, 0)}`);
+    if (lean) parts.push(`inside bins it follows ${lean.by.join(" and ")}`);
     return parts.join(" · ");
   }
 
-  /* Where the chance of each bin lies: in the bin, or in the part of it that a known range leaves. */
-  function pieces(variable, chances, known) {
+  /* Where the chance of each bin lies: in the bin, or in the part of it that a known range leaves; by the numbers of
+     its parents where it has a line. */
+  function pieces(variable, chances, known, lean = null) {
+    if (lean) return Lines.leaning(pieces(variable, chances), variable.inside?.bin ?? [...chances.keys()], lean);
     const [low, high] = known?.range ?? [-Infinity, Infinity];
     if (variable.inside) return insidePieces(variable, chances, low, high);
     return [...chances].map((chance, k) => {
@@ -115,7 +124,7 @@ const Cards = (() => {
     });
     const low = field("from", variable.marks[0]), high = field("to", variable.marks.at(-1));
     const end = (input, open) => (input.value.trim() === "" ? open : Number(input.value));
-    const form = html("form", {className: "range"}, "from ", low, " to ", high, html("button", {type: "submit"}, "Set"));
+    const form = html("form", {className: "range"}, "from ", low, " to ", high, html("button", {type: "submit"}, "Apply"));
     form.addEventListener("submit", event => {
       event.preventDefault();
       const ends = [end(low, -Infinity), end(high, Infinity)];
@@ -139,11 +148,11 @@ const Cards = (() => {
     const across = value => SIDE + ((Math.min(Math.max(value, low), high) - low) / span) * (WIDE - 2 * SIDE);
     const foot = HIGH - FOOT;
 
-    function update(before, now, known) {
+    function update(before, now, known, lean) {
       const dense = parts => parts.map(part => ({...part, height: part.chance / (part.right - part.left || Infinity)}));
-      const was = before ? dense(pieces(variable, before)) : [], is = now ? dense(pieces(variable, now, known)) : [];
+      const was = before ? dense(pieces(variable, before)) : [], is = now ? dense(pieces(variable, now, known, lean)) : [];
       const bars = variable.bars ?? [], heights = parts => parts.map(part => part.height);
-      const still = !now || was.every((part, k) => Math.abs(part.height - is[k].height) <= 1e-9 * Math.max(...heights(was)));
+      const still = !now || (!lean && was.every((part, k) => Math.abs(part.height - is[k].height) <= 1e-9 * Math.max(...heights(was))));
       const most = Math.max(...heights(was), ...heights(is), ...(still ? bars : []), 0), limit = 6 * Math.max(...bars, 0);
       const tall = (limit > 0 ? Math.min(most, limit) : most) || 1;
       const up = d => foot - Math.min(d / tall, 1) * (foot - 6);
@@ -151,8 +160,9 @@ const Cards = (() => {
         `L${across(left)} ${foot}V${up(height)}H${across(right)}V${foot}`).join("");
       const outline = parts => parts.map(({left, right, height}) => `L${across(left)} ${up(height)}H${across(right)}`).join("");
       const parts = [];
-      if (known?.range) {
-        const [a, b] = known.range.map(across);
+      const ends = known?.range ?? (known?.value === undefined ? null : [known.value, known.value]);
+      if (ends) {
+        const [a, b] = ends.map(across);
         parts.push(Drawing.make("rect", {x: a, y: 2, width: Math.max(b - a, 2), height: foot - 2, class: "known-range"}));
       }
       if (still) bars.forEach((d, k) => {

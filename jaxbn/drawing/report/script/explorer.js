@@ -8,7 +8,7 @@
   const find = id => document.getElementById(id);
   const SLOW = 2e6; // numbers; above, the page says that it computes before it does
 
-  let known = new Map(), answer = null, before = null, chosen = 0;
+  let known = new Map(), answer = null, before = null, chosen = 0, one = new Map();
 
   function floats(text) {
     const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0)), view = new DataView(bytes.buffer);
@@ -33,7 +33,9 @@
   /* What a card calls when the reader says what is known of variable i: all of it, or a state that was clicked. */
   function teller(i) {
     return (what, state, more) => {
-      if (answerable[i]) set(i, what === undefined ? Known.toggled(known.get(i), state, more) : what);
+      if (!answerable[i]) return;
+      const next = what === undefined ? Known.toggled(known.get(i), state, more) : what;
+      set(i, next && known.get(i)?.set && next.set === undefined && Known.isOne(next) ? {...next, set: true} : next);
     };
   }
 
@@ -66,9 +68,12 @@
 
   function compute(complaint) {
     const weights = new Map([...known].map(([i, what]) => [i, Known.weights(variables[i], what)]));
+    const acted = new Set([...known.keys()].filter(i => known.get(i).set));
+    one = new Map([...weights].filter(([, w]) => w.filter(p => p > 0).length === 1).map(([i, w]) => [i, w.findIndex(p => p > 0)]));
     const ask = () => {
       before ??= Inference.answer(variables, new Map(), {}, rows);
-      answer = known.size ? Inference.answer(variables, weights, {}, rows) : before;
+      const asked = Inference.mutilated(variables, acted); // drawn rows tell what is seen, not what would be
+      answer = known.size ? Inference.answer(asked, weights, {}, acted.size ? null : rows) : before;
       render(complaint);
     };
     if ((before?.cells ?? 0) < SLOW) { ask(); return; }
@@ -80,7 +85,7 @@
     variables.forEach((variable, i) => {
       const was = before.marginals[i], now = was && !answer.impossible ? answer.marginals[i] : null;
       const what = known.get(i), reason = whyNot(i);
-      cards[i].update(was, now, what, reason);
+      cards[i].update(was, now, what, reason, lean(i));
       cards[i].article.dataset.p = now ? [...now].join(" ") : "";
       drawing.show(i, was, now, Boolean(what), nodeLabel(variable, now, what, reason));
     });
@@ -92,15 +97,18 @@
     document.documentElement.dataset.answered = location.hash;
   }
 
+  const lean = i => Lines.lean(variables, i, known, one);
+
   function whyNot(i) {
     if (!answerable[i]) return "Not answered here: its table, or that of an ancestor, is too large for this page.";
     if (answer.impossible) return "No answer: what is said to be known cannot happen.";
+    if (rows && [...known.values()].some(what => what.set)) return "Not answered here where something is set: a table is too large for this page.";
     if (answer.fitting === 0) return "No answer: none of the rows drawn from the network has what is known.";
     return "No answer: the question is too large for this page.";
   }
 
   function nodeLabel(variable, now, what, reason) {
-    if (what) return `${variable.name}, known: ${Known.words(variable, what)}`;
+    if (what) return `${variable.name}, ${what.set ? "set" : "known"}: ${Known.words(variable, what)}`;
     if (!now) return `${variable.name}. ${reason}`;
     if (variable.cut === false) return `${variable.name}, not cut`;
     const best = now.indexOf(Math.max(...now));
@@ -117,11 +125,14 @@
     }
     if (!known.size) return "Nothing is said to be known: every variable is shown as it is in general." + about();
     if (answer.impossible) return "What is said to be known cannot happen under this network; take one of it back.";
-    const all = [...known].map(([i, what]) => `${variables[i].name}${variables[i].edges ? "" : " ="} ${Known.words(variables[i], what)}`).join(", ");
-    const chance = Math.exp(answer.logProbability);
+    const said = wanted => [...known].filter(([, what]) => Boolean(what.set) === wanted).map(([i, what]) =>
+      `${variables[i].name}${variables[i].edges && what.value === undefined ? "" : " ="} ${Known.words(variables[i], what)}`).join(", ");
+    const chance = Math.exp(answer.logProbability), acted = said(true), seen = said(false);
     const rare = chance < 5e-5 ? `1 in ${Number((1 / chance).toPrecision(2)).toLocaleString("en")}` : Numbers.percentages([chance])[0];
+    const begin = (acted ? `If ${acted} is set from outside` : "") + (acted && seen ? ", and given" : acted ? "" : "Given") + (seen ? ` ${seen} (probability ${rare})` : "");
+    const causes = acted ? " This tells what would happen only as far as the arrows are causes." : "";
     const most = byChange().slice(0, 3).map(i => variables[i].name);
-    return `Given ${all} (probability ${rare}). ` + (most.length ? `Most changed: ${most.join(", ")}.` : "Nothing else changes.") + about();
+    return `${begin}. ` + (most.length ? `Most changed: ${most.join(", ")}.` : "Nothing else changes.") + causes + about();
   }
 
   /* Which answers are not exact. */
@@ -148,7 +159,7 @@
 
   function chips() {
     find("known").replaceChildren(...[...known].map(([i, what]) => {
-      const words = `${variables[i].name}: ${Known.words(variables[i], what)}`;
+      const words = `${what.set ? "set " : ""}${variables[i].name}: ${Known.words(variables[i], what)}`;
       return Cards.html("li", {}, Cards.html(
         "button", {type: "button", className: "badge", "aria-label": `Forget ${words}`, onclick: () => set(i, null)}, `${words} ✕`));
     }));
@@ -170,38 +181,40 @@
 
   function updatePanel() {
     const was = before.marginals[chosen], now = was && !answer.impossible ? answer.marginals[chosen] : null;
-    panel.update(was, now, known.get(chosen), whyNot(chosen));
+    panel.update(was, now, known.get(chosen), whyNot(chosen), lean(chosen));
   }
 
-  /* The field: a sentence such as "mpg > 30", or part of a name. */
+  /* The field: sentences such as "mpg > 30 and origin = usa", or part of a name. */
   function search() {
-    const text = find("ask").value.trim(), sentenceHere = Known.parse(variables, text);
-    const found = new Set(sentenceHere ? [sentenceHere[0]] : [...variables.keys()].filter(i => variables[i].name.toLowerCase().includes(text.toLowerCase())));
+    const text = find("ask").value.trim(), said = Known.parseAll(variables, text);
+    const found = new Set(said ? said.map(([i]) => i) : [...variables.keys()].filter(i => variables[i].name.toLowerCase().includes(text.toLowerCase())));
     drawing.match(text ? found : null);
     cards.forEach((card, i) => { card.article.hidden = text !== "" && found.size > 0 && !found.has(i); });
-    return {sentenceHere, found};
+    return {said, found};
   }
 
   function submit(event) {
     event.preventDefault();
-    const text = find("ask").value.trim(), {sentenceHere, found} = search();
+    const text = find("ask").value.trim(), {said, found} = search();
     if (!text) return;
-    const i = sentenceHere ? sentenceHere[0] : [...found][0];
+    const i = [...found][0];
     if (i === undefined) {
-      find("status").textContent = `“${text}” names no variable. Write a name, or what is known: ${example()}.`;
+      find("status").textContent = `“${text}” is not understood. Write the name of a variable, or what is known: ${example()}.`;
       return;
     }
     choose(i);
     drawing.reveal(i);
-    if (!sentenceHere) return;
+    if (!said) return;
     find("ask").value = "";
     search();
-    set(...sentenceHere);
+    go(new Map([...known, ...said.filter(([k]) => answerable[k])]));
   }
 
   function example() {
     const i = Math.max(variables.findIndex(v => v.cut), 0), v = variables[i];
-    return v.cut ? `${v.name} > ${v.marks[v.marks.length - 2]}` : `${v.name} = ${v.states[0]}`;
+    const first = v.cut ? `${v.name} > ${v.marks[v.marks.length - 2]}` : `${v.name} = ${v.states[0]}`;
+    const other = variables.find((w, k) => k !== i && !w.edges && w.card > 1);
+    return other ? `${first} and ${other.name} = ${other.states[0]}` : first;
   }
 
   async function share() {
@@ -235,7 +248,13 @@
     if (event.key === "Escape" && event.target === find("ask")) { find("ask").value = ""; search(); }
     if (event.key === "Escape" && find("chosen").contains(event.target)) drawing.focus(chosen);
   });
-  choose(Math.max(variables.findIndex((v, i) => answerable[i] && Inference.blanket(variables, i).size), 0));
+  document.querySelectorAll("details[data-variable]").forEach(details => Tables.create(details, variables, Number(details.dataset.variable)));
+  document.querySelectorAll("[data-choose]").forEach(button => {
+    button.disabled = false;
+    button.addEventListener("click", () => { choose(Number(button.dataset.choose)); find("tools").scrollIntoView({block: "start"}); });
+  });
+  const neighbours = i => answerable[i] && Inference.blanket(variables, i).size > 0;
+  choose(neighbours(data.first) ? data.first : Math.max([...variables.keys()].findIndex(neighbours), 0));
   read();
   if (known.size) choose([...known.keys()][0]);
 })();

@@ -67,6 +67,12 @@ const Inference = (() => {
     return {marginals, cells: spent, tooLarge, logProbability, impossible};
   }
 
+  /* The network in which some variables are set from outside: nothing acts on them any more. */
+  function mutilated(variables, set) {
+    const alone = v => ({...v, parents: [], table: new Float64Array(v.card).fill(1)});
+    return set.size ? variables.map((v, i) => (set.has(i) ? alone(v) : v)) : variables;
+  }
+
   /* Whether a variable's table and those of all its ancestors are there. */
   function withTables(variables) {
     const found = new Array(variables.length);
@@ -261,8 +267,7 @@ const Inference = (() => {
       return share;
     }
     if (measure) {
-      const at = x => (x <= edges[0] ? 0 : x >= edges[n] ? 1 : below(measure, x)), begin = at(low), end = at(high);
-      const ends = edges.map(at);
+      const [begin, end] = [low, high].map(x => measured({edges, measure}, x)), ends = edges.map(x => measured({edges, measure}, x));
       return share.map((_, k) => {
         const covered = Math.min(ends[k + 1], end) - Math.max(ends[k], begin), whole = ends[k + 1] - ends[k];
         return whole > 0 ? Math.min(Math.max(covered / whole, 0), 1) : Number(edges[k] >= low && edges[k + 1] <= high);
@@ -274,6 +279,12 @@ const Inference = (() => {
       else share[k] = covered === 0 ? 1 : 0; // a bin without width lies in the interval or does not
     }
     return share;
+  }
+
+  /* What lies below a number: a share of the column by its shape, or a length where values are spread evenly. */
+  function measured({edges, measure}, x) {
+    if (!measure) return Math.min(Math.max(x, edges[0]), edges.at(-1));
+    return x <= edges[0] ? 0 : x >= edges.at(-1) ? 1 : below(measure, x);
   }
 
   /* The share of a column below a number, by its shape: straight lines between knots, on the ruler of its digits. */
@@ -313,5 +324,5 @@ const Inference = (() => {
     return found;
   }
 
-  return {answer, overlap, covers, blanket, withTables, ancestors, MOST_CELLS};
+  return {answer, mutilated, measured, overlap, covers, blanket, withTables, ancestors, MOST_CELLS};
 })();

@@ -1,28 +1,37 @@
 /* What is known of the variables: as weights of their states, in words, in the page's address, and as people type it.
 
-   Of a variable either some of its states are known, {states: [k, …]}, or of a continuous one a range,
-   {range: [low, high]} with infinite ends where it is open. */
+   Of a variable either some of its states are known, {states: [k, …]}, or of a continuous one a number, {value: x}, or a
+   range, {range: [low, high]} with infinite ends where it is open. With {set: true} it is not seen but set from outside,
+   which takes one state or number. */
 const Known = (() => {
   /* P(what is known | state) for each state. */
   function weights(variable, known) {
     if (known.range) return Inference.overlap(variable, ...known.range);
-    return Float64Array.from({length: variable.card}, (_, k) => (known.states.includes(k) ? 1 : 0));
+    return Float64Array.from({length: variable.card}, (_, k) => (states(variable, known).includes(k) ? 1 : 0));
   }
 
+  const states = (variable, known) => (known.value === undefined ? known.states : [binOf(variable, known.value)]);
+
+  /* Whether it is one state, which can be set from outside. */
+  const isOne = known => !known.range && (known.value !== undefined || known.states.length === 1);
+
   function words(variable, known) {
+    if (known.value !== undefined) return number(known.value);
     if (!known.range) return known.states.map(k => variable.states[k]).join(" or ");
     const [low, high] = known.range;
     if (low === -Infinity) return `up to ${number(high)}`;
     return high === Infinity ? `${number(low)} or more` : `${number(low)} to ${number(high)}`;
   }
 
-  /* The fragment of an address: #mpg=30:&origin=europe,japan&weight=bin2 */
+  /* The fragment of an address: #mpg=30:&origin=europe,japan&weight=bin2&do:year=72 */
   function toFragment(variables, known) {
-    return [...known].map(([i, what]) => `${encodeURIComponent(variables[i].name)}=${toText(variables[i], what)}`).join("&");
+    return [...known].map(([i, what]) =>
+      `${what.set ? "do:" : ""}${encodeURIComponent(variables[i].name)}=${toText(variables[i], what)}`).join("&");
   }
 
   function toText(variable, known) {
     if (known.range) return known.range.map(end => (Number.isFinite(end) ? String(end) : "")).join(":");
+    if (known.value !== undefined) return String(known.value);
     return known.states.map(k => (variable.edges ? `bin${k + 1}` : encodeURIComponent(variable.states[k]))).join(",");
   }
 
@@ -30,9 +39,9 @@ const Known = (() => {
   function fromFragment(variables, fragment) {
     const known = new Map(), complaints = [];
     for (const part of fragment.replace(/^#/, "").split("&").filter(Boolean)) {
-      const cut = part.indexOf("="), name = decode(part.slice(0, cut)), text = part.slice(cut + 1);
+      const [, set, own] = /^(do:)?(.*)$/.exec(part), cut = own.indexOf("="), name = decode(own.slice(0, cut)), text = own.slice(cut + 1);
       const i = variables.findIndex(v => v.name === name), what = i < 0 ? null : fromText(variables[i], text);
-      if (what) known.set(i, what);
+      if (what && (!set || isOne(what))) known.set(i, set ? {...what, set: true} : what);
       else complaints.push(decode(part));
     }
     return {known, complaints};
@@ -43,8 +52,9 @@ const Known = (() => {
       const [low, high] = text.split(":").map(decode);
       return range(low.trim() ? Number(low) : -Infinity, high.trim() ? Number(high) : Infinity);
     }
-    const states = text.split(",").map(decode).map(word => stateOf(variable, word.trim()));
-    return states.every(k => k >= 0) && states.length ? {states: [...new Set(states)].sort((a, b) => a - b)} : null;
+    const words = text.split(",").map(word => decode(word).trim()), found = words.map(word => stateOf(variable, word));
+    if (words.length === 1 && isValue(variable, words[0])) return {value: Number(words[0])};
+    return found.every(k => k >= 0) ? {states: [...new Set(found)].sort((a, b) => a - b)} : null;
   }
 
   /* A range, or nothing where it says nothing. */
@@ -64,6 +74,8 @@ const Known = (() => {
     if (bin) return bin[1] >= 1 && bin[1] <= variable.card ? bin[1] - 1 : -1;
     return word === "" || Number.isNaN(Number(word)) ? -1 : binOf(variable, Number(word));
   }
+
+  const isValue = (variable, word) => Boolean(variable.edges) && word !== "" && Number.isFinite(Number(word)) && !variable.states.includes(word);
 
   /* Bins are closed on the left. */
   function binOf(variable, value) {
@@ -85,6 +97,20 @@ const Known = (() => {
     return null;
   }
 
+  /* Several sentences, "year = 2008 and sex = female; set dose = 3": [[index, what is known], …], or null. One sentence
+     may have an "and" or a comma of its own, so the longest that can be understood is taken. */
+  function parseAll(variables, text) {
+    const found = /^\s*(?:set|do)\b\s*\(?(.*?)\)?\s*$/i.exec(text), plain = parse(variables, text);
+    const set = !plain && found ? parse(variables, found[1]) : null;
+    if (plain) return [plain];
+    if (set && isOne(set[1])) return [[set[0], {...set[1], set: true}]];
+    for (const {index, 0: between} of [...text.matchAll(/\s+and\s+|\s*[;&,]\s*/gi)].reverse()) {
+      const first = parseAll(variables, text.slice(0, index)), rest = first && parseAll(variables, text.slice(index + between.length));
+      if (rest) return [...first, ...rest];
+    }
+    return null;
+  }
+
   function sentence(variable, rest) {
     const compared = /^(>=|<=|>|<|≥|≤)\s*(\S+)$/.exec(rest);
     if (compared && variable.edges && !Number.isNaN(Number(compared[2]))) {
@@ -95,7 +121,8 @@ const Known = (() => {
     if (between && variable.edges) return range(Number(between[1]), Number(between[2]));
     const equal = /^(?:=|is\b|:)\s*(.+)$/i.exec(rest);
     if (!equal) return null;
-    const whole = stateOf(variable, equal[1].trim());
+    const word = equal[1].trim(), whole = stateOf(variable, word);
+    if (isValue(variable, word)) return {value: Number(word)};
     return whole >= 0 ? {states: [whole]} : fromText(variable, equal[1].split(",").map(encodeURIComponent).join(","));
   }
 
@@ -114,5 +141,5 @@ const Known = (() => {
     try { return decodeURIComponent(text); } catch { return text; }
   }
 
-  return {weights, words, toFragment, fromFragment, parse, range, toggled, binOf, number};
+  return {weights, words, isOne, toFragment, fromFragment, parseAll, range, toggled, binOf, number};
 })();

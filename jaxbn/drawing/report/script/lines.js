@@ -1,0 +1,82 @@
+/* Lines inside bins, as jaxbn.model.lines has them: how a number leans inside each of its bins, given the numbers of its
+   continuous parents. A bin keeps its chance; what moves is where in the bin its values lie. */
+const Lines = (() => {
+  const PARTS = 2 ** 20, NODES = Array.from({length: 32}, (_, k) => quantile((k + 0.5) / 32));
+
+  /* The standard normal distribution function (Numerical Recipes, relative error 1e-7). */
+  function normal(z) {
+    const x = Math.abs(z) / Math.SQRT2, t = 1 / (1 + x / 2);
+    const series = [1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277];
+    const power = series.reduceRight((sum, c) => sum * t + c, 0) * t - 1.26551223 - x * x, tail = (t * Math.exp(power)) / 2;
+    return z > 0 ? 1 - tail : tail;
+  }
+
+  /* Its inverse (Acklam, relative error 1e-9). */
+  function quantile(p) {
+    if (p <= 0 || p >= 1) return p <= 0 ? -Infinity : Infinity;
+    if (p > 0.5) return -quantile(1 - p);
+    const by = (coefficients, x) => coefficients.reduce((sum, c) => sum * x + c, 0);
+    if (p < 0.02425) {
+      const q = Math.sqrt(-2 * Math.log(p));
+      return by([-7.784894002430293e-3, -0.3223964580411365, -2.400758277161838, -2.549732539343734, 4.374664141464968, 2.938163982698783], q) /
+        by([7.784695709041462e-3, 0.3224671290700398, 2.445134137142996, 3.754408661907416, 1], q);
+    }
+    const q = p - 0.5, r = q * q;
+    return q * by([-39.69683028665376, 220.9460984245205, -275.9285104469687, 138.357751867269, -30.66479806614716, 2.506628277459239], r) /
+      by([-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572, 1], r);
+  }
+
+  /* The mean normal score of what a number stands for inside its bin: its recorded cell, or a small part around it. */
+  function score(variable, value) {
+    const k = Known.binOf(variable, value), [left, right] = [variable.edges[k], variable.edges[k + 1]], {step} = variable;
+    const measure = x => Inference.measured(variable, Math.min(Math.max(x, left), right));
+    const whole = measure(right) - measure(left);
+    if (!(whole > 0)) return 0;
+    const share = x => Math.min(Math.max((measure(x) - measure(left)) / whole, 0), 1), cell = step ? Math.floor(value / step + 0.5) : 0;
+    let [low, high] = step ? [share((cell - 0.5) * step), share((cell + 0.5) * step)] : [share(value), share(value)];
+    if (high - low < 1 / PARTS) {
+      const part = Math.min(Math.floor(low * PARTS), PARTS - 1);
+      [low, high] = [part / PARTS, (part + 1) / PARTS];
+    }
+    const height = p => Math.exp(-(quantile(p) ** 2) / 2) / Math.sqrt(2 * Math.PI);
+    return (height(low) - height(high)) / (high - low);
+  }
+
+  /* Mean and scale of the scores in each bin of variable i, or null where it has no line or not all it needs is a number.
+     `known` has numbers as {value}; `states` the one state that a variable has, where only one is possible. */
+  function lean(variables, i, known, states) {
+    const {line, parents, card} = variables[i];
+    if (!line || known.has(i) || !line.parents.every(p => known.get(p)?.value !== undefined)) return null;
+    const scores = line.parents.map(p => score(variables[p], known.get(p).value));
+    const family = parents.every(p => states.has(p)) ? parents.reduce((cell, p) => cell * variables[p].card + states.get(p), 0) : -1;
+    const bins = Array.from({length: card}, (_, k) => {
+      const own = family < 0 ? -1 : line.cells.indexOf(family * card + k), place = own < 0 ? line.cells.length : own;
+      const [first, ...slopes] = line.coefficients[place];
+      return {mean: slopes.reduce((sum, b, j) => sum + b * scores[j], first), scale: line.scales[place]};
+    });
+    return {bins, off: line.off, by: line.parents.map(p => variables[p].name)};
+  }
+
+  /* The pieces of a density {left, right, chance}, bin by bin, spread again as the values lean. */
+  function leaning(parts, bins, {bins: leans, off}) {
+    return leans.flatMap(({mean, scale}, k) => {
+      const own = parts.filter((_, j) => bins[j] === k), whole = own.reduce((sum, part) => sum + part.chance, 0);
+      if (!(whole > 0)) return own;
+      const below = share => off * share + (1 - off) * normal((quantile(share) - mean) / scale);
+      const ends = [0];
+      for (const part of own) ends.push(ends.at(-1) + part.chance / whole);
+      const cuts = [...ends.slice(1, -1), ...NODES.map(z => normal(mean + scale * z))].filter(c => c > 0 && c < 1).sort((a, b) => a - b)
+        .filter((c, j, all) => j === 0 || c - all[j - 1] > 1e-5);
+      const at = share => {
+        const j = Math.max(ends.findIndex(end => end >= share) - 1, 0), part = own[j], width = ends[j + 1] - ends[j];
+        return width > 0 ? part.left + ((share - ends[j]) / width) * (part.right - part.left) : part.left;
+      };
+      const shares = [0, ...cuts, 1], places = [own[0].left, ...cuts.map(at), own.at(-1).right];
+      return shares.slice(1).map((end, j) => ({
+        left: places[j], right: places[j + 1], chance: whole * ((end < 1 ? below(end) : 1) - (shares[j] > 0 ? below(shares[j]) : 0)),
+      })).filter(part => part.right > part.left);
+    });
+  }
+
+  return {lean, leaning, score, normal, quantile};
+})();
