@@ -172,7 +172,7 @@ def test_tables_themselves_count_for_memory() -> None:
 def test_the_way_to_an_answer_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     net, made = chain(6, 3), []
     plan = questions.plan
-    monkeypatch.setattr(questions, "plan", lambda *args: made.append(args) or plan(*args))
+    monkeypatch.setattr(questions, "plan", lambda *args, **more: made.append(args) or plan(*args, **more))
     answers = [net.query("c2", {"c0": state, "c5": 1}).tolist() for state in (0, 1, 2)]
     assert len(made) == 1
     assert len(answers) == 3

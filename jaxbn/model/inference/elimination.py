@@ -26,7 +26,8 @@ from jaxbn.model.inference.network import Structure, as_mask, members
 from jaxbn.runtime.memory import BYTES, in_words
 
 Array = NDArray[np.float64]
-SMALL = 2**14  # cells; where steps have more together, a second order is tried
+SMALL, SMALL_ONCE = 2**14, 2**17
+"""Cells; where steps have more together, a second order is tried, which takes as long as to sum over some 10^5."""
 
 
 class Step(NamedTuple):
@@ -61,7 +62,9 @@ class Plan(NamedTuple):
             )
 
 
-def plan(structure: Structure, component: Component, max_memory: float, keep: Sequence[int] = ()) -> Plan:
+def plan(
+    structure: Structure, component: Component, max_memory: float, keep: Sequence[int] = (), *, small: int = SMALL
+) -> Plan:
     """An order of elimination: always the variable whose scope is then smallest, or that joins the fewest others.
 
     Args:
@@ -69,12 +72,13 @@ def plan(structure: Structure, component: Component, max_memory: float, keep: Se
         component: what is hidden.
         max_memory: bytes that one array may take.
         keep: hidden variables that are not summed out; their joint table is the last step's.
+        small: cells of a plan that is good enough, ``SMALL_ONCE`` for a single row.
 
     Raises:
         MemoryError: a single row would need more than ``max_memory`` bytes.
     """
     found = _greedy(structure, component, keep, by_fill=False)
-    if found.cells > SMALL:
+    if found.cells > small:
         found = min(found, _greedy(structure, component, keep, by_fill=True), key=attrgetter("cells"))
     found.check(max_memory)
     return found
@@ -101,15 +105,21 @@ def _greedy(structure: Structure, component: Component, keep: Sequence[int], *, 
             continue  # renewed or done
         del costs[v]
         scope, scopes[v] = near[v], members(near[v])
-        added = {}
-        for u in scopes[v]:
-            if u != v:
-                added[u] = scope & ~near[u]
-                near[u] = (near[u] | scope) ^ (1 << v)
-        for u, new in added.items():
-            if u in costs:  # the size of a scope from what it was: the variable goes, others come
-                costs[u] = _fill(near, u, sizes) if by_fill else costs[u] // sizes[v] * _cells(new, sizes)
-                heapq.heappush(queue, (costs[u], u))
+        before = {u: near[u] for u in scopes[v] if u != v}
+        for u, own in before.items():
+            near[u] = (own | scope) ^ (1 << v)
+        for u, own in before.items():
+            if u not in costs:
+                continue
+            if not by_fill:  # the size of a scope from what it was: the variable goes, others come
+                cost = costs[u] // sizes[v] * _cells(scope & ~own, sizes)
+            elif value:
+                cost = _fill(near, u, sizes)
+            else:  # nothing was joined, and the pairs of the variable go
+                cost = costs[u] - 2 * sizes[v] * _weight(own & ~scope, sizes)
+            if cost != costs[u]:
+                costs[u] = cost
+                heapq.heappush(queue, (cost, u))
     return _steps(structure, component, scopes, tuple(keep))
 
 
@@ -123,8 +133,12 @@ def _fill(near: dict[int, int], v: int, sizes: Sequence[int]) -> int:
     for u in members(others):
         apart = others & ~near[u]
         if apart:
-            total += sizes[u] * sum([sizes[w] for w in members(apart)])
+            total += sizes[u] * _weight(apart, sizes)
     return total
+
+
+def _weight(mask: int, sizes: Sequence[int]) -> int:
+    return sum([sizes[w] for w in members(mask)]) if mask else 0
 
 
 def _steps(structure: Structure, component: Component, scopes: dict[int, list[int]], keep: tuple[int, ...]) -> Plan:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from jaxbn.model.inference.components import connected
 from jaxbn.model.inference.elimination import (
     LOG_SUMS,
+    SMALL_ONCE,
     SUMS,
     Arithmetic,
     Array,
@@ -122,7 +123,7 @@ def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole
     start = as_mask(keep)
     for child in counted:
         start |= structure.masks[child] & hidden
-    steps = plan(structure, connected(structure, start, hidden, active), max_memory, keep)
+    steps = plan(structure, connected(structure, start, hidden, active), max_memory, keep, small=SMALL_ONCE)
 
     def sliced(child: int, scope: tuple[int, ...] = ()) -> Slice:
         free = [v for v in structure.families[child] if hidden >> v & 1]
