@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from jaxbn.cuts.shapes.lean import Lean, moments
+from jaxbn.cuts.shapes.lean import Lean, Part
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.columns import MISSING
 
@@ -149,20 +149,18 @@ def posterior(sums: Sums, prior: Prior) -> Posterior:
     return Posterior(found, np.sqrt(rate / (shape - 1)), log_evidence)
 
 
-def fit_line(
-    parents: tuple[str, ...], scores: Floats, places: tuple[Floats, Floats], cells: NDArray[np.int64]
-) -> Line | None:
+def fit_line(parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArray[np.int64]) -> Line | None:
     """The line of a family that has the highest evidence, None if it is higher without.
 
     Args:
         parents: the continuous parents.
         scores: of their values [rows, parents].
-        places: shares of the child's bins between which its values lie.
+        part: of the child's bins that each of its values stands for.
         cells: of the family's table [rows].
     """
     if len(scores) == 0:
         return None
-    y, squares = moments(*places)
+    y, squares = part.means(), part.squares()
     x = np.column_stack([np.ones(len(y)), scores])
     known, cell = np.unique(cells, return_inverse=True)
     sums = Sums.of(x, y, squares, cell, len(known))
@@ -179,13 +177,13 @@ def fit_line(
             best = Line(parents, known, coefficients, np.append(own.scales, family.scales), 0.5)
     if highest <= -(len(y) * np.log(2 * np.pi) + squares.sum()) / 2:
         return None
-    off = _share_off(best.lean(cells, scores), places)
+    off = _share_off(best.lean(cells, scores), part)
     return Line(parents, best.cells, best.coefficients, best.scales, off)
 
 
-def _share_off(lean: Lean, places: tuple[Floats, Floats]) -> float:
+def _share_off(lean: Lean, part: Part) -> float:
     """The posterior share of values that the line does not tell, by EM under a uniform prior."""
-    on = np.exp(lean._replace(off=1e-300).log_ratio(*places))
+    on = np.exp(lean._replace(off=1e-300).log_ratio(part))
     off = 0.5
     for _ in range(ROUNDS):
         off = float((1 + (off / (off + (1 - off) * on)).sum()) / (2 + len(on)))
@@ -208,17 +206,18 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
         family = [net.names.index(p) for p in net.parents[name]]
         rows = (codes[:, [*family, i]] != MISSING).all(axis=1)
         inside = {p: values[p][rows] for p in (*parents, name)}
-        places = net.inside(name).places(inside[name], codes[rows, i])
+        part, _ = part_of(net, name, codes[rows], inside)
         cells = _cells(net, name, codes[rows]) * net.cardinalities[name] + codes[rows, i]
-        line = fit_line(parents, _scores(net, parents, codes[rows], inside), places, cells)
+        line = fit_line(parents, _scores(net, parents, codes[rows], inside), part, cells)
         if line is not None:
             found[name] = line
     return found
 
 
 def lean(
-    net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], own: Integers | None = None
-) -> Lean | None:
+    net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], own: Integers | None = None,
+    scores: Floats | None = None,
+) -> Lean | None:  # fmt: skip
     """How the values of a variable lean inside their bins, given those of its parents; None if it has no line.
 
     Args:
@@ -227,11 +226,13 @@ def lean(
         codes: [rows, variables], -1 where missing.
         values: numbers of its continuous parents at least, NaN where missing.
         own: its bins [rows]; all of them, for a lean of shape [rows, bins], if they are not given.
+        scores: of the values of its continuous parents [rows, parents], where they are known already.
     """
     if name not in net.lines:
         return None
     line, size = net.lines[name], net.cardinalities[name]
-    scores, cells = _scores(net, line.parents, codes, values), _cells(net, name, codes)
+    scores = _scores(net, line.parents, codes, values) if scores is None else scores
+    cells = _cells(net, name, codes)
     if own is None:
         own, scores, cells = np.arange(size), scores[:, None], cells[:, None]
     return line.lean(np.where(cells == MISSING, MISSING, cells * size + own), scores)
@@ -254,9 +255,33 @@ def _cells(net: BayesNet, name: str, codes: Integers) -> NDArray[np.int64]:
 
 def _scores(net: BayesNet, names: tuple[str, ...], codes: Integers, values: Mapping[str, Floats]) -> Floats:
     """Normal scores of values inside their bins [rows, names], NaN where missing."""
-    found = np.full((len(codes), len(names)), np.nan)
-    for k, name in enumerate(names):
-        own = codes[:, net.names.index(name)]
-        known = (own != MISSING) & ~np.isnan(values[name])
-        found[known, k] = moments(*net.inside(name).places(values[name][known], own[known]))[0]
+    return np.stack([scores_of(*part_of(net, name, codes, values)) for name in names], axis=1)
+
+
+def part_of(net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats]) -> tuple[Part, NDArray[np.bool_]]:
+    """The part of its bin that each value of a variable stands for, and where there is one [rows]."""
+    own = codes[:, net.names.index(name)]
+    known = (own != MISSING) & ~np.isnan(values[name])
+    if known.all():
+        return Part.of(*net.inside(name).places(values[name], own)), known
+    return Part.of(*net.inside(name).places(np.where(known, values[name], 0.0), np.where(known, own, 0))), known
+
+
+def scores_of(part: Part, known: NDArray[np.bool_]) -> Floats:
+    """The normal scores of values [rows], NaN where there is none."""
+    return part.means() if known.all() else np.where(known, part.means(), np.nan)
+
+
+def log_ratios(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Floats]:
+    """What the lines add to the log density of each value [rows]; nothing where an entry that one needs is missing."""
+    needed = {*net.lines, *(parent for line in net.lines.values() for parent in line.parents)}
+    parts = {name: part_of(net, name, codes, values) for name in needed}
+    scores = {name: scores_of(*parts[name]) for line in net.lines.values() for name in line.parents}
+    found = {}
+    for name, line in net.lines.items():
+        by = np.stack([scores[parent] for parent in line.parents], axis=1)
+        leaning = lean(net, name, codes, values, codes[:, net.names.index(name)], by)
+        assert leaning is not None
+        part, known = parts[name]
+        found[name] = np.where(known, leaning.log_ratio(part), 0.0)
     return found

@@ -16,7 +16,7 @@ from jaxbn.inputs.states import sign_name, with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import answers
 from jaxbn.model.inference.questions import joint
-from jaxbn.model.lines import lean
+from jaxbn.model.lines import lean, log_ratios
 from jaxbn.model.notices import tell_absent
 from jaxbn.model.observations import (
     Unknown,
@@ -29,11 +29,15 @@ from jaxbn.model.observations import (
 )
 from jaxbn.model.point_predictions import Give, check_give, means, points
 from jaxbn.model.words import count_states, state_texts
+from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.model.bayesnet import BayesNet
+
+ROWS = 2**14
+"""Rows whose lines are worked out at a time: they stay in the processor's cache."""
 
 
 def states(net: BayesNet, name: str) -> pd.Index:
@@ -72,24 +76,16 @@ def log_inside_states(
     for i, name in enumerate(net.names):
         if name in net.binnings:
             found[:, i] = net.inside(name).log_density(values[name], codes[:, i])
-            if name in net.lines:
-                found[:, i] += log_ratio(net, name, codes, values)
         elif name in net.shares:
             level = encode(frame[name], net.levels[name], name=name, unknown=unknown)
             found[:, i] = np.append(np.log(net.shares[name]), 0.0)[level]  # a missing entry, of code -1, picks the last
+    for start in range(0, len(codes) if net.lines else 0, ROWS):
+        limits.check()
+        part = slice(start, start + ROWS)
+        own = {name: column[part] for name, column in values.items()}
+        for name, ratio in log_ratios(net, codes[part], own).items():
+            found[part, net.names.index(name)] += ratio
     return found
-
-
-def log_ratio(
-    net: BayesNet, name: str, codes: NDArray[np.integer[Any]], values: Mapping[str, NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    """What the line of a variable adds to the log density of each row; nothing where an entry it needs is missing."""
-    total, own = np.zeros(len(codes)), codes[:, net.names.index(name)]
-    known, found = own != MISSING, lean(net, name, codes, values, own)
-    assert found is not None
-    found = Lean(found.mean[known], found.scale[known], found.off)
-    total[known] = found.log_ratio(*net.inside(name).places(values[name][known], own[known]))
-    return total
 
 
 def query(net: BayesNet, targets: str | Sequence[str], given: Mapping[str, Any], max_memory: float) -> pd.Series:

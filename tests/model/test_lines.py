@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import log_ndtr
 from scipy.stats import kstest, norm
 
 import jaxbn
-from jaxbn.cuts.shapes.lean import Lean, moments
+from jaxbn.cuts.shapes.lean import Lean, Part, _log_mass
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.model.lines import Prior, Sums, fit_line, lean, posterior
 from tests.reference import lines as reference
@@ -56,7 +57,8 @@ def test_evidence_is_the_integral(seed):
 def test_moments_are_those_of_a_part_of_the_normal_distribution():
     rng = np.random.default_rng(0)
     ends = np.sort(rng.random((20, 2)), axis=1)
-    found = np.array(moments(*ends.T))
+    part = Part.of(*ends.T)
+    found = np.array([part.means(), part.squares()])
     expected = np.array([reference.moments(*each) for each in ends]).T
     np.testing.assert_allclose(found, expected, atol=1e-7)
 
@@ -66,10 +68,22 @@ def test_ratios_of_all_parts_add_up_to_one():
     for _ in range(200):
         ends = np.concatenate([[0.0], np.sort(rng.random(40)), [1.0]])
         found = Lean(np.full(41, 3 * rng.normal()), np.full(41, rng.gamma(1) + 1e-3), 10 ** -rng.uniform(0.1, 4))
-        total = (np.exp(found.log_ratio(ends[:-1], ends[1:])) * np.diff(ends)).sum()
+        total = (np.exp(found.log_ratio(Part.of(ends[:-1], ends[1:]))) * np.diff(ends)).sum()
         assert total == pytest.approx(1.0, abs=1e-9)
     share, found = rng.random(500), Lean(rng.normal(size=500), rng.uniform(0.05, 1.2, 500), 0.01)
     np.testing.assert_allclose(found.below(found.at(share)), share, atol=1e-9)
+
+
+def test_narrow_parts_are_told_by_their_middle():
+    """A part that is told by a series has the probability of the parts that it is cut into, told by the tails."""
+    middle, width = np.linspace(-30, 30, 241), 2.0 ** np.arange(-20, 2)[:, None]
+    begin, end = np.broadcast_arrays(middle - width / 2, middle + width / 2)
+    found = _log_mass(begin.ravel(), end.ravel())
+    turned = np.where(begin > 0, -end, begin), np.where(begin > 0, -begin, end)
+    below, above = log_ndtr(turned[0]), log_ndtr(turned[1])
+    np.testing.assert_allclose(found, (above + np.log(-np.expm1(below - above))).ravel(), rtol=0, atol=2e-7)
+    coarse = (width * (1 + np.abs(middle)) > 1e-4).ravel()  # where differences of tails have digits left
+    np.testing.assert_allclose(found[coarse], (above + np.log(-np.expm1(below - above))).ravel()[coarse], atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["b", "c"])
@@ -225,7 +239,9 @@ def test_noise_has_no_line():
         rng = np.random.default_rng(seed)
         edges = np.linspace(0, 1, 101)
         cell = rng.integers(100, size=300)
-        found = fit_line(("p",), rng.normal(size=(300, 1)), (edges[cell], edges[cell + 1]), rng.integers(12, size=300))
+        found = fit_line(
+            ("p",), rng.normal(size=(300, 1)), Part.of(edges[cell], edges[cell + 1]), rng.integers(12, size=300)
+        )
         assert found is None
 
 
