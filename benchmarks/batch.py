@@ -164,7 +164,11 @@ def one_line(rank: int, size: int, port: int, seconds: float, count: int) -> Non
     def work() -> Any:
         graph = {"X": ["P"]}
         return jaxbn.bootstrap(
-            frame[["X", "P"]], graph, continuous=["X"], resamples=count, rate=RATE, max_passes=1, method="bayesian"
+            frame[["X", "P"]],
+            graph,
+            resamples=count,
+            columns=jaxbn.Columns(continuous=["X"]),
+            method=jaxbn.Bayesian(rate=RATE, max_passes=1),
         )
 
     def timed() -> float:
@@ -249,7 +253,12 @@ def coverage(sets: int, n: int, count: int, seed: int = 5000) -> dict[str, Any]:
     for number in range(sets):
         frame = jaxbn.datasets.table6(n, seed=seed + number)
         found = jaxbn.bootstrap(
-            frame, {"X": ["P1", "P2"]}, continuous=["X"], resamples=count, seed=number, method="bayesian"
+            frame,
+            {"X": ["P1", "P2"]},
+            resamples=count,
+            seed=number,
+            method="bayesian",
+            columns=jaxbn.Columns(continuous=["X"]),
         )
         rows = found.frame
         cuts.append(len(rows))

@@ -42,7 +42,13 @@ def main() -> None:
         found = []
         for i, grid in enumerate((512, None)):
             begin = time.perf_counter()
-            net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, grid=grid, restarts=given.runs, progress=False)
+            net = jaxbn.learn(
+                drawn.frame,
+                restarts=given.runs,
+                progress=False,
+                columns=jaxbn.Columns(continuous=drawn.continuous),
+                method=jaxbn.Evidence(grid=grid),
+            )
             seconds[i] += time.perf_counter() - begin
             found.append(net.search.criterion)
             wrong += wrong_cuts(drawn.frame, net)

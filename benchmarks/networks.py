@@ -104,12 +104,12 @@ def time_restarts(name: str, n_restarts: int, n_reference: int) -> dict[str, Any
         begin = clocks()
         jaxbn.learn(
             data.frame,
-            continuous=data.continuous,
             method="bayesian",
             search="k2",
             restarts=n_restarts,
             checkpoint=checkpoint,
             progress=False,
+            columns=jaxbn.Columns(continuous=data.continuous),
             **options,
         )
         return since(begin)
@@ -189,7 +189,12 @@ def learn_table(n_rows: int, n_continuous: int, n_discrete: int) -> dict[str, An
     drawn = draw(n_rows, n_continuous, n_discrete)
     begin = clocks()
     net = jaxbn.learn(
-        drawn.frame, continuous=drawn.continuous, order=drawn.order, max_parents=3, progress=False, method="bayesian"
+        drawn.frame,
+        max_parents=3,
+        progress=False,
+        method="bayesian",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        search=jaxbn.K2(order=drawn.order),
     )
     seconds, cpu_seconds = since(begin)
     found = set(net.graph.edges)

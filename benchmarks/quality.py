@@ -126,7 +126,9 @@ def measure(case: Case, patience: float) -> Row:
 def cross_validated(case: Case, options: Row) -> Row:
     """All folds side by side."""
     begin = time.perf_counter()
-    found = jaxbn.cross_validate(case.frame, case.graph, folds=case.held_out, continuous=case.continuous, **options)
+    found = jaxbn.cross_validate(
+        case.frame, case.graph, folds=case.held_out, columns=jaxbn.Columns(continuous=case.continuous), **options
+    )
     bins = float(np.mean(list(found.bins.values())))
     return summary(found.per_fold.tolist(), time.perf_counter() - begin) | {"bins": bins}
 

@@ -37,10 +37,9 @@ def held_out(frame, folds, options, restarts):
         began = time.perf_counter()
         net = jaxbn.learn(
             train,
-            continuous=bounds_of.continuous,
-            discrete=bounds_of.discrete,
             restarts=restarts,
             progress=False,
+            columns=jaxbn.Columns(continuous=bounds_of.continuous, discrete=bounds_of.discrete),
             **options,
         )
         seconds += time.perf_counter() - began

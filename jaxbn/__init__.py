@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from jaxbn import datasets as datasets
     from jaxbn.cuts.binning import Binning as Binning
     from jaxbn.cuts.discretize_variable import discretize_variable as discretize_variable
+    from jaxbn.cuts.methods import MDL as MDL
+    from jaxbn.cuts.methods import Bayesian as Bayesian
+    from jaxbn.cuts.methods import Evidence as Evidence
     from jaxbn.drawing.plots import plot_marginal as plot_marginal
     from jaxbn.drawing.plots import plot_pair as plot_pair
     from jaxbn.drawing.report import report as report
@@ -30,9 +33,12 @@ if TYPE_CHECKING:
     from jaxbn.groups.grouping import Grouping as Grouping
     from jaxbn.groups.grouping import group_levels as group_levels
     from jaxbn.inputs.table import as_table as as_table
+    from jaxbn.learning.columns import Columns as Columns
     from jaxbn.learning.discretize import Discretization as Discretization
     from jaxbn.learning.discretize import discretize as discretize
     from jaxbn.learning.learn import learn as learn
+    from jaxbn.learning.options import K2 as K2
+    from jaxbn.learning.options import Orders as Orders
     from jaxbn.model.average import AverageNet as AverageNet
     from jaxbn.model.bayesnet import BayesNet as BayesNet
     from jaxbn.model.fit import fit as fit
@@ -45,30 +51,38 @@ if TYPE_CHECKING:
     from jaxbn.posterior.sample_posterior import sample_posterior as sample_posterior
     from jaxbn.runtime.compilation_cache import enable_compilation_cache as enable_compilation_cache
     from jaxbn.runtime.limits import InterruptedWarning as InterruptedWarning
+    from jaxbn.structure.constraints import Constraints as Constraints
     from jaxbn.structure.equivalence import Comparison as Comparison
     from jaxbn.structure.equivalence import Cpdag as Cpdag
 
-__version__ = "0.2.0"
+__version__ = "1.0.0rc1"
 
 _HOMES = {
     "ArcBootstrap": "jaxbn.evaluation.bootstrap_arcs",
     "AverageNet": "jaxbn.model.average",
     "BayesNet": "jaxbn.model.bayesnet",
+    "Bayesian": "jaxbn.cuts.methods",
+    "Binning": "jaxbn.cuts.binning",
     "Bootstrap": "jaxbn.evaluation.bootstrap_results",
+    "Columns": "jaxbn.learning.columns",
     "Comparison": "jaxbn.structure.equivalence",
+    "Constraints": "jaxbn.structure.constraints",
     "Cpdag": "jaxbn.structure.equivalence",
     "CrossValidation": "jaxbn.evaluation.cross_validate",
     "CutBootstrap": "jaxbn.evaluation.bootstrap_cuts",
     "CutPosterior": "jaxbn.posterior.cut_posterior",
     "Discretization": "jaxbn.learning.discretize",
+    "Evidence": "jaxbn.cuts.methods",
     "Grouping": "jaxbn.groups.grouping",
     "InterruptedWarning": "jaxbn.runtime.limits",
+    "K2": "jaxbn.learning.options",
+    "MDL": "jaxbn.cuts.methods",
     "MostProbable": "jaxbn.model.most_probable",
-    "Binning": "jaxbn.cuts.binning",
+    "Orders": "jaxbn.learning.options",
     "Posterior": "jaxbn.posterior.results",
+    "Refined": "jaxbn.evaluation.refine_results",
     "RowScores": "jaxbn.model.rows.scores",
     "SearchReport": "jaxbn.model.search_report",
-    "Refined": "jaxbn.evaluation.refine_results",
     "as_table": "jaxbn.inputs.table",
     "bootstrap": "jaxbn.evaluation.bootstrap",
     "compare": "jaxbn.evaluation.compare",
@@ -90,11 +104,17 @@ _HOMES = {
     "sample_posterior": "jaxbn.posterior.sample_posterior",
 }
 _MODULES = ("datasets",)
+_OLD = {"Policy": "Binning"}
 
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _OLD:
+        from jaxbn.runtime.deprecated import warn_old
+
+        warn_old(f"jaxbn.{name}", f"jaxbn.{_OLD[name]}")
+        return __getattr__(_OLD[name])
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     elif name in _MODULES:

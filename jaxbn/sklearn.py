@@ -13,12 +13,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from jaxbn.estimators.discretizer import BayesianDiscretizer, Method
+from jaxbn.cuts.methods import Method, as_method
+from jaxbn.estimators.discretizer import BayesianDiscretizer
 from jaxbn.estimators.frames import frame_of, table_of
 from jaxbn.estimators.imputer import BayesNetImputer
 from jaxbn.estimators.outliers import BayesNetOutlierDetector
 from jaxbn.inputs.table import Missing, Table
+from jaxbn.learning.columns import Columns
 from jaxbn.model.fit import fit
+from jaxbn.structure.constraints import Constraints
 
 if TYPE_CHECKING:
     from jaxbn.model.average import AverageNet
@@ -43,10 +46,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
             feature. ``"tan"``: every feature may have one other feature as a second parent. ``"learn"``: as
             ``jaxbn.learn`` finds it, which describes all columns alike and may spend few arcs on the class.
         max_parents: most parents of a variable with ``structure="learn"``.
-        rate: with ``"bayesian"``, prior rate of the cuts, see ``jaxbn.discretize``; by default ``"network"``.
-        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``, or one with its options, ``jaxbn.Bayesian(rate=2)``.
         alpha: Dirichlet weight of each cell of the tables.
-        max_passes: most passes over the continuous features.
         average: with ``"evidence"``, average over this many networks drawn from their posterior, for example 20 (see
             ``jaxbn.sample_posterior``): cuts are drawn, and with ``"tan"`` and ``"learn"`` arcs too. None: one network.
         random_state: seed of these draws, a whole number.
@@ -71,10 +72,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         *,
         structure: str = "target",
         max_parents: int = 2,
-        rate: float | str | None = None,
-        method: Method = "evidence",
+        method: str | Method = "evidence",
         alpha: float = 1.0,
-        max_passes: int = 10,
         average: int | None = None,
         random_state: int = 0,
         missing: Missing = "infer",
@@ -82,10 +81,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         self.structure = structure
         self.missing = missing
         self.max_parents = max_parents
-        self.rate = rate
         self.method = method
         self.alpha = alpha
-        self.max_passes = max_passes
         self.average = average
         self.random_state = random_state
 
@@ -95,8 +92,9 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
 
         if self.structure not in STRUCTURES:
             raise ValueError(f"structure must be one of {STRUCTURES}, got {self.structure!r}")
-        if self.average is not None and self.method != "evidence":
-            raise ValueError(f"average is for method='evidence', got method={self.method!r}; leave one of them out")
+        method = as_method(self.method)
+        if self.average is not None and method.name != "evidence":
+            raise ValueError(f"average is for method='evidence', got method={method.name!r}; leave one of them out")
         frame, y = frame_of(self, X, y, reset=True)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -121,11 +119,8 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[best])
 
     def _network(self, table: Table) -> BayesNet:
-        from jaxbn.groups.grouping import columns_to_group
-
-        options: dict[str, Any] = {"rate": self.rate, "method": self.method, "max_passes": self.max_passes}
-        options["group"] = [name for name in columns_to_group(table, None) if name != self.class_name_]
-        graph, codings = self._found(table, options)
+        merged = [name for name in Columns().merged(table) if name != self.class_name_]
+        graph, codings = self._found(table, {"method": self.method, "columns": Columns(merge_levels=merged)})
         return fit(table, graph, codings, alpha=self.alpha, inside_bins=True)
 
     def _found(self, table: Table, options: dict[str, Any]) -> tuple[Any, Any]:
@@ -148,7 +143,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         if self.structure == "learn":
             return {"max_parents": self.max_parents}
         features = [name for name in table.names if name != self.class_name_]
-        return {"max_parents": 2, "required": [(self.class_name_, name) for name in features]}
+        return {"max_parents": 2, "constraints": Constraints([(self.class_name_, name) for name in features])}
 
     def _average(self, table: Table, draws: int) -> AverageNet:
         """The average of networks drawn from their posterior by chains that begin at the network found."""
@@ -156,8 +151,9 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         from jaxbn.learning.holes.completion import completed_by
 
         fixed = self.network_.parents if self.structure in ("naive", "target") else None
-        options: dict[str, Any] = {"start": self.network_, "group": list(self.network_.groupings), "progress": False}
-        options |= {"draws": draws, "chains": min(draws, CHAINS), "seed": self.random_state}
+        columns = Columns(merge_levels=list(self.network_.groupings))
+        options: dict[str, Any] = {"start": self.network_, "columns": columns, "progress": False}
+        options |= {"method": self.method, "draws": draws, "chains": min(draws, CHAINS), "seed": self.random_state}
         options |= {} if fixed is not None else self._limits(table)
         found = jaxbn.sample_posterior(completed_by(self.network_, table), fixed, **options)
         drawn: Any = ((draw.parents, draw.codings) for draw in found.draws)

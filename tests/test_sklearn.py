@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
+from jaxbn.learning.options import in_objects
 
 pytest.importorskip("sklearn")
 
@@ -83,7 +84,8 @@ def test_pipelines_and_grid_search() -> None:
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.9
     search = GridSearchCV(BayesNetClassifier(structure="naive"), {"alpha": [0.5, 1.0]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.9
-    choices = {"bayesiandiscretizer__rate": [1.0, "classes"], "bayesiandiscretizer__encode": ["onehot", "ordinal"]}
+    methods = [jaxbn.Bayesian(rate=1.0), jaxbn.Bayesian()]
+    choices = {"bayesiandiscretizer__method": methods, "bayesiandiscretizer__encode": ["onehot", "ordinal"]}
     tuned = GridSearchCV(pipeline, choices, cv=2).fit(X, y)
     assert tuned.best_score_ > 0.9
     in_pipeline = make_pipeline(StandardScaler(), BayesNetClassifier(max_parents=1))
@@ -182,7 +184,7 @@ def test_missing_entries_with_every_structure(options: dict[str, Any]) -> None:
     X = rng.normal(size=(80, 3)).round(1)
     y = (X[:, 0] > 0).astype(int)
     X[rng.random(X.shape) < 0.2] = np.nan
-    assert BayesNetClassifier(**options).fit(X, y).score(X, y) > 0.7
+    assert BayesNetClassifier(**in_objects(options)).fit(X, y).score(X, y) > 0.7
 
 
 @pytest.mark.parametrize("structure", ["naive", "learn"])

@@ -44,6 +44,7 @@ for command in COMMANDS:
 
 POSITIONAL = {"data", "model", "other", "target", "targets", "name"}
 OPTIONS = {argument for command in COMMANDS for argument in signature(command).parameters} - POSITIONAL
+OPTIONS |= {"merge_levels"}
 """Arguments of the library that are options of the command line."""
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.inputs.units import NUMBER, Unit
+from jaxbn.runtime.deprecated import old_attribute
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +54,8 @@ class Binning:
     shape: Shape | None = None
     unit: Unit = NUMBER
     labels: tuple[str, ...] = ()
+
+    edges = old_attribute("cuts")
 
     def __post_init__(self) -> None:
         cuts = np.array(self.cuts, dtype=np.float64)

@@ -11,7 +11,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, column_or_1d, validate_data
 
-Method = Literal["bayesian", "mdl", "evidence"]
+from jaxbn.cuts.methods import Bayesian, Evidence, Method, as_method
+
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
@@ -23,9 +24,8 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
 
     Args:
         encode: ``"onehot"`` (sparse), ``"onehot-dense"`` or ``"ordinal"``, as in ``KBinsDiscretizer``.
-        rate: with ``"bayesian"``, prior rate L of the cuts; ``"classes"`` takes the number of classes. A larger one
-            favours more cuts.
-        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``, or one with its options: ``jaxbn.Bayesian(rate=...)`` has
+            the number of classes as its rate if no other is given; a larger one favours more cuts.
         max_bins: with ``"evidence"``, most bins of a column; by default 8, and None for no limit.
         dtype: dtype of the output, float32 or float64; None keeps that of the input.
 
@@ -48,13 +48,11 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         self,
         *,
         encode: str = "onehot",
-        rate: float | str = "classes",
-        method: Method = "evidence",
-        max_bins: int | str | None = "auto",
+        method: str | Method = "evidence",
+        max_bins: int | Literal["auto"] | None = "auto",
         dtype: Any = None,
     ) -> None:
         self.encode = encode
-        self.rate = rate
         self.method = method
         self.max_bins = max_bins
         self.dtype = dtype
@@ -68,14 +66,16 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)
-        rate: Any = float(len(self.classes_)) if self.rate == "classes" else self.rate
-        if self.method != "bayesian":
-            rate = None
+        method = as_method(self.method, self.max_bins)
+        options: dict[str, Any] = {"method": method.name, "missing": "infer"}
+        if isinstance(method, Bayesian):
+            options["rate"] = float(len(self.classes_) if isinstance(method.rate, str) else method.rate)
+        elif isinstance(method, Evidence):
+            options |= {"max_bins": method.max_bins, "min_width": method.min_width, "shape": method.shape}
         columns = np.asarray(X, np.float64).T
         empty = np.flatnonzero(np.isnan(columns).all(axis=1))
         if len(empty):
             raise ValueError(f"feature(s) {empty.tolist()} have no value in any row; leave them out")
-        options: dict[str, Any] = {"rate": rate, "method": self.method, "max_bins": self.max_bins, "missing": "infer"}
         self.binnings_ = [jaxbn.discretize_variable(column, parents=(codes,), **options) for column in columns]
         self.n_bins_ = np.array([binning.n_bins for binning in self.binnings_])
         self.bin_edges_ = np.empty(len(columns), object)

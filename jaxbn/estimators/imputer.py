@@ -17,7 +17,7 @@ from jaxbn.runtime.memory import MAX_MEMORY
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.estimators.discretizer import Method
+    from jaxbn.cuts.methods import Method
     from jaxbn.model.bayesnet import BayesNet
 
 
@@ -33,7 +33,7 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             ``"mean"``: the posterior's mean, or its most probable level. ``"most_probable"`` and ``"draw"`` as in
             ``BayesNet.impute``.
         max_parents: most parents of a variable.
-        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``, or one with its options, ``jaxbn.Bayesian(rate=2)``.
         restarts: runs of ``jaxbn.learn``; None takes its default.
         random_state: seed of the completions of ``fit`` and of the draws of ``"draw"``, a whole number.
 
@@ -52,7 +52,7 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         *,
         how: How = "regression",
         max_parents: int = 3,
-        method: Method = "evidence",
+        method: str | Method = "evidence",
         restarts: int | None = None,
         random_state: int = 0,
     ) -> None:

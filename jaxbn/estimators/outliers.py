@@ -15,7 +15,7 @@ from jaxbn.model.rows.scores import misplacement
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.estimators.discretizer import Method
+    from jaxbn.cuts.methods import Method
     from jaxbn.model.bayesnet import BayesNet
 
 SCORES = ("density", "entries")
@@ -37,7 +37,7 @@ class BayesNetOutlierDetector(OutlierMixin, BaseEstimator):
             of their entries came from another row, as where a value was mistaken; numbers that are extreme, but go
             well with the rest of their row, are not.
         max_parents: most parents of a variable.
-        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``.
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``, or one with its options, ``jaxbn.Bayesian(rate=2)``.
         restarts: runs of ``jaxbn.learn``; None takes its default.
         random_state: seed of learning and of the draws, a whole number.
 
@@ -59,7 +59,7 @@ class BayesNetOutlierDetector(OutlierMixin, BaseEstimator):
         contamination: float | str = "auto",
         by: str = "density",
         max_parents: int = 3,
-        method: Method = "evidence",
+        method: str | Method = "evidence",
         restarts: int | None = None,
         random_state: int = 0,
     ) -> None:

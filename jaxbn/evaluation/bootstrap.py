@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,30 +14,22 @@ from numpy.typing import NDArray
 from jaxbn.counts.codes import Column
 from jaxbn.cuts.baselines import marginal_binning
 from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.methods import MaxBins, Method, as_method
 from jaxbn.cuts.resampled import Limits, drawn_rows, resampled_binnings, stream
 from jaxbn.cuts.resampled_arrays import Variable
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
-from jaxbn.evaluation.bootstrap_networks import SIDE_BY_SIDE, learn_resamples, network_for_draws
+from jaxbn.evaluation.bootstrap_networks import learn_resamples, network_for_draws
 from jaxbn.evaluation.bootstrap_results import Bootstrap, check_share
-from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents, markov_blanket
-from jaxbn.inputs.table import DataLike, Missing, as_table
+from jaxbn.inputs.table import DataLike, Missing
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.checkpoint import fingerprint
-from jaxbn.learning.discretize import settle_steps, split_codings, starting_bins
+from jaxbn.learning.columns import Columns, as_columns
+from jaxbn.learning.discretize import first_bins, settle_steps, split_codings
 from jaxbn.learning.holes.completion import HOLES, completed
-from jaxbn.learning.options import (
-    GRID,
-    Initial,
-    MaxBins,
-    MinWidth,
-    Rate,
-    Shaping,
-    check_options,
-    check_structure_options,
-)
+from jaxbn.learning.options import check_structure_options, old_keywords
 from jaxbn.learning.passes import cut_question
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Cut
@@ -45,9 +37,10 @@ from jaxbn.learning.workshop import Workshop, run_alone
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import Team, team
-from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.coded_table import CodedTable, initial_bins
 
 
+@old_keywords
 @limits.within()
 def bootstrap(
     data: DataLike,
@@ -55,24 +48,15 @@ def bootstrap(
     *,
     resamples: int = 200,
     seed: int = 0,
-    continuous: Sequence[str] | None = None,
-    discrete: Sequence[str] | None = None,
-    method: str = "evidence",
-    rate: Rate | None = None,
-    initial_bins: int | None = None,
-    initial: Initial | None = None,
-    max_passes: int | None = 10,
-    missing: Missing = "infer",
-    group: Iterable[str] | None = None,
-    min_width: MinWidth = None,
+    method: str | Method = "evidence",
     max_bins: MaxBins = "auto",
-    shape: Shaping | None = None,
+    columns: Columns | Mapping[str, str] | None = None,
+    missing: Missing = "infer",
     level: float | None = None,
     tolerance: float | None = None,
-    checkpoint: PathLike | None = None,
-    side_by_side: int = SIDE_BY_SIDE,
-    progress: bool = True,
     time_limit: float | None = None,
+    checkpoint: PathLike | None = None,
+    progress: bool = True,
     **learning: Any,
 ) -> Bootstrap:
     """Resample the rows many times, with repetition, and see what stays: cuts with a graph, arcs without one.
@@ -93,34 +77,20 @@ def bootstrap(
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs. None: learned each time.
         resamples: how many.
         seed: of the random numbers.
-        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
-            inferred (see ``jaxbn.as_table``).
-        discrete: columns that are discrete whatever they hold.
-        method: ``"bayesian"`` or another method of ``jaxbn.discretize``; only this one runs in batches.
-        rate: with ``"bayesian"``, L of the prior: ``"network"`` (the default), ``"blanket"`` or a number, see
-            ``jaxbn.discretize``.
-        initial_bins: bins of the start; by default the largest cardinality of the discrete variables.
-        initial: whether the start is of equal ``"width"`` or ``"frequency"``, see ``jaxbn.discretize``; without a graph
-            for ``search="k2"`` only.
-        max_passes: most passes of a discretization.
+        method: as in ``jaxbn.discretize``.
+        max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
+        columns: what is known about columns, see ``jaxbn.discretize``.
         missing: what to do about missing entries, see ``jaxbn.as_table``. With ``"infer"``, resamples are completed by
             draws: with a graph all by one, without a graph each by its own, from a network that is learned first.
-        group: discrete columns whose levels are merged, see ``jaxbn.discretize``.
-        min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
-        max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
-        shape: with ``"evidence"``, how values are distributed inside bins, see ``jaxbn.discretize``; in every resample
-            as in all the data.
         level: with a graph, of the intervals of the cuts; 0.9 by default.
         tolerance: with a graph, how far from a cut of all the data a resampled one may lie to count as the same, as a
             share of the variable's range; by default half the distance to the next cut, at most 5 % of the range.
+        time_limit: seconds after which the resamples that are finished are returned; with a graph the variables.
         checkpoint: without a graph, a file that keeps every finished resample; the same call started again goes on from
             it, also with more resamples.
-        side_by_side: without a graph, resamples that run together; the result does not depend on it.
         progress: without a graph, show a bar where someone watches.
-        time_limit: seconds after which the resamples that are finished are returned; with a graph the variables.
-        **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
-            ``restarts``, ``grid``, ``exact``, ``warm_start``, ``select``, ``required``, ``forbidden``, ``tiers``,
-            ``roots``, ``leaves`` and ``max_cells``.
+        **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``constraints``, ``max_parents``,
+            ``max_cells`` and ``restarts``.
 
     Returns:
         A ``CutBootstrap`` with a graph: for each cut, how often it was found and its interval. An ``ArcBootstrap``
@@ -137,55 +107,30 @@ def bootstrap(
         petal_width 1.75    1.0    1.6    1.8       0.12
     """
     began, seconds = time.monotonic(), None if time_limit is None else checks.positive("time_limit", time_limit)
-    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
+    columns = as_columns(columns)
+    table = columns.table(data, missing)
     count = checks.at_least("resamples", resamples, 1)
     checks.at_least("seed", seed, 0)
     learning = check_structure_options(bootstrap, learning, graph is not None)
-    options = check_options(
-        method=method,
-        rate=rate,
-        max_passes=max_passes,
-        min_width=min_width,
-        max_bins=max_bins,
-        shape=shape,
-        warm_start=learning.get("warm_start"),
-        select=learning.get("select"),
-        grid=learning.get("grid", GRID),
-        exact=learning.get("exact"),
-        initial=initial,
-        continuous=table.continuous,
-    )
+    options = as_method(method, max_bins, table.continuous)
     share = check_share("level", 0.9 if level is None else level, ends=False)
     tolerance = None if tolerance is None else check_share("tolerance", tolerance, ends=True)
-    checks.at_least("side_by_side", side_by_side, 1)
-    grouped = columns_to_group(table, group)
     if graph is None:
         _refuse({"level": level, "tolerance": tolerance}, "is for cuts of a known structure; leave it out, or pass ")
-        structure = {k: value for k, value in learning.items() if k not in ("warm_start", "select", "grid", "exact")}
-        structure.setdefault("restarts", 1)
-        plan = Plan.checked(table, options, grouped=grouped, seed=seed, initial_bins=initial_bins, **structure)
-        holed: dict[str, Any] = {
-            "method": method,
-            "rate": rate,
-            "max_passes": max_passes,
-            "min_width": min_width,
-            "initial": initial,
-        }
-        if method == "evidence":
-            holed |= {"max_bins": max_bins, "shape": shape}
+        plan = Plan.checked(table, options, columns=columns, seed=seed, **{"restarts": 1, **learning})
         with _in_time(seconds):
-            guess = network_for_draws(table, plan, {**holed, "initial_bins": initial_bins, **learning})
-            found = learn_resamples(table, plan, count, checkpoint, side_by_side, progress, guess)
+            guess = network_for_draws(table, plan, learning)
+            found = learn_resamples(table, plan, count, checkpoint, progress, guess)
         if limits.interrupted():
             limits.answered(f"these are {len(found)} of {count} resamples")
         binnings = {name: tuple(_binning(each.binnings[name]) for each in found) for name in table.continuous}
         structures = tuple({name: each.parents[name] for name in table.names} for each in found)
-        groupings = tuple(split_codings(each.binnings, grouped)[1] for each in found)
+        groupings = tuple(split_codings(each.binnings, plan.merged)[1] for each in found)
         return ArcBootstrap(binnings, len(found), seed, structures, table, groupings)
     _refuse({"checkpoint": checkpoint}, "is for learning the structure; leave it out, or leave out ")
     parents = as_parents(graph, table.names)
-    coded = CodedTable(table, grouped, flat=options.flat)
-    start = coded.start(starting_bins(table, initial_bins, grouped), options.start_kind)
+    coded = CodedTable(table, columns.merged(table), flat=options.flat, given=columns.binnings(table))
+    start = first_bins(coded, options)
     coded.check_cells(parents)
     with _in_time(seconds):
         settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
@@ -198,15 +143,15 @@ def bootstrap(
     left = None if seconds is None else max(began + seconds - time.monotonic(), 0.0)
     with team(call) as mates, limits.within(left), limits.ending_early() as ending:
         weights = _weights(seed, mates.share(count), table.n_rows)
-        for name in table.continuous:
+        for name in [name for name in table.continuous if name not in coded.given]:
             here = weights[:, coded.ordered[name].order]
-            if options.method == "evidence" or markov_blanket(parents, name):
-                variable = _variable(coded, cut_question(name, parents, settled.columns, options.rate))
-                shapes = coded.shapes_of(name) if options.method == "evidence" else ()
-                keep_to = Limits(options.narrowest(coded, name), options.most_bins(name), shapes)
-                own = resampled_binnings(variable, here, options.method, keep_to)
+            if options.name == "evidence" or markov_blanket(parents, name):
+                variable = _variable(coded, cut_question(name, parents, settled.columns, options.prior_rate))
+                shapes = coded.shapes_of(name) if options.name == "evidence" else ()
+                keep_to = Limits(options.narrowest(name, coded.ordered[name]), options.most_bins(name), shapes)
+                own = resampled_binnings(variable, here, options.name, keep_to)
             else:
-                n_bins = starting_bins(table, initial_bins, grouped)
+                n_bins = options.initial_bins or initial_bins(table, coded.grouped)
                 own = [_plain_bins(coded.ordered[name].values, each, n_bins, options.start_kind) for each in here]
             between = [
                 neighbours(p.cuts, coded.ordered[name].values[each > 0]) for p, each in zip(own, here, strict=True)

@@ -10,6 +10,7 @@ from typing import Any
 from jaxbn.cuts.resampled import drawn_rows, stream
 from jaxbn.inputs.table import Table
 from jaxbn.learning.checkpoint import open_checkpoint
+from jaxbn.learning.columns import Columns
 from jaxbn.learning.holes.completion import completed
 from jaxbn.learning.learn import learn
 from jaxbn.learning.learned import Learned, Watcher
@@ -33,11 +34,13 @@ def network_for_draws(table: Table, plan: Plan, options: Mapping[str, Any]) -> B
     Args:
         table: all rows.
         plan: the search in each resample.
-        options: those of ``learn`` that were given.
+        options: those of ``learn`` for the structure that were given.
     """
     if not table.holes:
         return None
-    return learn(table, **{**options, "group": plan.grouped, "seed": plan.seed, "progress": False, "restarts": 1})
+    columns = Columns(merge_levels=plan.merged, cuts=plan.given)
+    own: Any = {"method": plan.options, "columns": columns, "seed": plan.seed, "progress": False, "restarts": 1}
+    return learn(table, **{**options, **own})
 
 
 def learn_resamples(
@@ -45,7 +48,6 @@ def learn_resamples(
     plan: Plan,
     count: int,
     checkpoint: PathLike | None,
-    side_by_side: int,
     progress: bool,
     guess: BayesNet | None = None,
 ) -> list[Learned]:
@@ -55,7 +57,7 @@ def learn_resamples(
 
     Where entries are missing, every resample is completed by draws from the structure and cuts of `guess`.
     """
-    order = None if plan.order is None else list(plan.order)
+    order = None if plan.k2.order is None else list(plan.k2.order)
     about = {"kind": "bootstrap", **plan.described(table), "seed": plan.seed, "restarts": plan.restarts, "order": order}
 
     whole = plan.coded(table)
@@ -68,13 +70,13 @@ def learn_resamples(
             data = data.like(completed(data, guess.parents, guess.codings, rng))
         return Workshop.of(data, plan.options), all_runs(plan.runs(data, rng), watch)
 
-    with team(f"{count} resamples of {json.dumps(about)}, {side_by_side} side by side") as mates:
+    with team(f"{count} resamples of {json.dumps(about)}") as mates:
         with (
             nullcontext() if checkpoint is None or mates.rank else open_checkpoint(checkpoint, about) as saved,
             Progress(progress and mates.rank == 0, count, len(table.names), "resamples") as bar,
             limits.ending_early() as ending,
         ):
-            many = ManyRuns(mates, bar, saved, side_by_side)
+            many = ManyRuns(mates, bar, saved, SIDE_BY_SIDE)
             many.resume(range(count))
             many.do(range(count), resample)
         if ending.early and (not many.found or mates.size > 1):

@@ -11,6 +11,7 @@ import pandas as pd
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.inputs import checks
+from jaxbn.runtime.deprecated import old_attribute
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +32,8 @@ class Bootstrap:
     binnings: dict[str, tuple[Binning, ...]]
     resamples: int
     seed: int
+
+    policies = old_attribute("binnings")
 
     @cached_property
     def bins(self) -> pd.DataFrame:

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.baselines import MARGINAL_METHODS
-from jaxbn.cuts.discretize_variable import METHODS
-from jaxbn.cuts.given import Cuts, given_binnings, with_cut
+from jaxbn.cuts.methods import MaxBins, Method, Shaping
 from jaxbn.evaluation.folds import fold_numbers
-from jaxbn.evaluation.training import Plan, checked, known_method, structures
-from jaxbn.groups.grouping import columns_to_group
+from jaxbn.evaluation.training import checked_plan, structures
 from jaxbn.inputs import checks
-from jaxbn.inputs.graph import GraphLike, as_parents
-from jaxbn.inputs.table import DataLike, Missing, Table, as_table
-from jaxbn.learning.options import (
-    Initial,
-    MaxBins,
-    MinWidth,
-    Rate,
-    Shaping,
-    check_options,
-    check_structure_options,
-    refuse_unused,
-)
+from jaxbn.inputs.graph import GraphLike
+from jaxbn.inputs.table import DataLike, Missing, Table
+from jaxbn.learning.columns import Columns, as_columns
+from jaxbn.learning.options import check_structure_options, old_keywords
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.model.fitted import Alpha
@@ -90,6 +79,7 @@ class CrossValidation:
         )
 
 
+@old_keywords
 @limits.within()
 def cross_validate(
     data: DataLike,
@@ -97,24 +87,16 @@ def cross_validate(
     *,
     folds: int | ArrayLike = 10,
     seed: int = 0,
-    method: str = "evidence",
-    rate: Rate | None = None,
-    continuous: Sequence[str] | None = None,
-    discrete: Sequence[str] | None = None,
-    initial_bins: int | None = None,
-    initial: Initial | None = None,
+    method: str | Method = "evidence",
+    max_bins: MaxBins = "auto",
     bins: int | None = None,
-    max_passes: int | None = 10,
+    shape: Shaping | None = None,
     alpha: Alpha | None = None,
     given: str | Sequence[str] = (),
+    columns: Columns | Mapping[str, str] | None = None,
     missing: Missing = "infer",
-    group: Iterable[str] | None = None,
-    min_width: MinWidth = None,
-    max_bins: MaxBins = "auto",
-    shape: Shaping | None = None,
-    progress: bool = True,
     lines: Lines = "auto",
-    cuts: Cuts = None,
+    progress: bool = True,
     **learning: Any,
 ) -> CrossValidation:
     """Estimate how well a network describes new rows: cut and fit on all folds but one, score on that one.
@@ -130,37 +112,25 @@ def cross_validate(
         folds: how many, of sizes that differ by at most one row; or the number of each row's fold, integers [rows].
         seed: of the random numbers: shuffles the rows among the folds and, without a graph, draws the orders of
             ``jaxbn.learn``.
-        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``; or one that looks at each variable alone, for comparison
-            and with a graph only: ``"equal_width"``, ``"equal_frequency"``, ``"bayesian_blocks"`` (needs astropy).
-        rate: with ``"bayesian"``, L of the prior, see ``jaxbn.discretize``.
-        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
-            inferred (see ``jaxbn.as_table``).
-        discrete: columns that are discrete whatever they hold.
-        initial_bins: bins of the start; by default the largest cardinality of the discrete variables.
-        initial: whether the start is of equal ``"width"`` or ``"frequency"``, see ``jaxbn.discretize``; without a graph
-            for ``search="k2"`` only.
+        method: as in ``jaxbn.discretize``; or one that looks at each variable alone, for comparison and with a graph
+            only: ``"equal_width"``, ``"equal_frequency"``, ``"bayesian_blocks"`` (needs astropy).
+        max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
         bins: bins of ``"equal_width"`` and ``"equal_frequency"``; by default, in every fold, the number from 2 to 30
             with the highest evidence on the training rows.
-        max_passes: most passes of a discretization.
+        shape: how values are distributed inside bins: ``"auto"``, as the training rows of the whole column are, by
+            default with ``"evidence"`` only; ``"flat"``, evenly. Only scores of the same kind can be compared.
         alpha: Dirichlet weight of each cell of the tables, or ``"auto"``, see ``jaxbn.fit``; by default ``"auto"`` with
             ``"evidence"`` and 1 otherwise.
         given: variables to condition on: scored is ln p(row) - ln p(its values of these), exactly. For one without
             parents this leaves out its own term, as the paper does with the class of Iris.
+        columns: what is known about columns, see ``jaxbn.discretize``; known cuts are those of every method.
         missing: ``"infer"`` learns from what each row has, and scores what each held-out row has; ``"error"`` refuses
             missing entries, ``"drop"`` drops rows that have one before the folds are made, ``"state"`` makes being
             missing a state of its own, which is scored too.
-        group: discrete columns whose levels are merged, see ``jaxbn.discretize``; a method that looks at each variable
-            alone merges none.
-        min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
-        max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
-        shape: how values are distributed inside bins: ``"auto"``, as the training rows of the whole column are, by
-            default with ``"evidence"`` only; ``"flat"``, evenly. Only scores of the same kind can be compared.
-        progress: show a bar where someone watches, and a line now and then where no one does.
         lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
-        cuts: ``{column: cuts}`` of columns whose cuts are known, with every method, see ``jaxbn.discretize``.
-        **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``order``, ``max_parents``,
-            ``restarts``, ``time_limit`` (of each fold), ``grid``, ``exact``, ``warm_start``, ``select``, ``required``,
-            ``forbidden``, ``tiers``, ``roots``, ``leaves`` and ``max_cells``.
+        progress: show a bar where someone watches, and a line now and then where no one does.
+        **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``constraints``, ``max_parents``,
+            ``max_cells``, ``restarts`` and ``time_limit``, which the folds share.
 
     Returns:
         Mean, standard error, and the log-likelihood of each fold and each row.
@@ -174,37 +144,11 @@ def cross_validate(
         (-3.57, (150,))
     """
     check_lines(lines)
-    table = as_table(data, continuous=with_cut(continuous, cuts, data), discrete=discrete, missing=missing)
+    columns = as_columns(columns)
+    table = columns.table(data, missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
-    own: dict[str, Any] = {"rate": rate, "max_passes": max_passes, "min_width": min_width, "initial": initial}
-    limit = None if max_bins == "auto" else max_bins
-    for argument, value in {**own, "group": group, "max_bins": limit}.items():
-        refuse_unused(argument, value, known_method(method))
-    options = check_options(
-        method=METHODS[0] if method in MARGINAL_METHODS else method,
-        **own,
-        max_bins=max_bins,
-        shape=shape if method == "evidence" else None,
-        warm_start=learning.get("warm_start"),
-        select=learning.get("select"),
-        continuous=table.continuous,
-    )
-    parents = None if graph is None else as_parents(graph, table.names)
-    grouped = () if method in MARGINAL_METHODS else columns_to_group(table, group)
-    known = given_binnings(cuts, None, table)
-    handed_on = {
-        "cuts": known,
-        "method": method,
-        **own,
-        "initial_bins": initial_bins,
-        "group": grouped,
-        "seed": seed,
-        **learning,
-    }
-    if method == "evidence":
-        handed_on |= {"max_bins": max_bins, "shape": shape}
-    inside = checks.one_of("shape", shape or ("auto" if method == "evidence" else "flat"), ("auto", "flat"))
-    plan = checked(Plan(method, options, parents, initial_bins, bins, handed_on, grouped, inside == "auto", known))
+    plan = checked_plan(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
+    method = plan.method
     conditions = _conditions(given, table)
     if alpha is None:
         alpha = "auto" if method == "evidence" else 1.0

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.methods import Method
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table, as_frame, as_table
-from jaxbn.learning.discretize import settle_steps, starting_bins
-from jaxbn.learning.options import Options
+from jaxbn.learning.discretize import first_bins, settle_steps
 from jaxbn.learning.passes import Settled
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop, run_each
@@ -59,8 +59,7 @@ def _complete(numbers: NDArray[Any], table: Table, data: Any) -> NDArray[Any]:
 def settle_together(
     tables: Sequence[Table],
     parents: Parents,
-    options: Options,
-    initial_bins: int | None,
+    options: Method,
     grouped: tuple[str, ...] = (),
     given: Mapping[str, Binning] | None = None,
 ) -> list[Settled]:
@@ -72,8 +71,7 @@ def settle_together(
     def make(table: Table) -> tuple[Workshop, Learner[Settled]]:
         table = as_table(table, missing="infer")  # which sees that every column has a value
         data = CodedTable(table, grouped, flat=options.flat, given=given or {})
-        start = data.start(starting_bins(table, initial_bins, grouped), options.start_kind)
-        return Workshop.of(data, options), settle_steps(data, parents, start, options)
+        return Workshop.of(data, options), settle_steps(data, parents, first_bins(data, options), options)
 
     settled = dict(run_each([partial(make, table) for table in tables], len(tables)))
     return [settled[i] for i in range(len(tables))]

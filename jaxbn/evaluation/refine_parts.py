@@ -24,12 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.discretize_variable import METHODS
+from jaxbn.cuts.methods import METHODS, Bayesian
 from jaxbn.evaluation.cross_validate import cross_validate
 from jaxbn.evaluation.inner_folds import Gaps, Setting, gaps_of, hold_out, setting_of
 from jaxbn.inputs.graph import markov_blanket
 from jaxbn.inputs.table import Table
 from jaxbn.kernels.gradient import Limits, Point, best_rate, climb
+from jaxbn.learning.columns import Columns
 from jaxbn.learning.discretize import discretize
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
@@ -62,7 +63,7 @@ def _cut_again(net: BayesNet, table: Table) -> BayesNet:
     methods = {binning.method for binning in net.binnings.values()}
     codings = net.codings
     if len(methods) == 1 and methods <= set(METHODS):
-        codings = discretize(table, net.parents, method=methods.pop(), group=tuple(net.groupings)).codings
+        codings = discretize(table, net.parents, method=methods.pop(), columns=_merged(net)).codings
     return fit(table, net.parents, codings, bounds=net.bounds)
 
 
@@ -140,14 +141,14 @@ def learn_rate(
     codings, binnings = net.codings, net.binnings
     for _ in range(RATE_ROUNDS):
         rate = _rate_of(binnings, net, table, rate)
-        found = discretize(table, net.parents, method="bayesian", rate=rate, group=tuple(net.groupings))
+        found = discretize(table, net.parents, method=Bayesian(rate=rate), columns=_merged(net))
         settled = all(np.array_equal(found.binnings[name].cuts, binnings[name].cuts) for name in binnings)
         codings, binnings = found.codings, found.binnings
         if settled:
             break
-    options: dict[str, Any] = {"method": "bayesian", "folds": fold, "group": tuple(net.groupings)}
     usual, learned = (
-        float(cross_validate(table, net.parents, rate=r, **options).log_likelihood.mean()) for r in ("network", rate)
+        float(cross_validate(table, net.parents, method=each, folds=fold, columns=_merged(net)).log_likelihood.mean())
+        for each in (Bayesian(), Bayesian(rate=rate))
     )
     if not learned > usual:
         return net, (before, before), (usual, usual)
@@ -166,3 +167,8 @@ def _rate_of(binnings: Mapping[str, Binning], net: BayesNet, table: Table, rate:
     flat = np.concatenate(shares)
     padded = np.append(flat, np.zeros(bucket(len(flat), 64) - len(flat)))
     return float(best_rate(np.float64(rate), padded, np.float64(len(shares) - 1)))
+
+
+def _merged(net: BayesNet) -> Columns:
+    """The columns whose levels a network has merged."""
+    return Columns(merge_levels=tuple(net.groupings))

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxbn.cuts.baselines import MARGINAL_METHODS, WITH_BINS, check_installed, marginal_binning
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.discretize_variable import METHODS
+from jaxbn.cuts.methods import MDL, METHODS, Evidence, MaxBins, Method, Shaping, as_method
 from jaxbn.evaluation.folds import settle_together
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
-from jaxbn.inputs.graph import Parents
+from jaxbn.inputs.graph import GraphLike, Parents, as_parents
 from jaxbn.inputs.table import Table
+from jaxbn.learning.columns import Columns
 from jaxbn.learning.learn import learn
-from jaxbn.learning.options import Options
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import density, shaped
@@ -31,45 +32,60 @@ class Plan(NamedTuple):
     """Checked arguments of a cross-validation, apart from the data."""
 
     method: str
-    options: Options
+    options: Method
     parents: Parents | None  # None: learned in each fold
-    initial_bins: int | None
     bins: int | None
     learning: dict[str, Any]  # arguments of ``learn``
-    grouped: tuple[str, ...]
-    shaped: bool = False  # whether values inside bins are distributed as their column is
-    given: Mapping[str, Binning] = {}  # cuts that are known
+    merged: tuple[str, ...]
+    shaped: bool  # whether values inside bins are distributed as their column is
+    given: Mapping[str, Binning]  # cuts that are known
 
 
-def known_method(method: str) -> str:
-    """The method, if it is known; methods that look at each variable alone are."""
-    return checks.one_of("method", method, (*METHODS, *MARGINAL_METHODS))
+def known_method(method: str | Method) -> str:
+    """The name of a method; one that looks at each variable alone may be it."""
+    return method.name if isinstance(method, Method) else checks.one_of("method", method, (*METHODS, *MARGINAL_METHODS))
 
 
-def checked(plan: Plan) -> Plan:
-    """Refuse options that do not go together or would not be used."""
-    check_installed(plan.method)
-    if plan.initial_bins is not None:
-        checks.at_least("initial_bins", plan.initial_bins, 1)
-    if plan.bins is not None:
-        checks.at_least("bins", plan.bins, 1)
-        if plan.method not in WITH_BINS:
+def checked_plan(
+    table: Table,
+    graph: GraphLike | None,
+    method: str | Method,
+    columns: Columns,
+    max_bins: MaxBins,
+    shape: Shaping | None,
+    bins: int | None,
+    learning: dict[str, Any],
+) -> Plan:
+    """The plan of some options, none of which is without use."""
+    name = known_method(method)
+    check_installed(name)
+    alone = name in MARGINAL_METHODS
+    options = as_method(MDL() if alone else method, max_bins, table.continuous)
+    if isinstance(options, Evidence):
+        options = replace(options, shape=shape or options.shape)
+    if bins is not None:
+        checks.at_least("bins", bins, 1)
+        if name not in WITH_BINS:
             raise ArgumentError(
                 "bins",
-                f"is for methods {' and '.join(map(repr, WITH_BINS))}, got {plan.bins} with method {plan.method!r}; "
-                "leave it out, or choose the start with ",
+                f"is for methods {' and '.join(map(repr, WITH_BINS))}, got {bins} with method {name!r}; leave it out, "
+                "or choose the start with ",
                 Mention("initial_bins"),
-                value=plan.bins,
+                value=bins,
             )
-    if plan.parents is None and plan.method in MARGINAL_METHODS:
+    if graph is None and alone:
         raise ArgumentError(
             "method",
-            f"{plan.method!r} learns no structure; pass ",
+            f"{name!r} learns no structure; pass ",
             Mention("graph"),
             f", or choose one of {', '.join(map(repr, METHODS))}",
-            value=plan.method,
+            value=name,
         )
-    return plan
+    inside = checks.one_of("shape", shape or ("flat" if options.flat else "auto"), ("auto", "flat"))
+    merged, known = () if alone else columns.merged(table), columns.binnings(table)
+    handed_on = {"method": options, "columns": Columns(merge_levels=merged, cuts=known), **learning}
+    parents = None if graph is None else as_parents(graph, table.names)
+    return Plan(name, options, parents, bins, handed_on, merged, inside == "auto", known)
 
 
 class Structure(NamedTuple):
@@ -84,7 +100,7 @@ def structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
     for table, found in zip(training, _structures(training, plan), strict=True):
         has_shapes = plan.parents is None and plan.method == "evidence"  # those that ``learn`` has found
         if plan.shaped and not has_shapes:
-            yield Structure(found.parents, shaped(CodedTable(table, plan.grouped), found.binnings))
+            yield Structure(found.parents, shaped(CodedTable(table, plan.merged), found.binnings))
         else:
             yield found
 
@@ -95,8 +111,7 @@ def _structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
     elif plan.method in MARGINAL_METHODS:
         yield from (Structure(plan.parents, _marginal(table, plan)) for table in training)
     else:
-        given, start = plan.given, plan.initial_bins
-        for settled in settle_together(training, plan.parents, plan.options, start, plan.grouped, given):
+        for settled in settle_together(training, plan.parents, plan.options, plan.merged, plan.given):
             yield Structure(plan.parents, settled.binnings)
 
 

@@ -220,14 +220,15 @@ def columns_to_group(table: Table, group: Iterable[str] | None) -> tuple[str, ..
         for name in many:
             LOG.warning(
                 "column %r has %d levels, more than %d: they are merged into groups (%s keeps them apart)",
-                name, len(table.levels[name]), MANY_LEVELS, Mention("no_group", words="group=()"),
+                name, len(table.levels[name]), MANY_LEVELS, Mention("no_group", words="merge_levels=()"),
             )  # fmt: skip
         return many
     wanted = [group] if isinstance(group, str) else [str(name) for name in group]
     for name in wanted:
         if name not in table.codes:
             kind = "is a continuous column" if name in table.values else "is not a column of the data"
-            raise ArgumentError("group", f"names {name!r}, which {kind}; {suggest(name, table.discrete)}", value=name)
+            remedy = suggest(name, table.discrete)
+            raise ArgumentError("merge_levels", f"names {name!r}, which {kind}; {remedy}", value=name)
     return tuple(name for name in table.discrete if name in wanted)
 
 

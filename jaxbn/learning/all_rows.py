@@ -27,7 +27,7 @@ from jaxbn.groups.levels import log_inside_counts, log_partitions
 from jaxbn.inputs.graph import children_of, markov_blanket
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.near_families import near_families
-from jaxbn.learning.options import Options
+from jaxbn.cuts.methods import Method
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import shaped_density
 from jaxbn.scores.evidence import lasting
@@ -36,7 +36,7 @@ from jaxbn.scores.tables import k2_score
 from jaxbn.sources.counting import Coded
 from jaxbn.sources.survey import Facts
 from jaxbn.structure.best_of_families import best_of_families
-from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.constraints import Rules
 
 POSITIONS, SPREAD = 383, 96
 """Places at which the cuts of a column are looked for in a pass, and how many of them lie anywhere."""
@@ -80,8 +80,8 @@ class AllRows:
 
     facts: Facts
     data: CodedTable  # of the sample
-    options: Options
-    constraints: Constraints
+    options: Method
+    rules: Rules
     count: Callable[[Sequence[Sequence[Coded]]], list[Counts]]  # one pass
     parent_prior: bool = True
     fixed: bool = False  # whether the arcs stay as they are
@@ -163,7 +163,7 @@ class AllRows:
             score = k2_score(together)
         if not self.parent_prior:
             return score
-        kept = lasting(child, parents, columns, self.constraints.required)
+        kept = lasting(child, parents, columns, self.rules.required)
         return score + log_parent_prior(len(self.data.names), len(kept))
 
     def _density(self, name: str, binning: Binning, counts: Counts) -> float:
@@ -185,10 +185,10 @@ class AllRows:
         columns = self.data.recoded(standing.codings).columns
         near = {child: [parents] for child, parents in standing.parents.items()}
         if not (last or self.fixed):
-            near = near_families(standing.parents, columns, self.constraints, self.facts.n_rows, self.parent_prior)
+            near = near_families(standing.parents, columns, self.rules, self.facts.n_rows, self.parent_prior)
         sets = _maximal(frozenset((child, *parents)) for child, found in near.items() for parents in found)
         grouped = [n for n, coding in standing.codings.items() if isinstance(coding, Grouping)]
-        free = [] if last or self.options.method != "evidence" else sorted(self.data.ordered.keys() - self.data.given)
+        free = [] if last or self.options.name != "evidence" else sorted(self.data.ordered.keys() - self.data.given)
         places = {name: self.places(name, standing) for name in free}
         around = {name: self._around(name, standing, coded, places[name].coded) for name in free}
         requests: list[Sequence[Coded]] = [[coded[name] for name in members] for members in sets]
@@ -226,7 +226,7 @@ class AllRows:
         counted = Counted(places.first, places.last, held[0], held[1:], self.n_distinct(name))
         most = max(self.data.max_cells // self._largest(name, standing), 1)
         most = min(most, self.options.most_bins(name) or most)
-        found = best_cuts(counted, places.now, self.options.narrowest(self.data, name), most, places.shape)
+        found = best_cuts(counted, places.now, self.options.narrowest(name, self.data.ordered[name]), most, places.shape)
         assert places.coded.cuts is not None
         return Cuts(places.coded.cuts[found.after], found.cost, found.gain)
 

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.evidence import TOLERANCE
+from jaxbn.cuts.methods import NO_RATE, Method
 from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import Parents
 from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.passes import NO_RATE, Settled, cut_question, visiting_order
+from jaxbn.learning.passes import Settled, cut_question, visiting_order
 from jaxbn.learning.questions import Learner
 from jaxbn.scores.coded_table import CodedTable, Columns, Start, same_coding
 from jaxbn.scores.evidence import Ledger
 from jaxbn.scores.families import Family, family_score, first_best, tolerance
-from jaxbn.structure.constraints import Constraints, candidate_parents
-
-if TYPE_CHECKING:
-    from jaxbn.learning.options import Options
+from jaxbn.structure.constraints import Rules, candidate_parents
 
 
 def ascend(
@@ -35,7 +32,7 @@ def ascend(
     parents: Parents,
     priority: Sequence[str],
     start: Start,
-    options: Options,
+    options: Method,
     ledger: Ledger,
     *,
     isolated: bool = True,
@@ -69,7 +66,7 @@ def ascend(
     return Settled(columns, codings, done, not changed, tuple(trace))
 
 
-def at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
+def at_midpoints(data: CodedTable, start: Start, options: Method) -> Start:
     """The same codes with the cuts halfway between neighbours, as F has them; one bin where some are too narrow."""
     columns, codings = dict(start.columns), dict(start.binnings)
     for name, coding in start.binnings.items():
@@ -83,7 +80,7 @@ def at_midpoints(data: CodedTable, start: Start, options: Options) -> Start:
         if most is not None and len(edges) >= most:
             edges = edges[np.linspace(0, len(edges) - 1, most - 1).round().astype(np.intp)]
         widths = np.diff([values[0], *edges, values[-1]])
-        narrow = widths.min(initial=np.inf) < options.narrowest(data, name) * (1 - TOLERANCE)
+        narrow = widths.min(initial=np.inf) < options.narrowest(name, ordered) * (1 - TOLERANCE)
         codings[name] = Binning(
             edges[:0] if narrow else edges, lower=float(values[0]), upper=float(values[-1]), method=NOT_CUT
         )
@@ -95,8 +92,8 @@ def climb(
     data: CodedTable,
     order: Sequence[str],
     start: Start,
-    constraints: Constraints,
-    options: Options,
+    rules: Rules,
+    options: Method,
     watch: Watcher = lambda done, parents, settled: None,
 ) -> Learner[Learned]:
     """K2 by F: every variable gets the predecessors that raise F most, and all are cut again after each arc.
@@ -105,14 +102,14 @@ def climb(
     ever raise. Sweeps over the variables are repeated, then with all of them cut, until no arc is added.
     """
     ledger = Ledger(data)
-    parents = {name: constraints.required.get(name, ()) for name in data.names}
+    parents = rules.start
     settled = yield from ascend(data, parents, order, start, options, ledger, isolated=False)
     trace = list(settled.trace)
     sweeps, added = 0, True
     while added or sweeps < 2:
         added = False
         for position, name in enumerate(order):
-            while arc := (yield from _best_arc(name, order[:position], parents, settled.columns, constraints)):
+            while arc := (yield from _best_arc(name, order[:position], parents, settled.columns, rules)):
                 parents[name] = (*parents[name], arc)
                 settled = yield from ascend(data, parents, order, settled.start, options, ledger, isolated=sweeps > 0)
                 trace += settled.trace
@@ -132,12 +129,12 @@ def _best_arc(
     predecessors: Sequence[str],
     parents: Mapping[str, tuple[str, ...]],
     columns: Columns,
-    constraints: Constraints,
+    rules: Rules,
 ) -> Learner[str | None]:
     """The predecessor that raises a variable's score most, None if none does."""
     own = tuple(columns[p] for p in parents[name])
-    candidates = candidate_parents(name, predecessors, parents[name], columns, constraints)
-    if not candidates or len(own) >= constraints.max_parents:
+    candidates = candidate_parents(name, predecessors, parents[name], columns, rules)
+    if not candidates or len(own) >= rules.max_parents:
         return None
     now, *scores = yield [Family(columns[name], own), *(Family(columns[name], (*own, columns[c])) for c in candidates)]
     best = first_best(scores)

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.given import Cuts, Labels, given_binnings, with_cut
+from jaxbn.cuts.methods import MaxBins, Method, as_method
 from jaxbn.cuts.words import cut_words
-from jaxbn.groups.grouping import Grouping, columns_to_group
-from jaxbn.inputs import checks
+from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, Parents, as_parents, check_max_cells
-from jaxbn.inputs.table import DataLike, Missing, as_frame, as_table
+from jaxbn.inputs.table import DataLike, Missing, as_frame
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.ascent import ascend
-from jaxbn.learning.options import Initial, MaxBins, MinWidth, Options, Rate, Shaping, check_options
+from jaxbn.learning.columns import Columns, as_columns
+from jaxbn.learning.options import old_keywords
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.workshop import Workshop, run_alone
 from jaxbn.runtime import limits
+from jaxbn.runtime.deprecated import old_attribute
 from jaxbn.scores.coded_table import CodedTable, Coding, Start, initial_bins
 from jaxbn.scores.density import shaped
 from jaxbn.scores.evidence import Ledger
@@ -60,6 +61,8 @@ class Discretization:
     converged: bool
     groupings: dict[str, Grouping] = field(default_factory=dict)
     trace: tuple[float, ...] = ()
+
+    policies = old_attribute("binnings")
 
     @property
     def codings(self) -> dict[str, Coding]:
@@ -109,26 +112,17 @@ class Discretization:
         return binnings_html(self.codings, f"{self.passes} passes, {state}")
 
 
+@old_keywords
 @limits.within()
 def discretize(
     data: DataLike,
     graph: GraphLike,
     *,
-    continuous: Sequence[str] | None = None,
-    discrete: Sequence[str] | None = None,
-    method: str = "evidence",
-    rate: Rate | None = None,
-    initial_bins: int | None = None,
-    initial: Initial | None = None,
-    max_passes: int | None = 10,
-    missing: Missing = "infer",
-    group: Iterable[str] | None = None,
-    min_width: MinWidth = None,
+    method: str | Method = "evidence",
     max_bins: MaxBins = "auto",
-    shape: Shaping | None = None,
-    cuts: Cuts = None,
-    labels: Labels = None,
     max_cells: int = MAX_TABLE_CELLS,
+    columns: Columns | Mapping[str, str] | None = None,
+    missing: Missing = "infer",
 ) -> Discretization:
     """Cut all continuous variables of a network, each given its Markov blanket, until nothing changes.
 
@@ -139,32 +133,15 @@ def discretize(
     Args:
         data: a DataFrame, or a dict of columns.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs.
-        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
-            inferred (see ``jaxbn.as_table``).
-        discrete: columns that are discrete whatever they hold.
-        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``, see ``jaxbn.discretize_variable``.
-        rate: with ``"bayesian"``, L of the prior: ``"network"``, the largest cardinality of all variables (the
-            default); ``"blanket"``, that of the Markov blanket; or a number.
-        initial_bins: bins of the start; by default the largest cardinality of the discrete variables.
-        initial: whether they are of equal ``"width"`` (the default, as in the paper) or ``"frequency"``, which suits
-            skewed columns and those with outliers.
-        max_passes: most passes made; None for no limit, which only ``"evidence"`` is sure not to need.
-        missing: what to do about missing entries, see ``jaxbn.as_table``. With ``"infer"`` each factor of a variable's
-            cost uses the rows that have all of it, and the optimum is exact, see ``jaxbn.discretize_variable``.
-        group: discrete columns whose levels are merged by evidence (see ``jaxbn.group_levels``), again in each pass;
-            by default those with more than 50 levels, and ``()`` for none.
-        min_width: with ``"evidence"``, the smallest width of a bin: a number, ``{column: number}``, or ``"gap"`` for
-            the smallest gap between the values of each column; no limit if not given.
+        method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``; with options, ``jaxbn.Evidence(min_width=...)``,
+            ``jaxbn.Bayesian(rate=...)`` or ``jaxbn.MDL(...)``.
         max_bins: with ``"evidence"``, most bins of a column: a number, ``{column: number}`` (None there, or alone, for
             no limit); by default 8, which people can read. The optimum is exact under the limit.
-        shape: with ``"evidence"``, how values are distributed inside bins. ``"auto"``: as the whole column is, by the
-            mean of all its histograms and the digits it was recorded to, or evenly where that has the higher evidence;
-            so cuts are there only for what depends on other columns. ``"flat"``: evenly.
-        cuts: ``{column: cuts}`` of columns whose interior cuts are known, such as ``{"age": [18, 65]}``, or dates:
-            these columns are continuous, and never cut otherwise.
-        labels: ``{column: words}`` for the bins of columns in ``cuts``, such as ``{"age": ["child", "adult", "old"]}``;
-            reports and exported networks show them.
         max_cells: most cells of the table of a variable with its parents; bins and groups are few enough for that.
+        columns: what is known about columns: ``{"age": "continuous", "grade": "discrete"}``, or ``jaxbn.Columns(...)``.
+            Others are inferred, see ``jaxbn.as_table``.
+        missing: what to do about missing entries, see ``jaxbn.as_table``. With ``"infer"`` each factor of a variable's
+            cost uses the rows that have all of it, and the optimum is exact, see ``jaxbn.discretize_variable``.
 
     Returns:
         The binnings, the passes made, and whether the last one changed nothing.
@@ -176,33 +153,25 @@ def discretize(
         >>> found.binnings["petal_length"].cuts.round(2).tolist()
         [2.45, 4.75]
     """
-    table = as_table(data, continuous=with_cut(continuous, cuts, data), discrete=discrete, missing=missing)
+    columns = as_columns(columns)
+    table = columns.table(data, missing)
     parents = as_parents(graph, table.names)
-    options = check_options(
-        method=method,
-        rate=rate,
-        max_passes=max_passes,
-        min_width=min_width,
-        max_bins=max_bins,
-        shape=shape,
-        initial=initial,
-        continuous=table.continuous,
-    )
-    coded = CodedTable(table, columns_to_group(table, group), check_max_cells(max_cells), options.flat)
-    coded.given = given_binnings(cuts, labels, table)
+    options = as_method(method, max_bins, table.continuous)
+    coded = CodedTable(table, columns.merged(table), check_max_cells(max_cells), options.flat)
+    coded.given = columns.binnings(table)
     coded.check_cells(parents)
-    start = coded.start(starting_bins(table, initial_bins, coded.grouped), options.start_kind)
+    start = first_bins(coded, options)
     found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
     binnings, groupings = split_codings(shaped(coded, found.binnings), table.names)
     binnings = {name: binning.in_unit(table.units.get(name, NUMBER)) for name, binning in binnings.items()}
     return Discretization(binnings, found.passes, found.converged, groupings, found.trace)
 
 
-def settle_steps(data: CodedTable, parents: Parents, start: Start, options: Options) -> Learner[Settled]:
+def settle_steps(data: CodedTable, parents: Parents, start: Start, options: Method) -> Learner[Settled]:
     """Passes over a network until nothing changes, by the method that the options name."""
-    if options.method == "evidence":
+    if options.name == "evidence":
         return ascend(data, parents, data.names, start, options, Ledger(data))
-    return discretize_steps(data, parents, data.names, start, options.rate, options.limit)
+    return discretize_steps(data, parents, data.names, start, options)
 
 
 def split_codings(
@@ -220,6 +189,7 @@ def _codes(name: str, binning: Coding, column: pd.Series) -> NDArray[np.int32]:
     return np.where(np.isnan(values), MISSING, binning(values)).astype(np.int32)
 
 
-def starting_bins(table: Any, given: int | None, grouped: Sequence[str] = ()) -> int:
-    """Bins of the start."""
-    return initial_bins(table, grouped) if given is None else checks.at_least("initial_bins", given, 1)
+def first_bins(data: CodedTable, options: Method) -> Start:
+    """The bins that passes begin with."""
+    n_bins = options.initial_bins or initial_bins(data.table, data.grouped)
+    return data.start(n_bins, options.start_kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jaxbn.inputs.table import Table
+from jaxbn.learning.columns import as_columns
 from jaxbn.learning.discretize import Discretization, discretize
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.for_target import NONE, TargetArcs
@@ -37,7 +38,7 @@ def network_for_target(
     """
     features = [name for name in table.names if name != target]
     graph = {name: [target] for name in features}
-    coded = CodedTable(table, tuple(options.get("group") or ()), flat=True)
+    coded = CodedTable(table, as_columns(options.get("columns")).merged(table), flat=True)
     best, best_score = None, float("-inf")
     for _ in range(MOST_TURNS):
         cut = discretize(table, graph, **options)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbn.cuts.methods import Method
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import topological_order
@@ -15,10 +16,9 @@ from jaxbn.inputs.table import Table
 from jaxbn.learning.ascent import climb
 from jaxbn.learning.k2 import k2_steps
 from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Learner
 from jaxbn.scores.coded_table import CodedTable, Start
-from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.constraints import Rules
 
 if TYPE_CHECKING:
     from jaxbn.structure.search import ArcSearch
@@ -31,8 +31,9 @@ class K2Runs:
     data: CodedTable
     start: Start
     orders: Sequence[tuple[str, ...]]
-    constraints: Constraints
-    options: Options
+    rules: Rules
+    options: Method
+    warm_start: bool = False
 
     arcs: ArcSearch | None = None  # K2 has no search of its own
 
@@ -52,19 +53,10 @@ class K2Runs:
 
     def learner(self, number: int, found: Mapping[int, Learned], watch: Watcher) -> Learner[Learned]:
         """The run of a number."""
-        if self.options.method == "evidence":
-            return climb(self.data, self.orders[number], self.start, self.constraints, self.options, watch)
-        return k2_steps(
-            self.data,
-            self.orders[number],
-            self.start,
-            self.constraints,
-            rate=self.options.rate,
-            max_passes=self.options.limit,
-            warm_start=self.options.warm_start,
-            select=self.options.select,
-            watch=watch,
-        )
+        order, rules = self.orders[number], self.rules
+        if self.options.name == "evidence":
+            return climb(self.data, order, self.start, rules, self.options, watch)
+        return k2_steps(self.data, order, self.start, rules, self.options, warm_start=self.warm_start, watch=watch)
 
     def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]:
         """A run with the order of a network that was learned on another completion of the same table."""
@@ -76,7 +68,7 @@ class K2Runs:
         return best
 
 
-def given_order(order: Sequence[str], table: Table, constraints: Constraints) -> tuple[str, ...]:
+def given_order(order: Sequence[str], table: Table, rules: Rules) -> tuple[str, ...]:
     """An order that names every column once, with the parents of required arcs first."""
     names = [str(name) for name in order]
     for name in names:
@@ -86,7 +78,7 @@ def given_order(order: Sequence[str], table: Table, constraints: Constraints) ->
     missing = [name for name in table.names if name not in names]
     if missing:
         raise ArgumentError("order", f"leaves out {', '.join(map(repr, missing))}; name every column once")
-    for child, found in constraints.required.items():
+    for child, found in rules.required.items():
         for parent in found:
             if names.index(parent) > names.index(child):
                 raise ArgumentError(
@@ -96,13 +88,11 @@ def given_order(order: Sequence[str], table: Table, constraints: Constraints) ->
     return tuple(names)
 
 
-def random_orders(
-    table: Table, constraints: Constraints, restarts: int, seed: int | np.random.Generator
-) -> list[tuple[str, ...]]:
+def random_orders(rules: Rules, restarts: int, seed: int | np.random.Generator) -> list[tuple[str, ...]]:
     """Random orders in which required arcs point forward; more orders begin with the same ones."""
     rng = np.random.default_rng(seed)
     orders = []
     for _ in range(restarts):
-        shuffled = [table.names[i] for i in rng.permutation(len(table.names))]
-        orders.append(topological_order({name: constraints.required.get(name, ()) for name in shuffled}))
+        shuffled = [rules.names[i] for i in rng.permutation(len(rules.names))]
+        orders.append(topological_order({name: rules.required.get(name, ()) for name in shuffled}))
     return orders

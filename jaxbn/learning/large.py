@@ -116,9 +116,9 @@ def on_all_rows(
         passes += 1
         return large.count(requests, passes)
 
-    evidence = plan.options.method == "evidence"
+    evidence = plan.options.name == "evidence"
     fixed = not evidence or bool(data.table.holes) or plan.search == "k2"
-    rows = AllRows(large.facts, data, plan.options, plan.constraints, count, evidence and plan.search != "k2", fixed)
+    rows = AllRows(large.facts, data, plan.options, plan.rules, count, evidence and plan.search != "k2", fixed)
     found = Standing({n: tuple(p) for n, p in net.parents.items()}, {**net.binnings, **net.groupings})
     trace: list[float] = []
     with ExitStack() as stack, limits.ending_early() as ending:
@@ -139,7 +139,7 @@ def on_all_rows(
 
         found = refined(rows, found, keep)
     report = replace(
-        net.search or SearchReport(plan.options.method, plan.search, 0, 0.0, math.nan),
+        net.search or SearchReport(plan.options.name, plan.search, 0, 0.0, math.nan),
         seconds=time.monotonic() - began,
         criterion=found.value if trace else math.nan,
         proved=False,

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import math
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from jaxbn.cuts.given import Cuts, Labels, given_binnings, with_cut
+from jaxbn.cuts.methods import MaxBins, Method, as_method
 from jaxbn.cuts.on_grid.grid import FINE_GRID
-from jaxbn.groups.grouping import columns_to_group
 from jaxbn.inputs import checks
-from jaxbn.inputs.checks import ArgumentError
+from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, topological_order
-from jaxbn.inputs.table import DataLike, Missing, as_table
+from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.checkpoint import open_checkpoint
-from jaxbn.learning.discretize import starting_bins
+from jaxbn.learning.columns import Columns, as_columns
+from jaxbn.learning.discretize import first_bins
+from jaxbn.learning.for_target import network_for_target
 from jaxbn.learning.holes.completion import HOLES
-from jaxbn.learning.holes.first import first_completion
+from jaxbn.learning.holes.first import first_completed, first_completion
 from jaxbn.learning.holes.rounds import Round, settle
 from jaxbn.learning.large import Large, on_all_rows
 from jaxbn.learning.learned import Learned, Watcher, as_network
 from jaxbn.learning.many_runs import FINISH, ManyRuns
-from jaxbn.learning.options import GRID, Initial, MaxBins, MinWidth, Rate, Select, Shaping, check_options
+from jaxbn.learning.options import K2, Search, old_keywords
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
 from jaxbn.model.lines import Lines, check_lines
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
@@ -43,8 +45,7 @@ from jaxbn.runtime.limits import Ending
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.structure.constraints import listed
-from jaxbn.structure.search import Search
+from jaxbn.structure.constraints import Constraints
 
 LOG = logging.getLogger("jaxbn")
 
@@ -52,45 +53,26 @@ SIDE_BY_SIDE = 64
 """Runs that go on together: what they ask for at the same time is computed as one batch."""
 
 
+@old_keywords
 @limits.within()
 def learn(
     data: DataLike,
     *,
-    continuous: Sequence[str] | None = None,
-    discrete: Sequence[str] | None = None,
-    keep: Iterable[str] = (),
-    method: str = "evidence",
+    target: str | None = None,
+    method: str | Method = "evidence",
+    max_bins: MaxBins = "auto",
     search: Search = "auto",
-    order: Sequence[str] | None = None,
+    constraints: Constraints | None = None,
     max_parents: int = 3,
-    max_passes: int | None = 10,
+    max_cells: int = MAX_TABLE_CELLS,
+    columns: Columns | Mapping[str, str] | None = None,
+    missing: Missing = "infer",
+    lines: Lines = "auto",
     restarts: int | None = None,
     seed: int = 0,
     time_limit: float | None = None,
-    rate: Rate | None = None,
-    warm_start: bool | None = None,
-    select: Select | None = None,
-    required: Iterable[tuple[str, str]] = (),
-    forbidden: Iterable[tuple[str, str]] = (),
-    tiers: Iterable[Iterable[str]] = (),
-    roots: Iterable[str] = (),
-    leaves: Iterable[str] = (),
-    initial_bins: int | None = None,
-    initial: Initial | None = None,
-    missing: Missing = "infer",
     checkpoint: PathLike | None = None,
-    side_by_side: int = SIDE_BY_SIDE,
-    max_cells: int = MAX_TABLE_CELLS,
     progress: bool = True,
-    group: Iterable[str] | None = None,
-    min_width: MinWidth = None,
-    max_bins: MaxBins = "auto",
-    shape: Shaping | None = None,
-    cuts: Cuts = None,
-    labels: Labels = None,
-    grid: int | None = GRID,
-    exact: bool | None = None,
-    lines: Lines = "auto",
 ) -> BayesNet:
     """Learn structure and cuts together: the best arcs for the cuts, then the best cuts for the arcs, in turns.
 
@@ -101,61 +83,36 @@ def learn(
 
     Args:
         data: a DataFrame, a dict of columns, or the path of a CSV, TSV or Parquet file or of a folder of Parquet files.
-        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
-            inferred (see ``jaxbn.as_table``).
-        discrete: columns that are discrete whatever they hold.
-        keep: columns that stay though nothing can be learned from them; identifiers, constants, copies and the like
-            are left out otherwise (see ``jaxbn.as_table``), unless another argument names them.
-        method: ``"evidence"``, ``"bayesian"`` (the paper's objective for cuts) or ``"mdl"``.
+        target: a discrete column that the network is to predict: arcs are then chosen by how well the other rows
+            predict each row's target, and columns that do not help have none.
+        method: how columns are cut: ``"evidence"``, ``"bayesian"`` (the paper's objective) or ``"mdl"``; with options,
+            ``jaxbn.Evidence(min_width=...)``, ``jaxbn.Bayesian(rate=...)`` or ``jaxbn.MDL(...)``.
+        max_bins: with ``"evidence"``, most bins of a column: a number, ``{column: number}`` (None there, or alone, for
+            no limit); by default 8, which people can read.
         search: ``"exact"``, the proved best arcs, for up to 20 columns; ``"orders"``, a search over orders of the
             columns, for any number; ``"auto"``, the first where it is possible; ``"k2"``, the paper's greedy search
-            from random orders, with cuts after every arc.
-        order: one run of ``"k2"`` with this order of the variables; parents come before their children in it.
+            from random orders, with cuts after every arc. With options, ``jaxbn.K2(order=...)`` or
+            ``jaxbn.Orders(patience=...)``.
+        constraints: arcs that the network must have or must not have, ``jaxbn.Constraints(required=..., tiers=...)``.
         max_parents: most parents of a variable.
-        max_passes: most passes over the variables of a discretization.
+        max_cells: most cells of the table of a variable with its parents, at most 10 million: families, bins and
+            groups keep to it.
+        columns: what is known about columns: ``{"age": "continuous", "grade": "discrete"}``, or ``jaxbn.Columns(...)``
+            for known cuts and more. Others are inferred, see ``jaxbn.as_table``. Identifiers, constants, copies and the
+            like are left out, unless an argument names them.
+        missing: what to do about missing entries, see "Missing entries" in the documentation. ``"infer"``: rows are
+            completed under the network so far and learned from again, in rounds; the tables are those of what each
+            row has. ``"error"`` refuses them, ``"drop"`` drops rows that have one, ``"state"`` makes being missing a
+            state of its own.
+        lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
         restarts: how many runs; the best network is kept. With ``"k2"`` each has a random order, and one is the
             default. Otherwise the first four begin with plain bins of equal frequency or width and the others with
             perturbations of the best; by default 24 for a small table and fewer for a large one.
         seed: of the random numbers.
         time_limit: seconds after which the best network so far is returned.
-        rate: with ``"bayesian"``, L of the prior: ``"network"`` (the default), ``"blanket"`` or a number, see
-            ``jaxbn.discretize``.
-        warm_start: with ``"k2"`` and ``"bayesian"`` or ``"mdl"``, after an arc go on from the current cuts instead of
-            from the bins of the start: faster.
-        select: with ``"bayesian"`` and ``"mdl"``, runs are compared by ``"density"``, that of the data in original
-            units (the default), or by ``"k2"``, the paper's score.
-        required: arcs ``(parent, child)`` the network must have.
-        forbidden: arcs it must not have.
-        tiers: lists of columns in the order in which things happen, ``[["age", "sex"], ["dose"], ["outcome"]]``: no
-            arc runs from a later list into an earlier one. Columns in none of them may be anywhere.
-        roots: columns without parents.
-        leaves: columns without children.
-        initial_bins: bins of the starts; by default several numbers, and with ``"k2"`` the largest cardinality of the
-            discrete variables.
-        initial: with ``"k2"``, whether the bins of the start are of equal ``"width"`` (the default, as in the paper) or
-            ``"frequency"``, which suits skewed columns and those with outliers.
-        missing: what to do about missing entries, see "Missing entries" in the documentation. ``"infer"``: rows are
-            completed under the network so far and learned from again, in rounds; the tables are those of what each
-            row has. ``"error"`` refuses them, ``"drop"`` drops rows that have one, ``"state"`` makes being missing a
-            state of its own.
         checkpoint: a file that keeps every finished run; the same call started again goes on from it, also with more
             restarts.
-        side_by_side: runs that go on together; the result does not depend on it.
-        max_cells: most cells of the table of a variable with its parents, at most 10 million: families, bins and
-            groups keep to it.
         progress: show a bar where someone watches.
-        group: discrete columns whose levels are merged by evidence, again in each pass; by default those with more than
-            50 levels, and ``()`` for none.
-        min_width: with ``"evidence"``, the smallest width of a bin, see ``jaxbn.discretize``.
-        max_bins: with ``"evidence"``, most bins of a column, see ``jaxbn.discretize``.
-        shape: with ``"evidence"``, how values are distributed inside bins, see ``jaxbn.discretize``.
-        cuts: ``{column: cuts}`` of columns whose cuts are known, see ``jaxbn.discretize``.
-        labels: ``{column: words}`` for the bins of these, see ``jaxbn.discretize``.
-        grid: positions of a column at which cuts are searched while arcs move; then they are placed to the last row.
-            None searches all positions from the beginning. The search ``"k2"`` has no grid.
-        exact: whether the cuts of the network are then proved, each given the rest, to be the best of all. By default
-            up to 50,000 rows: beyond, the proof takes minutes, and finds next to nothing (``net.search`` says which).
-        lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
 
     Returns:
         The fitted network. Interrupted by Ctrl-C, or ended by an error, it is the best so far, with a warning.
@@ -169,55 +126,35 @@ def learn(
     """
     began = time.monotonic()
     check_lines(lines)
-    keep, required, forbidden = listed(keep), list(required), list(forbidden)
-    tiers, roots, leaves = [listed(tier) for tier in tiers], listed(roots), listed(leaves)
-    arcs = [arc for arc in (*required, *forbidden) if len(arc) == 2]
-    named = itertools.chain(keep, order or (), group or (), cuts or (), roots, leaves, *tiers, *arcs)
+    columns, constraints = as_columns(columns), constraints or Constraints()
+    order = search.order if isinstance(search, K2) else None
+    named = [*constraints.named, *(order or ()), *([] if target is None else [target])]
     large = Large.of(data, seed=seed, progress=progress, missing=missing)
     if large is not None:
-        data, continuous = large.sample(continuous, discrete)
-    continuous = with_cut(continuous, cuts, data)
-    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing, keep=named)
+        data, continuous = large.sample(columns.continuous, columns.discrete)
+        columns = replace(columns, continuous=continuous)
+    table = columns.table(data, missing, keep=named)
     table = table if large is None else large.facts.completed(table)
-    for name in keep:
-        checks.known_name("keep", name, table.names)
-    options = check_options(
-        method=method,
-        rate=rate,
-        max_passes=max_passes,
-        min_width=min_width,
-        max_bins=max_bins,
-        shape=shape,
-        warm_start=warm_start,
-        select=select,
-        grid=grid,
-        exact=exact,
-        initial=initial,
-        continuous=table.continuous,
-    )
+    options = as_method(method, max_bins, table.continuous)
     plan = Plan.checked(
         table,
         options,
-        grouped=columns_to_group(table, group),
-        given=given_binnings(cuts, labels, table),
+        columns=columns,
         seed=seed,
-        initial_bins=initial_bins,
         search=search,
-        order=order,
-        restarts=restarts,
+        constraints=constraints,
         max_parents=max_parents,
-        required=required,
-        forbidden=forbidden,
-        tiers=tiers,
-        roots=roots,
-        leaves=leaves,
         max_cells=max_cells,
+        restarts=restarts,
     )
+    if target is not None:
+        _refuse_with_target(search=search, constraints=constraints.named, restarts=restarts, checkpoint=checkpoint)
+        with limits.within(time_limit and checks.positive("time_limit", time_limit)):
+            return _for_target(table, target, plan, columns, lines, began)
     coded = plan.coded(table)
-    checks.at_least("side_by_side", side_by_side, 1)
     deadline = math.inf if time_limit is None else began + checks.positive("time_limit", time_limit)
     with limits.within(deadline - time.monotonic() + limits.GRACE):  # a first network may take a little longer
-        net, found = _learned(coded, plan, lines, checkpoint, side_by_side, progress, began, deadline)
+        net, found = _learned(coded, plan, lines, checkpoint, progress, began, deadline)
         if large is not None and large.is_sampled:
             net = on_all_rows(large, net, coded, plan, lines, checkpoint, began)
     if net.search is not None and limits.interrupted():
@@ -225,12 +162,28 @@ def learn(
     return net
 
 
+def _refuse_with_target(**given: Any) -> None:
+    for argument, value in given.items():
+        if value and value != "auto":
+            raise ArgumentError(argument, "has no use with ", Mention("target"), "; leave one of them out", value=value)
+
+
+def _for_target(table: Table, target: str, plan: Plan, columns: Columns, lines: Lines, began: float) -> BayesNet:
+    """The network that predicts one column."""
+    checks.known_name("target", target, table.discrete, "a discrete column")
+    merged = [name for name in columns.merged(table) if name != target]
+    known: Any = {"columns": replace(columns, merge_levels=merged), "max_cells": plan.rules.max_cells}
+    graph, found = network_for_target(first_completed(table, plan.seed), target, method=plan.options, **known)
+    net = fit(table, graph, found.codings, inside_bins=True, lines=lines)
+    report = SearchReport(plan.options.name, "target", 1, time.monotonic() - began, net.score, finished=True)
+    return replace(net, search=report)
+
+
 def _learned(
     coded: CodedTable,
     plan: Plan,
     lines: Lines,
     checkpoint: PathLike | None,
-    side_by_side: int,
     progress: bool,
     began: float,
     deadline: float,
@@ -251,7 +204,7 @@ def _learned(
             if checkpoint is not None and mates.rank == 0:
                 saved = stack.enter_context(open_checkpoint(checkpoint, described, runs.orders))
             bar = stack.enter_context(Progress(progress and mates.rank == 0, runs.n_runs, runs.n_steps))
-            many = ManyRuns(mates, bar, saved, side_by_side, deadline)
+            many = ManyRuns(mates, bar, saved, SIDE_BY_SIDE, deadline)
             learned, now, ending = _search(many, now, plan, coded, rng)
             if learned is None:
                 return _nothing_found(coded, plan, ending, began)
@@ -315,10 +268,10 @@ def _nothing_found(data: CodedTable, plan: Plan, ending: Ending, began: float) -
     """The network of the required arcs and plain bins, where the time was too short for another."""
     if ending.interrupted:
         raise KeyboardInterrupt
-    start = data.start(starting_bins(data.table, plan.initial_bins, plan.grouped), "frequency")
-    parents = {name: plan.constraints.required.get(name, ()) for name in data.names}
+    start = first_bins(data, replace(plan.options, initial="frequency"))
+    parents = plan.rules.start
     learned = Learned(topological_order(parents), parents, start.binnings, math.nan, math.nan)
-    report = SearchReport(plan.options.method, plan.search, 0, time.monotonic() - began, math.nan, finished=False)
+    report = SearchReport(plan.options.name, plan.search, 0, time.monotonic() - began, math.nan, finished=False)
     return as_network(data, learned, report), "this is a network without a search"
 
 
@@ -340,7 +293,7 @@ def _in_words(many: ManyRuns, n_runs: int) -> str:
 def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, ending: Ending) -> SearchReport:
     """How the network was found; what its arcs are worth for its cuts is looked up once more, if there is time."""
     finished = not ending.early
-    report = SearchReport(plan.options.method, plan.search, n_runs, seconds, learned.criterion, finished=finished)
+    report = SearchReport(plan.options.name, plan.search, n_runs, seconds, learned.criterion, finished=finished)
     runs, data = last.runs, last.data
     if runs.arcs is None:
         return report

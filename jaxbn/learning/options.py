@@ -1,178 +1,81 @@
-"""Options of learning: which method uses which, and the one list that other functions hand on to ``learn``."""
+"""Options that several functions share: searches, and the one list that other functions hand on to ``learn``."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from inspect import signature
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from jaxbn.cuts.discretize_variable import MAX_BINS, METHODS
-from jaxbn.cuts.evidence import smallest_gap
+from jaxbn.cuts.methods import as_method, with_options
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention, suggest
-from jaxbn.scores.coded_table import CodedTable
+from jaxbn.learning.columns import as_columns
+from jaxbn.runtime import deprecated
+from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.orders import PATIENCE, STARTS
+from jaxbn.structure.search import SEARCHES
 
-Rate = float | Literal["network", "blanket"]
-MaxBins = int | Mapping[str, int | None] | Literal["auto"] | None
-MinWidth = float | Mapping[str, float] | Literal["gap"] | None
-Select = Literal["density", "k2"]
-Initial = Literal["width", "frequency"]
-Shaping = Literal["auto", "flat"]
-
-STRUCTURE_OPTIONS = (
-    "search", "order", "max_parents", "restarts", "time_limit", "grid", "exact", "warm_start", "select",
-    "required", "forbidden", "tiers", "roots", "leaves", "max_cells",
-)  # fmt: skip
+STRUCTURE_OPTIONS = ("search", "constraints", "max_parents", "max_cells", "restarts", "time_limit")
 """Options of ``learn`` for the structure; ``cross_validate`` and ``bootstrap`` take them too if there is no graph."""
 
-USED_BY: dict[str, tuple[str, ...]] = {
-    "rate": ("bayesian",),
-    "min_width": ("evidence",),
-    "max_bins": ("evidence",),
-    "shape": ("evidence",),
-    "warm_start": ("bayesian", "mdl"),
-    "select": ("bayesian", "mdl"),
-    "group": METHODS,
-    "initial": METHODS,
-}
-"""The methods that use an option, where not all do; None says that an option was not given."""
 
-
-GRID = 512
-"""Positions at which cuts are searched while arcs move."""
-
-EXACT_ROWS = 50_000
-"""Up to this many rows the cuts of a learned network are proved the best by default: beyond, that takes minutes."""
-
-
-class Options(NamedTuple):
-    """Checked options of learning that do not depend on the structure."""
-
-    method: str
-    rate: Rate
-    max_passes: int | None
-    min_width: MinWidth = None
-    warm_start: bool = False
-    select: str = "density"
-    grid: int | None = GRID  # positions at which cuts are searched while arcs move; None: all
-    initial: str | None = None  # what the bins of the start are equal in, if that was said
-    max_bins: int | Mapping[str, int | None] | None = None  # most bins of a column
-    shape: str = "auto"  # inside bins: "auto", or "flat"
-    exact: bool | None = None  # whether the last cuts are proved the best; None: if there are not too many rows
-
-    @property
-    def start_kind(self) -> str:
-        """What the bins of the start are equal in: ``"width"``, as in the paper, or ``"frequency"``."""
-        return "width" if self.initial is None else self.initial
-
-    @property
-    def flat(self) -> bool:
-        """Whether values are spread evenly inside bins, as the paper has them."""
-        return self.method != "evidence" or self.shape == "flat"
-
-    def most_bins(self, name: str) -> int | None:
-        """Bins that a column may have, None for any number."""
-        return self.max_bins.get(name, MAX_BINS) if isinstance(self.max_bins, Mapping) else self.max_bins
-
-    @property
-    def limit(self) -> float:
-        """The most passes, infinite for no limit."""
-        return math.inf if self.max_passes is None else self.max_passes
-
-    def proves_cuts(self, n_rows: int) -> bool:
-        """Whether the last cuts are the exact optimum given the rest, not the best that refining the grid finds."""
-        return self.grid is None or (n_rows <= EXACT_ROWS if self.exact is None else self.exact)
-
-    def narrowest(self, data: CodedTable, name: str) -> float:
-        """The smallest width of a bin of one variable, 0 for no limit."""
-        if self.min_width == "gap":
-            return smallest_gap(data.ordered[name])
-        if isinstance(self.min_width, Mapping):
-            return float(self.min_width.get(name, 0.0))
-        return float(self.min_width or 0.0)
-
-    def described(self) -> dict[str, Any]:
-        """The options as JSON can hold them."""
-        widths = dict(self.min_width) if isinstance(self.min_width, Mapping) else self.min_width
-        bins = dict(self.max_bins) if isinstance(self.max_bins, Mapping) else self.max_bins
-        return {**self._asdict(), "min_width": widths, "max_bins": bins, "initial": self.start_kind}
-
-
-def check_options(
-    *,
-    method: str,
-    rate: Rate | None = None,
-    max_passes: int | None = 10,
-    min_width: MinWidth = None,
-    warm_start: bool | None = None,
-    select: str | None = None,
-    grid: int | None = GRID,
-    initial: str | None = None,
-    exact: bool | None = None,
-    max_bins: MaxBins = "auto",
-    shape: str | None = None,
-    continuous: Sequence[str] | None = None,
-) -> Options:
-    """Options with their defaults filled in; one that the method does not use must not be given.
+@dataclass(frozen=True, kw_only=True)
+class K2:
+    """The paper's greedy search, with cuts after every arc.
 
     Args:
-        method: how variables are cut.
-        rate: L of the prior.
-        max_passes: most passes of a discretization, None for no limit.
-        min_width: the smallest width of a bin.
-        warm_start: whether to go on from the current cuts after an arc.
-        select: how restarts are compared.
-        grid: positions at which cuts are searched while arcs move, None for all.
-        initial: what the bins of the start are equal in.
-        exact: whether the last cuts are proved the best, None if there are not too many rows.
-        max_bins: most bins of a column.
-        shape: how values are distributed inside bins.
-        continuous: the columns that may have a smallest width.
+        order: one run with this order of the variables; parents come before their children in it. By default the
+            orders are random, one in each run.
+        warm_start: with ``"bayesian"`` or ``"mdl"``, after an arc go on from the current cuts instead of from the bins
+            of the start: faster.
 
     Example:
-        >>> check_options(method="mdl", rate=3.0)
-        Traceback (most recent call last):
-            ...
-        jaxbn.inputs.checks.ArgumentError: rate is for method='bayesian', got 3.0 with method 'mdl'; leave it out
+        >>> import jaxbn
+        >>> rows = {"a": [0, 1, 0, 1], "b": [0, 1, 0, 1]}
+        >>> jaxbn.learn(rows, search=K2(order=["b", "a"]), progress=False).arcs
+        [('b', 'a')]
     """
-    checks.one_of("method", method, METHODS)
-    given = {"rate": rate, "min_width": min_width, "warm_start": warm_start, "select": select, "shape": shape}
-    for argument, value in {**given, "max_bins": None if max_bins == "auto" else max_bins}.items():
-        refuse_unused(argument, value, method)
-    _check_widths(min_width, continuous)
-    return Options(
-        method,
-        "network" if rate is None else _checked_rate(rate),
-        None if max_passes is None else checks.at_least("max_passes", max_passes, 1),
-        min_width,
-        bool(warm_start),
-        "density" if select is None else checks.one_of("select", select, ("density", "k2")),
-        None if grid is None else checks.at_least("grid", grid, 2),
-        None if initial is None else checks.one_of("initial", initial, ("width", "frequency")),
-        None if method != "evidence" else _checked_bins(max_bins, continuous),
-        "auto" if shape is None else checks.one_of("shape", shape, ("auto", "flat")),
-        None if exact is None else bool(exact),
-    )
+
+    order: Sequence[str] | None = None
+    warm_start: bool = False
 
 
-def refuse_unused(argument: str, value: object, method: str) -> None:
-    """Refuse an option that was given but that the method does not use."""
-    users = USED_BY.get(argument, (method,))
-    if value is None or method in users:
-        return
-    listed: list[str | Mention] = [Mention("method", users[0])]
-    for user in users[1:]:
-        listed += [" or ", Mention("method", user)]
-    raise ArgumentError(
-        argument, "is for ", *listed, f", got {value!r} with method {method!r}; leave it out", value=value
-    )
+@dataclass(frozen=True, kw_only=True)
+class Orders:
+    """A search over orders of the columns, for any number of them.
+
+    Args:
+        starts: of the search for the last cuts; while cuts move there is one.
+        patience: blocks of columns in a row that may be rearranged without a gain.
+
+    Example:
+        >>> Orders(patience=100).starts == Orders().starts
+        True
+    """
+
+    starts: int = STARTS
+    patience: int = PATIENCE
+
+    def __post_init__(self) -> None:
+        checks.at_least("starts", self.starts, 1)
+        checks.at_least("patience", self.patience, 1)
+
+
+Search = Literal["auto", "exact", "orders", "k2"] | K2 | Orders
+
+
+def search_name(search: Search) -> str:
+    """The name of a search, which may come with its options."""
+    if isinstance(search, K2):
+        return "k2"
+    return "orders" if isinstance(search, Orders) else checks.one_of("search", search, SEARCHES)
 
 
 def check_structure_options(
     function: Callable[..., Any], options: Mapping[str, Any], graph_given: bool
 ) -> dict[str, Any]:
-    """The options of ``learn`` that another function was given as further keywords; arcs as lists, to be read often.
+    """The options of ``learn`` that another function was given as further keywords.
 
     Args:
         function: which one, for messages.
@@ -187,49 +90,60 @@ def check_structure_options(
             raise ArgumentError(
                 name, "is for learning the structure; leave it out, or leave out ", Mention("graph"), value=value
             )
-    again = ("required", "forbidden", "tiers", "roots", "leaves")
-    return {
-        name: list(value) if name in again and not isinstance(value, str) else value for name, value in options.items()
-    }
+    return dict(options)
 
 
-def _checked_rate(rate: Rate) -> Rate:
-    if not isinstance(rate, str):
-        return checks.positive("rate", rate)
-    if rate not in ("network", "blanket"):
-        raise ArgumentError("rate", f"must be 'network', 'blanket' or a number above zero, got {rate!r}", value=rate)
-    return rate
+# --- options by themselves: keywords of the version before, and options of the command line
+
+MOVED = {
+    **{name: f"columns=Columns({name})" for name in ("continuous", "discrete", "keep", "cuts", "labels")},
+    "group": "columns=Columns(merge_levels)",
+    **{name: f"constraints=Constraints({name})" for name in ("required", "forbidden", "tiers", "roots", "leaves")},
+    **{name: f"method=Bayesian({name})" for name in ("rate", "select")},
+    **{
+        name: f"method=Evidence({name})"
+        for name in ("min_width", "shape", "grid", "exact", "max_passes", "initial_bins", "initial")
+    },
+    **{name: f"search=K2({name})" for name in ("order", "warm_start")},
+    "side_by_side": "",
+}
+
+NONE_IS_GIVEN = ("grid", "max_passes")
+"""Options whose None says something; that of others says that they were not given."""
 
 
-def _checked_bins(max_bins: MaxBins, continuous: Sequence[str] | None) -> int | Mapping[str, int | None] | None:
-    if isinstance(max_bins, str):
-        if max_bins != "auto":
-            raise ArgumentError("max_bins", f"must be a number, None or {{column: number}}, got {max_bins!r}")
-        return MAX_BINS
-    if isinstance(max_bins, Mapping):
-        for name, most in max_bins.items():
-            if continuous is not None:
-                checks.known_name("max_bins", name, continuous, "a continuous column")
-            if most is not None:
-                checks.at_least(f"max_bins[{name!r}]", most, 1)
-        return dict(max_bins)
-    return None if max_bins is None else checks.at_least("max_bins", max_bins, 1)
+def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None or name in NONE_IS_GIVEN}
 
 
-def _check_widths(min_width: MinWidth, continuous: Sequence[str] | None) -> None:
-    if isinstance(min_width, Mapping):
-        for name, width in min_width.items():
-            if continuous is not None:
-                checks.known_name("min_width", name, continuous, "a continuous column")
-            _check_width(f"min_width[{name!r}]", width)
-    elif not isinstance(min_width, str):
-        _check_width("min_width", min_width)
-    elif min_width != "gap":
-        raise ArgumentError(
-            "min_width", f"must be a number, 'gap' or {{column: number}}, got {min_width!r}", value=min_width
-        )
+def _search(given: Any, options: Mapping[str, Any]) -> Any:
+    options = {name: value for name, value in _said(options).items() if value is not False}
+    if not options:
+        return "auto" if given is None else given
+    if given is not None and search_name(given) not in ("auto", "k2"):
+        name = next(iter(options))
+        raise ArgumentError(name, "is for ", Mention("search", "k2"), f", got search={given!r} with it; leave it out")
+    if "order" not in options and given != "k2" and not isinstance(given, K2):
+        raise ArgumentError("warm_start", "is for ", Mention("search", "k2"), f", got search={given!r}; leave it out")
+    return replace(given if isinstance(given, K2) else K2(), **options)
 
 
-def _check_width(argument: str, width: float | None) -> None:
-    if width is not None and width != 0:  # 0 is no limit
-        checks.positive(argument, width)
+MAKERS: dict[str, deprecated.Maker] = {
+    "columns": lambda given, options: replace(as_columns(given), **_said(options)),
+    "constraints": lambda given, options: replace(given or Constraints(), **_said(options)),
+    "method": lambda given, options: with_options(as_method(given), _said(options)),
+    "search": _search,
+}
+
+old_keywords = deprecated.old_keywords(MOVED, MAKERS)
+"""Has a function take the keywords that have become parts of objects."""
+
+
+def in_objects(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of ``learn`` that stand side by side, as on the command line, in the objects that they are parts of.
+
+    Example:
+        >>> in_objects({"seed": 3, "order": ["b", "a"]})
+        {'seed': 3, 'search': K2(order=['b', 'a'], warm_start=False)}
+    """
+    return deprecated.gathered(flat, MOVED, MAKERS)

@@ -6,13 +6,10 @@ from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from jaxbn.counts.codes import Column
+from jaxbn.cuts.methods import NO_RATE, Method, Rate
 from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological_order
-from jaxbn.learning.options import Rate
 from jaxbn.learning.questions import Cut, Learner
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, largest_cardinality, same_coding
-
-NO_RATE = 0.0
-"""Neither groups of levels nor the evidence depend on a rate."""
 
 
 class Settled(NamedTuple):
@@ -35,8 +32,7 @@ def discretize_steps(
     parents: Parents,
     priority: Sequence[str],
     start: Start,
-    rate: Rate,
-    max_passes: float,
+    options: Method,
     grid: int | None = None,
     refinements: int = 1,
 ) -> Learner[Settled]:
@@ -49,10 +45,10 @@ def discretize_steps(
     columns, binnings = dict(start.columns), dict(start.binnings)
     visits = visiting_order(parents, priority, binnings.keys() - data.given)
     done, changed = 0, True
-    while changed and done < max_passes:
+    while changed and done < options.limit:
         done, changed = done + 1, False
         for name in visits:
-            own_rate = NO_RATE if name in data.grouped else rate
+            own_rate = NO_RATE if name in data.grouped else options.prior_rate
             binning = yield cut_question(name, parents, columns, own_rate, data.grid(name, grid), refinements)
             changed |= not same_coding(binning, binnings[name])
             binnings[name], columns[name] = binning, data.coded(name, binning)

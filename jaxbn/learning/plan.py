@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.methods import Method
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
+from jaxbn.inputs.graph import MAX_TABLE_CELLS
 from jaxbn.inputs.table import Table
 from jaxbn.learning.checkpoint import fingerprint
-from jaxbn.learning.discretize import starting_bins
+from jaxbn.learning.columns import Columns
+from jaxbn.learning.discretize import first_bins
 from jaxbn.learning.k2_runs import K2Runs, given_order, random_orders
 from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.options import Options
+from jaxbn.learning.options import K2, Orders, Search, search_name
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.turn_runs import TurnRuns, runs_for
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.structure.constraints import Constraints, as_constraints
-from jaxbn.structure.search import SEARCHES, ArcSearch, Search
+from jaxbn.structure.constraints import Constraints, Rules
+from jaxbn.structure.search import ArcSearch
 
 
 class Runs(Protocol):
@@ -50,91 +54,77 @@ class Runs(Protocol):
 class Plan(NamedTuple):
     """Checked arguments of a search."""
 
-    options: Options
-    constraints: Constraints
-    search: Search
-    order: tuple[str, ...] | None
+    options: Method
+    rules: Rules
+    search: str
+    k2: K2
+    orders: Orders
     restarts: int
     seed: int
-    initial_bins: int | None
-    grouped: tuple[str, ...]
+    merged: tuple[str, ...]
     given: Mapping[str, Binning]
 
     @classmethod
     def checked(
         cls,
         table: Table,
-        options: Options,
+        method: Method,
         *,
-        grouped: tuple[str, ...],
-        given: Mapping[str, Binning] | None = None,
+        columns: Columns,
         seed: int,
-        initial_bins: int | None,
         search: Search = "auto",
-        order: Sequence[str] | None = None,
+        constraints: Constraints | None = None,
+        max_parents: int = 3,
+        max_cells: int = MAX_TABLE_CELLS,
         restarts: int | None = None,
-        **limits: Any,
     ) -> Plan:
-        """The plan of some options of ``learn``; `limits` are those of ``as_constraints``."""
-        constraints = as_constraints(table, **limits)
-        checks.one_of("search", search, SEARCHES)
-        if order is not None:
-            order = given_order(order, table, constraints)
-            if search not in ("auto", "k2"):
-                raise ArgumentError("order", "is for ", Mention("search", "k2"), f", got search={search!r} with it")
-            if restarts is not None and checks.at_least("restarts", restarts, 1) > 1:
-                raise ArgumentError(
-                    "restarts",
-                    f"is {restarts}, but with ",
-                    Mention("order"),
-                    " there is one run; leave one of them out",
-                )
-        if initial_bins is not None:
-            checks.at_least("initial_bins", initial_bins, 1)
-        if options.warm_start and order is None and search != "k2":
-            raise ArgumentError(
-                "warm_start", "is for ", Mention("search", "k2"), f", got search={search!r}; leave it out"
-            )
-        chosen: Search = "k2" if order is not None else search
-        if options.initial is not None and chosen != "k2":
+        """The plan of some options of ``learn``."""
+        rules = (constraints or Constraints()).rules(table, max_parents, max_cells)
+        name = search_name(search)
+        k2 = search if isinstance(search, K2) else K2()
+        if restarts is None:
+            restarts = 1 if name == "k2" else runs_for(table.n_rows, len(table.names))
+        checks.at_least("restarts", restarts, 1)
+        if k2.order is not None:
+            k2 = replace(k2, order=given_order(k2.order, table, rules))
+            if restarts > 1:
+                rest = " there is one run; leave one of them out"
+                raise ArgumentError("restarts", f"is {restarts}, but with ", Mention("order"), rest)
+        if k2.warm_start and method.name == "evidence":
+            users = (Mention("method", "bayesian"), " or ", Mention("method", "mdl"))
+            raise ArgumentError("warm_start", "is for ", *users, ", got True with method 'evidence'; leave it out")
+        if method.initial is not None and name != "k2":
             raise ArgumentError(
                 "initial",
                 "is for ",
                 Mention("search", "k2"),
-                f", got {options.initial!r} with search={search!r}, which begins with bins of both kinds; leave it out",
-                value=options.initial,
+                f", got {method.initial!r} with search={name!r}, which begins with bins of both kinds; leave it out",
+                value=method.initial,
             )
+        orders = search if isinstance(search, Orders) else Orders()
+        checks.at_least("seed", seed, 0)
         return cls(
-            options,
-            constraints,
-            chosen,
-            order,
-            _default_restarts(table, chosen) if restarts is None else checks.at_least("restarts", restarts, 1),
-            checks.at_least("seed", seed, 0),
-            initial_bins,
-            grouped,
-            given or {},
-        )
+            method, rules, name, k2, orders, restarts, seed, columns.merged(table), columns.binnings(table)
+        )  # fmt: skip
 
     def coded(self, table: Table) -> CodedTable:
         """A table as the runs see it."""
-        limits = self.constraints.max_cells, self.options.flat
-        return CodedTable(table, self.grouped, *limits, given=self.given)
+        return CodedTable(table, self.merged, self.rules.max_cells, self.options.flat, given=self.given)
 
     def runs(self, data: CodedTable, stream: int | np.random.Generator | None = None) -> Runs:
         """The runs on a table; `stream` takes the place of the seed."""
         seed = self.seed if stream is None else stream
-        data.check_cells({name: self.constraints.required.get(name, ()) for name in data.names})
+        data.check_cells(self.rules.start)
         if self.search == "k2":
-            start = data.start(starting_bins(data.table, self.initial_bins, self.grouped), self.options.start_kind)
-            orders = (
-                random_orders(data.table, self.constraints, self.restarts, seed) if self.order is None else [self.order]
-            )
-            return K2Runs(data, start, orders, self.constraints, self.options)
+            start = first_bins(data, self.options)
+            given = self.k2.order
+            orders = random_orders(self.rules, self.restarts, seed) if given is None else [tuple(given)]
+            return K2Runs(data, start, orders, self.rules, self.options, self.k2.warm_start)
         number = int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else seed
-        prior = self.options.method == "evidence"
-        arcs = ArcSearch(data.names, self.constraints, self.search, parent_prior=prior, seed=number)
-        return TurnRuns(data, arcs, self.options, self.restarts, number, self.initial_bins)
+        prior = self.options.name == "evidence"
+        limits = self.orders.starts, self.orders.patience
+        arcs = ArcSearch(data.names, self.rules, self.search, parent_prior=prior, seed=number, orders=limits)
+        return TurnRuns(data, arcs, self.options, self.restarts, number)
 
     def described(self, table: Table) -> dict[str, Any]:
         """What the runs depend on, as JSON can hold it."""
@@ -144,20 +134,16 @@ class Plan(NamedTuple):
             "rows": table.n_rows,
             "data": fingerprint(table),
             "search": self.search,
-            "max_parents": self.constraints.max_parents,
-            "required": {n: list(p) for n, p in self.constraints.required.items()},
-            "forbidden": sorted(map(list, self.constraints.forbidden)),
-            "max_cells": self.constraints.max_cells,
-            "initial_bins": self.initial_bins,
-            "group": list(self.grouped),
+            "max_parents": self.rules.max_parents,
+            "required": {n: list(p) for n, p in self.rules.required.items()},
+            "forbidden": sorted(map(list, self.rules.forbidden)),
+            "max_cells": self.rules.max_cells,
+            "merge_levels": list(self.merged),
+            "warm_start": bool(self.k2.warm_start),
+            "orders": [self.orders.starts, self.orders.patience],
             **({"cuts": {name: binning.cuts.tolist() for name, binning in self.given.items()}} if self.given else {}),
             **self.options.described(),
         }
-
-
-def _default_restarts(table: Table, search: Search) -> int:
-    """One order for K2, several starts for the turns."""
-    return 1 if search == "k2" else runs_for(table.n_rows, len(table.names))
 
 
 def all_runs(runs: Runs, watch: Watcher) -> Learner[Learned]:

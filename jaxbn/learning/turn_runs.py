@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from jaxbn.cuts.binning import NOT_CUT, Binning
+from jaxbn.cuts.methods import Method
 from jaxbn.inputs.table import Table
 from jaxbn.learning.ascent import at_midpoints
 from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.options import Options
 from jaxbn.learning.passes import Settled
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish, joint_moves, judged, state
@@ -86,14 +86,13 @@ class TurnRuns:
 
     data: CodedTable
     arcs: ArcSearch
-    options: Options
+    options: Method
     n_runs: int
     seed: int = 0
-    initial_bins: int | None = None  # bins of every start instead of several numbers
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.data, self.arcs.parent_prior, self.arcs.constraints.required)
+        self.ledger = Ledger(self.data, self.arcs.parent_prior, self.arcs.rules.required)
         if not self.data.ordered.keys() - self.data.given and not self.data.grouped:
             self.n_runs = 1  # without cuts and groups there is one start, and nothing to perturb
 
@@ -118,12 +117,12 @@ class TurnRuns:
         """The run of a number, given those of the rounds before."""
         if number < len(STARTS):
             kind, n_bins = STARTS[number]
-            start = self.data.start(self.initial_bins or n_bins, "frequency" if kind == "alone" else kind)
+            start = self.data.start(self.options.initial_bins or n_bins, "frequency" if kind == "alone" else kind)
         else:
             first = len(STARTS) + (number - len(STARTS)) // TOGETHER * TOGETHER
             earlier = [found[i] for i in range(first)]
             start = self._perturbed(max(earlier, key=lambda learned: learned.criterion), number)
-        if self.options.method == "evidence":
+        if self.options.name == "evidence":
             alone = number < len(STARTS) and STARTS[number][0] == "alone"
             return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, alone=alone)
         return alternate(self.data, start, self.arcs, self.options, watch)
@@ -131,7 +130,7 @@ class TurnRuns:
     def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]:
         """A run from where a network stands that was learned on another completion of the same table."""
         start = self.data.recoded(learned.binnings)
-        if self.options.method != "evidence":
+        if self.options.name != "evidence":
             return alternate(self.data, start, self.arcs, self.options, watch)
         return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, parents=learned.parents)
 
@@ -142,7 +141,7 @@ class TurnRuns:
             for n, c in learned.binnings.items()
         }
         start = at_midpoints(self.data, self.data.recoded(uncut), self.options)
-        if self.options.method == "evidence":
+        if self.options.name == "evidence":
             value = self.ledger.evidence(learned.parents, start.columns, start.binnings)
             return state(learned.parents, start, (value,))
         return judged(self.data, learned.parents, Settled(start.columns, start.binnings, 0, False), self.options)

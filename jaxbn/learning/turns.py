@@ -8,12 +8,13 @@ See docs/maths.md, "Turns of structure and cuts".
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from jaxbn.cuts.methods import Method
 from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID
 from jaxbn.inputs.graph import Parents, topological_order
 from jaxbn.learning.ascent import ascend, at_midpoints
 from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.options import Options
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.scores.coded_table import CodedTable, Columns, Start
@@ -36,7 +37,7 @@ def evidence_turns(
     data: CodedTable,
     start: Start,
     arcs: ArcSearch,
-    options: Options,
+    options: Method,
     ledger: Ledger,
     watch: Watcher,
     *,
@@ -50,7 +51,7 @@ def evidence_turns(
     that of the network without arcs.
     """
     if parents is None:
-        parents = {name: arcs.constraints.required.get(name, ()) for name in data.names}
+        parents = arcs.rules.start
     start = at_midpoints(data, data.fitting(start, parents), options)
     learned = state(parents, start, (ledger.evidence(parents, start.columns, start.binnings),))
     if alone:
@@ -65,7 +66,7 @@ def finish(
     data: CodedTable,
     learned: Learned,
     arcs: ArcSearch,
-    options: Options,
+    options: Method,
     ledger: Ledger,
     watch: Watcher,
     enough: float = 0.0,
@@ -78,7 +79,7 @@ def finish(
     """
     on_grid = data.on_grid(options.grid)
     last = (None, 1) if options.proves_cuts(data.table.n_rows) else (FINE_GRID, FINE)
-    if options.method != "evidence":
+    if options.name != "evidence":
         return (yield from _last_passes(data, learned, options, *last)) if on_grid else learned
     if on_grid and last[0] is None:
         start = data.recoded(learned.binnings)
@@ -103,21 +104,19 @@ def finish(
 
 
 def _last_passes(
-    data: CodedTable, learned: Learned, options: Options, grid: int | None, refinements: int
+    data: CodedTable, learned: Learned, options: Method, grid: int | None, refinements: int
 ) -> Learner[Learned]:
     """The last cuts for the arcs of a network that was found on the grid."""
     start, parents = data.recoded(learned.binnings), dict(learned.parents)
-    settled = yield from discretize_steps(
-        data, parents, data.names, start, options.rate, options.limit, grid, refinements
-    )
+    settled = yield from discretize_steps(data, parents, data.names, start, options, grid, refinements)
     return judged(data, parents, settled, options)
 
 
 def joint_moves(
-    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger, watch: Watcher
+    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Method, ledger: Ledger, watch: Watcher
 ) -> Learner[Learned]:
     """Change an arc and cut again, as long as that raises F: neither half of a turn can do so alone."""
-    if options.method != "evidence" or not learned.binnings:
+    if options.name != "evidence" or not learned.binnings:
         return learned
     while better := (yield from _better_neighbour(data, learned, arcs, options, ledger)):
         learned = yield from _settle(data, better, arcs, options, ledger, watch, stage=1, grid=options.grid)
@@ -125,11 +124,11 @@ def joint_moves(
 
 
 def _better_neighbour(
-    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Options, ledger: Ledger
+    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Method, ledger: Ledger
 ) -> Learner[Learned | None]:
     """A structure with another arc that has the higher F once its variables are cut again; None if none has."""
     now, parents, before = data.recoded(learned.binnings), learned.parents, learned.criterion
-    once = options._replace(max_passes=1)  # a change that pays has always shown it after one pass
+    once = replace(options, max_passes=1)  # a change that pays has always shown it after one pass
     for change in _promising(parents, now.columns, arcs, ledger):
         changed = {**parents, **change}
         settled = yield from ascend(data, changed, data.names, now, once, ledger, grid=options.grid)
@@ -150,12 +149,12 @@ def _promising(parents: Structure, columns: Columns, arcs: ArcSearch, ledger: Le
 
     def fits(change: Structure) -> bool:
         sizes = [math.prod(columns[n].size for n in (name, *found)) for name, found in change.items()]
-        return max(sizes) <= arcs.constraints.max_cells
+        return max(sizes) <= arcs.rules.max_cells
 
     busy = {name: column.n_states > 1 for name, column in columns.items()}
     usable = [
         change
-        for change in neighbours(parents, arcs.constraints)
+        for change in neighbours(parents, arcs.rules)
         if fits(change) and all(busy[n] for name, found in change.items() for n in (name, *found))
     ]
     return sorted(usable, key=value, reverse=True)[: min(TRIES * len(parents), MOST_TRIES)]
@@ -165,7 +164,7 @@ def _settle(
     data: CodedTable,
     learned: Learned,
     arcs: ArcSearch,
-    options: Options,
+    options: Method,
     ledger: Ledger,
     watch: Watcher,
     *,
@@ -213,19 +212,16 @@ def _settle(
 
 def _without_idle_arcs(parents: Structure, columns: Columns, arcs: ArcSearch) -> Structure:
     """The structure without arcs that say nothing: F is the same."""
-    required = arcs.constraints.required
+    required = arcs.rules.required
     return {child: lasting(child, found, columns, required) for child, found in parents.items()}
 
 
-def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Options, watch: Watcher) -> Learner[Learned]:
+def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Method, watch: Watcher) -> Learner[Learned]:
     """Turns for the methods without a common objective: the best state by the options' criterion."""
     now, best, seen = start, None, set()
     while True:
-        required = {name: arcs.constraints.required.get(name, ()) for name in data.names}
-        found = arcs.best(data.fitting(now, required).columns)
-        settled = yield from discretize_steps(
-            data, found.parents, data.names, now, options.rate, options.limit, options.grid
-        )
+        found = arcs.best(data.fitting(now, arcs.rules.start).columns)
+        settled = yield from discretize_steps(data, found.parents, data.names, now, options, options.grid)
         parents = _without_idle_arcs(found.parents, settled.columns, arcs)
         now_judged = judged(data, parents, settled, options)
         if best is None or now_judged.criterion > best.criterion:
@@ -238,10 +234,10 @@ def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Options,
         now = settled.start
 
 
-def judged(data: CodedTable, parents: Structure, settled: Settled, options: Options) -> Learned:
+def judged(data: CodedTable, parents: Structure, settled: Settled, options: Method) -> Learned:
     """A network with the options' criterion."""
     score = _k2(parents, settled.columns)
-    criterion = score + (density(data, settled.binnings) if options.select == "density" else 0.0)
+    criterion = score + (density(data, settled.binnings) if options.by_density else 0.0)
     return Learned(topological_order(parents), parents, settled.binnings, score, criterion)
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from jaxbn.counts.codes import Column
 from jaxbn.cuts.blanket import Factor, child_factor, factors_of, parents_factor
 from jaxbn.cuts.discretize_variable import Request, best_binnings
+from jaxbn.cuts.methods import Method
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
-from jaxbn.learning.options import Options
 from jaxbn.learning.questions import Cut, Learner, Question, Result
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
@@ -43,10 +43,10 @@ class Workshop:
     factors: dict[tuple[Any, ...], Factor] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: CodedTable, options: Options) -> Workshop:
+    def of(cls, data: CodedTable, options: Method) -> Workshop:
         """The workshop for a table under some options."""
-        widths = {name: options.narrowest(data, name) for name in data.ordered} if options.min_width else {}
-        return cls(data, options.method, widths, {name: options.most_bins(name) for name in data.ordered})
+        widths = {name: options.narrowest(name, ordered) for name, ordered in data.ordered.items()}
+        return cls(data, options.name, widths, {name: options.most_bins(name) for name in data.ordered})
 
     def answer(self, question: Question) -> Any:
         """The answer if it is known, else None."""

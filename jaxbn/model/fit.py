@@ -26,6 +26,7 @@ from jaxbn.model.inference.em import EMFit, Weight, fit_by_em
 from jaxbn.model.inference.network import Structure, positions
 from jaxbn.model.lines import Lines, check_lines, fit_lines
 from jaxbn.runtime import limits
+from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.scores.shrinkage import shrunken_weights
 from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
 
@@ -34,6 +35,7 @@ __all__ = ["BayesNet", "fit"]
 LOG = logging.getLogger("jaxbn")
 
 
+@old_keywords({"policies": "binnings"}, {})
 @limits.within()
 def fit(
     data: Any,

@@ -19,6 +19,7 @@ from jaxbn.inputs.graph import as_parents, markov_blanket, to_networkx, topologi
 from jaxbn.model.inference.network import Network, network, positions
 from jaxbn.model.lines import Line
 from jaxbn.model.search_report import SearchReport
+from jaxbn.runtime.deprecated import old_attribute
 from jaxbn.scores.tables import k2_score
 from jaxbn.structure.equivalence import Comparison, Cpdag, class_of, compare_graphs
 
@@ -51,6 +52,9 @@ class Fitted:
     lines: dict[str, Line] = field(default_factory=dict)
     counts: dict[str, NDArray[Any]] = field(default_factory=dict)
     level_counts: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    policies = old_attribute("binnings")
+    edges = old_attribute("bin_edges")
 
     def __post_init__(self) -> None:
         for name, grouping in self.groupings.items():

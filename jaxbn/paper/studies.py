@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from jaxbn import datasets
 from jaxbn.cuts.baselines import marginal_binning
 from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.methods import Bayesian, as_method
 from jaxbn.evaluation.cross_validate import cross_validate
 from jaxbn.evaluation.folds import fold_numbers, settle_together
 from jaxbn.inputs.table import Table, as_table
 from jaxbn.learning.discretize import discretize, split_codings
 from jaxbn.learning.learn import learn
-from jaxbn.learning.options import check_options
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.paper import published
@@ -128,10 +128,10 @@ def synthetic(trials: int = 100, sizes: Sequence[int] = published.SYNTHETIC_SIZE
     tables = [as_table(datasets.table6(800, seed=seed)) for seed in range(trials)]
     rows = []
     for method in METHODS:
-        options = check_options(method=method)
+        options = as_method(method)
         for size in sizes:
             training = [table.take(np.arange(size)) for table in tables]
-            found = settle_together(training, parents, options, None)
+            found = settle_together(training, parents, options)
             scores, edges = [], []
             for table, train, settled in zip(tables, training, found, strict=True):
                 binning = split_codings(settled.binnings, ["X"])[0]["X"]
@@ -198,12 +198,10 @@ def learned(name: str, restarts: int = 50) -> tuple[BayesNet, pd.DataFrame]:
     data = datasets.load(name)
     net = learn(
         data.frame,
-        method="bayesian",
+        method=Bayesian(select="k2", max_passes=5),
         search="k2",
         restarts=restarts,
-        select="k2",
         max_parents=2 if name == "auto_mpg" else 3,
-        max_passes=5,
         progress=False,
     )
     theirs = data.structures["paper_learned"]

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.posterior.arc_moves import Graph, Rules
-from jaxbn.structure.arc_rules import bits, mask_of
+from jaxbn.posterior.arc_moves import Graph
+from jaxbn.structure.constraints import Rules, bits, cells, mask_of
 
 NEVER = -1e300
 """Log of the weight of what cannot be; unlike -inf it can be multiplied by zero."""
@@ -108,8 +108,8 @@ def _sets(
     behind = 0
     for column in bits(outside):
         behind |= reached[column]
-    needed = rules.required[child]
-    free = [j for j, u in enumerate(members) if j != i and not (rules.forbidden[child] | needed) >> u & 1]
+    needed = rules.must[child]
+    free = [j for j, u in enumerate(members) if j != i and not (rules.never[child] | needed) >> u & 1]
     fixed = [j for j, u in enumerate(members) if needed >> u & 1]
     room = rules.max_parents - outside.bit_count() - len(fixed)
     masks, before = [], []
@@ -117,7 +117,7 @@ def _sets(
         for some in combinations(free, size):
             inside = [*fixed, *some]
             mask = outside | mask_of([members[j] for j in inside])
-            if rules.cells(mask | 1 << child, n_states) <= rules.max_cells:
+            if cells(mask | 1 << child, n_states) <= rules.max_cells:
                 masks.append(mask)
                 before.append(behind | mask_of(inside))
     return Parents(masks, np.array(before, np.intp), np.array([log_score(child, mask) for mask in masks]))

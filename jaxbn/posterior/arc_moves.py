@@ -9,55 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
-from jaxbn.structure.arc_rules import bits
+from jaxbn.structure.constraints import Rules, bits
 
 Graph = tuple[int, ...]
 """The parents of each column as a bit mask."""
 
 KINDS = ("toggle", "reverse", "swap")
-
-
-class Rules(NamedTuple):
-    """What graphs must keep to."""
-
-    n_columns: int
-    max_parents: int
-    required: Graph  # parents that each column must have
-    forbidden: Graph  # columns that must not be its parents
-    max_cells: int
-
-    def allows(self, graph: Graph, changed: Sequence[int], n_states: Sequence[int]) -> bool:
-        """Whether the families of the changed columns keep to the rules, and the graph has no cycle through them."""
-        for child in changed:
-            parents = graph[child]
-            if parents & self.forbidden[child] or self.required[child] & ~parents:
-                return False
-            if parents.bit_count() > self.max_parents or self.cells(parents | 1 << child, n_states) > self.max_cells:
-                return False
-        return not any(ancestors(graph, child) >> child & 1 for child in changed)
-
-    def cells(self, members: int, n_states: Sequence[int]) -> int:
-        """Cells of the table of some columns."""
-        product = 1
-        for column in bits(members):
-            product *= n_states[column]
-        return product
-
-
-def ancestors(graph: Graph, column: int) -> int:
-    """All columns from which a path leads to a column; the column itself only if it lies on a cycle."""
-    found, new = 0, graph[column]
-    while new:
-        found |= new
-        following = 0
-        for parent in bits(new):
-            following |= graph[parent]
-        new = following & ~found
-    return found
 
 
 def slots(graph: Graph, kind: str, column: int | None = None) -> Sequence[tuple[int, ...]]:

@@ -26,7 +26,7 @@ from jaxbn.cuts.evidence import choice_cost
 from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
 from jaxbn.posterior.arc_blocks import blocks, draw_block
-from jaxbn.posterior.arc_moves import Graph, Rules, differences, move_arcs, propose
+from jaxbn.posterior.arc_moves import Graph, differences, move_arcs, propose
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
@@ -34,7 +34,7 @@ from jaxbn.scores.evidence import coding_evidence
 from jaxbn.scores.families import family_score
 from jaxbn.scores.parent_prior import log_parent_prior
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.arc_rules import bits, mask_of
+from jaxbn.structure.constraints import Rules, bits, cells, mask_of
 
 PROPOSALS = 1
 """Moves of arcs in a sweep for each ordered pair of columns."""
@@ -203,7 +203,7 @@ class Chain:
         """States that a variable may have, for the tables to keep to their limit."""
         sizes = [column.size for column in state.columns]
         families = [w for w in range(len(graph)) if w == v or graph[w] >> v & 1]
-        tables = [self.rules.cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in families]
+        tables = [cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in families]
         limit = self.most_bins.get(self.names[v])
         most = max(self.rules.max_cells // max(tables), 1)
         return most if limit is None else min(most, limit)

@@ -19,7 +19,7 @@ from jaxbn.learning.learned import Learned
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.runtime.files import PathLike
 from jaxbn.scores.coded_table import Coding
-from jaxbn.structure.arc_rules import bits
+from jaxbn.structure.constraints import bits
 
 FORMAT, VERSION = "jaxbn.posterior", 2
 
@@ -53,7 +53,7 @@ def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:
         name: tuple(
             names[p]
             for p in bits(state.graph[v])
-            if (varied[v] and varied[p]) or chain.rules.required[v] >> p & 1 or not chain.moves_arcs
+            if (varied[v] and varied[p]) or chain.rules.must[v] >> p & 1 or not chain.moves_arcs
         )
         for v, name in enumerate(names)
     }

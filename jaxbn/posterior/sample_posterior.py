@@ -5,26 +5,27 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.groups.grouping import columns_to_group
+from jaxbn.cuts.methods import GRID, Evidence, MaxBins, Method, as_method
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents
 from jaxbn.inputs.missing import LOG
-from jaxbn.inputs.table import DataLike, Missing, Table, as_table
+from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.checkpoint import fingerprint
+from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.discretize import discretize
 from jaxbn.learning.holes.completion import HOLES, completed
 from jaxbn.learning.learn import learn
 from jaxbn.learning.learned import Learned
-from jaxbn.learning.options import MaxBins, MinWidth, Options, Shaping, check_options
+from jaxbn.learning.options import old_keywords
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.posterior.arc_moves import Rules
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.posterior.draws import Kept, draw_of, open_kept, restored
 from jaxbn.posterior.results import Posterior
@@ -33,10 +34,9 @@ from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import shaped
-from jaxbn.structure.arc_rules import mask_of
-from jaxbn.structure.constraints import Constraints, as_constraints
+from jaxbn.structure.constraints import Constraints, Rules
 
-GRID = 512
+MOST_POSITIONS = 2048
 """Positions of a column at which cuts are drawn, at most."""
 
 WRITE_EVERY = 10.0
@@ -52,6 +52,7 @@ ENOUGH_DRAWS, APART = 20, 1.5
 """Draws of each chain from which on chains with an R-hat above the second are said to disagree."""
 
 
+@old_keywords
 @limits.within()
 def sample_posterior(
     data: DataLike,
@@ -62,22 +63,14 @@ def sample_posterior(
     burn_in: int = 10,
     thin: int = 1,
     seed: int = 0,
-    continuous: Sequence[str] | None = None,
-    discrete: Sequence[str] | None = None,
-    missing: Missing = "infer",
-    max_parents: int = 3,
-    required: Iterable[tuple[str, str]] = (),
-    forbidden: Iterable[tuple[str, str]] = (),
-    tiers: Iterable[Iterable[str]] = (),
-    roots: Iterable[str] = (),
-    leaves: Iterable[str] = (),
-    max_cells: int = MAX_TABLE_CELLS,
-    group: Iterable[str] | None = None,
-    min_width: MinWidth = None,
-    max_bins: MaxBins = "auto",
-    shape: Shaping | None = None,
-    grid: int = GRID,
     start: BayesNet | None = None,
+    method: str | Method = "evidence",
+    max_bins: MaxBins = "auto",
+    constraints: Constraints | None = None,
+    max_parents: int = 3,
+    max_cells: int = MAX_TABLE_CELLS,
+    columns: Columns | Mapping[str, str] | None = None,
+    missing: Missing = "infer",
     time_limit: float | None = None,
     checkpoint: PathLike | None = None,
     progress: bool = True,
@@ -99,26 +92,18 @@ def sample_posterior(
         burn_in: sweeps of each chain before the first draw.
         thin: sweeps from one draw to the next.
         seed: of the random numbers.
-        continuous: columns that are continuous whatever they hold; columns named neither here nor in ``discrete`` are
-            inferred (see ``jaxbn.as_table``).
-        discrete: columns that are discrete whatever they hold.
-        missing: what to do about missing entries, see ``jaxbn.as_table``. With ``"infer"`` they are filled in once, by
-            a draw given ``start`` or the network that ``learn`` finds: the posterior is that of the completed table.
-        max_parents: most parents of a variable.
-        required: arcs ``(parent, child)`` that every network has.
-        forbidden: arcs that none has.
-        tiers: lists of columns between which no arc runs backwards, see ``jaxbn.learn``.
-        roots: columns without parents.
-        leaves: columns without children.
-        max_cells: networks with a larger table are not considered.
-        group: discrete columns whose levels are merged, see ``jaxbn.discretize``; their groups are drawn too.
-        min_width: the smallest width of a bin, see ``jaxbn.discretize``.
-        max_bins: most bins of a column, see ``jaxbn.discretize``.
-        shape: how values are distributed inside bins, see ``jaxbn.discretize``; all draws have the shapes of the start.
-        grid: a column with more distinct values is cut only at this many positions, evenly spaced among the gaps
-            (``.on_grid`` names these columns); at most 2,048.
         start: a network at which all chains begin, for example one that ``jaxbn.learn`` has found; by default the first
             begins at what ``learn`` finds and the others at what it finds from a single other start.
+        method: ``"evidence"``, or ``jaxbn.Evidence(...)`` with its options. All draws have the shapes of the start. A
+            column with more distinct values than the ``grid`` has positions, at most 2,048, is cut only at this many,
+            evenly spaced among the gaps (``.on_grid`` names these columns).
+        max_bins: most bins of a column, see ``jaxbn.discretize``.
+        constraints: arcs that every network has or none has, see ``jaxbn.Constraints``.
+        max_parents: most parents of a variable.
+        max_cells: networks with a larger table are not considered.
+        columns: what is known about columns, see ``jaxbn.discretize``; groups of merged levels are drawn too.
+        missing: what to do about missing entries, see ``jaxbn.as_table``. With ``"infer"`` they are filled in once, by
+            a draw given ``start`` or the network that ``learn`` finds: the posterior is that of the completed table.
         time_limit: seconds after which the draws so far are returned.
         checkpoint: a file that keeps the draws; the same call started again goes on from it, also with more draws.
         progress: show a bar where someone watches.
@@ -135,33 +120,34 @@ def sample_posterior(
         (150,)
     """
     deadline = math.inf if time_limit is None else time.monotonic() + checks.positive("time_limit", time_limit)
-    table = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
-    options = check_options(
-        method="evidence", min_width=min_width, max_bins=max_bins, shape=shape, continuous=table.continuous
-    )
-    rules = as_constraints(table, max_parents, required, forbidden, max_cells, tiers, roots, leaves)
+    columns = as_columns(columns)
+    table = columns.table(data, missing)
+    options = as_method(method, max_bins, table.continuous)
+    if not isinstance(options, Evidence):
+        raise ArgumentError("method", f"must be 'evidence', got {options.name!r}: only the evidence is a probability")
+    rules = (constraints or Constraints()).rules(table, max_parents, max_cells)
     for argument, value in (("draws", draws), ("chains", chains), ("thin", thin)):
         checks.at_least(argument, value, 1)
     checks.at_least("burn_in", burn_in, 0)
-    if checks.at_least("grid", grid, 2) > 2048:
-        raise ArgumentError("grid", f"must be at most 2048, got {grid}", value=grid)
-    grouped = columns_to_group(table, group)
+    grid = MOST_POSITIONS if options.grid is None else options.grid
+    if grid > MOST_POSITIONS:
+        raise ArgumentError("grid", f"must be at most {MOST_POSITIONS}, got {grid}", value=grid)
+    grouped = columns.merged(table)
     fixed = None if graph is None else as_parents(graph, table.names)
     with limits.within(deadline - time.monotonic()):
         if table.holes:
             table = _completed(table, options, rules, grouped, fixed, start, seed, time_limit, progress)
         run = _described(table, options, rules, grouped, fixed, chains, burn_in, thin, checks.at_least("seed", seed, 0))
         coded = CodedTable(table, grouped, rules.max_cells, options.flat)
-        coded.check_cells(fixed or {name: rules.required.get(name, ()) for name in table.names})
+        coded.check_cells(fixed or rules.start)
         with open_kept(checkpoint, {**run, "grid": grid}) as (kept, saved):
             if not kept.starts:
                 kept.starts = _starts(table, options, rules, grouped, fixed, start, chains, seed, time_limit, progress)
-            widths = {name: options.narrowest(coded, name) for name in table.continuous}
+            widths = {name: options.narrowest(name, coded.ordered[name]) for name in table.continuous}
             bins = {name: options.most_bins(name) for name in table.continuous}
             likely = kept.starts[0].binnings
             _keep_shapes(coded, likely)
-            arcs = _rules(table, rules, fixed)
-            chain = Chain(coded, arcs, grid, widths, bins, moves_arcs=fixed is None, likely=likely)
+            chain = Chain(coded, rules, grid, widths, bins, moves_arcs=fixed is None, likely=likely)
             for c, begin in enumerate(kept.starts):
                 found = saved.get(c)
                 state = chain.begin(begin.parents, begin.binnings)
@@ -233,8 +219,8 @@ def _keep(chain: Chain, kept: Kept, number: int, sweep: int, state: State, burn_
 
 def _starts(
     table: Table,
-    options: Options,
-    rules: Constraints,
+    options: Evidence,
+    rules: Rules,
     grouped: tuple[str, ...],
     fixed: dict[str, tuple[str, ...]] | None,
     start: BayesNet | None,
@@ -246,8 +232,8 @@ def _starts(
     """Where the chains begin."""
     if start is not None:
         return [_learned(table, start.parents if fixed is None else fixed, start.codings, grouped)] * chains
-    common: dict[str, Any] = {"group": list(grouped), "max_cells": rules.max_cells}
-    common |= {name: getattr(options, name) for name in ("min_width", "max_bins", "shape")}
+    common: dict[str, Any] = {"columns": Columns(merge_levels=grouped), "max_cells": rules.max_cells}
+    common["method"] = replace(options, grid=GRID)
     if fixed is not None:
         codings: Mapping[str, Any] = CodedTable(table, grouped).start(PLAIN_BINS, "frequency").binnings
         with limits.ending_early() as ending:
@@ -257,7 +243,7 @@ def _starts(
         return [_learned(table, fixed, codings, grouped)] * chains
     required = [(p, child) for child, parents in rules.required.items() for p in parents]
     common |= {"max_parents": rules.max_parents, "progress": progress, "seed": seed}
-    common |= {"required": required, "forbidden": list(rules.forbidden)}
+    common["constraints"] = Constraints(required, rules.forbidden)
     if time_limit is not None:
         common["time_limit"] = time_limit / (2 * chains)
     first = learn(table, **common)
@@ -266,15 +252,15 @@ def _starts(
         if limits.over():  # the others begin where the first does
             return found + found[:1] * (chains - c)
         bins = OTHER_STARTS[(c - 1) % len(OTHER_STARTS)]
-        other = learn(table, **common, restarts=1, initial_bins=bins)
+        other = learn(table, **{**common, "method": replace(common["method"], initial_bins=bins)}, restarts=1)
         found.append(_learned(table, other.parents, other.codings, grouped))
     return found
 
 
 def _completed(
     table: Table,
-    options: Options,
-    rules: Constraints,
+    options: Evidence,
+    rules: Rules,
     grouped: tuple[str, ...],
     fixed: dict[str, tuple[str, ...]] | None,
     start: BayesNet | None,
@@ -296,23 +282,16 @@ def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -
             raise ArgumentError(
                 "start",
                 f"has no cuts or groups of {name!r}; begin with a network learned from this table, or pass ",
-                Mention("group"),
+                Mention("merge_levels"),
             )
     own = {name: codings[name] for name in (*table.continuous, *grouped)}
     return Learned((), {name: tuple(parents[name]) for name in table.names}, own, 0.0, 0.0)
 
 
-def _rules(table: Table, rules: Constraints, fixed: dict[str, tuple[str, ...]] | None) -> Rules:
-    index = {name: i for i, name in enumerate(table.names)}
-    required = tuple(mask_of([index[p] for p in rules.required.get(name, ())]) for name in table.names)
-    forbidden = tuple(mask_of([index[p] for p, child in rules.forbidden if child == name]) for name in table.names)
-    return Rules(len(table.names), rules.max_parents, required, forbidden, rules.max_cells)
-
-
 def _described(
     table: Table,
-    options: Options,
-    rules: Constraints,
+    options: Evidence,
+    rules: Rules,
     grouped: tuple[str, ...],
     fixed: dict[str, tuple[str, ...]] | None,
     chains: int,
@@ -331,7 +310,7 @@ def _described(
         "required": {name: list(found) for name, found in rules.required.items()},
         "forbidden": sorted(map(list, rules.forbidden)),
         "max_cells": rules.max_cells,
-        "group": list(grouped),
+        "merge_levels": list(grouped),
         **{name: options.described()[name] for name in ("min_width", "max_bins", "shape")},
         "chains": chains,
         "burn_in": burn_in,

@@ -144,7 +144,7 @@ def answered(words: str) -> None:
     _answered = _presses
     limit = _limit.get()
     if limit is None or limit.outermost:
-        warnings.warn(f"interrupted: {words}", InterruptedWarning, stacklevel=4)  # who called the decorated function
+        warnings.warn(f"interrupted: {words}", InterruptedWarning, stacklevel=5)  # who called the decorated function
 
 
 def check() -> None:

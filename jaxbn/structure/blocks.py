@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.structure.arc_rules import bits
+from jaxbn.structure.constraints import bits
 from jaxbn.structure.family_table import FamilyTable
 from jaxbn.structure.lattice import without_bit
 

@@ -1,63 +1,201 @@
-"""Constraints on a structure: arcs that it must have or must not have, the number of parents, the size of tables."""
+"""What a structure must keep to: as the user says it, and as searches ask about it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
+from jaxbn.counts.codes import Column
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
-from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents, check_max_cells
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents, check_max_cells, topological_order
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.table import Table
 from jaxbn.scores.coded_table import Columns
 
+Arcs = Iterable[tuple[str, str]]
 
-class Constraints(NamedTuple):
-    """Constraints on a structure."""
 
+@dataclass(frozen=True)
+class Constraints:
+    """Arcs that a network must have or must not have.
+
+    Args:
+        required: arcs ``(parent, child)`` it must have.
+        forbidden: arcs it must not have.
+        tiers: lists of columns in the order in which things happen, ``[["age", "sex"], ["dose"], ["outcome"]]``: no
+            arc runs from a later list into an earlier one. Columns in none of them may be anywhere.
+        roots: columns without parents.
+        leaves: columns without children.
+
+    Example:
+        >>> Constraints(required=[("age", "dose")], roots="age").named
+        ['age', 'dose']
+    """
+
+    required: Arcs = ()
+    forbidden: Arcs = ()
+    tiers: Iterable[Iterable[str]] = ()
+    roots: Iterable[str] = ()
+    leaves: Iterable[str] = ()
+
+    def __post_init__(self) -> None:  # iterators are read once, here
+        for field in fields(self):
+            value = getattr(self, field.name)
+            as_lists = map(listed, value) if field.name == "tiers" else value if field.name in ARCS else listed(value)
+            object.__setattr__(self, field.name, tuple(as_lists))
+
+    @property
+    def named(self) -> list[str]:
+        """Columns that some constraint is about."""
+        arcs = [arc for arc in (*self.required, *self.forbidden) if len(arc) == 2]
+        return sorted({*self.roots, *self.leaves, *(name for names in (*self.tiers, *arcs) for name in names)})
+
+    def rules(self, table: Table, max_parents: int = 3, max_cells: int = MAX_TABLE_CELLS) -> Rules:
+        """The constraints on the structures of a table, checked."""
+        names = table.names
+        checks.at_least("max_parents", max_parents, 0)
+        must = _arcs("required", self.required, names)
+        needed = {name: found for name, found in as_parents(must, names, "required").items() if found}
+        ruled_out = {
+            "forbidden": frozenset(_arcs("forbidden", self.forbidden, names)) | _of_signs(table),
+            "tiers": _backwards(self.tiers, names),
+            "roots": frozenset((other, root) for root in _names("roots", self.roots, names) for other in names),
+            "leaves": frozenset((leaf, other) for leaf in _names("leaves", self.leaves, names) for other in names),
+        }
+        _check_required(needed, ruled_out, max_parents)
+        banned = frozenset((parent, child) for arcs in ruled_out.values() for parent, child in arcs if parent != child)
+        return Rules(names, int(max_parents), needed, banned, check_max_cells(max_cells))
+
+
+ARCS = ("required", "forbidden")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Checked constraints, by name and as bit masks over the columns: bit i stands for column i.
+
+    Example:
+        >>> rules = Rules.of([2, 3, 1], max_parents=2, forbidden=[(0, 1)])
+        >>> [list(bits(mask)) for mask in rules.allowed]  # column 2 has one state: no arc can touch it
+        [[1], [], []]
+    """
+
+    names: tuple[str, ...]
     max_parents: int
     required: Mapping[str, tuple[str, ...]]  # parents that a variable must have
     forbidden: frozenset[tuple[str, str]]  # arcs (parent, child) that must not be
-    max_cells: int  # of a family's table
+    max_cells: int = MAX_TABLE_CELLS  # of a family's table; required parents alone may exceed it
+    n_states: tuple[int, ...] = ()  # of the columns, where they are known
+    sizes: tuple[int, ...] = ()  # states that a table has, observed or not
+
+    @classmethod
+    def of(
+        cls,
+        n_states: Sequence[int],
+        *,
+        max_parents: int,
+        required: Mapping[int, Iterable[int]] | None = None,
+        forbidden: Iterable[tuple[int, int]] = (),
+        max_cells: int | None = None,
+        sizes: Sequence[int] | None = None,
+    ) -> Rules:
+        """Rules for columns by number."""
+        names = tuple(map(str, range(len(n_states))))
+        needed = {names[child]: tuple(names[p] for p in parents) for child, parents in (required or {}).items()}
+        banned = frozenset((names[parent], names[child]) for parent, child in forbidden)
+        counts = tuple(map(int, n_states)), tuple(map(int, sizes or n_states))
+        return cls(names, int(max_parents), needed, banned, max_cells or MAX_TABLE_CELLS, *counts).checked()
+
+    def of_columns(self, columns: Mapping[str, Column]) -> Rules:
+        """The rules for columns with these states."""
+        states = tuple(columns[name].n_states for name in self.names)
+        return replace(self, n_states=states, sizes=tuple(columns[name].size for name in self.names))
+
+    def checked(self) -> Rules:
+        """Itself, unless required arcs form a cycle."""
+        topological_order(self.start, "required")
+        return self
+
+    @property
+    def start(self) -> dict[str, tuple[str, ...]]:
+        """The structure of the required arcs alone."""
+        return {name: self.required.get(name, ()) for name in self.names}
+
+    @cached_property
+    def must(self) -> tuple[int, ...]:
+        """Masks of the parents that each column must have."""
+        return tuple(self._mask(self.required.get(name, ())) for name in self.names)
+
+    @cached_property
+    def never(self) -> tuple[int, ...]:
+        """Masks of the columns that must not be its parents."""
+        return tuple(self._mask(p for p, child in self.forbidden if child == name) for name in self.names)
+
+    @cached_property
+    def allowed(self) -> tuple[int, ...]:
+        """Masks of those that it may have besides; a column of one state has none: it says nothing."""
+        live = mask_of(i for i, states in enumerate(self.n_states) if states > 1)
+        pairs = enumerate(zip(self.n_states, self.must, self.never, strict=True))
+        return tuple(live & ~(1 << i | must | never) if states > 1 else 0 for i, (states, must, never) in pairs)
+
+    def further(self, child: int, parents: int) -> int:
+        """Columns, as a mask, that may join these parents; none once there are enough of them."""
+        if parents.bit_count() >= self.max_parents:
+            return 0
+        others = self.allowed[child] & ~parents
+        return others and others & self._narrow(self.max_cells // cells(parents | 1 << child, self.sizes))
+
+    def permits(self, child: int, parents: int) -> bool:
+        """Whether a column may have these parents."""
+        must = self.must[child]
+        if parents == must:
+            return True
+        if must & ~parents or parents & ~(must | self.allowed[child]) or parents.bit_count() > self.max_parents:
+            return False
+        return cells(parents | 1 << child, self.sizes) <= self.max_cells
+
+    def allows(self, graph: Sequence[int], changed: Sequence[int], n_states: Sequence[int]) -> bool:
+        """Whether the families of the changed columns keep to the rules, and the graph has no cycle through them."""
+        for child in changed:
+            parents = graph[child]
+            if parents & self.never[child] or self.must[child] & ~parents or parents.bit_count() > self.max_parents:
+                return False
+            if cells(parents | 1 << child, n_states) > self.max_cells:
+                return False
+        return not any(ancestors(graph, child) >> child & 1 for child in changed)
+
+    def some_order(self) -> list[int]:
+        """The first order of the columns in which required parents come first."""
+        return [self.names.index(name) for name in topological_order(self.start, "required")]
+
+    def _mask(self, names: Iterable[str]) -> int:
+        return mask_of(self.names.index(name) for name in names)
+
+    def _narrow(self, most: int) -> int:
+        """Columns of at most `most` states."""
+        return mask_of(i for i, states in enumerate(self.sizes) if states <= most)
 
 
 def candidate_parents(
-    name: str, predecessors: Sequence[str], chosen: Sequence[str], columns: Columns, constraints: Constraints
+    name: str, predecessors: Sequence[str], chosen: Sequence[str], columns: Columns, rules: Rules
 ) -> list[str]:
     """Predecessors that may still become a parent, except those with which the table would be too large."""
-    cells = math.prod(columns[member].size for member in (name, *chosen))
+    own = math.prod(columns[member].size for member in (name, *chosen))
     return [
         other
         for other in predecessors
-        if other not in chosen
-        and (other, name) not in constraints.forbidden
-        and cells * columns[other].size <= constraints.max_cells
+        if other not in chosen and (other, name) not in rules.forbidden and own * columns[other].size <= rules.max_cells
     ]
 
 
-def as_constraints(
-    table: Table,
-    max_parents: int = 3,
-    required: Iterable[tuple[str, str]] = (),
-    forbidden: Iterable[tuple[str, str]] = (),
-    max_cells: int = MAX_TABLE_CELLS,
-    tiers: Iterable[Iterable[str]] = (),
-    roots: Iterable[str] = (),
-    leaves: Iterable[str] = (),
-) -> Constraints:
-    """The constraints on a structure, checked; see ``jaxbn.learn``."""
-    checks.at_least("max_parents", max_parents, 0)
-    must = _arcs("required", required, table.names)
-    needed = {name: found for name, found in as_parents(must, table.names, "required").items() if found}
-    ruled_out = {
-        "forbidden": frozenset(_arcs("forbidden", forbidden, table.names)) | _of_signs(table),
-        "tiers": _backwards(tiers, table.names),
-        "roots": frozenset((other, root) for root in _names("roots", roots, table.names) for other in table.names),
-        "leaves": frozenset((leaf, other) for leaf in _names("leaves", leaves, table.names) for other in table.names),
-    }
+def _check_required(
+    needed: Mapping[str, tuple[str, ...]], ruled_out: Mapping[str, frozenset[tuple[str, str]]], max_parents: int
+) -> None:
     for child, found in needed.items():
         if len(found) > max_parents:
             raise ArgumentError(
@@ -74,8 +212,6 @@ def as_constraints(
                     Mention(argument),
                     " rules it out; change one of them",
                 )
-    banned = frozenset((parent, child) for arcs in ruled_out.values() for parent, child in arcs if parent != child)
-    return Constraints(int(max_parents), needed, banned, check_max_cells(max_cells))
 
 
 def listed(names: Iterable[str]) -> list[str]:
@@ -115,4 +251,42 @@ def _arcs(argument: str, arcs: Iterable[Any], names: Sequence[str]) -> list[tupl
     found = [as_arc(arc, argument) for arc in arcs]
     for name in {name: None for arc in found for name in arc}:
         checks.known_name(argument, name, names)
+    return found
+
+
+def mask_of(columns: Iterable[int]) -> int:
+    """The mask of some columns."""
+    mask = 0
+    for column in columns:
+        mask |= 1 << column
+    return mask
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The columns of a mask, ascending.
+
+    Example:
+        >>> list(bits(0b1010))
+        [1, 3]
+    """
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def cells(members: int, n_states: Sequence[int]) -> int:
+    """Cells of the table of some columns, given as a mask."""
+    return math.prod(n_states[column] for column in bits(members))
+
+
+def ancestors(graph: Sequence[int], column: int) -> int:
+    """All columns from which a path leads to a column; the column itself only if it lies on a cycle."""
+    found, new = 0, graph[column]
+    while new:
+        found |= new
+        following = 0
+        for parent in bits(new):
+            following |= graph[parent]
+        new = following & ~found
     return found

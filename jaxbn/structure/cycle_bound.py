@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.runtime import limits
-from jaxbn.structure.arc_rules import bits, mask_of
+from jaxbn.structure.constraints import bits, mask_of
 from jaxbn.structure.cycle_prices import first_prices, shortest_cycle
 from jaxbn.structure.family_table import FamilyTable
 

@@ -13,7 +13,7 @@ from operator import and_
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.structure.arc_rules import bits, mask_of
+from jaxbn.structure.constraints import bits, mask_of
 from jaxbn.structure.family_table import FamilyTable
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.runtime import limits
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.arc_rules import ArcRules, bits
+from jaxbn.structure.constraints import Rules, bits
 from jaxbn.structure.lattice import NOTHING, best_inside, best_sinks, without_bit
 from jaxbn.structure.result import Structure
 
@@ -38,7 +38,7 @@ ARC = 2**8
 """Scores are multiplied by this and arcs subtracted: more arcs than 22 columns can have."""
 
 
-def exact_structure(scores: SetScores, rules: ArcRules, *, most_columns: int = MOST_COLUMNS) -> Structure:
+def exact_structure(scores: SetScores, rules: Rules, *, most_columns: int = MOST_COLUMNS) -> Structure:
     """The structure with the highest score.
 
     Args:
@@ -82,27 +82,27 @@ def exact_structure(scores: SetScores, rules: ArcRules, *, most_columns: int = M
     return Structure(tuple(parents), score, bound=score, proved=True, families=n_families)
 
 
-def is_feasible(rules: ArcRules, most_sets: int | None = None) -> bool:
+def is_feasible(rules: Rules, most_sets: int | None = None) -> bool:
     """Whether the exact search takes these columns, counting no more sets than this."""
     live = len(_live(rules))
     return live <= MOST_COLUMNS and _n_sets(rules, live) <= (MOST_SETS if most_sets is None else most_sets)
 
 
-def _n_sets(rules: ArcRules, live: int) -> int:
+def _n_sets(rules: Rules, live: int) -> int:
     """Sets of columns that are counted."""
     return sum(math.comb(live, k) for k in range(max(min(rules.max_parents, live - 1), 0) + 1))
 
 
-def _live(rules: ArcRules) -> list[int]:
+def _live(rules: Rules) -> list[int]:
     """Columns that can have arcs."""
     touched = 0
-    for child, must in enumerate(rules.required):
+    for child, must in enumerate(rules.must):
         touched |= must | (1 << child if must else 0)
     return [i for i, states in enumerate(rules.n_states) if states > 1 or touched >> i & 1]
 
 
 def _all_families(
-    scores: SetScores, rules: ArcRules, live: list[int]
+    scores: SetScores, rules: Rules, live: list[int]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Masks over the live columns and values of all families of every live column."""
     most = max(min(rules.max_parents, len(live) - 1), 0)
@@ -148,18 +148,17 @@ class _Sets(NamedTuple):
 
 
 def _families(
-    scores: SetScores, rules: ArcRules, live: list[int], place: int, sets: _Sets
+    scores: SetScores, rules: Rules, live: list[int], place: int, sets: _Sets
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Masks over the live columns and values of all families of one of them, that with the required parents first."""
     child, own = live[place], 1 << place
-    must, allowed = _inner(rules.required[child], live), _inner(rules.allowed[child], live)
+    must, allowed = _inner(rules.must[child], live), _inner(rules.allowed[child], live)
     kept = (sets.mask & ~(must | allowed) == 0) & (sets.mask & must == must) & (sets.mask != must)
     kept &= sets.mask & own == 0
-    if rules.max_cells is not None:
-        kept &= sets.cells * rules.sizes[child] <= rules.max_cells
+    kept &= sets.cells * rules.sizes[child] <= rules.max_cells
     base, column = sets.base[kept], np.array(live)[sets.column[kept]]
     used, row = np.unique(base, return_inverse=True)
-    known = scores.family(child, tuple(bits(rules.required[child]))) * ARC - must.bit_count()
+    known = scores.family(child, tuple(bits(rules.must[child]))) * ARC - must.bit_count()
     if not len(used):
         return np.array([must], np.int64), np.array([known], np.int64)
     grown = np.stack([scores.grown(child, [live[i] for i in sets.bases[b]]) for b in used.tolist()])

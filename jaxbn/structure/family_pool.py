@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.arc_rules import ArcRules, bits
+from jaxbn.structure.constraints import Rules, bits
 
 ARC_BITS = 13
 """Values are scores times 2 to this, minus the number of parents: of equal scores the fewer arcs are better."""
@@ -23,19 +23,19 @@ class FamilyPool:
     Example:
         >>> from jaxbn.counts.codes import Column
         >>> x = Column(0, np.array([0, 0, 1, 1, 0, 1]), 2)
-        >>> pool = FamilyPool(1, SetScores([x, x]), ArcRules.of([2, 2], max_parents=1))
+        >>> pool = FamilyPool(1, SetScores([x, x]), Rules.of([2, 2], max_parents=1))
         >>> pool.grow_freely()
         >>> pool.masks  # no parents, and column 0
         [0, 1]
     """
 
-    def __init__(self, child: int, scores: SetScores, rules: ArcRules) -> None:
+    def __init__(self, child: int, scores: SetScores, rules: Rules) -> None:
         self.child, self.n_columns = child, scores.n_columns
         self.scored = 1  # families that were scored, whether they joined or not
         self.masks: list[int] = []
         self.values: list[int] = []
         self._scores, self._rules = scores, rules
-        self._required = rules.required[child]
+        self._required = rules.must[child]
         self._grown: dict[int, NDArray[np.int64]] = {}  # [N] values with each further parent
         self._known: set[int] = set()
         self._join(self._required, self._value(self._required))
@@ -108,7 +108,7 @@ class FamilyPool:
             self.values.append(value)
 
 
-def pools_of(scores: SetScores, rules: ArcRules) -> list[FamilyPool]:
+def pools_of(scores: SetScores, rules: Rules) -> list[FamilyPool]:
     """A pool for every column; the pairs of columns are counted in one go."""
     live = [i for i, may in enumerate(rules.allowed) if may]
     if live and rules.max_parents:

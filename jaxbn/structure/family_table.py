@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.structure.arc_rules import bits
+from jaxbn.structure.constraints import bits
 from jaxbn.structure.family_pool import FamilyPool
 
 

@@ -16,8 +16,8 @@ import random
 from collections.abc import Callable, Sequence
 
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.arc_rules import ArcRules, bits, mask_of
 from jaxbn.structure.blocks import Blocks
+from jaxbn.structure.constraints import Rules, bits, mask_of
 from jaxbn.structure.cycle_bound import STEPS, cycle_bound
 from jaxbn.structure.family_pool import ARC_BITS, pools_of
 from jaxbn.structure.family_table import FamilyTable
@@ -36,7 +36,7 @@ WIDE = 20
 
 def order_structure(
     scores: SetScores,
-    rules: ArcRules,
+    rules: Rules,
     *,
     seed: int = 0,
     starts: int = STARTS,
@@ -77,7 +77,7 @@ class _Search:
     def __init__(
         self,
         scores: SetScores,
-        rules: ArcRules,
+        rules: Rules,
         rng: random.Random,
         should_stop: Callable[[], bool],
         watch: Callable[[Structure], None],
@@ -181,12 +181,12 @@ class _Search:
 
     def _legal(self, order: list[int]) -> list[int]:
         """The same order, with columns put off until the parents that they must have are there."""
-        if not any(self.rules.required):
+        if not any(self.rules.must):
             return order
         found: list[int] = []
         placed = 0
         while order:
-            column = next(i for i in order if not self.rules.required[i] & ~placed)
+            column = next(i for i in order if not self.rules.must[i] & ~placed)
             order.remove(column)
             found.append(column)
             placed |= 1 << column

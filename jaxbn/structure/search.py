@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import Columns
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.arc_rules import ArcRules
-from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.constraints import Rules
 from jaxbn.structure.cycle_bound import STEPS
 from jaxbn.structure.exact import exact_structure, is_feasible
 from jaxbn.structure.orders import PATIENCE, STARTS, order_structure
 
-Search = Literal["auto", "exact", "orders", "k2"]
 SEARCHES = ("auto", "exact", "orders", "k2")
 
 
@@ -41,10 +39,11 @@ class ArcSearch:
     """Finds structures for one table again and again; only what changed in between is counted again."""
 
     names: Sequence[str]
-    constraints: Constraints
-    search: Search = "auto"
+    rules: Rules
+    search: str = "auto"
     parent_prior: bool = True
     seed: int = 0
+    orders: tuple[int, int] = (STARTS, PATIENCE)  # starts and patience of a thorough search over orders
     should_stop: Callable[[], bool] = lambda: False  # asked by a search over orders, to end with the best so far
     scores: SetScores = field(init=False)
     _known: dict[tuple[Any, ...], Arcs] = field(init=False, default_factory=dict)
@@ -68,12 +67,12 @@ class ArcSearch:
 
     def _search(self, columns: Columns, now: Parents | None, thorough: bool) -> tuple[Arcs, bool]:
         self.scores.show([columns[name] for name in self.names])
-        rules = ArcRules.named({name: columns[name] for name in self.names}, self.constraints)
+        rules = self.rules.of_columns(columns)
         quick = is_feasible(rules, None if thorough else MOST_ROWS // self.scores.n_rows)
         if self.search == "exact" or (self.search == "auto" and quick):
             found, search = exact_structure(self.scores, rules), "exact"
         else:
-            starts, patience, steps = (STARTS, PATIENCE, STEPS) if thorough else (1, QUICK_PATIENCE, 0)
+            starts, patience, steps = (*self.orders, STEPS) if thorough else (1, QUICK_PATIENCE, 0)
             first = None
             if now is not None and any(now.values()):
                 first = [[self.names.index(parent) for parent in now[name]] for name in self.names]

@@ -27,7 +27,11 @@ def test_learning_by_the_evidence_from_the_command_line(command: Command):
     assert list(found["held_out"]) == ["evidence", "bayesian", "mdl", "equal_width", "equal_frequency"]
     assert found["options"]["min_width"] == 0.5
     net = jaxbn.learn(
-        frame(), order=["kind", "size", "age"], max_parents=1, method="evidence", min_width=0.5, progress=False
+        frame(),
+        max_parents=1,
+        progress=False,
+        method=jaxbn.Evidence(min_width=0.5),
+        search=jaxbn.K2(order=["kind", "size", "age"]),
     )
     assert found["cuts"] == {name: binning.cuts.tolist() for name, binning in net.binnings.items()}
 
@@ -36,7 +40,7 @@ def test_cutting_by_the_evidence_from_the_command_line(command: Command):
     data = command.has("table.csv", as_csv(frame()))
     done = command("discretize", data, "--graph", "kind>size", "--method", "evidence", "--min-width", "gap", "--json")
     assert done.returncode == 0, done.stderr
-    found = jaxbn.discretize(frame(), {"size": ["kind"]}, method="evidence", min_width="gap")
+    found = jaxbn.discretize(frame(), {"size": ["kind"]}, method=jaxbn.Evidence(min_width="gap"))
     assert json.loads(done.stdout)["cuts"] == {name: binning.cuts.tolist() for name, binning in found.binnings.items()}
 
 

@@ -15,6 +15,7 @@ from jaxbn.cli import compiler
 from jaxbn.cli.app import COMMANDS, OPTIONS, app
 from jaxbn.cli.errors import in_options, run
 from jaxbn.inputs.checks import ArgumentError, Mention
+from jaxbn.learning.options import in_objects
 from tests.helpers.command import Command, as_csv, frame
 
 
@@ -51,7 +52,7 @@ def test_kinds_that_are_named_and_dropped_rows_that_are_said(command: Command) -
         ("evaluate", ["--graph", "kind>size", "--order", "kind"], "leave it out, or leave out --graph"),
         ("evaluate", ["--method", "equal_width"], "pass --graph, or choose one of 'evidence'"),
         ("learn", ["--method", "evidence", "--rate", "2"], "--rate is for --method bayesian, got 2.0 with"),
-        ("learn", ["--method", "evidence", "--warm-start"], "--warm-start is for --method bayesian or --method mdl"),
+        ("learn", ["--search", "k2", "--warm-start"], "--warm-start is for --method bayesian or --method mdl"),
         ("learn", ["--method", "evidence", "--select", "k2"], "--select is for --method bayesian or --method mdl"),
         (
             "learn",
@@ -98,7 +99,7 @@ def test_the_consensus_network_is_cut_with_the_options_of_the_bootstrap(
     more = ["--method", method, "--max-parents", "0", "--initial-bins", "5", "--out", "net.json"]
     done = command("bootstrap", data, "--resamples", "2", *more)
     assert done.returncode == 0, done.stderr
-    expected = jaxbn.discretize(frame(), {}, initial_bins=5, method=method)
+    expected = jaxbn.discretize(frame(), {}, **in_objects({"initial_bins": 5, "method": method}))
     net = jaxbn.load(command.folder / "net.json")
     assert {name: binning.cuts.tolist() for name, binning in net.binnings.items()} == {
         name: binning.cuts.tolist() for name, binning in expected.binnings.items()

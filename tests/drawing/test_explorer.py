@@ -112,7 +112,7 @@ def test_the_page_answers_as_the_network_does_on_real_ones(tmp_path: Path) -> No
     for name in ("auto_mpg", "wine", "iris"):
         data = jaxbn.datasets.load(name)
         structure = next(iter(data.structures.values()))
-        cuts = jaxbn.discretize(data.frame, structure, continuous=data.continuous).binnings
+        cuts = jaxbn.discretize(data.frame, structure, columns=jaxbn.Columns(continuous=data.continuous)).binnings
         nets[name] = jaxbn.fit(data.frame, structure, cuts)
     city = [f"city {i}" for i in range(12)]
     rng = np.random.default_rng(0)

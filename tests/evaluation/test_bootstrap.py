@@ -19,6 +19,7 @@ from jaxbn.cuts.resampled_arrays import Variable
 from jaxbn.cuts.sorted_values import sort_values
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap, nearest_cuts
+from jaxbn.learning.options import in_objects
 from tests.helpers.command import Command
 from tests.helpers.random_tables import random_table
 from tests.helpers.random_variables import random_variable, reference_cost, subset
@@ -183,13 +184,17 @@ def test_the_tolerance_is_half_the_distance_to_the_next_cut_and_at_most_a_twenti
 def test_a_variable_without_neighbours_has_the_bins_of_the_start():
     drawn = random_table(3, n_rows=40, n_columns=5)
     found = jaxbn.bootstrap(
-        drawn.frame, {}, continuous=drawn.continuous, resamples=3, initial_bins=4, method="bayesian"
+        drawn.frame,
+        {},
+        resamples=3,
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        method=jaxbn.Bayesian(initial_bins=4),
     )
     values = drawn.frame["v0"].to_numpy()[drawn_rows(stream(0, 1), 40)]
     expected = values.min() + np.ptp(values) / 4 * np.arange(1, 4)
     np.testing.assert_allclose(found.binnings["v0"][1].cuts, expected)
     even = jaxbn.bootstrap(
-        {"x": np.arange(40.0)}, {}, resamples=3, initial_bins=4, initial="frequency", method="bayesian"
+        {"x": np.arange(40.0)}, {}, resamples=3, method=jaxbn.Bayesian(initial_bins=4, initial="frequency")
     )
     values = np.arange(40.0)[drawn_rows(stream(0, 1), 40)]  # with repetitions
     np.testing.assert_array_equal(even.binnings["x"][1].cuts, reference.equal_frequency_edges(values, 4))
@@ -223,7 +228,7 @@ LEARNING = {"method": "bayesian", "search": "k2", "max_parents": 2, "resamples":
 @pytest.fixture(scope="module")
 def arcs() -> ArcBootstrap:
     drawn = random_table(0, n_rows=70, n_columns=5)
-    return jaxbn.bootstrap(drawn.frame, continuous=drawn.continuous, **LEARNING)
+    return jaxbn.bootstrap(drawn.frame, **in_objects({"continuous": drawn.continuous, **LEARNING}))
 
 
 def test_without_a_graph_each_resample_is_learned_from_its_rows(arcs):
@@ -233,7 +238,11 @@ def test_without_a_graph_each_resample_is_learned_from_its_rows(arcs):
         rows = drawn_rows(rng, 70)
         order = [drawn.frame.columns[k] for k in rng.permutation(5)]
         net = jaxbn.learn(
-            drawn.frame.iloc[rows], continuous=drawn.continuous, order=order, max_parents=2, method="bayesian"
+            drawn.frame.iloc[rows],
+            max_parents=2,
+            method="bayesian",
+            columns=jaxbn.Columns(continuous=drawn.continuous),
+            search=jaxbn.K2(order=order),
         )
         assert arcs.parents[i] == net.parents
         for name, binning in net.binnings.items():
@@ -282,27 +291,31 @@ def test_restarts_keep_the_best_order_of_each_resample():
     drawn = random_table(0, n_rows=50, n_columns=4)
     found = jaxbn.bootstrap(
         drawn.frame,
-        continuous=drawn.continuous,
         resamples=3,
         restarts=3,
         progress=False,
         method="bayesian",
         search="k2",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
     )
     rng = stream(0, 1)
     table = drawn.frame.iloc[drawn_rows(rng, 50)]
     orders = [[drawn.frame.columns[k] for k in rng.permutation(4)] for _ in range(3)]
-    nets = [jaxbn.learn(table, continuous=drawn.continuous, order=order, method="bayesian") for order in orders]
+    nets = [
+        jaxbn.learn(
+            table, method="bayesian", columns=jaxbn.Columns(continuous=drawn.continuous), search=jaxbn.K2(order=order)
+        )
+        for order in orders
+    ]
     assert found.parents[1] in [net.parents for net in nets]
     order = list(drawn.frame.columns)
     fixed = jaxbn.bootstrap(
         drawn.frame,
-        continuous=drawn.continuous,
         resamples=2,
-        order=order,
         progress=False,
         method="bayesian",
-        search="k2",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        search=jaxbn.K2(order=order),
     )
     for child, parents in fixed.parents[1].items():
         assert all(order.index(parent) < order.index(child) for parent in parents)
@@ -311,7 +324,7 @@ def test_restarts_keep_the_best_order_of_each_resample():
 @pytest.mark.parametrize("side_by_side", [1, 5, 100])
 def test_how_many_run_side_by_side_does_not_matter(side_by_side, arcs):
     drawn = random_table(0, n_rows=70, n_columns=5)
-    found = jaxbn.bootstrap(drawn.frame, continuous=drawn.continuous, side_by_side=side_by_side, **LEARNING)
+    found = jaxbn.bootstrap(drawn.frame, **in_objects({"continuous": drawn.continuous, **LEARNING}))
     assert found.parents == arcs.parents
     assert found.cuts.equals(arcs.cuts)
 
@@ -320,13 +333,13 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
     drawn = random_table(0, n_rows=70, n_columns=5)
     file = tmp_path / "run.json"
     options = {"continuous": drawn.continuous, "checkpoint": file, **LEARNING}
-    jaxbn.bootstrap(drawn.frame, **{**options, "resamples": 5})
+    jaxbn.bootstrap(drawn.frame, **in_objects({**options, "resamples": 5}))
     assert sorted(json.loads(file.read_text())["finished"]) == ["0", "1", "2", "3", "4"]
-    resumed = jaxbn.bootstrap(drawn.frame, **options)
+    resumed = jaxbn.bootstrap(drawn.frame, **in_objects(options))
     assert resumed.parents == arcs.parents
     assert resumed.cuts.equals(arcs.cuts)
     monkeypatch.setattr("jaxbn.learning.workshop.Workshop.work_out", None)  # to call it is an error
-    assert jaxbn.bootstrap(drawn.frame, **options).parents == arcs.parents
+    assert jaxbn.bootstrap(drawn.frame, **in_objects(options)).parents == arcs.parents
     for change, message in (
         ({"seed": 6}, "seed was 5, now it is 6"),
         ({"max_parents": 1}, "max_parents was 2, now it is 1"),
@@ -334,11 +347,17 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
         ({"rate": 3.0}, "rate was 'network', now it is 3.0"),
     ):
         with pytest.raises(ValueError, match=message):
-            jaxbn.bootstrap(drawn.frame, **{**options, **change})
+            jaxbn.bootstrap(drawn.frame, **in_objects({**options, **change}))
     with pytest.raises(ValueError, match="data was"):
-        jaxbn.bootstrap(drawn.frame[::-1], **options)
+        jaxbn.bootstrap(drawn.frame[::-1], **in_objects(options))
     with pytest.raises(ValueError, match="belongs to another run"):
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=file, method="bayesian", search="k2")
+        jaxbn.learn(
+            drawn.frame,
+            checkpoint=file,
+            method="bayesian",
+            search="k2",
+            columns=jaxbn.Columns(continuous=drawn.continuous),
+        )
 
 
 @pytest.mark.parametrize(
@@ -353,7 +372,6 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
         ({"tolerance": 2.0}, ValueError, "tolerance must be at most 1"),
         ({"method": "magic"}, ValueError, "method must be one of"),
         ({"rate": "all", "method": "bayesian"}, ValueError, "rate must be"),
-        ({"side_by_side": 0}, ValueError, "side_by_side must be at least 1"),
         (
             {"max_parents": 2},
             ValueError,
@@ -376,7 +394,7 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
         ({"graph": None, "select": "k2"}, ValueError, "select is for method='bayesian' or method='mdl', got 'k2'"),
         ({"graph": None, "time_limit": 1e-9}, ValueError, "time_limit was over before a resample was finished"),
         (
-            {"graph": None, "warm_start": True, "method": "evidence"},
+            {"graph": None, "warm_start": True, "search": "k2", "method": "evidence"},
             ValueError,
             "warm_start is for method='bayesian' or",
         ),
@@ -385,7 +403,7 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
 def test_bad_input(options, error, message):
     data = {"a": [0.5, 1.5, 2.0, 4.0], "b": ["x", "y", "x", "y"]}
     with pytest.raises(error, match=message):
-        jaxbn.bootstrap(data, **{"graph": {"a": ["b"]}, "resamples": 2, **options})
+        jaxbn.bootstrap(data, **in_objects({"graph": {"a": ["b"]}, "resamples": 2, **options}))
 
 
 def test_the_command(tmp_path: Path, monkeypatch):
@@ -434,7 +452,7 @@ def test_discrete_columns_alone():
 def test_by_the_evidence_lone_variables_are_cut_too_and_widths_are_kept():
     values = np.concatenate([np.linspace(0, 1, 40), np.linspace(9, 10, 40)])
     for width in (None, 2.0):
-        found = jaxbn.bootstrap({"x": values}, {}, resamples=3, method="evidence", shape="flat", min_width=width)
+        found = jaxbn.bootstrap({"x": values}, {}, resamples=3, method=jaxbn.Evidence(shape="flat", min_width=width))
         for i, binning in enumerate(found.binnings["x"]):
             rows = drawn_rows(stream(0, i), len(values))
             alone = jaxbn.discretize_variable(values[rows], method="evidence", shape="flat", min_width=width)
@@ -461,7 +479,7 @@ def test_an_interrupt_returns_the_finished_resamples(monkeypatch, tmp_path, chec
     file = tmp_path / "boot.json" if checkpoint else None
     monkeypatch.setattr(many_runs, "run_each", interrupted)
     with pytest.warns(jaxbn.InterruptedWarning, match="these are 2 of 5 resamples"):
-        found = jaxbn.bootstrap(data, resamples=5, side_by_side=1, checkpoint=file, progress=False)
+        found = jaxbn.bootstrap(data, resamples=5, checkpoint=file, progress=False)
     assert found.resamples == 2 == len(found.binnings["x"])
     monkeypatch.undo()
     if checkpoint:

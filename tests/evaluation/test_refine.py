@@ -263,7 +263,7 @@ def test_a_learned_rate_is_kept_only_if_it_helps(name: str) -> None:
         assert refined.after == refined.before
     else:
         learned = jaxbn.cross_validate(
-            data, net.parents, folds=fold, rate=after, method="bayesian"
+            data, net.parents, folds=fold, method=jaxbn.Bayesian(rate=after)
         ).log_likelihood.mean()
         assert refined.after == pytest.approx(learned, rel=1e-12) > refined.before
 
@@ -297,7 +297,7 @@ def test_grouped_levels() -> None:
     rng = np.random.default_rng(0)
     town = rng.integers(0, 12, 400)
     data = pd.DataFrame({"town": [f"t{i:02}" for i in town], "x": rng.normal(3.0 * (town % 2), 1.0)})
-    found = jaxbn.discretize(data, {"x": ["town"]}, group=["town"], method="bayesian")
+    found = jaxbn.discretize(data, {"x": ["town"]}, method="bayesian", columns=jaxbn.Columns(merge_levels=["town"]))
     net = jaxbn.fit(data, {"x": ["town"]}, found.codings)
     refined = jaxbn.refine(net, data)
     assert refined.after >= refined.before

@@ -14,6 +14,7 @@ import jaxbn
 from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.groups.levels import log_inside, log_partitions
 from jaxbn.groups.merging import MAX_START
+from jaxbn.learning.options import in_objects
 from tests.reference import groups as reference
 
 PARTITIONS = {m: list(reference.set_partitions(m)) for m in range(1, 7)}
@@ -356,19 +357,21 @@ def test_many_levels_are_grouped_with_a_message(cities, caplog):
 def test_groups_on_request_only(cities, caplog):
     frame, _ = cities
     discrete = frame[["city", "kind"]]
-    assert not jaxbn.discretize(discrete, GRAPH[:1], group=(), method="bayesian").groupings
-    asked = jaxbn.discretize(discrete, GRAPH[:1], group=["kind"], method="bayesian")
+    assert not jaxbn.discretize(
+        discrete, GRAPH[:1], method="bayesian", columns=jaxbn.Columns(merge_levels=())
+    ).groupings
+    asked = jaxbn.discretize(discrete, GRAPH[:1], method="bayesian", columns=jaxbn.Columns(merge_levels=["kind"]))
     assert list(asked.groupings) == ["kind"]
     assert not caplog.text
-    with pytest.raises(ValueError, match="group names 'town', which is not a column of the data"):
-        jaxbn.discretize(frame, GRAPH, group=["town"], method="bayesian")
+    with pytest.raises(ValueError, match="merge_levels names 'town', which is not a column of the data"):
+        jaxbn.discretize(frame, GRAPH, method="bayesian", columns=jaxbn.Columns(merge_levels=["town"]))
     with pytest.raises(ValueError, match="group names 'size', which is a continuous column"):
-        jaxbn.discretize(frame, GRAPH, group="size", method="bayesian")
+        jaxbn.discretize(frame, GRAPH, method="bayesian", columns=jaxbn.Columns(merge_levels="size"))
 
 
 def test_settled_groups_are_those_of_the_variable_alone(cities):
     frame, _ = cities
-    found = jaxbn.discretize(frame, GRAPH, group=["city"], method="bayesian")
+    found = jaxbn.discretize(frame, GRAPH, method="bayesian", columns=jaxbn.Columns(merge_levels=["city"]))
     kind = frame["kind"].astype(int)
     again = jaxbn.group_levels(frame["city"], children=[(kind, ()), (found.transform(frame)["size"], ())])
     assert found.converged
@@ -386,21 +389,28 @@ def test_learn_goes_on_from_a_checkpoint(cities, tmp_path):
         "max_parents": 1,
         "progress": False,
     }
-    net = jaxbn.learn(frame, **options, checkpoint=tmp_path / "run.json")
+    net = jaxbn.learn(frame, **in_objects({**options, "checkpoint": tmp_path / "run.json"}))
     assert agreement(net.groupings["city"], group) >= 0.9
-    again = jaxbn.learn(frame, **options, checkpoint=tmp_path / "run.json")
+    again = jaxbn.learn(frame, **in_objects({**options, "checkpoint": tmp_path / "run.json"}))
     assert again.groupings["city"].groups == net.groupings["city"].groups
     assert again.groupings["city"].cost == net.groupings["city"].cost
     np.testing.assert_array_equal(again.log_likelihood(frame), net.log_likelihood(frame))
     with pytest.raises(ValueError, match="belongs to another run"):
-        jaxbn.learn(frame, **{**options, "group": ()}, checkpoint=tmp_path / "run.json")
+        jaxbn.learn(frame, **in_objects({**options, "group": (), "checkpoint": tmp_path / "run.json"}))
 
 
 def test_held_out_rows_have_a_likelihood_and_groups_raise_it(cities):
     frame = cities[0][["city", "kind"]]
     rare = frame.assign(city=np.where(np.arange(len(frame)) == 5, "c99", frame["city"]))  # in one fold only
-    grouped = jaxbn.cross_validate(rare, GRAPH[:1], folds=3, group=["city"], method="bayesian")
+    grouped = jaxbn.cross_validate(
+        rare, GRAPH[:1], folds=3, method="bayesian", columns=jaxbn.Columns(merge_levels=["city"])
+    )
     assert np.isfinite(grouped.log_likelihood).all()
-    assert grouped.mean > jaxbn.cross_validate(rare, GRAPH[:1], folds=3, group=(), method="bayesian").mean
-    learned = jaxbn.cross_validate(rare, folds=2, group=["city"], max_parents=1, method="bayesian", search="k2")
+    assert (
+        grouped.mean
+        > jaxbn.cross_validate(rare, GRAPH[:1], folds=3, method="bayesian", columns=jaxbn.Columns(merge_levels=())).mean
+    )
+    learned = jaxbn.cross_validate(
+        rare, folds=2, max_parents=1, method="bayesian", search="k2", columns=jaxbn.Columns(merge_levels=["city"])
+    )
     assert np.isfinite(learned.log_likelihood).all()

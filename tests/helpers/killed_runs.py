@@ -29,12 +29,11 @@ def run(checkpoint: Path | None = None) -> dict[str, Any]:
     drawn = random_table(11, n_rows=90, n_columns=7)
     net = jaxbn.learn(
         drawn.frame,
-        continuous=drawn.continuous,
         restarts=RESTARTS,
-        side_by_side=2,
         checkpoint=checkpoint,
         method="bayesian",
         search="k2",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
     )
     binnings = {name: [binning.cuts.tolist(), repr(binning.cost)] for name, binning in net.binnings.items()}
     return {"parents": {c: list(p) for c, p in net.parents.items()}, "policies": binnings, "score": net.score}

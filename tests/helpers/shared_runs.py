@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import jaxbn
+from jaxbn.learning.options import in_objects
 from tests.helpers.random_tables import random_table
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def cuts(**options: Any) -> dict[str, Any]:
     """A bootstrap of the cuts of a known structure, by the method that runs in batches."""
     drawn = random_table(9, n_rows=80, n_columns=5)
     options = {"method": "bayesian", "resamples": RESAMPLES, "seed": 4, **options}
-    found = jaxbn.bootstrap(drawn.frame, drawn.parents, continuous=drawn.continuous, **options)
+    found = jaxbn.bootstrap(drawn.frame, drawn.parents, **in_objects({"continuous": drawn.continuous, **options}))
     return {name: [[p.cuts.tolist(), f"{p.cost:.9f}"] for p in found.binnings[name]] for name in found.binnings}
 
 
@@ -36,7 +37,8 @@ def arcs(**options: Any) -> dict[str, Any]:
     """A bootstrap of the structure."""
     drawn = random_table(0, n_rows=70, n_columns=5)
     found = jaxbn.bootstrap(
-        drawn.frame, continuous=drawn.continuous, resamples=RESAMPLES, seed=4, max_parents=2, side_by_side=3, **options
+        drawn.frame,
+        **in_objects({"continuous": drawn.continuous, "resamples": RESAMPLES, "seed": 4, "max_parents": 2, **options}),
     )
     parents = [{child: list(names) for child, names in each.items()} for each in found.parents]
     return {"parents": parents, "edges": {n: [p.cuts.tolist() for p in ps] for n, ps in found.binnings.items()}}
@@ -46,7 +48,12 @@ def restarts() -> dict[str, Any]:
     """Learning from several orders."""
     drawn = random_table(0, n_rows=70, n_columns=5)
     net = jaxbn.learn(
-        drawn.frame, continuous=drawn.continuous, restarts=5, max_parents=2, method="bayesian", search="k2"
+        drawn.frame,
+        restarts=5,
+        max_parents=2,
+        method="bayesian",
+        search="k2",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
     )
     return {"parents": {child: list(names) for child, names in net.parents.items()}, "score": net.score}
 

@@ -13,6 +13,7 @@ import pytest
 import jaxbn
 from jaxbn.inputs.table import Table, as_table
 from jaxbn.inputs.table_files import read_file
+from jaxbn.learning.options import in_objects
 
 ROWS = 60
 
@@ -108,7 +109,7 @@ def test_a_network_is_learned_from_a_file(tmp_path: Path) -> None:
     frame = every_kind()[["float", "words", "bool"]]
     frame.to_parquet(tmp_path / "table.parquet", row_group_size=11)
     options = {"max_parents": 1, "restarts": 1, "progress": False}
-    assert jaxbn.learn(tmp_path / "table.parquet", **options) == jaxbn.learn(frame, **options)
+    assert jaxbn.learn(tmp_path / "table.parquet", **in_objects(options)) == jaxbn.learn(frame, **in_objects(options))
 
 
 def test_what_is_not_a_table_is_refused(tmp_path: Path) -> None:

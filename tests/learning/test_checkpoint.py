@@ -13,6 +13,7 @@ import pytest
 
 import jaxbn
 from jaxbn.learning.checkpoint import write_sealed
+from jaxbn.learning.options import in_objects
 from jaxbn.learning.workshop import run_each
 from jaxbn.runtime.files import locked
 from jaxbn.runtime.progress import Progress
@@ -27,7 +28,9 @@ def drawn() -> Drawn:
 
 
 def learn(drawn: Drawn, path: Path | None = None, **options: Any) -> jaxbn.BayesNet:
-    return jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=path, **as_in_the_paper(options))
+    return jaxbn.learn(
+        drawn.frame, **in_objects({"continuous": drawn.continuous, "checkpoint": path, **as_in_the_paper(options)})
+    )
 
 
 def as_plain(net: jaxbn.BayesNet) -> dict[str, Any]:
@@ -93,7 +96,7 @@ def test_every_finished_restart_is_kept_at_once(drawn: Drawn, tmp_path: Path, mo
         original(self, restart, criterion)
 
     monkeypatch.setattr(Progress, "finished", watched)
-    learn(drawn, path, restarts=4, side_by_side=2, method="bayesian", search="k2")
+    learn(drawn, path, restarts=4, method="bayesian", search="k2")
     assert seen == [0, 1, 2, 3]
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
 
@@ -101,13 +104,13 @@ def test_every_finished_restart_is_kept_at_once(drawn: Drawn, tmp_path: Path, mo
 @pytest.mark.parametrize("options", [{}, {"method": "mdl"}, {"required": [("v0", "v1")], "rate": "blanket"}])
 def test_resumed_from_any_restart_the_result_is_the_same(drawn: Drawn, tmp_path: Path, options: dict[str, Any]) -> None:
     path = tmp_path / "run.json"
-    whole = learn(drawn, path, restarts=4, **options)
+    whole = learn(drawn, path, **in_objects({"restarts": 4, **options}))
     document = json.loads(path.read_text())
     checksum = document.pop("checksum")
     for kept in ([], ["0"], ["2"], ["3", "1"]):
         part = document | {"finished": {i: document["finished"][i] for i in kept}}
         write_sealed(path, part)
-        assert as_plain(learn(drawn, path, restarts=4, side_by_side=3, **options)) == as_plain(whole)
+        assert as_plain(learn(drawn, path, **in_objects({"restarts": 4, **options}))) == as_plain(whole)
         assert json.loads(path.read_text()) == document | {"checksum": checksum}
 
 
@@ -138,17 +141,15 @@ def test_the_draft_of_a_killed_run_is_cleared_away(drawn: Drawn, tmp_path: Path)
 
 def test_a_given_order_can_be_kept_too(drawn: Drawn, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    first = learn(drawn, path, order=drawn.order, method="bayesian")
-    assert as_plain(learn(drawn, path, order=drawn.order, method="bayesian")) == as_plain(first)
+    first = learn(drawn, path, method="bayesian", search=jaxbn.K2(order=drawn.order))
+    assert as_plain(learn(drawn, path, method="bayesian", search=jaxbn.K2(order=drawn.order))) == as_plain(first)
     with pytest.raises(ValueError, match=r"the order of restart 0 was .*, now it is .*same order or seed"):
-        learn(drawn, path, order=drawn.order[::-1], method="bayesian")
+        learn(drawn, path, method="bayesian", search=jaxbn.K2(order=drawn.order[::-1]))
 
 
 def test_side_by_side_and_progress_are_no_part_of_the_run(drawn: Drawn, tmp_path: Path) -> None:
-    first = learn(drawn, tmp_path / "run.json", restarts=2, side_by_side=1, method="bayesian", search="k2")
-    again = learn(
-        drawn, str(tmp_path / "run.json"), restarts=2, side_by_side=2, progress=False, method="bayesian", search="k2"
-    )
+    first = learn(drawn, tmp_path / "run.json", restarts=2, method="bayesian", search="k2")
+    again = learn(drawn, str(tmp_path / "run.json"), restarts=2, progress=False, method="bayesian", search="k2")
     assert as_plain(first) == as_plain(again)
 
 
@@ -182,7 +183,7 @@ def kept(drawn: Drawn, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_other_options_are_refused_by_name(drawn: Drawn, kept: Path, options: dict[str, Any], message: str) -> None:
     before = kept.read_text()
     with pytest.raises(ValueError, match=f"belongs to another run: {message}"):
-        learn(drawn, kept, restarts=2, **options)
+        learn(drawn, kept, **in_objects({"restarts": 2, **options}))
     assert kept.read_text() == before
 
 
@@ -203,21 +204,21 @@ def test_other_data_is_refused(drawn: Drawn, kept: Path) -> None:
     with pytest.raises(ValueError, match=r"columns was \['v0', .*, now it is \['w0', "):
         jaxbn.learn(
             renamed,
-            continuous=[c.replace("v0", "w0") for c in drawn.continuous],
             checkpoint=kept,
             restarts=2,
             method="bayesian",
             search="k2",
+            columns=jaxbn.Columns(continuous=[c.replace("v0", "w0") for c in drawn.continuous]),
         )
     count = drawn.frame.select_dtypes("int").columns[0]
     with pytest.raises(ValueError, match=f"continuous was .*, now it is .*'{count}'"):
         jaxbn.learn(
             drawn.frame,
-            continuous=[*drawn.continuous, count],
             checkpoint=kept,
             restarts=2,
             method="bayesian",
             search="k2",
+            columns=jaxbn.Columns(continuous=[*drawn.continuous, count]),
         )
 
 
@@ -301,7 +302,7 @@ def test_an_interrupt_returns_the_best_of_the_finished(
     path = tmp_path / "run.json"
     monkeypatch.setattr("jaxbn.learning.many_runs.run_each", impatient)
     with pytest.warns(UserWarning, match="interrupted: this is the best of 3 finished runs out of 6") as caught:
-        net = learn(drawn, path, restarts=6, side_by_side=1, method="bayesian", search="k2")
+        net = learn(drawn, path, restarts=6, method="bayesian", search="k2")
     assert [Path(warning.filename).name for warning in caught] == ["test_checkpoint.py"]
     monkeypatch.undo()
     assert as_plain(net) == as_plain(learn(drawn, restarts=3, method="bayesian", search="k2"))
@@ -324,7 +325,7 @@ def test_an_interrupt_with_nothing_finished_returns_the_unfinished_network(
 
     monkeypatch.setattr(Progress, "watch", impatient)
     with pytest.warns(UserWarning, match="interrupted: no run was finished, and this is an unfinished network"):
-        net = learn(drawn, restarts=2, side_by_side=1, method="bayesian", search="k2")
+        net = learn(drawn, restarts=2, method="bayesian", search="k2")
     assert net.graph.number_of_edges() == seen[-1]
     assert list(net.binnings) == drawn.continuous
     assert np.isfinite(net.score)

@@ -12,7 +12,9 @@ import pytest
 
 import jaxbn
 from jaxbn.cuts.discretize_variable import Request, best_binnings
+from jaxbn.cuts.methods import as_method, with_options
 from jaxbn.inputs.table import as_table
+from jaxbn.learning.options import in_objects
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.workshop import Workshop, run_alone
 from jaxbn.scores.coded_table import CodedTable
@@ -32,7 +34,9 @@ def test_fixed_structures_of_the_paper(name: str) -> None:
     for method, expected in case["expected"].items():
         used = ("rate", "initial_bins", "max_passes") if method == "bayesian" else ("initial_bins", "max_passes")
         options = {key: case["options"][key] for key in used}
-        found = jaxbn.discretize(frame, case["structure"], continuous=continuous, method=method, **options)
+        found = jaxbn.discretize(
+            frame, case["structure"], **in_objects({"continuous": continuous, "method": method, **options})
+        )
         assert_edges(found.binnings, expected.get("edges", {}))
         assert {v: found.binnings[v].n_bins for v in expected.get("n_bins", {})} == expected.get("n_bins", {})
         stored = case["reference_output"][method]
@@ -44,7 +48,10 @@ def test_fixed_structures_of_the_paper(name: str) -> None:
 def test_the_structures_that_come_with_the_data_are_those_of_the_tables() -> None:
     data = jaxbn.datasets.load("auto_mpg")
     found = jaxbn.discretize(
-        data.frame, data.structures["paper"], continuous=data.continuous, max_passes=8, method="bayesian"
+        data.frame,
+        data.structures["paper"],
+        columns=jaxbn.Columns(continuous=data.continuous),
+        method=jaxbn.Bayesian(max_passes=8),
     )
     edges = golden("auto_mpg_fixed")["expected"]["bayesian"]["edges"]
     assert_edges({letter: found.binnings[data.letters[letter]] for letter in edges}, edges)
@@ -55,7 +62,7 @@ def test_the_structures_that_come_with_the_data_are_those_of_the_tables() -> Non
 
 def same_as_reference(drawn: Drawn, **options: Any) -> jaxbn.Discretization:
     options = {"method": "bayesian", **options}
-    found = jaxbn.discretize(drawn.frame, drawn.parents, continuous=drawn.continuous, **options)
+    found = jaxbn.discretize(drawn.frame, drawn.parents, **in_objects({"continuous": drawn.continuous, **options}))
     expected = reference.discretize(drawn.columns, drawn.continuous, drawn.parents, **options)
     assert_edges(found.binnings, expected["edges"])
     assert (found.passes, found.converged) == (expected["passes"], expected["converged"])
@@ -109,10 +116,14 @@ def auto_mpg() -> tuple[pd.DataFrame, list[str], dict[str, list[str]]]:
 
 def test_max_passes_stops_short_of_convergence_and_says_so() -> None:
     frame, continuous, graph = auto_mpg()
-    short = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=3, method="bayesian")
+    short = jaxbn.discretize(
+        frame, graph, columns=jaxbn.Columns(continuous=continuous), method=jaxbn.Bayesian(max_passes=3)
+    )
     assert (short.passes, short.converged) == (3, False)
     assert "3 passes, not converged" in repr(short)
-    ended = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=6, method="bayesian")
+    ended = jaxbn.discretize(
+        frame, graph, columns=jaxbn.Columns(continuous=continuous), method=jaxbn.Bayesian(max_passes=6)
+    )
     assert (ended.passes, ended.converged) == (6, True)
     assert "6 passes, converged" in repr(ended)
 
@@ -135,7 +146,9 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
 def test_a_variable_is_cut_only_when_its_blanket_or_rate_changed(requests: list[Request]) -> None:
     """The visits that need work, counted by definition along the reference's passes."""
     frame, continuous, graph = auto_mpg()
-    found = jaxbn.discretize(frame, graph, continuous=continuous, max_passes=8, method="bayesian")
+    found = jaxbn.discretize(
+        frame, graph, columns=jaxbn.Columns(continuous=continuous), method=jaxbn.Bayesian(max_passes=8)
+    )
     columns = {name: frame[name].to_numpy() for name in frame}
     k = reference.initial_bin_count(columns, continuous)
     codes = reference.discrete_codes(columns, continuous)
@@ -162,7 +175,10 @@ def test_a_pass_that_changes_nothing_asks_nothing_new(requests: list[Request], m
     parents = {name: tuple(graph.get(name, ())) for name in frame}
 
     def settle(start: Any) -> Settled:
-        return run_alone(discretize_steps(data, parents, data.names, start, "network", 20), workshop)
+        return run_alone(
+            discretize_steps(data, parents, data.names, start, with_options(as_method(method), {"max_passes": 20})),
+            workshop,
+        )
 
     first = settle(data.start(13))
     assert first.converged
@@ -189,7 +205,7 @@ def test_an_isolated_variable_keeps_its_equal_width_bins(requests: list[Request]
 
 def test_an_isolated_variable_keeps_its_equal_frequency_bins() -> None:
     values = {"x": np.random.default_rng(0).exponential(size=500)}
-    found = jaxbn.discretize(values, {}, initial="frequency", initial_bins=5, method="bayesian").binnings["x"]
+    found = jaxbn.discretize(values, {}, method=jaxbn.Bayesian(initial="frequency", initial_bins=5)).binnings["x"]
     assert np.bincount(found(values["x"])).tolist() == [100] * 5
     assert found.method == "not cut"
 
@@ -208,7 +224,7 @@ def test_initial_bins_by_default() -> None:
 
 def test_transform_codes_every_continuous_column() -> None:
     frame, continuous, graph = auto_mpg()
-    found = jaxbn.discretize(frame, graph, continuous=continuous, method="bayesian")
+    found = jaxbn.discretize(frame, graph, method="bayesian", columns=jaxbn.Columns(continuous=continuous))
     coded = found.transform(frame)
     assert list(coded) == list(frame)
     for name in frame:
@@ -232,8 +248,10 @@ def test_rows_with_missing_entries_are_dropped_where_asked() -> None:
     frame, continuous, graph = auto_mpg()
     holes = pd.concat([frame, frame[:2].assign(A=np.nan)])
     with pytest.raises(ValueError, match=r"2 of 394 rows, in columns 'A' \(2\)"):
-        jaxbn.discretize(holes, graph, continuous=continuous, method="bayesian", missing="error")
-    found = jaxbn.discretize(holes, graph, continuous=continuous, missing="drop", method="bayesian")
+        jaxbn.discretize(holes, graph, method="bayesian", missing="error", columns=jaxbn.Columns(continuous=continuous))
+    found = jaxbn.discretize(
+        holes, graph, missing="drop", method="bayesian", columns=jaxbn.Columns(continuous=continuous)
+    )
     assert_edges(found.binnings, golden("auto_mpg_fixed")["expected"]["bayesian"]["edges"])
 
 
@@ -244,7 +262,7 @@ def test_three_spellings_of_a_graph_agree() -> None:
     drawn = random_table(5)
     arcs = [(parent, child) for child, found in drawn.parents.items() for parent in found]
     results = [
-        jaxbn.discretize(drawn.frame, graph, continuous=drawn.continuous, method="bayesian")
+        jaxbn.discretize(drawn.frame, graph, method="bayesian", columns=jaxbn.Columns(continuous=drawn.continuous))
         for graph in (drawn.parents, arcs, nx.DiGraph(arcs), {c: list(p) for c, p in drawn.parents.items() if p})
     ]
     edges = [{name: binning.cuts.tolist() for name, binning in r.binnings.items()} for r in results]
@@ -271,7 +289,12 @@ def test_a_family_whose_table_is_too_large_is_named_with_its_size() -> None:
     rng = np.random.default_rng(0)
     data = {name: rng.permutation(np.arange(500) % 250) for name in ("p", "q", "r")} | {"x": rng.normal(size=500)}
     with pytest.raises(ValueError, match=r"table of 'r' given 'p', 'q' would have 15,625,000 cells.*10,000,000"):
-        jaxbn.discretize(data, {"r": ["p", "q"], "x": ["p"]}, discrete=["p", "q", "r"], group=(), method="bayesian")
+        jaxbn.discretize(
+            data,
+            {"r": ["p", "q"], "x": ["p"]},
+            method="bayesian",
+            columns=jaxbn.Columns(discrete=["p", "q", "r"], merge_levels=()),
+        )
 
 
 # --- bad input
@@ -297,15 +320,15 @@ def test_a_family_whose_table_is_too_large_is_named_with_its_size() -> None:
 def test_bad_options_are_refused_by_name(options: dict[str, Any], message: str, error: type[Exception]) -> None:
     data = {"x": [0.5, 1.5, 2.5], "word": ["a", "b", "a"]}
     with pytest.raises(error, match=message):
-        jaxbn.discretize(data, {"x": ["word"]}, **{"method": "bayesian", **options})
+        jaxbn.discretize(data, {"x": ["word"]}, **in_objects({"method": "bayesian", **options}))
 
 
 def by_discretize(data: Any, **options: Any) -> dict[str, jaxbn.Binning]:
-    return jaxbn.discretize(data, {"x": ["c"]}, **{"method": "bayesian", **options}).binnings
+    return jaxbn.discretize(data, {"x": ["c"]}, **in_objects({"method": "bayesian", **options})).binnings
 
 
 def by_learn(data: Any, **options: Any) -> dict[str, jaxbn.Binning]:
-    return jaxbn.learn(data, keep=list(data), restarts=2, **as_in_the_paper(options)).binnings
+    return jaxbn.learn(data, **in_objects({"keep": list(data), "restarts": 2, **as_in_the_paper(options)})).binnings
 
 
 Caller = Callable[..., dict[str, jaxbn.Binning]]

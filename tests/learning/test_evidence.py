@@ -12,6 +12,7 @@ import pytest
 
 import jaxbn
 from jaxbn.inputs.graph import as_parents
+from jaxbn.learning.options import in_objects
 from tests.helpers.programs import close
 from tests.helpers.random_tables import Drawn, random_table
 from tests.reference import evidence as reference
@@ -43,7 +44,11 @@ def assert_discretizes(name: str) -> None:
     data = loaded(name)
     graph = data.structures["paper"]
     found = jaxbn.discretize(
-        data.frame, graph, continuous=data.continuous, method="evidence", shape="flat", max_bins=None, max_passes=None
+        data.frame,
+        graph,
+        max_bins=None,
+        columns=jaxbn.Columns(continuous=data.continuous),
+        method=jaxbn.Evidence(shape="flat", max_passes=None),
     )
     assert found.converged
     assert len(found.trace) > 1
@@ -68,13 +73,12 @@ def test_learning_raises_the_evidence(name):
     order = [*(n for n in data.frame if n not in data.continuous), *data.continuous]
     net = jaxbn.learn(
         data.frame,
-        continuous=data.continuous,
-        order=order,
         max_parents=2,
-        method="evidence",
-        shape="flat",
         max_bins=None,
         progress=False,
+        columns=jaxbn.Columns(continuous=data.continuous),
+        method=jaxbn.Evidence(shape="flat"),
+        search=jaxbn.K2(order=order),
     )
     assert_rises(net.trace)
     assert any(net.parents.values())
@@ -85,12 +89,16 @@ def found_by_both(drawn: Drawn, **options: Any) -> tuple[jaxbn.Discretization, d
     found = jaxbn.discretize(
         drawn.frame,
         drawn.parents,
-        continuous=drawn.continuous,
-        method="evidence",
-        shape="flat",
-        max_bins=None,
-        max_passes=None,
-        **options,
+        **in_objects(
+            {
+                "continuous": drawn.continuous,
+                "method": "evidence",
+                "shape": "flat",
+                "max_bins": None,
+                "max_passes": None,
+                **options,
+            }
+        ),
     )
     expected = reference.evidence_passes(drawn.columns, drawn.continuous, drawn.parents, max_passes=50, **options)
     return found, expected
@@ -116,8 +124,8 @@ def test_the_smallest_gap_as_the_smallest_width():
     gaps = {n: float(np.diff(np.unique(drawn.frame[n])).min(initial=np.inf)) for n in drawn.continuous}
     named = {n: gap for n, gap in gaps.items() if np.isfinite(gap)}
     options = {"continuous": drawn.continuous, "method": "evidence", "shape": "flat", "max_bins": None}
-    by_word = jaxbn.discretize(drawn.frame, drawn.parents, **options, min_width="gap")
-    by_number = jaxbn.discretize(drawn.frame, drawn.parents, **options, min_width=named)
+    by_word = jaxbn.discretize(drawn.frame, drawn.parents, **in_objects({**options, "min_width": "gap"}))
+    by_number = jaxbn.discretize(drawn.frame, drawn.parents, **in_objects({**options, "min_width": named}))
     assert by_word.trace == by_number.trace
     for name, gap in named.items():
         assert reference.is_allowed(by_word.binnings[name].cuts, np.unique(drawn.frame[name]), gap)
@@ -127,7 +135,7 @@ def edges_of(net: jaxbn.BayesNet) -> dict[str, list[float]]:
     return {name: binning.cuts.tolist() for name, binning in net.binnings.items()}
 
 
-def test_restarts_are_chosen_by_the_evidence_and_kept_in_a_checkpoint(tmp_path: Path):
+def test_restarts_are_chosen_by_the_evidence_and_kept_in_a_checkpoint(tmp_path: Path, monkeypatch):
     drawn = random_table(2, n_rows=70, n_columns=5)
     options = {
         "continuous": drawn.continuous,
@@ -139,21 +147,22 @@ def test_restarts_are_chosen_by_the_evidence_and_kept_in_a_checkpoint(tmp_path: 
         "progress": False,
     }
     file = tmp_path / "run.json"
-    net = jaxbn.learn(drawn.frame, restarts=5, checkpoint=file, **options)
+    net = jaxbn.learn(drawn.frame, **in_objects({"restarts": 5, "checkpoint": file, **options}))
     finished = json.loads(file.read_text())["finished"].values()
     assert len(finished) == 5
     assert len({run["trace"][-1] for run in finished}) > 1
     assert net.trace[-1] == max(run["trace"][-1] for run in finished)
     assert net.trace[-1] == close(reference_total(drawn.frame, net.parents, net.binnings))
 
-    again = jaxbn.learn(drawn.frame, restarts=5, checkpoint=file, **options)
+    again = jaxbn.learn(drawn.frame, **in_objects({"restarts": 5, "checkpoint": file, **options}))
     assert again.trace == net.trace
     assert again.parents == net.parents
     for side_by_side in (1, 2):
-        other = jaxbn.learn(drawn.frame, restarts=5, side_by_side=side_by_side, **options)
+        monkeypatch.setattr("jaxbn.learning.learn.SIDE_BY_SIDE", side_by_side)
+        other = jaxbn.learn(drawn.frame, **in_objects({"restarts": 5, **options}))
         assert (other.parents, edges_of(other), other.trace) == (net.parents, edges_of(net), net.trace)
     for run in finished:
-        alone = jaxbn.learn(drawn.frame, order=run["order"], **options)
+        alone = jaxbn.learn(drawn.frame, **in_objects({"order": run["order"], **options}))
         assert alone.trace == tuple(run["trace"])
         assert_rises(alone.trace)
 
@@ -169,17 +178,20 @@ def test_a_variable_without_neighbours_is_cut():
     alone = jaxbn.discretize_variable(table["x"], method="evidence", shape="flat", max_bins=None)
     assert alone.n_bins > 1
     found = jaxbn.discretize(
-        table, {}, continuous=["x"], method="evidence", shape="flat", max_bins=None, initial_bins=1
+        table,
+        {},
+        max_bins=None,
+        columns=jaxbn.Columns(continuous=["x"]),
+        method=jaxbn.Evidence(shape="flat", initial_bins=1),
     )
     net = jaxbn.learn(
         table,
-        continuous=["x"],
-        order=["kind", "x"],
         max_parents=0,
-        method="evidence",
-        shape="flat",
         max_bins=None,
         progress=False,
+        columns=jaxbn.Columns(continuous=["x"]),
+        method=jaxbn.Evidence(shape="flat"),
+        search=jaxbn.K2(order=["kind", "x"]),
     )
     for binning in found.binnings["x"], net.binnings["x"]:
         assert binning.cuts.tolist() == alone.cuts.tolist()
@@ -189,12 +201,11 @@ def test_a_variable_without_neighbours_is_cut():
 def test_an_arc_is_found():
     net = jaxbn.learn(
         bimodal(250),
-        continuous=["x"],
-        order=["kind", "x"],
-        method="evidence",
-        shape="flat",
         max_bins=None,
         progress=False,
+        columns=jaxbn.Columns(continuous=["x"]),
+        method=jaxbn.Evidence(shape="flat"),
+        search=jaxbn.K2(order=["kind", "x"]),
     )
     assert net.parents == {"kind": (), "x": ("kind",)}
 
@@ -228,7 +239,7 @@ def total_with_groups(frame: pd.DataFrame, parents: dict[str, Any], found: Any) 
 @pytest.mark.parametrize("graph", [{"x": ["town"]}, {"town": ["x"]}, {"noise": ["x", "town"]}], ids=str)
 def test_groups_of_levels_are_part_of_the_evidence(graph):
     frame = many_levels()
-    found = jaxbn.discretize(frame, graph, method="evidence", shape="flat", max_bins=None, max_passes=None)
+    found = jaxbn.discretize(frame, graph, max_bins=None, method=jaxbn.Evidence(shape="flat", max_passes=None))
     assert found.converged
     assert_rises(found.trace)
     parents = {name: tuple(graph.get(name, ())) for name in frame}
@@ -238,7 +249,11 @@ def test_groups_of_levels_are_part_of_the_evidence(graph):
 def test_learning_with_groups_of_levels():
     frame = many_levels()
     net = jaxbn.learn(
-        frame, order=["town", "x", "noise"], method="evidence", shape="flat", max_bins=None, progress=False
+        frame,
+        max_bins=None,
+        progress=False,
+        method=jaxbn.Evidence(shape="flat"),
+        search=jaxbn.K2(order=["town", "x", "noise"]),
     )
     assert_rises(net.trace)
     assert net.parents["x"] == ("town",)
@@ -252,11 +267,11 @@ def test_learning_with_groups_of_levels():
 def refused(says: str, error: type[Exception] = ValueError, **options: Any) -> None:
     table = bimodal(30)
     with pytest.raises(error, match=says):
-        jaxbn.discretize(table, {"x": ["kind"]}, continuous=["x"], **options)
+        jaxbn.discretize(table, {"x": ["kind"]}, **in_objects({"continuous": ["x"], **options}))
     with pytest.raises(error, match=says):
-        jaxbn.learn(table, continuous=["x"], progress=False, **options)
+        jaxbn.learn(table, **in_objects({"continuous": ["x"], "progress": False, **options}))
     with pytest.raises(error, match=says):
-        jaxbn.cross_validate(table, {"x": ["kind"]}, folds=2, continuous=["x"], **options)
+        jaxbn.cross_validate(table, {"x": ["kind"]}, **in_objects({"folds": 2, "continuous": ["x"], **options}))
 
 
 @pytest.mark.parametrize("method", ["bayesian", "mdl"])
@@ -296,7 +311,10 @@ def test_a_word_in_the_mapping_is_refused_by_name():
 def test_zero_and_nothing_are_no_limit():
     table = bimodal(60)
     options = {"continuous": ["x"], "method": "evidence", "shape": "flat", "max_bins": None}
-    traces = [jaxbn.discretize(table, {}, **options, min_width=w).trace for w in (None, 0.0, {}, {"x": 0.0})]
+    traces = [
+        jaxbn.discretize(table, {}, **in_objects({**options, "min_width": w})).trace
+        for w in (None, 0.0, {}, {"x": 0.0})
+    ]
     assert len(set(traces)) == 1
 
 
@@ -312,7 +330,7 @@ def constrained(drawn: Drawn, seed: int) -> dict[str, Any]:
 
 def assert_is_the_documented_evidence(drawn: Drawn, **options: Any) -> None:
     flat = {"shape": "flat", "max_bins": None}
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, progress=False, **flat, **options)
+    net = jaxbn.learn(drawn.frame, **in_objects({"continuous": drawn.continuous, "progress": False, **flat, **options}))
     edges = {name: binning.cuts for name, binning in net.binnings.items()}
     total = reference.total_evidence(drawn.columns, drawn.continuous, net.parents, edges)
     assert net.search.criterion == close(total - reference.arcs_charge(net.parents))

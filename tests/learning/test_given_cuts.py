@@ -11,6 +11,7 @@ import pytest
 
 import jaxbn
 from jaxbn.inputs.checks import ArgumentError
+from jaxbn.learning.options import in_objects
 from jaxbn.model.words import state_texts
 
 CUTS: dict[str, Any] = {"age": [18, 65], "day": ["2021-01-01"]}
@@ -38,7 +39,9 @@ def people(n: int = 300) -> pd.DataFrame:
     ],
 )
 def test_no_search_moves_them(options: dict[str, Any]) -> None:
-    net = jaxbn.learn(people(), cuts=CUTS, labels=LABELS, progress=False, **{"restarts": 2, **options})
+    net = jaxbn.learn(
+        people(), **in_objects({"cuts": CUTS, "labels": LABELS, "progress": False, "restarts": 2, **options})
+    )
     assert net.binnings["age"].cuts.tolist() == [18.0, 65.0]
     assert state_texts(net, "day") == ["before 2021-01-01", "2021-01-01 and later"]
     assert state_texts(net, "age") == ["child", "adult", "old"]
@@ -48,7 +51,7 @@ def test_they_are_kept_where_entries_are_missing() -> None:
     holed = people()
     holed.loc[::7, "age"] = np.nan
     holed.loc[3::9, "income"] = np.nan
-    net = jaxbn.learn(holed, cuts=CUTS, restarts=1, progress=False)
+    net = jaxbn.learn(holed, restarts=1, progress=False, columns=jaxbn.Columns(cuts=CUTS))
     assert net.binnings["age"].cuts.tolist() == [18.0, 65.0]
 
 
@@ -59,7 +62,7 @@ def test_they_are_kept_in_a_sample_of_a_long_table(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "MANY_ROWS", 200)
     monkeypatch.setattr(module, "FINE_GRID", 20)
     monkeypatch.setattr(turn_runs, "SAMPLE", 150)
-    net = jaxbn.learn(people(), cuts=CUTS, labels=LABELS, restarts=1, progress=False)
+    net = jaxbn.learn(people(), restarts=1, progress=False, columns=jaxbn.Columns(cuts=CUTS, labels=LABELS))
     assert net.binnings["age"].cuts.tolist() == [18.0, 65.0]
     assert net.binnings["age"].is_cut
     assert net.binnings["age"].labels == ("child", "adult", "old")
@@ -67,11 +70,13 @@ def test_they_are_kept_in_a_sample_of_a_long_table(monkeypatch: pytest.MonkeyPat
 
 def test_whole_numbers_with_cuts_are_continuous() -> None:
     data = {"stars": [1, 2, 3, 4, 5] * 20, "kind": [*"aabbb"] * 20}
-    assert jaxbn.learn(data, cuts={"stars": [3]}, progress=False).binnings["stars"].cuts.tolist() == [3.0]
+    assert jaxbn.learn(data, progress=False, columns=jaxbn.Columns(cuts={"stars": [3]})).binnings[
+        "stars"
+    ].cuts.tolist() == [3.0]
 
 
 def test_files_exports_and_questions(tmp_path: Path) -> None:
-    net = jaxbn.learn(people(), cuts=CUTS, labels=LABELS, restarts=1, progress=False)
+    net = jaxbn.learn(people(), restarts=1, progress=False, columns=jaxbn.Columns(cuts=CUTS, labels=LABELS))
     net.save(tmp_path / "net.json")
     again = jaxbn.load(tmp_path / "net.json")
     assert again == net
@@ -84,12 +89,25 @@ def test_files_exports_and_questions(tmp_path: Path) -> None:
 
 def test_discretize_and_folds_keep_them() -> None:
     data, graph = people(), {"income": ["age"]}
-    assert jaxbn.discretize(data, graph, cuts=CUTS, labels=LABELS).binnings["age"].labels == ("child", "adult", "old")
+    assert jaxbn.discretize(data, graph, columns=jaxbn.Columns(cuts=CUTS, labels=LABELS)).binnings["age"].labels == (
+        "child",
+        "adult",
+        "old",
+    )
     for method in ("evidence", "equal_width"):
-        assert jaxbn.cross_validate(data, graph, method=method, cuts=CUTS, folds=3).bins["age"].tolist() == [3, 3, 3]
-    assert jaxbn.cross_validate(data, cuts=CUTS, folds=2, restarts=1).bins["age"].tolist() == [3, 3]
+        assert jaxbn.cross_validate(data, graph, method=method, folds=3, columns=jaxbn.Columns(cuts=CUTS)).bins[
+            "age"
+        ].tolist() == [3, 3, 3]
+    assert jaxbn.cross_validate(data, folds=2, restarts=1, columns=jaxbn.Columns(cuts=CUTS)).bins["age"].tolist() == [
+        3,
+        3,
+    ]
     rare = data.assign(age=[90.0, *data["age"].clip(upper=60)[1:]])  # in one fold no training row is beyond 65
-    assert jaxbn.cross_validate(rare, graph, cuts=CUTS, folds=3).bins["age"].tolist() == [3, 3, 3]
+    assert jaxbn.cross_validate(rare, graph, folds=3, columns=jaxbn.Columns(cuts=CUTS)).bins["age"].tolist() == [
+        3,
+        3,
+        3,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -100,11 +118,11 @@ def test_discretize_and_folds_keep_them() -> None:
         ({"cuts": {"age": ["x"]}}, "cuts of 'age': column 'age' holds 'x', which is not a number"),
         ({"cuts": {"age": [30, 18]}}, "cuts of 'age': cuts must be .* ascending"),
         ({"cuts": {"day": ["soon"]}}, "cuts of 'day': column 'day' holds 'soon', which is not a date"),
-        ({"labels": LABELS}, "labels names 'age', whose bins are not known yet; give its cuts with `cuts`"),
+        ({"labels": LABELS}, "labels names 'age', whose bins are not known; give its cuts with `cuts`"),
         ({"cuts": CUTS, "labels": {"age": ["a"]}}, "labels of 'age': labels must be 3 different words"),
         ({"cuts": CUTS, "labels": {"age": "abc"}}, "labels of 'age' must be a list of words"),
     ],
 )
 def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        jaxbn.learn(people(), progress=False, **options)
+        jaxbn.learn(people(), **in_objects({"progress": False, **options}))

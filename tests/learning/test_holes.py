@@ -19,6 +19,7 @@ from jaxbn.learning.holes.completion import completed, expected, matched
 from jaxbn.learning.holes.first import best_tree, first_completion
 from jaxbn.learning.holes.matching import matched_donors
 from jaxbn.learning.holes.observed import observed_evidence
+from jaxbn.learning.options import in_objects
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import Ledger
 from jaxbn.scores.tables import family_counts, k2_score
@@ -207,7 +208,7 @@ def test_same_seed_same_network_and_the_arcs_are_found() -> None:
     ids=str,
 )
 def test_every_search_method_and_constraint(options: dict[str, Any]) -> None:
-    net = jaxbn.learn(chain(), progress=False, restarts=1, **options)
+    net = jaxbn.learn(chain(), **in_objects({"progress": False, "restarts": 1, **options}))
     assert net.em_trace
     if "required" in options:
         assert "noise" in net.parents["x"]
@@ -246,7 +247,7 @@ def test_empty_columns_and_infinite_numbers_are_refused_and_empty_rows_left_out(
 
     def call(frame: pd.DataFrame) -> Any:
         if learner == "learn":
-            return jaxbn.learn(frame, keep=list(frame), progress=False, restarts=1)
+            return jaxbn.learn(frame, progress=False, restarts=1, columns=jaxbn.Columns(keep=list(frame)))
         if learner == "fit":
             return jaxbn.fit(frame, graph, {"x": [1.5], "y": [1.0]})
         options: dict[str, Any] = {"cross_validate": {"folds": 2}, "bootstrap": {"resamples": 2}}.get(learner, {})
@@ -306,7 +307,7 @@ def test_the_report_shows_shares_and_what_being_missing_depends_on() -> None:
 @pytest.mark.parametrize("graph", [None, {"x": ["word"], "y": ["x"]}])
 def test_cross_validation_scores_what_each_row_has(graph: Any) -> None:
     frame = chain()
-    found = jaxbn.cross_validate(frame, graph, folds=2, **({} if graph else {"restarts": 1}))
+    found = jaxbn.cross_validate(frame, graph, **in_objects({"folds": 2, **({} if graph else {"restarts": 1})}))
     assert found.n_rows == len(frame)
     assert np.isfinite(found.log_likelihood).all()
     assert jaxbn.cross_validate(frame, {"x": ["word"]}, folds=2, method="equal_width", bins=3).n_rows == len(frame)

@@ -16,6 +16,7 @@ import pytest
 import jaxbn
 from jaxbn.kernels import dense
 from jaxbn.kernels.pruned import program
+from jaxbn.learning.options import in_objects
 from jaxbn.runtime.progress import Progress
 from tests.helpers.paper import as_in_the_paper
 from tests.helpers.random_tables import Drawn, assert_edges, golden, lettered, random_table
@@ -27,7 +28,7 @@ from tests.reference import network as reference
 def test_learned_structure_of_the_authors() -> None:
     case = golden("auto_mpg_learned")
     frame, continuous = lettered(case)
-    net = jaxbn.learn(frame, continuous=continuous, **as_in_the_paper(case["options"]))
+    net = jaxbn.learn(frame, **in_objects({"continuous": continuous, **as_in_the_paper(case["options"])}))
     assert {name: list(parents) for name, parents in net.parents.items()} == case["expected"]["parents"]
     assert_edges(net.binnings, case["expected"]["edges"])
     assert net.score == pytest.approx(case["reference_output"]["score"], rel=1e-12)
@@ -35,7 +36,9 @@ def test_learned_structure_of_the_authors() -> None:
 
 
 def same_as_reference(drawn: Drawn, order: list[str], **options: Any) -> jaxbn.BayesNet:
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=order, **as_in_the_paper(options))
+    net = jaxbn.learn(
+        drawn.frame, **in_objects({"continuous": drawn.continuous, "order": order, **as_in_the_paper(options)})
+    )
     expected = reference.learn(drawn.columns, drawn.continuous, order, **options)
     assert net.parents == expected["parents"]
     assert_edges(net.binnings, expected["edges"])
@@ -78,7 +81,7 @@ def test_a_start_by_frequency_sees_what_an_outlier_hides() -> None:
     frame = pd.DataFrame({"x": x, "y": x + 0.3 * rng.normal(size=500)})
     frame.loc[0, "y"] = 1e6
     options = {"method": "bayesian", "order": ["x", "y"], "initial_bins": 5, "progress": False}
-    wide, even = (jaxbn.learn(frame, initial=kind, **options) for kind in ("width", "frequency"))
+    wide, even = (jaxbn.learn(frame, **in_objects({"initial": kind, **options})) for kind in ("width", "frequency"))
     assert wide.parents["y"] == ()
     assert even.parents["y"] == ("x",)
     assert min(binning.n_bins for binning in even.binnings.values()) > 3
@@ -97,7 +100,9 @@ def test_plain_structure_learning_needs_no_continuous_column(seed: int) -> None:
     net = same_as_reference(drawn, random_order(drawn, seed))
     assert net.binnings == {}
     words = drawn.frame.map(lambda code: f"level {code}")
-    assert jaxbn.learn(words, order=random_order(drawn, seed), method="bayesian").parents == net.parents
+    assert (
+        jaxbn.learn(words, method="bayesian", search=jaxbn.K2(order=random_order(drawn, seed))).parents == net.parents
+    )
 
 
 def test_plain_structure_learning_finds_a_chain() -> None:
@@ -105,21 +110,25 @@ def test_plain_structure_learning_finds_a_chain() -> None:
     columns = {"a": rng.integers(0, 3, 500)}
     for child, parent in (("b", "a"), ("c", "b"), ("d", "c")):
         columns[child] = np.where(rng.random(500) < 0.8, columns[parent], rng.integers(0, 3, 500))
-    net = jaxbn.learn(columns, order="abcd", method="bayesian")
+    net = jaxbn.learn(columns, method="bayesian", search=jaxbn.K2(order="abcd"))
     assert net.parents == {"a": (), "b": ("a",), "c": ("b",), "d": ("c",)}
 
 
 def test_of_equal_scores_the_earliest_in_the_order_wins() -> None:
     a = np.repeat([0, 1], 20)
     columns = {"late": a, "early": a.copy(), "child": a.copy()}
-    assert jaxbn.learn(columns, order=["early", "late", "child"], method="bayesian").parents["child"] == ("early",)
-    assert jaxbn.learn(columns, order=["late", "early", "child"], method="bayesian").parents["child"] == ("late",)
+    assert jaxbn.learn(columns, method="bayesian", search=jaxbn.K2(order=["early", "late", "child"])).parents[
+        "child"
+    ] == ("early",)
+    assert jaxbn.learn(columns, method="bayesian", search=jaxbn.K2(order=["late", "early", "child"])).parents[
+        "child"
+    ] == ("late",)
 
 
 def test_an_arc_must_raise_the_score() -> None:
     """A parent of one level leaves the score as it is."""
     columns = {"same": ["s"] * 40, "coin": np.arange(40) % 2, "child": np.arange(40) // 20}
-    net = jaxbn.learn(columns, order=["same", "coin", "child"], method="bayesian")
+    net = jaxbn.learn(columns, method="bayesian", search=jaxbn.K2(order=["same", "coin", "child"]))
     assert net.parents == {"same": (), "coin": (), "child": ()}
 
 
@@ -142,7 +151,9 @@ def as_plain(net: jaxbn.BayesNet) -> dict[str, Any]:
 def test_results_do_not_depend_on_how_many_restarts_run_together(seed: int, options: dict[str, Any]) -> None:
     drawn = random_table(seed, n_rows=80, n_columns=6)
     nets = [
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=7, side_by_side=n, **as_in_the_paper(options))
+        jaxbn.learn(
+            drawn.frame, **in_objects({"continuous": drawn.continuous, "restarts": 7, **as_in_the_paper(options)})
+        )
         for n in (1, 3, 64)
     ]
     assert as_plain(nets[0]) == as_plain(nets[1]) == as_plain(nets[2])
@@ -152,9 +163,7 @@ def test_every_restart_is_the_same_however_many_run_together(tmp_path: Path) -> 
     data = jaxbn.datasets.load("iris")
     kept = []
     for n in (1, 3, 64):
-        jaxbn.learn(
-            data.frame, restarts=9, side_by_side=n, checkpoint=tmp_path / f"{n}.json", method="bayesian", search="k2"
-        )
+        jaxbn.learn(data.frame, restarts=9, checkpoint=tmp_path / f"{n}.json", method="bayesian", search="k2")
         kept.append(json.loads((tmp_path / f"{n}.json").read_text()))
     assert kept[0] == kept[1] == kept[2]
 
@@ -174,7 +183,12 @@ def finished(path: Path) -> list[dict[str, Any]]:
 
 
 def orders_of(drawn: Drawn, path: Path, **options: Any) -> list[list[str]]:
-    jaxbn.learn(drawn.frame, continuous=drawn.continuous, checkpoint=path, max_parents=1, **as_in_the_paper(options))
+    jaxbn.learn(
+        drawn.frame,
+        **in_objects(
+            {"continuous": drawn.continuous, "checkpoint": path, "max_parents": 1, **as_in_the_paper(options)}
+        ),
+    )
     return [restart["order"] for restart in finished(path)]
 
 
@@ -190,7 +204,13 @@ def test_the_order_of_arguments_is_not_the_order_of_columns() -> None:
     """A given order is one run, whatever `seed` says."""
     drawn = random_table(4, n_columns=6)
     nets = [
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, seed=n, method="bayesian")
+        jaxbn.learn(
+            drawn.frame,
+            seed=n,
+            method="bayesian",
+            columns=jaxbn.Columns(continuous=drawn.continuous),
+            search=jaxbn.K2(order=drawn.order),
+        )
         for n in (1, 9)
     ]
     assert as_plain(nets[0]) == as_plain(nets[1])
@@ -205,11 +225,14 @@ def test_the_order_of_arguments_is_not_the_order_of_columns() -> None:
 def test_the_kept_restart_is_best_by_definition(select: str, tmp_path: Path) -> None:
     drawn = random_table(8, n_rows=90, n_columns=6)
     options = as_in_the_paper({"continuous": drawn.continuous, "max_parents": 2})
-    net = jaxbn.learn(drawn.frame, restarts=8, seed=3, select=select, checkpoint=tmp_path / "run.json", **options)
+    net = jaxbn.learn(
+        drawn.frame,
+        **in_objects({"restarts": 8, "seed": 3, "select": select, "checkpoint": tmp_path / "run.json", **options}),
+    )
     nets, values = [], []
     bounds = reference.whole_bounds(drawn.columns, drawn.continuous)
     for restart in finished(tmp_path / "run.json"):
-        alone = jaxbn.learn(drawn.frame, order=restart["order"], **options)
+        alone = jaxbn.learn(drawn.frame, **in_objects({"order": restart["order"], **options}))
         edges = {name: binning.cuts for name, binning in alone.binnings.items()}
         value = alone.score + (reference.density_term(drawn.columns, edges, bounds) if select == "density" else 0.0)
         assert restart["criterion"] == pytest.approx(value, rel=1e-10)
@@ -223,13 +246,12 @@ def test_density_and_k2_can_choose_differently() -> None:
     by_density, by_k2 = (
         jaxbn.learn(
             drawn.frame,
-            continuous=drawn.continuous,
             restarts=8,
             seed=3,
             max_parents=2,
-            select=select,
-            method="bayesian",
             search="k2",
+            columns=jaxbn.Columns(continuous=drawn.continuous),
+            method=jaxbn.Bayesian(select=select),
         )
         for select in ("density", "k2")
     )
@@ -241,16 +263,20 @@ def test_density_and_k2_can_choose_differently() -> None:
 
 def test_required_arcs_come_first_and_forbidden_ones_never() -> None:
     drawn = random_table(4, n_columns=6)
-    free = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, method="bayesian")
+    free = jaxbn.learn(
+        drawn.frame,
+        method="bayesian",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        search=jaxbn.K2(order=drawn.order),
+    )
     banned = next(iter(free.graph.edges))
     first, last = drawn.order[0], drawn.order[-1]
     net = jaxbn.learn(
         drawn.frame,
-        continuous=drawn.continuous,
-        order=drawn.order,
-        required=[(first, last)],
-        forbidden=[banned] if banned != (first, last) else [],
         method="bayesian",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        constraints=jaxbn.Constraints(required=[(first, last)], forbidden=[banned] if banned != (first, last) else []),
+        search=jaxbn.K2(order=drawn.order),
     )
     assert net.parents[last][0] == first
     assert banned not in net.graph.edges or banned == (first, last)
@@ -261,13 +287,13 @@ def test_every_random_order_respects_required_arcs(tmp_path: Path) -> None:
     required = [("v5", "v0"), ("v3", "v5"), ("v4", "v1")]
     net = jaxbn.learn(
         drawn.frame,
-        continuous=drawn.continuous,
-        required=required,
         restarts=8,
         max_parents=2,
         checkpoint=tmp_path / "run.json",
         method="bayesian",
         search="k2",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        constraints=jaxbn.Constraints(required=required),
     )
     assert set(required) <= set(net.graph.edges)
     for restart in finished(tmp_path / "run.json"):
@@ -283,15 +309,16 @@ def test_only_required_arcs_when_all_others_are_forbidden() -> None:
     forbidden = [(p, c) for p in names for c in names if (p, c) not in required]
     net = jaxbn.learn(
         drawn.frame,
-        continuous=drawn.continuous,
-        required=required,
-        forbidden=forbidden,
         restarts=3,
         method="bayesian",
         search="k2",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        constraints=jaxbn.Constraints(required=required, forbidden=forbidden),
     )
     assert set(net.graph.edges) == set(required)
-    fixed = jaxbn.discretize(drawn.frame, required, continuous=drawn.continuous, method="bayesian")
+    fixed = jaxbn.discretize(
+        drawn.frame, required, method="bayesian", columns=jaxbn.Columns(continuous=drawn.continuous)
+    )
     assert_edges(net.binnings, {name: binning.cuts for name, binning in fixed.binnings.items()})
 
 
@@ -335,7 +362,7 @@ CONSTRAINTS = [
 def test_bad_constraints_are_refused_by_name(options: dict[str, Any], message: str, error: type[Exception]) -> None:
     drawn = random_table(1, n_columns=4)
     with pytest.raises(error, match=message):
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, **as_in_the_paper(options))
+        jaxbn.learn(drawn.frame, **in_objects({"continuous": drawn.continuous, **as_in_the_paper(options)}))
 
 
 OPTIONS = [
@@ -347,7 +374,6 @@ OPTIONS = [
     ({"restarts": -3}, "restarts must be at least 1, got -3"),
     ({"max_parents": -1}, "max_parents must be at least 0, got -1"),
     ({"max_passes": 0}, "max_passes must be at least 1"),
-    ({"side_by_side": 0}, "side_by_side must be at least 1"),
     ({"max_cells": 0}, "max_cells must be at least 1"),
     ({"initial_bins": 0}, "initial_bins must be at least 1"),
     ({"select": "bic"}, "select must be one of 'density', 'k2', got 'bic'"),
@@ -361,13 +387,18 @@ OPTIONS = [
 def test_bad_options_are_refused_by_name(options: dict[str, Any], message: str) -> None:
     drawn = random_table(1, n_columns=4)
     with pytest.raises(ValueError, match=message):
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, **as_in_the_paper(options))
+        jaxbn.learn(drawn.frame, **in_objects({"continuous": drawn.continuous, **as_in_the_paper(options)}))
 
 
 def test_no_parents_at_all() -> None:
     drawn = random_table(4, n_columns=6)
     net = jaxbn.learn(
-        drawn.frame, continuous=drawn.continuous, max_parents=0, restarts=3, method="bayesian", search="k2"
+        drawn.frame,
+        max_parents=0,
+        restarts=3,
+        method="bayesian",
+        search="k2",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
     )
     assert net.parents == dict.fromkeys(drawn.frame, ())
     assert {binning.method for binning in net.binnings.values()} == {"not cut"}
@@ -378,21 +409,37 @@ def test_families_with_too_large_a_table_are_not_proposed() -> None:
     rng = np.random.default_rng(0)
     parity = rng.integers(0, 2, (4, 400))
     columns = dict(zip("abcd", parity, strict=True)) | {"sum": parity.sum(axis=0)}
-    free = jaxbn.learn(columns, order=[*"abcd", "sum"], max_parents=4, method="bayesian")
+    free = jaxbn.learn(columns, max_parents=4, method="bayesian", search=jaxbn.K2(order=[*"abcd", "sum"]))
     assert len(free.parents["sum"]) == 4
     for limit, parents in ((80, 4), (79, 3), (40, 3), (20, 2), (10, 1), (9, 0)):
-        net = jaxbn.learn(columns, order=[*"abcd", "sum"], max_parents=4, max_cells=limit, method="bayesian")
+        net = jaxbn.learn(
+            columns, max_parents=4, max_cells=limit, method="bayesian", search=jaxbn.K2(order=[*"abcd", "sum"])
+        )
         assert len(net.parents["sum"]) == parents
         assert all(math.prod(net.tables[name].shape) <= limit for name in columns if net.parents[name])
 
 
 def test_initial_bins_are_those_of_discretize() -> None:
     drawn = random_table(4, n_columns=5)
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, initial_bins=6, method="bayesian")
-    fixed = jaxbn.discretize(drawn.frame, net.graph, continuous=drawn.continuous, initial_bins=6, method="bayesian")
+    net = jaxbn.learn(
+        drawn.frame,
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        method=jaxbn.Bayesian(initial_bins=6),
+        search=jaxbn.K2(order=drawn.order),
+    )
+    fixed = jaxbn.discretize(
+        drawn.frame,
+        net.graph,
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        method=jaxbn.Bayesian(initial_bins=6),
+    )
     assert {binning.n_bins for binning in fixed.binnings.values() if binning.method == "not cut"} <= {1, 6}
     lone = jaxbn.learn(
-        drawn.frame, continuous=drawn.continuous, max_parents=0, initial_bins=6, method="bayesian", search="k2"
+        drawn.frame,
+        max_parents=0,
+        search="k2",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        method=jaxbn.Bayesian(initial_bins=6),
     )
     assert {binning.n_bins for binning in lone.binnings.values()} <= {1, 6}
 
@@ -401,22 +448,25 @@ def test_numbers_of_numpy_are_welcome(tmp_path: Path) -> None:
     drawn = random_table(4, n_columns=4)
     net = jaxbn.learn(
         drawn.frame,
-        continuous=drawn.continuous,
         max_parents=np.int64(2),
         restarts=np.int32(2),
-        warm_start=np.bool_(True),
         max_cells=np.int64(1000),
-        rate=np.float32(3),
         checkpoint=tmp_path / "run.json",
-        method="bayesian",
-        search="k2",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        method=jaxbn.Bayesian(rate=np.float32(3)),
+        search=jaxbn.K2(warm_start=np.bool_(True)),
     )
     assert len(net.names) == 4
 
 
 def test_column_labels_that_are_no_strings() -> None:
     frame = random_table(4, n_columns=4).frame.set_axis(range(4), axis=1)
-    net = jaxbn.learn(frame, order=[3, 1, 0, 2], required=[(3, 2)], forbidden=[(1, 0)], method="bayesian")
+    net = jaxbn.learn(
+        frame,
+        method="bayesian",
+        constraints=jaxbn.Constraints(required=[(3, 2)], forbidden=[(1, 0)]),
+        search=jaxbn.K2(order=[3, 1, 0, 2]),
+    )
     assert net.names == ("0", "1", "2", "3")
     assert net.parents["2"][0] == "3"
 
@@ -433,10 +483,10 @@ def test_a_run_compiles_few_programs_and_a_second_one_none() -> None:
         function.clear_cache()
     data = jaxbn.datasets.load("auto_mpg")
     options = as_in_the_paper({"continuous": data.continuous, "max_parents": 2, "max_passes": 5, "restarts": 6})
-    jaxbn.learn(data.frame, **options)
+    jaxbn.learn(data.frame, **in_objects(options))
     assert 0 < compilations() <= 15
     before = compilations()
-    jaxbn.learn(data.frame, **options)
+    jaxbn.learn(data.frame, **in_objects(options))
     assert compilations() == before
 
 
@@ -480,7 +530,9 @@ def test_the_bar_of_a_run_reaches_its_end_and_never_goes_back(monkeypatch: pytes
 
     monkeypatch.setattr("jaxbn.learning.learn.Progress", Watched)
     drawn = random_table(4, n_columns=5)
-    jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=4, side_by_side=2, method="bayesian", search="k2")
+    jaxbn.learn(
+        drawn.frame, restarts=4, method="bayesian", search="k2", columns=jaxbn.Columns(continuous=drawn.continuous)
+    )
     completed = [done for done, _, _ in seen]
     assert completed == sorted(completed)
     assert all(total == 4 * 5 for _, total, _ in seen)
@@ -491,18 +543,29 @@ def test_the_bar_of_a_run_reaches_its_end_and_never_goes_back(monkeypatch: pytes
 
 def test_nothing_is_shown_where_nobody_watches(capfd: pytest.CaptureFixture[str]) -> None:
     drawn = random_table(4, n_columns=4)
-    jaxbn.learn(drawn.frame, continuous=drawn.continuous, method="bayesian", search="k2")
+    jaxbn.learn(drawn.frame, method="bayesian", search="k2", columns=jaxbn.Columns(continuous=drawn.continuous))
     with pytest.MonkeyPatch.context() as patch:
         screen = Terminal()
         patch.setattr("sys.stderr", screen)
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, progress=False, method="bayesian", search="k2")
+        jaxbn.learn(
+            drawn.frame,
+            progress=False,
+            method="bayesian",
+            search="k2",
+            columns=jaxbn.Columns(continuous=drawn.continuous),
+        )
     assert screen.getvalue() == ""
     assert capfd.readouterr() == ("", "")
 
 
 def test_the_result_is_a_fitted_network() -> None:
     drawn = random_table(4, n_columns=5)
-    net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, order=drawn.order, method="bayesian")
+    net = jaxbn.learn(
+        drawn.frame,
+        method="bayesian",
+        columns=jaxbn.Columns(continuous=drawn.continuous),
+        search=jaxbn.K2(order=drawn.order),
+    )
     again = jaxbn.fit(drawn.frame, net.graph, net.binnings)
     assert net.n_rows == len(drawn.frame)
     assert np.isfinite(net.log_likelihood(drawn.frame)).all()
@@ -528,23 +591,26 @@ def test_every_table_keeps_to_the_limit(seed: int, options: dict[str, Any], limi
     required = [(drawn.order[0], drawn.order[1]), (drawn.order[0], "many")]
     net = jaxbn.learn(
         drawn.frame,
-        continuous=drawn.continuous,
-        group=["many"],
-        required=required,
-        max_cells=limit,
-        max_parents=5,
-        restarts=2,
-        progress=False,
-        **options,
+        **in_objects(
+            {
+                "continuous": drawn.continuous,
+                "group": ["many"],
+                "required": required,
+                "max_cells": limit,
+                "max_parents": 5,
+                "restarts": 2,
+                "progress": False,
+                **options,
+            }
+        ),
     )
     assert_within(net.tables, limit)
     found = jaxbn.discretize(
         drawn.frame,
         drawn.parents,
-        continuous=drawn.continuous,
-        group=["many"],
         max_cells=max(limit, 64),
         method=options.get("method", "evidence"),
+        columns=jaxbn.Columns(continuous=drawn.continuous, merge_levels=["many"]),
     )
     table = jaxbn.as_table(drawn.frame, continuous=drawn.continuous)
     assert_within(jaxbn.fit(table, drawn.parents, found.codings).tables, max(limit, 64))
@@ -554,9 +620,11 @@ def test_every_table_keeps_to_the_limit(seed: int, options: dict[str, Any], limi
 def test_resamples_and_draws_keep_to_the_limit(limit: int) -> None:
     drawn = random_table(2)
     options: dict[str, Any] = {"continuous": drawn.continuous, "max_cells": limit, "progress": False}
-    for net in jaxbn.sample_posterior(drawn.frame, draws=3, chains=1, burn_in=1, **options).networks:
+    for net in jaxbn.sample_posterior(
+        drawn.frame, **in_objects({"draws": 3, "chains": 1, "burn_in": 1, **options})
+    ).networks:
         assert_within(net.tables, limit)
-    found = jaxbn.bootstrap(drawn.frame, resamples=2, restarts=1, **options)
+    found = jaxbn.bootstrap(drawn.frame, **in_objects({"resamples": 2, "restarts": 1, **options}))
     table = jaxbn.as_table(drawn.frame, continuous=drawn.continuous)
     for i, graph in enumerate(found.parents):
         binnings = {name: each[i] for name, each in found.binnings.items()}
@@ -572,7 +640,7 @@ def test_levels_without_a_row_count_as_cells() -> None:
 
 def test_a_column_of_too_many_levels_is_refused_at_the_start() -> None:
     frame = pd.DataFrame({"kind": list("abcdefgh") * 5, "size": np.arange(40.0)})
-    for function in (jaxbn.learn, jaxbn.sample_posterior, lambda *a, **k: jaxbn.discretize(*a, {}, **k)):
+    for function in (jaxbn.learn, jaxbn.sample_posterior, lambda *a, **k: jaxbn.discretize(*a, {}, **in_objects(k))):
         with pytest.raises(ValueError, match="the table of 'kind' would have 8 cells, more than the limit of 7"):
             function(frame, max_cells=7)
     with pytest.raises(ValueError, match="max_cells must be at most 10,000,000, got 10,000,001"):
@@ -588,7 +656,7 @@ def test_an_error_in_the_search_leaves_the_best_network(monkeypatch: pytest.Monk
     monkeypatch.setattr(TurnRuns, "finish", failing)
     drawn = random_table(3)
     with pytest.warns(RuntimeWarning, match="ended with MemoryError: no room; this is the best of 2 finished runs"):
-        net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=2, progress=False)
+        net = jaxbn.learn(drawn.frame, restarts=2, progress=False, columns=jaxbn.Columns(continuous=drawn.continuous))
     assert not net.search.finished
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
+from jaxbn.learning.options import in_objects
 from tests.helpers.compilations import compilations
 
 OURS = ("advance", "interval_costs", "priced_intervals", "further_layers", "solve_dense", "sums")
@@ -47,7 +48,9 @@ def test_a_table_compiles_at_most_8_programs(frame: pd.DataFrame, method: str) -
 @pytest.mark.parametrize("method", ["evidence", "bayesian"])
 def test_final_cuts_are_the_optimum_given_the_rest(method: str) -> None:
     frame = chain(1500, 4, discrete=1)
-    net = jaxbn.learn(frame, method=method, grid=64, restarts=2, max_passes=None, progress=False)
+    net = jaxbn.learn(
+        frame, **in_objects({"method": method, "grid": 64, "restarts": 2, "max_passes": None, "progress": False})
+    )
     for name, binning in net.binnings.items():
         rest = {other: found for other, found in net.binnings.items() if other != name}
         children = [child for child, parents in net.parents.items() if name in parents]

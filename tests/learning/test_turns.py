@@ -13,6 +13,7 @@ import pytest
 
 import jaxbn
 from jaxbn.inputs.graph import children_of
+from jaxbn.learning.options import in_objects
 from jaxbn.learning.turn_runs import STARTS
 from tests.helpers.random_tables import random_table
 from tests.reference import evidence as reference
@@ -42,7 +43,7 @@ def two_columns(kind: str, n: int = 2000) -> pd.DataFrame:
 
 @pytest.mark.parametrize("kind", ["square", "spread", "outlier", "lognormal", "cauchy"])
 def test_a_dependence_that_anyone_sees_is_found(kind: str) -> None:
-    net = jaxbn.learn(two_columns(kind), restarts=1, **QUIET)
+    net = jaxbn.learn(two_columns(kind), **in_objects({"restarts": 1, **QUIET}))
     assert len(net.parents["x"]) + len(net.parents["y"]) == 1
     assert net.binnings["x"].n_bins > 2
     assert net.binnings["y"].n_bins > 2
@@ -55,7 +56,7 @@ def cars() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def learned(cars: pd.DataFrame) -> jaxbn.BayesNet:
-    return jaxbn.learn(cars, restarts=2, shape="flat", max_bins=None, **QUIET)
+    return jaxbn.learn(cars, **in_objects({"restarts": 2, "shape": "flat", "max_bins": None, **QUIET}))
 
 
 def test_every_step_raises_f(learned: jaxbn.BayesNet) -> None:
@@ -88,7 +89,7 @@ def test_both_halves_end_at_their_optimum(cars: pd.DataFrame, learned: jaxbn.Bay
 
 def test_the_grid_changes_nothing_in_the_end(cars: pd.DataFrame) -> None:
     """Cuts searched at 40 positions while arcs move are as good after the exact finish as cuts at all positions."""
-    coarse = jaxbn.learn(cars, restarts=1, grid=40, **QUIET)
+    coarse = jaxbn.learn(cars, **in_objects({"restarts": 1, "grid": 40, **QUIET}))
     children = children_of(coarse.parents)
     codes = {name: coarse.binnings[name](cars[name]) for name in coarse.binnings}
     codes |= {name: pd.factorize(cars[name], sort=True)[0] for name in coarse.levels}
@@ -115,7 +116,9 @@ def long_table() -> tuple[pd.DataFrame, list[str]]:
 def test_cuts_are_proved_or_said_not_to_be(method: str, long_table: tuple[pd.DataFrame, list[str]]) -> None:
     frame, continuous = long_table
     proved, refined = (
-        jaxbn.learn(frame, continuous=continuous, restarts=1, method=method, exact=exact, **QUIET)
+        jaxbn.learn(
+            frame, **in_objects({"continuous": continuous, "restarts": 1, "method": method, "exact": exact, **QUIET})
+        )
         for exact in (True, False)
     )
     assert proved.search.cuts_proved
@@ -132,10 +135,10 @@ def test_a_very_long_table_is_searched_on_a_sample_and_finished_on_all_rows(
 ) -> None:
     frame, continuous = long_table
     options: dict[str, Any] = {"continuous": continuous, "restarts": 1, "method": method, **QUIET}
-    whole = jaxbn.learn(frame, **options)
+    whole = jaxbn.learn(frame, **in_objects(options))
     monkeypatch.setattr("jaxbn.learning.learn.MANY_ROWS", 2500)
     monkeypatch.setattr("jaxbn.learning.turn_runs.SAMPLE", 1000)
-    sampled = jaxbn.learn(frame, **options)
+    sampled = jaxbn.learn(frame, **in_objects(options))
     assert whole.search.sample is None
     assert sampled.search.sample == 1000
     assert "sample of 1,000 rows" in str(sampled.search)
@@ -153,7 +156,7 @@ def test_a_sample_that_runs_out_of_time_has_the_range_of_all_rows(
     frame, continuous = long_table
     monkeypatch.setattr("jaxbn.learning.learn.MANY_ROWS", 2500)
     monkeypatch.setattr("jaxbn.learning.turn_runs.SAMPLE", 1000)
-    net = jaxbn.learn(frame, continuous=continuous, time_limit=1e-3, **QUIET)
+    net = jaxbn.learn(frame, **in_objects({"continuous": continuous, "time_limit": 1e-3, **QUIET}))
     assert not net.search.finished
     assert not net.search.cuts_proved
     for name in continuous:
@@ -165,7 +168,9 @@ def test_a_sample_that_runs_out_of_time_has_the_range_of_all_rows(
 def test_runs_side_by_side_change_nothing(method: str) -> None:
     drawn = random_table(3, n_rows=120, n_columns=5)
     found = [
-        jaxbn.learn(drawn.frame, continuous=drawn.continuous, method=method, restarts=6, side_by_side=k, **QUIET)
+        jaxbn.learn(
+            drawn.frame, **in_objects({"continuous": drawn.continuous, "method": method, "restarts": 6, **QUIET})
+        )
         for k in (1, 3, 64)
     ]
     for other in found[1:]:
@@ -176,7 +181,10 @@ def test_runs_side_by_side_change_nothing(method: str) -> None:
 
 def test_more_runs_are_never_worse() -> None:
     drawn = random_table(4, n_rows=150, n_columns=6)
-    few, many = (jaxbn.learn(drawn.frame, continuous=drawn.continuous, restarts=k, **QUIET) for k in (len(STARTS), 8))
+    few, many = (
+        jaxbn.learn(drawn.frame, **in_objects({"continuous": drawn.continuous, "restarts": k, **QUIET}))
+        for k in (len(STARTS), 8)
+    )
     assert many.search.criterion >= few.search.criterion
     assert many.search.runs == 8
 
@@ -185,14 +193,14 @@ def test_an_arc_and_its_cuts_change_together(monkeypatch: pytest.MonkeyPatch) ->
     """Where neither half of a turn can improve alone, a changed arc with new cuts can; every step still raises F."""
     drawn = random_table(1, n_rows=150, n_columns=6)
     ask: dict[str, Any] = {"continuous": drawn.continuous, "restarts": 2, "shape": "flat", "max_bins": None, **QUIET}
-    further = jaxbn.learn(drawn.frame, **ask)
+    further = jaxbn.learn(drawn.frame, **in_objects(ask))
 
     def stay(data: Any, learned: Any, *rest: Any) -> Any:
         return learned
         yield
 
     monkeypatch.setattr("jaxbn.learning.turn_runs.joint_moves", stay)
-    turns = jaxbn.learn(drawn.frame, **ask)
+    turns = jaxbn.learn(drawn.frame, **in_objects(ask))
     assert further.trace[-1] > turns.trace[-1] + 1
     assert (np.diff(further.trace) > 0).all()
     assert further.search.proved
@@ -201,7 +209,9 @@ def test_an_arc_and_its_cuts_change_together(monkeypatch: pytest.MonkeyPatch) ->
 def test_variables_of_one_bin_have_no_arcs() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        net = jaxbn.learn(pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc")), restarts=2, **QUIET)
+        net = jaxbn.learn(
+            pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc")), **in_objects({"restarts": 2, **QUIET})
+        )
         for child, parents in net.parents.items():
             for parent in parents:
                 assert net.binnings[child].n_bins > 1
@@ -213,13 +223,22 @@ def test_few_arcs_between_independent_columns() -> None:
     with_arcs = 0
     for seed in range(20):
         frame = pd.DataFrame(np.random.default_rng(100 + seed).normal(size=(100, 3)), columns=list("abc"))
-        with_arcs += any(jaxbn.learn(frame, restarts=2, **QUIET).parents.values())
+        with_arcs += any(jaxbn.learn(frame, **in_objects({"restarts": 2, **QUIET})).parents.values())
     assert with_arcs <= 2
 
 
 def test_constraints_are_kept(cars: pd.DataFrame) -> None:
     net = jaxbn.learn(
-        cars, restarts=1, max_parents=2, required=[("origin", "mpg")], forbidden=[("weight", "displacement")], **QUIET
+        cars,
+        **in_objects(
+            {
+                "restarts": 1,
+                "max_parents": 2,
+                "required": [("origin", "mpg")],
+                "forbidden": [("weight", "displacement")],
+                **QUIET,
+            }
+        ),
     )
     assert "origin" in net.parents["mpg"]
     assert "weight" not in net.parents["displacement"]
@@ -227,7 +246,7 @@ def test_constraints_are_kept(cars: pd.DataFrame) -> None:
 
 
 def test_a_time_limit_gives_a_complete_network(cars: pd.DataFrame) -> None:
-    net = jaxbn.learn(cars, restarts=500, time_limit=0.01, **QUIET)
+    net = jaxbn.learn(cars, **in_objects({"restarts": 500, "time_limit": 0.01, **QUIET}))
     assert not net.search.finished
     assert net.search.runs == 0
     assert str(net.search).startswith("an unfinished run in")
@@ -248,16 +267,16 @@ def test_ctrl_c_gives_the_best_so_far(cars: pd.DataFrame, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(ManyRuns, "check_time", interrupted)
     with pytest.warns(jaxbn.InterruptedWarning, match=r"best of \d+ finished runs out of 8"):
-        net = jaxbn.learn(cars, restarts=8, side_by_side=1, **QUIET)
+        net = jaxbn.learn(cars, **in_objects({"restarts": 8, **QUIET}))
     assert not net.search.finished
     assert np.isfinite(net.log_likelihood(cars)).all()
 
 
 def test_options_that_a_search_does_not_use_are_refused(cars: pd.DataFrame) -> None:
     with pytest.raises(ValueError, match="order is for search='k2'"):
-        jaxbn.learn(cars, search="exact", order=list(cars.columns))
+        jaxbn.learn(cars, **in_objects({"search": "exact", "order": list(cars.columns)}))
     with pytest.raises(ValueError, match="warm_start is for search='k2'"):
-        jaxbn.learn(cars, method="bayesian", search="exact", warm_start=True)
+        jaxbn.learn(cars, **in_objects({"method": "bayesian", "search": "exact", "warm_start": True}))
     with pytest.raises(ValueError, match="search must be"):
         jaxbn.learn(cars, search="tabu")
 
@@ -265,7 +284,7 @@ def test_options_that_a_search_does_not_use_are_refused(cars: pd.DataFrame) -> N
 def test_exact_arcs_of_too_many_columns_are_refused_at_once() -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 21)), columns=[f"x{i}" for i in range(21)])
     with pytest.raises(ValueError, match=r"up to 20 of them, and 21 have .* use search='orders' or leave out columns"):
-        jaxbn.learn(frame, search="exact", **QUIET)
+        jaxbn.learn(frame, **in_objects({"search": "exact", **QUIET}))
 
 
 def test_discrete_tables_need_no_cuts() -> None:
@@ -273,15 +292,15 @@ def test_discrete_tables_need_no_cuts() -> None:
     a = rng.integers(3, size=400)
     b = (a + (rng.random(400) < 0.2)) % 3
     c = rng.integers(2, size=400)
-    net = jaxbn.learn({"a": a.astype(str), "b": b.astype(str), "c": c.astype(str)}, **QUIET)
+    net = jaxbn.learn({"a": a.astype(str), "b": b.astype(str), "c": c.astype(str)}, **in_objects(QUIET))
     assert len(net.parents["a"]) + len(net.parents["b"]) == 1
     assert net.parents["c"] == ()
     assert net.search.proved
 
 
 def test_a_search_over_orders_says_what_it_may_have_missed(cars: pd.DataFrame) -> None:
-    exact = jaxbn.learn(cars, restarts=1, **QUIET)
-    net = jaxbn.learn(cars, restarts=1, search="orders", **QUIET)
+    exact = jaxbn.learn(cars, **in_objects({"restarts": 1, **QUIET}))
+    net = jaxbn.learn(cars, **in_objects({"restarts": 1, "search": "orders", **QUIET}))
     assert exact.search is not None
     assert net.search is not None
     assert net.search.search == "orders"

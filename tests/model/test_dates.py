@@ -11,6 +11,7 @@ import pytest
 import jaxbn
 from jaxbn.drawing.report import report
 from jaxbn.inputs.units import Unit
+from jaxbn.learning.options import in_objects
 from jaxbn.model.words import cuts_in_words, state_texts
 
 OPTIONS = {"restarts": 1, "progress": False}
@@ -83,7 +84,7 @@ def test_files_and_pages_keep_dates(net: jaxbn.BayesNet, frame: pd.DataFrame, tm
 
 
 def test_parts_are_made_of_new_rows(frame: pd.DataFrame) -> None:
-    net = jaxbn.learn(jaxbn.as_table(frame[["day", "warm"]], date_parts=["month"]), **OPTIONS)
+    net = jaxbn.learn(jaxbn.as_table(frame[["day", "warm"]], date_parts=["month"]), **in_objects(OPTIONS))
     assert "day (month)" in net.names
     assert np.isfinite(net.log_likelihood(frame)).all()
 
@@ -92,7 +93,7 @@ def test_days_and_months_are_told_apart_by_the_form_of_the_network() -> None:
     days = pd.date_range("2020-01-01", periods=12).strftime("%d/%m/%Y")
     frame = pd.DataFrame({"day": [*days] * 5, "even": [i % 2 == 0 for i in range(60)]})
     table = jaxbn.as_table(frame, dates="%d/%m/%Y", date_parts=["weekday"])
-    net = jaxbn.learn(table, **OPTIONS)
+    net = jaxbn.learn(table, **in_objects(OPTIONS))
     np.testing.assert_array_equal(net.log_likelihood(frame.assign(**{"day (weekday)": None})) < 0, True)
     own = jaxbn.fit(frame, {"even": ["day"]}, {"day": net.binnings["day"]})
     assert own.binnings["day"].unit == Unit("date", "%d/%m/%Y")

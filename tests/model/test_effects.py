@@ -92,7 +92,9 @@ def test_a_true_effect_lies_in_the_range() -> None:
     z = rng.normal(size=3000)
     x = z + rng.normal(size=3000)
     y = x + 2 * z + 0.5 * rng.normal(size=3000)
-    net = jaxbn.learn({"z": z, "x": x, "y": y}, tiers=["z", "x", "y"], restarts=1, progress=False)
+    net = jaxbn.learn(
+        {"z": z, "x": x, "y": y}, restarts=1, progress=False, constraints=jaxbn.Constraints(tiers=["z", "x", "y"])
+    )
     found = net.effect("x", "y")
     middle = found.iloc[1:-1]
     where = net.inside("x").means[1:-1]

@@ -11,14 +11,14 @@ from scipy.special import logsumexp
 
 from jaxbn.posterior import arc_blocks
 from jaxbn.posterior.arc_blocks import blocks, draw_block
-from jaxbn.posterior.arc_moves import Graph, Rules
-from jaxbn.structure.arc_rules import mask_of
+from jaxbn.posterior.arc_moves import Graph
+from jaxbn.structure.constraints import Rules, mask_of
 from tests.reference.structure import all_graphs
 
 N = 4
 GRAPHS = [tuple(mask_of(sorted(parents)) for parents in graph) for graph in all_graphs(N)]
-FREE = Rules(N, 3, (0,) * N, (0,) * N, 10**7)
-LIMITED = Rules(N, 2, (0b10, 0, 0, 0), (0, 0b1000, 0, 0b1), 11)
+FREE = Rules.of([2] * N, max_parents=3)
+LIMITED = Rules.of([2] * N, max_parents=2, required={0: [1]}, forbidden=[(3, 1), (0, 3)], max_cells=11)
 STATES = [2, 3, 2, 2]
 
 

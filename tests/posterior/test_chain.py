@@ -12,10 +12,10 @@ from scipy.special import logsumexp
 from jaxbn.cuts import interval_costs
 from jaxbn.cuts.binning import Binning
 from jaxbn.inputs.table import as_table
-from jaxbn.posterior.arc_moves import Rules, ancestors, differences, moved, propose, slots
+from jaxbn.posterior.arc_moves import differences, moved, propose, slots
 from jaxbn.posterior.chain import Chain, seeming_gain
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.structure.arc_rules import mask_of
+from jaxbn.structure.constraints import Rules, ancestors, mask_of
 from tests.reference.posterior import every_policy, everything_by_enumeration, log_target
 from tests.reference.structure import all_graphs
 
@@ -28,7 +28,7 @@ COLUMNS = [
 
 
 def rules(n: int = 3, max_parents: int = 2) -> Rules:
-    return Rules(n, max_parents, (0,) * n, (0,) * n, 10**7)
+    return Rules.of([2] * n, max_parents=max_parents)
 
 
 def masks(graph) -> tuple[int, ...]:
@@ -61,7 +61,7 @@ def test_rules_find_cycles_and_limits() -> None:
     legal = {masks(graph) for graph in all_graphs(3)}
     assert {graph for graph in every if rules().allows(graph, range(3), [2, 2, 2])} == legal
     assert {graph for graph in every if not any(ancestors(graph, v) >> v & 1 for v in range(3))} == legal
-    limited = Rules(3, 1, (0, 0b1, 0), (0b100, 0, 0), 10)
+    limited = Rules.of([2] * 3, max_parents=1, required={1: [0]}, forbidden=[(2, 0)], max_cells=10)
     assert limited.allows((0, 0b1, 0b10), [1, 2], [3, 3, 3])
     assert not limited.allows((0, 0, 0), [1], [3, 3, 3])  # a required arc is missing
     assert not limited.allows((0b100, 0b1, 0), [0], [3, 3, 3])  # forbidden

@@ -13,10 +13,11 @@ import jaxbn
 from jaxbn.cuts.blanket import factors_of
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.table import as_table
-from jaxbn.posterior.arc_moves import Rules
+from jaxbn.learning.options import in_objects
 from jaxbn.posterior.chain import Chain
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.scores.coded_table import CodedTable
+from jaxbn.structure.constraints import Rules
 from tests.reference import groups as reference
 from tests.reference.posterior import log_prior_of_parents
 
@@ -106,7 +107,7 @@ def _without(partition: tuple[int, ...], unit: int) -> tuple[int, ...]:
 def test_groups_and_arcs_together_agree_with_enumeration() -> None:
     """A grouped column and another: no arc, or either direction, with every partition."""
     frame = pd.DataFrame({"kind": np.array(LEVELS)[CODES], "y": CHILD.astype(str)})
-    chain = Chain(CodedTable(as_table(frame), ("kind",)), Rules(2, 1, (0, 0), (0, 0), 10**7), 512)
+    chain = Chain(CodedTable(as_table(frame), ("kind",)), Rules.of([2, 2], max_parents=1), 512)
     graphs = {(0, 0): ([], []), (2, 0): ([CHILD], []), (0, 1): ([], [(CHILD, [])])}
     logs = {}
     for graph, (parents, children) in graphs.items():
@@ -134,7 +135,7 @@ def test_draws_have_groups_of_their_own(tmp_path) -> None:
     heat = rng.normal(size=300) + (town % 3) * 0.6
     frame = pd.DataFrame({"town": [f"t{i:02d}" for i in town], "heat": heat})
     options = {"group": ["town"], "draws": 12, "chains": 2, "burn_in": 2, "progress": False}
-    found = jaxbn.sample_posterior(frame, **options)
+    found = jaxbn.sample_posterior(frame, **in_objects(options))
     assert len({draw.groupings["town"].groups for draw in found.draws}) > 1
     pairs = found.groups.set_index(["level", "other"])["probability"]
     alike = [p for (a, b), p in pairs.items() if (int(a[1:]) - int(b[1:])) % 3 == 0]
@@ -149,5 +150,5 @@ def test_draws_have_groups_of_their_own(tmp_path) -> None:
     np.testing.assert_allclose(chance.sum(axis=1), 1.0)
     assert Counter(chance.columns) == Counter(sorted(set(frame["town"])))
     file = tmp_path / "draws.json"
-    jaxbn.sample_posterior(frame, **{**options, "draws": 4}, checkpoint=file)
-    assert jaxbn.sample_posterior(frame, **options, checkpoint=file).draws == found.draws
+    jaxbn.sample_posterior(frame, **in_objects({**options, "draws": 4, "checkpoint": file}))
+    assert jaxbn.sample_posterior(frame, **in_objects({**options, "checkpoint": file})).draws == found.draws

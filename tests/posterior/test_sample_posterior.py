@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
+from jaxbn.learning.options import in_objects
 from jaxbn.posterior.chain import Chain
 from jaxbn.posterior.diagnostics import effective_size, r_hat
 
@@ -28,7 +29,7 @@ SMALL = {"draws": 6, "chains": 2, "burn_in": 2, "progress": False, "start": STAR
 
 @pytest.fixture(scope="module")
 def found() -> jaxbn.Posterior:
-    return jaxbn.sample_posterior(DATA, **{**SMALL, "draws": 24})
+    return jaxbn.sample_posterior(DATA, **in_objects({**SMALL, "draws": 24}))
 
 
 def same(a: jaxbn.Posterior, b: jaxbn.Posterior) -> bool:
@@ -36,7 +37,7 @@ def same(a: jaxbn.Posterior, b: jaxbn.Posterior) -> bool:
 
 
 def test_draws_are_reproducible_and_chains_differ(found: jaxbn.Posterior) -> None:
-    again = jaxbn.sample_posterior(DATA, **SMALL)
+    again = jaxbn.sample_posterior(DATA, **in_objects(SMALL))
     assert again.draws == tuple(d for d in found.draws if d.sweep <= 5)
     assert found.finished
     assert [draw.chain for draw in found.draws] == [0] * 12 + [1] * 12
@@ -93,18 +94,20 @@ def test_pictures_and_report(found: jaxbn.Posterior) -> None:
 
 def test_a_run_is_resumed_to_the_same_draws(tmp_path) -> None:
     file = tmp_path / "draws.json"
-    whole = jaxbn.sample_posterior(DATA, **SMALL)
-    jaxbn.sample_posterior(DATA, **{**SMALL, "draws": 2}, checkpoint=file)
-    resumed = jaxbn.sample_posterior(DATA, **SMALL, checkpoint=file)
+    whole = jaxbn.sample_posterior(DATA, **in_objects(SMALL))
+    jaxbn.sample_posterior(DATA, **in_objects({**SMALL, "draws": 2, "checkpoint": file}))
+    resumed = jaxbn.sample_posterior(DATA, **in_objects({**SMALL, "checkpoint": file}))
     assert same(whole, resumed)
-    assert same(whole, jaxbn.sample_posterior(DATA, **SMALL, checkpoint=file))  # nothing is left to do
+    assert same(
+        whole, jaxbn.sample_posterior(DATA, **in_objects({**SMALL, "checkpoint": file}))
+    )  # nothing is left to do
     with pytest.raises(ValueError, match="belongs to another run: seed was 0, now it is 1"):
-        jaxbn.sample_posterior(DATA, **SMALL, seed=1, checkpoint=file)
+        jaxbn.sample_posterior(DATA, **in_objects({**SMALL, "seed": 1, "checkpoint": file}))
     document = json.loads(file.read_text())
     del document["draws"]
     file.write_text(json.dumps(document))
     with pytest.raises(ValueError, match="is damaged: its checksum is another"):
-        jaxbn.sample_posterior(DATA, **SMALL, checkpoint=file)
+        jaxbn.sample_posterior(DATA, **in_objects({**SMALL, "checkpoint": file}))
 
 
 def test_an_interrupt_keeps_the_draws_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,14 +121,14 @@ def test_an_interrupt_keeps_the_draws_so_far(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Chain, "sweep", interrupted)
     with pytest.warns(jaxbn.InterruptedWarning, match="there are 4 draws of 6"):
-        found = jaxbn.sample_posterior(DATA, **SMALL)
+        found = jaxbn.sample_posterior(DATA, **in_objects(SMALL))
     assert not found.finished
     assert len(found.draws) == 4  # two of each chain
     assert "ended early" in repr(found)
 
 
 def test_a_time_limit_ends_it() -> None:
-    found = jaxbn.sample_posterior(DATA, **{**SMALL, "draws": 10**6}, time_limit=0.2)
+    found = jaxbn.sample_posterior(DATA, **in_objects({**SMALL, "draws": 10**6, "time_limit": 0.2}))
     assert not found.finished
     assert 1 <= len(found.draws) < 10**6
 
@@ -135,7 +138,16 @@ def test_constraints_are_kept() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = jaxbn.sample_posterior(
-            DATA, **options, required=[("z", "x")], forbidden=[("x", "y")], max_parents=1, min_width={"x": 0.5}
+            DATA,
+            **in_objects(
+                {
+                    **options,
+                    "required": [("z", "x")],
+                    "forbidden": [("x", "y")],
+                    "max_parents": 1,
+                    "min_width": {"x": 0.5},
+                }
+            ),
         )
     for draw in found.draws:
         assert draw.parents["x"] == ("z",)
@@ -147,13 +159,13 @@ def test_constraints_are_kept() -> None:
 
 def test_a_given_graph_stays() -> None:
     graph = {"y": ["x"], "kind": ["x"]}
-    found = jaxbn.sample_posterior(DATA, graph, **{**SMALL, "start": None})
+    found = jaxbn.sample_posterior(DATA, graph, **in_objects({**SMALL, "start": None}))
     assert all(draw.parents == {"x": (), "y": ("x",), "kind": ("x",), "z": ()} for draw in found.draws)
     assert len({draw.binnings["x"] for draw in found.draws}) > 1
 
 
 def test_a_grid_is_named() -> None:
-    found = jaxbn.sample_posterior(DATA, **SMALL, grid=8)
+    found = jaxbn.sample_posterior(DATA, **in_objects({**SMALL, "grid": 8}))
     assert found.on_grid == ("x", "y", "z")
     assert "on a grid" in repr(found)
     positions = {float(edge) for draw in found.draws for edge in draw.binnings["z"].cuts}
@@ -162,7 +174,7 @@ def test_a_grid_is_named() -> None:
 
 def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="grid must be at most 2048"):
-        jaxbn.sample_posterior(DATA, grid=4096)
+        jaxbn.sample_posterior(DATA, method=jaxbn.Evidence(grid=4096))
     with pytest.raises(ValueError, match="draws must be at least 1"):
         jaxbn.sample_posterior(DATA, draws=0)
     with pytest.raises(ValueError, match="start has no cuts or groups of 'z'"):
@@ -192,12 +204,12 @@ def test_missing_entries_are_filled_in_once(
     data = jaxbn.datasets.load("iris").frame[["petal_width", "petal_length", "class"]]
     holed = data.mask(np.random.default_rng(0).random(data.shape) < 0.1)
     options = {"draws": 2, "chains": 1, "burn_in": 0, "max_parents": 1, "progress": False}
-    found = jaxbn.sample_posterior(holed, graph, **options)
+    found = jaxbn.sample_posterior(holed, graph, **in_objects(options))
     assert caplog.text.count("missing entries are filled in once, by a draw") == 1
     assert len(found.draws) == 2
     assert np.isfinite(found.average.log_likelihood(holed)).all()
     with pytest.raises(ValueError, match="missing values in"):
-        jaxbn.sample_posterior(holed, graph, missing="error", **options)
+        jaxbn.sample_posterior(holed, graph, **in_objects({"missing": "error", **options}))
 
 
 def test_an_interrupt_in_the_search_for_a_start_ends_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +224,7 @@ def test_an_interrupt_in_the_search_for_a_start_ends_all_of_it(monkeypatch: pyte
 
     monkeypatch.setattr(many_runs, "run_each", interrupted)
     with pytest.warns(jaxbn.InterruptedWarning, match="interrupted: there are") as caught:
-        found = jaxbn.sample_posterior(DATA, **{**SMALL, "start": None})
+        found = jaxbn.sample_posterior(DATA, **in_objects({**SMALL, "start": None}))
     assert len(caught) == 1  # the search inside says nothing of its own
     assert len(searches) == 1
     assert not found.finished

@@ -14,7 +14,7 @@ from jaxbn.counts.host import HostCounter
 from jaxbn.runtime import devices
 from jaxbn.scores import set_scores
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.arc_rules import mask_of
+from jaxbn.structure.constraints import mask_of
 from tests.helpers.coded_columns import coded, random_columns
 from tests.reference.structure import k2_score
 

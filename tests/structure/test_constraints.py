@@ -9,7 +9,7 @@ import pytest
 
 import jaxbn
 from jaxbn.inputs.table import as_table
-from jaxbn.structure.constraints import as_constraints
+from jaxbn.learning.options import in_objects
 
 
 def rows(rng: np.random.Generator, n_columns: int = 6, n_rows: int = 120) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def test_knowledge_holds_with_every_search(search: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     data = rows(rng)
     known = knowledge(rng, list(data))
-    net = jaxbn.learn(data, search=search, restarts=1, progress=False, **known)
+    net = jaxbn.learn(data, **in_objects({"search": search, "restarts": 1, "progress": False, **known}))
     assert net.arcs
     assert holds(net.parents, known)
 
@@ -63,7 +63,10 @@ def test_knowledge_holds_in_many_networks(seed: int) -> None:
     data = rows(rng)
     known = knowledge(rng, list(data))
     for search in ("exact", "orders", "k2"):
-        assert holds(jaxbn.learn(data, search=search, restarts=1, progress=False, **known).parents, known)
+        assert holds(
+            jaxbn.learn(data, **in_objects({"search": search, "restarts": 1, "progress": False, **known})).parents,
+            known,
+        )
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -71,19 +74,27 @@ def test_knowledge_holds_in_every_draw(seed: int) -> None:
     rng = np.random.default_rng(50 + seed)
     data = rows(rng, n_rows=60)
     known = knowledge(rng, list(data))
-    found = jaxbn.sample_posterior(data, draws=20, chains=2, burn_in=2, progress=False, **known)
+    found = jaxbn.sample_posterior(
+        data, **in_objects({"draws": 20, "chains": 2, "burn_in": 2, "progress": False, **known})
+    )
     assert all(holds(draw.parents, known) for draw in found.draws)
     assert len({tuple(sorted(net.arcs)) for net in found.networks}) > 1
 
 
 def test_tiers_allow_arcs_inside_and_forwards() -> None:
     table = as_table({name: [0, 1] for name in "abcd"})
-    found = as_constraints(table, tiers=[["a", "b"], "c"], roots="d")
+    found = jaxbn.Constraints(tiers=[["a", "b"], "c"], roots="d").rules(table)
     assert found.forbidden == {("c", "a"), ("c", "b"), ("a", "d"), ("b", "d"), ("c", "d")}
-    assert as_constraints(table, leaves=["a"]).forbidden == {("a", "b"), ("a", "c"), ("a", "d")}
+    assert jaxbn.Constraints(leaves=["a"]).rules(table).forbidden == {("a", "b"), ("a", "c"), ("a", "d")}
 
 
 def test_resamples_keep_to_tiers() -> None:
     data = rows(np.random.default_rng(9), 4)
-    found = jaxbn.bootstrap(data, resamples=3, restarts=1, tiers=[["v3"], ["v2"], ["v1", "v0"]], progress=False)
+    found = jaxbn.bootstrap(
+        data,
+        resamples=3,
+        restarts=1,
+        progress=False,
+        constraints=jaxbn.Constraints(tiers=[["v3"], ["v2"], ["v1", "v0"]]),
+    )
     assert all(parent >= child or {parent, child} == {"v0", "v1"} for parent, child in found.strengths)

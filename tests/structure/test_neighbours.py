@@ -9,7 +9,7 @@ import pytest
 
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import topological_order
-from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.constraints import Rules
 from jaxbn.structure.neighbours import neighbours
 
 Structure = dict[str, frozenset[str]]
@@ -23,15 +23,15 @@ def acyclic(parents: Structure) -> bool:
     return True
 
 
-def all_structures(names: tuple[str, ...], constraints: Constraints) -> list[Structure]:
+def all_structures(names: tuple[str, ...], rules: Rules) -> list[Structure]:
     arcs = [(a, b) for a, b in product(names, names) if a != b]
     found = []
     for chosen in product([False, True], repeat=len(arcs)):
         parents = {n: frozenset(a for (a, b), on in zip(arcs, chosen, strict=True) if on and b == n) for n in names}
         within = all(
-            len(own) <= constraints.max_parents
-            and own >= set(constraints.required.get(child, ()))
-            and not any((parent, child) in constraints.forbidden for parent in own)
+            len(own) <= rules.max_parents
+            and own >= set(rules.required.get(child, ()))
+            and not any((parent, child) in rules.forbidden for parent in own)
             for child, own in parents.items()
         )
         if within and acyclic(parents):
@@ -57,11 +57,11 @@ def test_all_structures_one_change_away(seed: int, max_parents: int) -> None:
     rng = np.random.default_rng(seed)
     names = ("a", "b", "c", "d")
     required = {"b": ("a",)} if seed % 2 else {}
-    constraints = Constraints(max_parents, required, frozenset({("c", "d")}) if seed > 1 else frozenset(), 10**6)
-    everything = all_structures(names, constraints)
+    rules = Rules(names, max_parents, required, frozenset({("c", "d")}) if seed > 1 else frozenset())
+    everything = all_structures(names, rules)
     for place in rng.choice(len(everything), 10, replace=False):
         now = {name: tuple(sorted(found)) for name, found in everything[place].items()}
-        found = [{**now, **change} for change in neighbours(now, constraints)]
+        found = [{**now, **change} for change in neighbours(now, rules)]
         as_sets = [tuple(frozenset(each[name]) for name in names) for each in found]
         wanted = [tuple(each[n] for n in names) for each in everything if one_change(everything[place], each)]
         assert len(set(as_sets)) == len(as_sets)

@@ -12,9 +12,8 @@ import pytest
 
 from jaxbn.counts.device import DeviceCounter
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.arc_rules import ArcRules, bits
 from jaxbn.structure.blocks import Blocks, arranged
-from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.constraints import Rules, bits
 from jaxbn.structure.cycle_bound import cycle_bound
 from jaxbn.structure.exact import exact_structure
 from jaxbn.structure.family_pool import ARC_BITS, FamilyPool, pools_of
@@ -32,7 +31,7 @@ def test_it_reaches_the_proved_optimum() -> None:
     reached = 0
     for n_columns in (8, 10, 12, 14, 14, 15):
         scores = SetScores(random_columns(rng, n_columns, 300))
-        rules = ArcRules.of(scores.n_states, max_parents=3)
+        rules = Rules.of(scores.n_states, max_parents=3)
         best, found = exact_structure(scores, rules), order_structure(scores, rules)
         assert reference.acyclic(found.parents)
         assert found.score <= min(best.score, found.bound) + 1e-9
@@ -48,7 +47,7 @@ def test_constraints(trial: int) -> None:
     required = {order[-1]: [order[0], order[1]], order[1]: [order[0]]}
     forbidden = [(order[2], order[3]), (order[3], order[2]), (order[0], order[4])]
     cells = 30 if trial % 2 else None
-    rules = ArcRules.of(
+    rules = Rules.of(
         [c.n_states for c in columns], max_parents=3, required=required, forbidden=forbidden, max_cells=cells
     )
     scores = SetScores(columns, parent_prior=bool(trial % 3))
@@ -61,7 +60,7 @@ def test_constraints(trial: int) -> None:
 
 def test_same_seed_same_result_on_any_counter() -> None:
     columns = random_columns(np.random.default_rng(3), 12, 150)
-    rules = ArcRules.of([c.n_states for c in columns], max_parents=2)
+    rules = Rules.of([c.n_states for c in columns], max_parents=2)
     found = [order_structure(SetScores(columns), rules, seed=5, starts=1, patience=5) for _ in range(2)]
     on_device = order_structure(SetScores(columns, counter=DeviceCounter), rules, seed=5, starts=1, patience=5)
     assert found[0] == found[1] == on_device
@@ -71,7 +70,7 @@ def test_more_columns_than_a_word_has_bits() -> None:
     rng = np.random.default_rng(4)
     columns = [coded(rng.integers(0, 2, 80)) for _ in range(66)]
     columns += [coded(columns[i].codes ^ (rng.random(80) < 0.05)) for i in (0, 65)]
-    rules = ArcRules.of([2] * 68, max_parents=1)
+    rules = Rules.of([2] * 68, max_parents=1)
     scores = SetScores(columns)
     found = order_structure(scores, rules, starts=1, patience=2)
     arcs = {frozenset((p, child)) for child, parents in enumerate(found.parents) for p in parents}
@@ -80,7 +79,7 @@ def test_more_columns_than_a_word_has_bits() -> None:
 
 def test_it_can_be_stopped_and_tells_every_best() -> None:
     columns = random_columns(np.random.default_rng(6), 14, 300)
-    rules = ArcRules.of([c.n_states for c in columns], max_parents=3)
+    rules = Rules.of([c.n_states for c in columns], max_parents=3)
     asked, told = [0], list[Structure]()
 
     def stop() -> bool:
@@ -100,7 +99,7 @@ def test_it_can_be_stopped_and_tells_every_best() -> None:
 
 def test_it_begins_with_a_given_structure() -> None:
     scores = SetScores(random_columns(np.random.default_rng(7), 10, 200))
-    rules = ArcRules.of(scores.n_states, max_parents=3)
+    rules = Rules.of(scores.n_states, max_parents=3)
     best = exact_structure(scores, rules)
     found = order_structure(scores, rules, starts=1, patience=0, first=best.parents)
     assert found.score == pytest.approx(best.score, abs=1e-9)
@@ -111,7 +110,7 @@ def test_it_begins_with_a_given_structure() -> None:
 def _table(seed: int, n_columns: int, **rules: Any) -> FamilyTable:
     """Families of random columns, some of them grown."""
     scores = SetScores(random_columns(np.random.default_rng(seed), n_columns, 200))
-    pools = pools_of(scores, ArcRules.of(scores.n_states, max_parents=3, **rules))
+    pools = pools_of(scores, Rules.of(scores.n_states, max_parents=3, **rules))
     for pool in pools:
         pool.grow_freely()
         pool.look_at_pairs()
@@ -198,15 +197,15 @@ def test_no_structure_of_the_known_families_exceeds_the_bound() -> None:
 def test_two_columns_that_want_each_other_pay_once() -> None:
     x = np.random.default_rng(0).integers(0, 2, 100)
     scores = SetScores([coded(x), coded(x)])
-    found = order_structure(scores, ArcRules.of([2, 2], max_parents=1))
+    found = order_structure(scores, Rules.of([2, 2], max_parents=1))
     assert found.n_arcs == 1
     assert found.gap == 0
-    assert order_structure(scores, ArcRules.of([2, 2], max_parents=1), bound_steps=0).gap > 10
+    assert order_structure(scores, Rules.of([2, 2], max_parents=1), bound_steps=0).gap > 10
 
 
 def test_a_grown_pool_knows_the_best_family_of_one_parent() -> None:
     scores = SetScores(random_columns(np.random.default_rng(9), 8, 150))
-    pool = FamilyPool(0, scores, ArcRules.of(scores.n_states, max_parents=1))
+    pool = FamilyPool(0, scores, Rules.of(scores.n_states, max_parents=1))
     pool.grow_freely()
     for before in range(0, 256, 2):
         families = [(), *((i,) for i in bits(before) if scores.n_states[i] > 1 and scores.n_states[0] > 1)]
@@ -219,7 +218,7 @@ def test_what_was_found_until_a_stop_is_not_taken_for_the_best() -> None:
     """A time limit ends a search early; asked again without one, it looks again."""
     names = [f"x{i}" for i in range(12)]
     columns = dict(zip(names, random_columns(np.random.default_rng(5), 12, 300), strict=True))
-    fresh, stopped = (ArcSearch(names, Constraints(3, {}, frozenset(), 10**6), "orders") for _ in range(2))
+    fresh, stopped = (ArcSearch(names, Rules(tuple(names), 3, {}, frozenset()), "orders") for _ in range(2))
     stopped.should_stop = lambda: True
     early = stopped.best(columns)
     stopped.should_stop = lambda: False

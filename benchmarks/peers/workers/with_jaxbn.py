@@ -13,7 +13,7 @@ import jaxbn
 from jaxbn.counts.codes import Column
 from jaxbn.runtime.devices import one_thread_for_many_rows
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.arc_rules import ArcRules
+from jaxbn.structure.constraints import Rules
 from jaxbn.structure.exact import exact_structure
 from jaxbn.structure.orders import order_structure
 
@@ -31,8 +31,8 @@ def cuts(request: dict[str, Any]) -> Answer:
 
 def fixed(request: dict[str, Any]) -> Answer:
     data, arcs = pd.read_csv(request["data"]), [tuple(arc) for arc in request["arcs"]]
-    call = lambda: jaxbn.discretize(data, arcs, continuous=request["continuous"], method=request["method"])  # noqa: E731
-    found, seconds = timed(call, at_least=1)
+    columns = jaxbn.Columns(continuous=request["continuous"])
+    found, seconds = timed(lambda: jaxbn.discretize(data, arcs, method=request["method"], columns=columns), at_least=1)
     return {"edges": {name: binning.cuts.tolist() for name, binning in found.binnings.items()}, **seconds}
 
 
@@ -53,7 +53,7 @@ def search(request: dict[str, Any]) -> Answer:
     """
     data = pd.read_csv(request["data"])
     columns = [Column(i, data[name].to_numpy(), int(data[name].max()) + 1) for i, name in enumerate(data)]
-    rules = ArcRules.of([column.n_states for column in columns], max_parents=request["max_parents"])
+    rules = Rules.of([column.n_states for column in columns], max_parents=request["max_parents"])
     if request["search"] == "exact":
         found, seconds = timed(lambda: exact_structure(SetScores(columns), rules), at_most=2)
     else:

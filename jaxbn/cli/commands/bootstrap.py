@@ -133,8 +133,9 @@ def bootstrap(
     table = checked_table(source, missing, None if structure else named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
     from jaxbn.evaluation.bootstrap import bootstrap as run
+    from jaxbn.learning.options import in_objects
 
-    found: Any = run(table, structure, checkpoint=checkpoint, **cutting, **chosen)
+    found: Any = run(table, structure, checkpoint=checkpoint, **in_objects({**cutting, **chosen}))
     if graph is not None:
         _give_cuts(found, as_json)
     else:
@@ -178,10 +179,11 @@ def _write(
     if out is None and report is None:
         return
     from jaxbn.learning.discretize import discretize
+    from jaxbn.learning.options import in_objects
     from jaxbn.model.fit import fit
 
     graph = found.consensus(chosen["threshold"])
-    net = fit(table, graph, discretize(table, graph, **cutting).codings, inside_bins=True)
+    net = fit(table, graph, discretize(table, graph, **in_objects(cutting)).codings, inside_bins=True)
     if out is not None:
         output.write(out, net.save)
     if report is not None:

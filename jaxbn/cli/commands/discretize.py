@@ -76,7 +76,10 @@ def discretize(
         initial=initial,
         group=() if no_group else names_in(group, "--group", source.frame.columns),
     )
-    found = discretize_network(table, found_graph, method=method, max_passes=max_passes, **chosen)
+    from jaxbn.learning.options import in_objects
+
+    chosen |= {"method": method, "max_passes": max_passes}
+    found = discretize_network(table, found_graph, **in_objects(chosen))
     if out is not None:
         kept = source.frame.dropna(ignore_index=True) if missing == "drop" else source.frame
         output.write_text(out, found.transform(kept).to_csv(index=False))

@@ -111,7 +111,12 @@ def evaluate(
         roots=names_in(roots, "--root", source.frame.columns),
         leaves=names_in(leaves, "--leaf", source.frame.columns),
     )
-    scores = compare(table, found, methods, folds=folds, seed=seed, **chosen)
+    from jaxbn.cuts.methods import each_method, users_of
+    from jaxbn.learning.options import in_objects
+
+    of_methods = {key: chosen.pop(key) for key in list(chosen) if users_of(key)}
+    asked = each_method(methods, of_methods)
+    scores = compare(table, found, asked, folds=folds, seed=seed, **in_objects(chosen))
     if as_json:
         output.put_json({"data": source.name, "folds": folds, "seed": seed, "methods": scores.to_dict("index")})
     else:

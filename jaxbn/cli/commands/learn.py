@@ -131,8 +131,9 @@ def learn(
     table = checked_table(source, missing, named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
     from jaxbn.learning.learn import learn as learn_network
+    from jaxbn.learning.options import in_objects
 
-    net = learn_network(table, checkpoint=checkpoint, **chosen)
+    net = learn_network(table, checkpoint=checkpoint, **in_objects(chosen))
     if out is not None:  # before anything else that takes time
         output.write(out, net.save)
     shown = {"data": source.name, "missing": missing, **chosen, "folds": folds}

@@ -103,9 +103,10 @@ def posterior(
     )
     table = checked_table(source, missing, None if structure else named(source, keep, chosen))
     start_compiler(no_cache, table.n_rows)
+    from jaxbn.learning.options import in_objects
     from jaxbn.posterior.sample_posterior import sample_posterior
 
-    found = sample_posterior(table, structure, checkpoint=checkpoint, **chosen)
+    found = sample_posterior(table, structure, checkpoint=checkpoint, **in_objects(chosen))
     _give(found, threshold, as_json)
     if out is not None:
         output.write(out, found.average.save)

@@ -90,11 +90,11 @@ class _Best:
     def compares(self) -> bool:
         """Whether networks are compared: in large tables all completions say the same."""
         few = self.holed.table.n_rows * len(self.holed.names) <= MOST_ENTRIES
-        return few and self.plan.options.method == "evidence"
+        return few and self.plan.options.name == "evidence"
 
     @cached_property
     def ledger(self) -> Ledger:
-        return Ledger(self.holed, self.plan.search != "k2", self.plan.constraints.required)
+        return Ledger(self.holed, self.plan.search != "k2", self.plan.rules.required)
 
     def see(self, learned: Learned, now: Round) -> None:
         """Look at a network and the round that found it."""

@@ -25,7 +25,7 @@ def rows(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 def codings(data: pd.DataFrame) -> dict[str, Binning | Grouping]:
-    found = jaxbn.discretize(data, GRAPH, group=["town"])
+    found = jaxbn.discretize(data, GRAPH, columns=jaxbn.Columns(merge_levels=["town"]))
     return {"town": found.groupings["town"], "size": found.binnings["size"]}
 
 

@@ -1,0 +1,329 @@
+"""How continuous columns are cut: the three methods, each with its options."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar, Literal
+
+from jaxbn.cuts.discretize_variable import MAX_BINS
+from jaxbn.cuts.evidence import smallest_gap
+from jaxbn.cuts.sorted_values import Ordered
+from jaxbn.inputs import checks
+from jaxbn.inputs.checks import ArgumentError, Mention
+
+Rate = float | Literal["network", "blanket"]
+MaxBins = int | Mapping[str, int | None] | Literal["auto"] | None
+MinWidth = float | Mapping[str, float] | Literal["gap"] | None
+Select = Literal["density", "k2"]
+Initial = Literal["width", "frequency"]
+Shaping = Literal["auto", "flat"]
+
+GRID = 512
+"""Positions at which cuts are searched while arcs move."""
+
+EXACT_ROWS = 50_000
+"""Up to this many rows the cuts of a learned network are proved the best by default: beyond, that takes minutes."""
+
+NO_RATE = 0.0
+"""Of methods, and of groups of levels, that do not depend on a rate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """What all methods have in common.
+
+    Args:
+        max_passes: most passes over the variables of a discretization; None for no limit, which only ``Evidence`` is
+            sure not to need.
+        initial_bins: bins that passes begin with; by default the largest cardinality of the discrete variables, and in
+            ``learn`` several numbers, another one in each run.
+        initial: whether these are of equal ``"width"`` (as in the paper; the default) or ``"frequency"``, which suits
+            skewed columns and those with outliers. A search in turns begins with both.
+        grid: positions of a column at which cuts are searched while arcs move, or drawn by ``sample_posterior``; then
+            they are placed to the last row. None for all positions. The search ``"k2"`` has no grid.
+        exact: whether the cuts of a learned network are then proved, each given the rest, to be the best of all. By
+            default up to 50,000 rows: beyond, that takes minutes, and finds next to nothing.
+    """
+
+    max_passes: int | None = 10
+    initial_bins: int | None = None
+    initial: Initial | None = None
+    grid: int | None = GRID
+    exact: bool | None = None
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if self.max_passes is not None:
+            checks.at_least("max_passes", self.max_passes, 1)
+        if self.initial_bins is not None:
+            checks.at_least("initial_bins", self.initial_bins, 1)
+        if self.initial is not None:
+            checks.one_of("initial", self.initial, ("width", "frequency"))
+        if self.grid is not None:
+            checks.at_least("grid", self.grid, 2)
+
+    @property
+    def start_kind(self) -> str:
+        """What the bins of the start are equal in."""
+        return self.initial or "width"
+
+    @property
+    def limit(self) -> float:
+        """The most passes, infinite for no limit."""
+        return math.inf if self.max_passes is None else self.max_passes
+
+    @property
+    def prior_rate(self) -> Rate:
+        """L of the prior, where there is one."""
+        return NO_RATE
+
+    @property
+    def by_density(self) -> bool:
+        """Whether networks are compared by the density of the data in original units."""
+        return True
+
+    @property
+    def flat(self) -> bool:
+        """Whether values are spread evenly inside bins, as the paper has them."""
+        return True
+
+    def most_bins(self, name: str) -> int | None:
+        """Bins that a column may have, None for any number."""
+        return None
+
+    def narrowest(self, name: str, ordered: Ordered) -> float:
+        """The smallest width of a bin of a column, 0 for no limit."""
+        return 0.0
+
+    def proves_cuts(self, n_rows: int) -> bool:
+        """Whether the last cuts are the exact optimum given the rest, not the best that refining the grid finds."""
+        return self.grid is None or (n_rows <= EXACT_ROWS if self.exact is None else self.exact)
+
+    def described(self) -> dict[str, Any]:
+        """The method as JSON can hold it."""
+        found = {"method": self.name, **asdict(self)}
+        return {key: value.item() if hasattr(value, "item") else value for key, value in found.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence(Method):
+    """The evidence of the data in original units, which every step of a search raises.
+
+    Args:
+        max_bins: most bins of a column: a number, ``{column: number}`` (None there, or alone, for no limit); by default
+            8, which people can read. The optimum is exact under the limit.
+        min_width: the smallest width of a bin: a number, ``{column: number}``, or ``"gap"`` for the smallest gap
+            between the values of each column; no limit if not given.
+        shape: how values are distributed inside bins. ``"auto"``: as the whole column is, by the mean of all its
+            histograms and the digits it was recorded to, or evenly where that has the higher evidence; so cuts are
+            there only for what depends on other columns. ``"flat"``: evenly.
+        max_passes: see ``jaxbn.Bayesian``, as for all options below.
+        initial_bins: bins that passes begin with.
+        initial: what these are equal in.
+        grid: positions at which cuts are searched while arcs move.
+        exact: whether the last cuts are proved the best.
+
+    Example:
+        >>> import jaxbn
+        >>> iris = jaxbn.datasets.load("iris")
+        >>> found = jaxbn.discretize(iris.frame, iris.structures["paper"], method=Evidence(min_width=0.5))
+        >>> found.converged
+        True
+    """
+
+    max_bins: MaxBins = "auto"
+    min_width: MinWidth = None
+    shape: Shaping = "auto"
+
+    name = "evidence"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("shape", self.shape, ("auto", "flat"))
+        if isinstance(self.max_bins, str) and self.max_bins != "auto":
+            raise ArgumentError("max_bins", f"must be a number, None or {{column: number}}, got {self.max_bins!r}")
+        for argument, most in _by_column("max_bins", self.max_bins):
+            if most is not None and most != "auto":
+                checks.at_least(argument, most, 1)
+        if isinstance(self.min_width, str) and self.min_width != "gap":
+            raise ArgumentError("min_width", f"must be a number, 'gap' or {{column: number}}, got {self.min_width!r}")
+        for argument, width in _by_column("min_width", self.min_width):
+            if width is not None and width != 0 and self.min_width != "gap":  # 0 is no limit
+                checks.positive(argument, width)
+
+    @property
+    def flat(self) -> bool:
+        """Whether values are spread evenly inside bins."""
+        return self.shape == "flat"
+
+    def most_bins(self, name: str) -> int | None:
+        """Bins that a column may have, None for any number."""
+        most = self.max_bins.get(name, MAX_BINS) if isinstance(self.max_bins, Mapping) else self.max_bins
+        return MAX_BINS if most == "auto" else most
+
+    def narrowest(self, name: str, ordered: Ordered) -> float:
+        """The smallest width of a bin of a column, 0 for no limit."""
+        if self.min_width == "gap":
+            return smallest_gap(ordered)
+        width = self.min_width.get(name) if isinstance(self.min_width, Mapping) else self.min_width
+        return float(width or 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bayesian(Method):
+    """The objective of the paper (Chen, Wheeler and Kochenderfer 2017).
+
+    Args:
+        rate: L of the prior, the expected number of cuts: ``"network"``, the largest cardinality of all variables;
+            ``"blanket"``, that of the Markov blanket; or a number.
+        select: runs of a search are compared by ``"density"``, that of the data in original units, or by ``"k2"``, the
+            paper's score.
+        max_passes: most passes over the variables of a discretization; None for no limit, which only ``Evidence`` is
+            sure not to need.
+        initial_bins: bins that passes begin with; by default the largest cardinality of the discrete variables, and in
+            ``learn`` several numbers, another one in each run.
+        initial: whether these are of equal ``"width"`` (as in the paper; the default) or ``"frequency"``, which suits
+            skewed columns and those with outliers. A search in turns begins with both.
+        grid: positions of a column at which cuts are searched while arcs move; then they are placed to the last row.
+            None for all positions. The search ``"k2"`` has no grid.
+        exact: whether the cuts of a learned network are then proved, each given the rest, to be the best of all. By
+            default up to 50,000 rows: beyond, that takes minutes, and finds next to nothing.
+
+    Example:
+        >>> Bayesian(rate=-1)
+        Traceback (most recent call last):
+            ...
+        jaxbn.inputs.checks.ArgumentError: rate must be a finite number above zero, got -1
+    """
+
+    rate: Rate = "network"
+    select: Select = "density"
+
+    name = "bayesian"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("select", self.select, ("density", "k2"))
+        if not isinstance(self.rate, str):
+            checks.positive("rate", self.rate)
+        elif self.rate not in ("network", "blanket"):
+            raise ArgumentError(
+                "rate", f"must be 'network', 'blanket' or a number above zero, got {self.rate!r}", value=self.rate
+            )
+
+    @property
+    def prior_rate(self) -> Rate:
+        """L of the prior."""
+        return self.rate
+
+    @property
+    def by_density(self) -> bool:
+        """Whether networks are compared by the density of the data in original units."""
+        return self.select == "density"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MDL(Method):
+    """The minimum description length (Friedman and Goldszmidt 1996).
+
+    Args:
+        select: what runs of a search are compared by, see ``jaxbn.Bayesian``, as for all options below.
+        max_passes: most passes over the variables of a discretization.
+        initial_bins: bins that passes begin with.
+        initial: what these are equal in.
+        grid: positions at which cuts are searched while arcs move.
+        exact: whether the last cuts are proved the best.
+
+    Example:
+        >>> MDL(select="k2").by_density
+        False
+    """
+
+    select: Select = "density"
+
+    name = "mdl"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.one_of("select", self.select, ("density", "k2"))
+
+    @property
+    def by_density(self) -> bool:
+        """Whether networks are compared by the density of the data in original units."""
+        return self.select == "density"
+
+
+METHODS: dict[str, type[Method]] = {each.name: each for each in (Evidence, Bayesian, MDL)}
+
+
+def as_method(
+    method: str | Method | None, max_bins: MaxBins = "auto", continuous: Sequence[str] | None = None
+) -> Method:
+    """A method by its name or with its options, and with what was said about bins beside it.
+
+    Example:
+        >>> as_method("evidence", 5).most_bins("age")
+        5
+    """
+    if not isinstance(method, Method):
+        method = METHODS[checks.one_of("method", method or "evidence", tuple(METHODS))]()
+    if max_bins != "auto":
+        if isinstance(method, Evidence) and method.max_bins not in ("auto", max_bins):
+            raise ArgumentError("max_bins", f"is {max_bins!r}, but {method.max_bins!r} in the method; leave one out")
+        method = with_options(method, {"max_bins": max_bins})
+    for argument in ("max_bins", "min_width"):
+        for name in value if isinstance(value := getattr(method, argument, None), Mapping) and continuous else ():
+            checks.known_name(argument, name, continuous or (), "a continuous column")
+    return method
+
+
+def with_options(method: Method, options: Mapping[str, Any]) -> Method:
+    """The method with other options.
+
+    Example:
+        >>> with_options(MDL(), {"rate": 3.0})
+        Traceback (most recent call last):
+            ...
+        jaxbn.inputs.checks.ArgumentError: rate is for method='bayesian', got 3.0 with method 'mdl'; leave it out
+    """
+    own = {field.name for field in fields(method)}
+    for argument, value in options.items():
+        if argument not in own:
+            users = users_of(argument)
+            listed: list[str | Mention] = [Mention("method", users[0])]
+            for user in users[1:]:
+                listed += [" or ", Mention("method", user)]
+            raise ArgumentError(
+                argument, "is for ", *listed, f", got {value!r} with method {method.name!r}; leave it out", value=value
+            )
+    return replace(method, **options)
+
+
+def each_method(names: Sequence[str], options: Mapping[str, Any]) -> list[str | Method]:
+    """Several methods, each with those of the options that it has; one that none of them has is refused.
+
+    Example:
+        >>> each_method(["mdl", "equal_width"], {"select": "k2"})[0].by_density
+        False
+    """
+    known = [METHODS[name]() for name in names if name in METHODS]
+    for option, value in options.items():
+        if not any(each.name in users_of(option) for each in known):
+            with_options((known or [MDL()])[0], {option: value})
+    made = {name: {key: value for key, value in options.items() if name in users_of(key)} for name in names}
+    return [with_options(METHODS[name](), made[name]) if name in METHODS else name for name in names]
+
+
+def users_of(option: str) -> list[str]:
+    """The methods that have an option."""
+    return [name for name, each in METHODS.items() if option in {field.name for field in fields(each)}]
+
+
+def _by_column(argument: str, value: Any) -> list[tuple[str, Any]]:
+    """What is said for each column, with the words for it."""
+    if isinstance(value, Mapping):
+        return [(f"{argument}[{name!r}]", each) for name, each in value.items()]
+    return [(argument, value)]

@@ -1,0 +1,152 @@
+"""What a user knows about columns: their kinds, their cuts, the words for their bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jaxbn.cuts.binning import Binning
+from jaxbn.groups.grouping import columns_to_group
+from jaxbn.inputs.checks import ArgumentError, Mention, known_name, one_of
+from jaxbn.inputs.table import DataLike, Missing, Table, as_table
+from jaxbn.inputs.units import NUMBER, Dates, in_words, to_number
+from jaxbn.structure.constraints import listed
+
+Cuts = Mapping[str, Iterable[Any] | Binning] | None
+"""Interior cuts by column: numbers, or dates of a column of dates."""
+
+Labels = Mapping[str, Sequence[str]] | None
+"""Words for the bins of columns that have their own cuts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """What is known about columns. Those that are not named are inferred, see ``jaxbn.as_table``.
+
+    Args:
+        continuous: columns that are continuous whatever they hold.
+        discrete: columns that are discrete whatever they hold.
+        keep: columns that stay though nothing can be learned from them; ``jaxbn.learn`` leaves out identifiers,
+            constants, copies and the like otherwise, unless another argument names them.
+        cuts: ``{column: cuts}`` of columns whose interior cuts are known, such as ``{"age": [18, 65]}``, or dates:
+            these columns are continuous, and never cut otherwise.
+        labels: ``{column: words}`` for the bins of columns in ``cuts``, such as ``{"age": ["child", "adult", "old"]}``;
+            reports and exported networks show them.
+        merge_levels: discrete columns whose levels are merged by evidence (see ``jaxbn.group_levels``), again in each
+            pass; by default those with more than 50 levels, and ``()`` for none.
+        dates: how dates are written, see ``jaxbn.as_table``.
+        date_parts: parts of dates that become columns of their own, see ``jaxbn.as_table``.
+
+    Example:
+        >>> known = Columns(cuts={"age": [18, 65]}, labels={"age": ["child", "adult", "old"]})
+        >>> known.binnings(known.table({"age": [4.0, 30.0, 71.0]}))["age"].labels
+        ('child', 'adult', 'old')
+    """
+
+    continuous: Iterable[str] | None = None
+    discrete: Iterable[str] | None = None
+    keep: Iterable[str] = ()
+    cuts: Cuts = None
+    labels: Labels = None
+    merge_levels: Iterable[str] | None = None
+    dates: Dates = None
+    date_parts: Iterable[str] | Mapping[str, Iterable[str]] = ()
+
+    def __post_init__(self) -> None:  # iterators are read once, here
+        for name in ("continuous", "discrete", "keep", "merge_levels"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else tuple(listed(value)))
+
+    def table(self, data: DataLike, missing: Missing = "infer", keep: Iterable[str] | None = None) -> Table:
+        """The checked table; without `keep` all columns stay, with it those that say nothing are left out but for some.
+
+        Columns of a Table are what they are.
+        """
+        continuous = self.continuous
+        if self.cuts and not isinstance(data, Table):
+            known = set(map(str, data.keys() if hasattr(data, "keys") else self.cuts))  # others are refused later
+            continuous = [*(continuous or ()), *(name for name in map(str, self.cuts) if name in known)]
+        stay = None if keep is None else [*self.keep, *(self.merge_levels or ()), *(self.cuts or ()), *keep]
+        table = as_table(
+            data,
+            continuous=None if continuous is None else list(dict.fromkeys(continuous)),
+            discrete=self.discrete,
+            missing=missing,
+            keep=stay,
+            dates=self.dates,
+            date_parts=self.date_parts,
+        )
+        for name in self.keep:
+            known_name("keep", name, table.names)
+        return table
+
+    def binnings(self, table: Table) -> dict[str, Binning]:
+        """Those of the columns whose cuts are known."""
+        found = {str(name): _binning(str(name), edges, table) for name, edges in (self.cuts or {}).items()}
+        for name, words in (self.labels or {}).items():
+            known_name("labels", name, table.names)
+            if name not in found:
+                raise ArgumentError("labels", f"names {name!r}, whose bins are not known; give its cuts with ", _CUTS)
+            found[name] = _labelled(name, found[name], words)
+        return found
+
+    def merged(self, table: Table) -> tuple[str, ...]:
+        """The discrete columns whose levels are merged."""
+        return columns_to_group(table, self.merge_levels)
+
+
+def as_columns(columns: Columns | Mapping[str, str] | None) -> Columns:
+    """What is known about columns; a mapping says of some whether they are continuous or discrete.
+
+    Example:
+        >>> as_columns({"age": "continuous", "grade": "discrete"}).discrete
+        ('grade',)
+    """
+    if isinstance(columns, Columns) or columns is None:
+        return columns or Columns()
+    kinds: dict[str, list[str]] = {"continuous": [], "discrete": []}
+    for name, kind in dict(columns).items():
+        kinds[one_of(f"columns[{name!r}]", kind, tuple(kinds))].append(str(name))
+    return Columns(continuous=kinds["continuous"] or None, discrete=kinds["discrete"] or None)
+
+
+_CUTS = Mention("cuts")
+
+
+def _binning(name: str, edges: Iterable[Any] | Binning, table: Table) -> Binning:
+    known_name("cuts", name, table.names)
+    if name not in table.values:
+        raise ArgumentError(
+            "cuts", f"names {name!r}, which is discrete; leave it out, or take it as a quantity with ",
+            Mention("continuous"), value=name,
+        )  # fmt: skip
+    if isinstance(edges, Binning):
+        return edges
+    unit, values = table.units.get(name, NUMBER), table.values[name]
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    try:
+        numbers = [to_number(name, edge, unit) for edge in ([edges] if isinstance(edges, str) else edges)]
+        binning = Binning(np.array(numbers, np.float64), lower=low, upper=high, unit=unit)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError("cuts", f"of {name!r}: {error}", value=edges) from None
+    if numbers and not (low < numbers[0] and numbers[-1] <= high):
+        ends = [in_words(number, unit) for number in (numbers[0], numbers[-1], low, high)]
+        raise ArgumentError(
+            "cuts",
+            f"of {name!r} run from {ends[0]} to {ends[1]} but its values from {ends[2]} to {ends[3]}, so that an outer "
+            "bin would hold nothing; leave out the cuts outside",
+            value=edges,
+        )
+    return binning
+
+
+def _labelled(name: str, binning: Binning, words: Sequence[str]) -> Binning:
+    if isinstance(words, str):
+        raise ArgumentError("labels", f"of {name!r} must be a list of words, one for each bin, got {words!r}")
+    try:
+        return replace(binning, labels=tuple(map(str, words)))
+    except ValueError as error:
+        raise ArgumentError("labels", f"of {name!r}: {error}", value=words) from None
