@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.evidence import choice_cost
 from jaxbn.cuts.from_counts import Counted, best_cuts
+from jaxbn.cuts.methods import Method
 from jaxbn.cuts.on_grid.positions import beside
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import midpoints
@@ -27,7 +28,6 @@ from jaxbn.groups.levels import log_inside_counts, log_partitions
 from jaxbn.inputs.graph import children_of, markov_blanket
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.near_families import near_families
-from jaxbn.cuts.methods import Method
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import shaped_density
 from jaxbn.scores.evidence import lasting
@@ -226,7 +226,9 @@ class AllRows:
         counted = Counted(places.first, places.last, held[0], held[1:], self.n_distinct(name))
         most = max(self.data.max_cells // self._largest(name, standing), 1)
         most = min(most, self.options.most_bins(name) or most)
-        found = best_cuts(counted, places.now, self.options.narrowest(name, self.data.ordered[name]), most, places.shape)
+        found = best_cuts(
+            counted, places.now, self.options.narrowest(name, self.data.ordered[name]), most, places.shape
+        )
         assert places.coded.cuts is not None
         return Cuts(places.coded.cuts[found.after], found.cost, found.gain)
 

@@ -131,7 +131,8 @@ def learn(
     named = [*constraints.named, *(order or ()), *([] if target is None else [target])]
     large = Large.of(data, seed=seed, progress=progress, missing=missing)
     if large is not None:
-        data, continuous = large.sample(columns.continuous, columns.discrete)
+        kinds: Any = columns.continuous, columns.discrete
+        data, continuous = large.sample(*kinds)
         columns = replace(columns, continuous=continuous)
     table = columns.table(data, missing, keep=named)
     table = table if large is None else large.facts.completed(table)

@@ -11,7 +11,7 @@ from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import Columns
 from jaxbn.scores.parent_prior import log_parent_prior
 from jaxbn.scores.tables import family_counts, k2_score
-from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.constraints import Rules
 
 NEAR = 18.0
 """A family is counted on all rows if it is expected to fall short of the best of its variable by so many nats of the
@@ -26,21 +26,21 @@ MANY_COLUMNS = 40
 
 
 def near_families(
-    parents: Parents, columns: Columns, constraints: Constraints, n_all: int, parent_prior: bool
+    parents: Parents, columns: Columns, rules: Rules, n_all: int, parent_prior: bool
 ) -> dict[str, list[tuple[str, ...]]]:
     """The families one step from a structure (a parent more, fewer or exchanged) that came near; its own come first.
 
     Args:
         parents: the structure.
         columns: those of the sample.
-        constraints: what structures must keep to.
+        rules: what structures must keep to.
         n_all: rows of the source.
         parent_prior: whether structures have a prior.
     """
     found = {}
     for child, own in parents.items():
         steps = {tuple(sorted(own)): tuple(own)}
-        for each in _steps(child, own, columns, constraints):
+        for each in _steps(child, own, columns, rules):
             steps.setdefault(tuple(sorted(each)), each)
         values = {each: expected_score(child, each, columns, n_all, parent_prior) for each in steps.values()}
         best = max(values.values())
@@ -64,20 +64,20 @@ def expected_score(child: str, parents: Sequence[str], columns: Columns, n_all: 
     return k2_score(counts) + free / 2 * (math.log(n) - math.log(n_all) / more) + prior / more
 
 
-def _steps(child: str, own: Sequence[str], columns: Columns, constraints: Constraints) -> Iterator[tuple[str, ...]]:
+def _steps(child: str, own: Sequence[str], columns: Columns, rules: Rules) -> Iterator[tuple[str, ...]]:
     """Families with one parent more, fewer or exchanged."""
     if columns[child].n_states < 2:
         return
-    must = constraints.required.get(child, ())
+    must = rules.required.get(child, ())
     rests = [tuple(p for p in own if p != out) for out in own if out not in must]
     yield from rests
     others = [
         name
         for name, column in columns.items()
-        if name != child and name not in own and column.n_states > 1 and (name, child) not in constraints.forbidden
+        if name != child and name not in own and column.n_states > 1 and (name, child) not in rules.forbidden
     ]
     for rest in (tuple(own), *(rests if len(columns) < MANY_COLUMNS else ())):
         cells = math.prod(columns[name].size for name in (child, *rest))
-        for other in others if len(rest) < constraints.max_parents else ():
-            if cells * columns[other].size <= constraints.max_cells:
+        for other in others if len(rest) < rules.max_parents else ():
+            if cells * columns[other].size <= rules.max_cells:
                 yield (*rest, other)

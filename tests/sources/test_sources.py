@@ -19,6 +19,7 @@ import jaxbn
 from jaxbn.inputs.table import as_table
 from jaxbn.learning import large
 from jaxbn.learning.near_families import NEAR, expected_score, near_families
+from jaxbn.learning.options import in_objects
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import Ledger
 from jaxbn.sources.counting import Coded, Counting
@@ -91,14 +92,16 @@ def test_grouped_levels_and_levels_of_no_group() -> None:
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_sample_of_all_rows_gives_the_network_of_the_table(name: str, tmp_path: Path) -> None:
     frame = table(500)
-    assert jaxbn.learn(engine(name, frame, tmp_path), **OPTIONS) == jaxbn.learn(frame, **OPTIONS)
+    assert jaxbn.learn(engine(name, frame, tmp_path), **in_objects(OPTIONS)) == jaxbn.learn(
+        frame, **in_objects(OPTIONS)
+    )
 
 
 @pytest.mark.usefixtures("small_sample")
 def test_tables_are_those_of_all_rows_and_every_pass_raises_the_evidence() -> None:
     frame = table(3000)
     options = OPTIONS | {"shape": "flat"}  # other shapes are those of the sample
-    net = jaxbn.learn(engine("dataset", frame, Path()), **options)
+    net = jaxbn.learn(engine("dataset", frame, Path()), **in_objects(options))
     assert net.search is not None
     assert net.search.rows == 3000
     assert 500 < (net.search.sample or 0) < 700
@@ -116,7 +119,7 @@ def test_tables_are_those_of_all_rows_and_every_pass_raises_the_evidence() -> No
     data = CodedTable(as_table(frame), flat=True)
     ledger = Ledger(data, parent_prior=True)
     assert net.trace[-1] == pytest.approx(ledger.evidence(net.parents, *data.recoded(net.codings)), abs=1e-6)
-    whole = jaxbn.learn(frame, **options)
+    whole = jaxbn.learn(frame, **in_objects(options))
     assert {frozenset(arc) for arc in net.arcs} == {frozenset(arc) for arc in whole.arcs}
     assert net.search.criterion > whole.search.criterion - 0.015 * len(frame)  # cuts lie between values of the sample
 
@@ -125,7 +128,7 @@ def test_tables_are_those_of_all_rows_and_every_pass_raises_the_evidence() -> No
 def test_levels_that_only_other_rows_have_are_known() -> None:
     frame = table(3000)
     frame.loc[[1500], "kind"] = "rare"
-    net = jaxbn.learn(engine("duckdb", frame, Path()), **OPTIONS)
+    net = jaxbn.learn(engine("duckdb", frame, Path()), **in_objects(OPTIONS))
     assert net.levels["kind"] == ("rare", "u", "v", "w")
     assert net.counts["kind"].sum() == 3000
 
@@ -134,7 +137,7 @@ def test_levels_that_only_other_rows_have_are_known() -> None:
 @pytest.mark.parametrize("missing", ["infer", "drop", "state"])
 def test_missing_entries(missing: Any) -> None:
     frame = table(2500, holes=0.1)
-    net = jaxbn.learn(engine("polars", frame, Path()), missing=missing, **OPTIONS)
+    net = jaxbn.learn(engine("polars", frame, Path()), **in_objects({"missing": missing, **OPTIONS}))
     whole = jaxbn.fit(frame, net.parents, net.codings, missing="drop", alpha="auto") if missing == "drop" else None
     for name in net.names:
         if whole is not None:
@@ -142,7 +145,7 @@ def test_missing_entries(missing: Any) -> None:
         else:
             assert net.counts[name].sum() == pytest.approx(2500)
     with pytest.raises(ValueError, match="missing"):
-        jaxbn.learn(engine("polars", frame, Path()), missing="error", **OPTIONS)
+        jaxbn.learn(engine("polars", frame, Path()), **in_objects({"missing": "error", **OPTIONS}))
 
 
 def test_a_sample_is_reproducible_and_of_the_wanted_size() -> None:
@@ -170,10 +173,10 @@ def test_finished_passes_are_kept(tmp_path: Path) -> None:
         calls.append(1)
         return source.to_batches()
 
-    first = jaxbn.learn(counted, checkpoint=path, **OPTIONS)
+    first = jaxbn.learn(counted, **in_objects({"checkpoint": path, **OPTIONS}))
     n_first = len(calls)
     calls.clear()
-    again = jaxbn.learn(counted, checkpoint=path, **OPTIONS)
+    again = jaxbn.learn(counted, **in_objects({"checkpoint": path, **OPTIONS}))
     assert again == first
     assert len(calls) < n_first
 
@@ -190,7 +193,7 @@ def test_ctrl_c_in_a_pass_gives_the_best_so_far() -> None:
         return pyarrow.Table.from_pandas(frame, preserve_index=False).to_reader(max_chunksize=100)
 
     with pytest.warns(jaxbn.InterruptedWarning):
-        net = jaxbn.learn(batches, **OPTIONS)
+        net = jaxbn.learn(batches, **in_objects(OPTIONS))
     assert net.search is not None
     assert not net.search.finished
     assert net.n_rows == 2500  # the tables are those of the pass before
