@@ -98,7 +98,7 @@ def case_of(network: str, n_rows: int, bif: Path) -> Case:
     if network.startswith("random"):
         columns, parents = draw(int(network.split()[1]), n_rows, seed=20)
     else:
-        net = jaxbn.read_bif(_unpacked(bif / f"{network}.bif.gz"))
+        net = jaxbn.read_bif(unpacked(bif / f"{network}.bif.gz"))
         drawn = net.sample(n_rows, seed=20)
         columns = {name: np.unique(drawn[name].to_numpy(str), return_inverse=True)[1] for name in drawn}
         parents = dict(net.parents)
@@ -107,7 +107,7 @@ def case_of(network: str, n_rows: int, bif: Path) -> Case:
     return Case(network, kept, {name: tuple(p for p in parents[name] if p in kept) for name in kept})
 
 
-def _unpacked(path: Path) -> Path:
+def unpacked(path: Path) -> Path:
     plain = Path(tempfile.gettempdir()) / f"jaxbn_{path.stem}"
     plain.write_bytes(gzip.decompress(path.read_bytes()))
     return plain

@@ -24,6 +24,7 @@ from jaxbn.learning.questions import Learner
 from jaxbn.scores.coded_table import CodedTable, Columns, Start, same_coding
 from jaxbn.scores.evidence import Ledger
 from jaxbn.scores.families import Family, family_score, first_best, tolerance
+from jaxbn.scores.parent_prior import log_links
 from jaxbn.structure.constraints import Rules, candidate_parents
 
 
@@ -101,7 +102,7 @@ def climb(
     A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, which no arc could
     ever raise. Sweeps over the variables are repeated, then with all of them cut, until no arc is added.
     """
-    ledger = Ledger(data)
+    ledger = Ledger(data, links=rules.links)
     parents = rules.start
     settled = yield from ascend(data, parents, order, start, options, ledger, isolated=False)
     trace = list(settled.trace)
@@ -137,5 +138,6 @@ def _best_arc(
     if not candidates or len(own) >= rules.max_parents:
         return None
     now, *scores = yield [Family(columns[name], own), *(Family(columns[name], (*own, columns[c])) for c in candidates)]
+    scores = [score + log_links(name, [c], rules.links) for score, c in zip(scores, candidates, strict=True)]
     best = first_best(scores)
     return candidates[best] if scores[best] > now + 100 * tolerance(now) else None

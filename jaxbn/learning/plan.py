@@ -80,6 +80,9 @@ class Plan(NamedTuple):
     ) -> Plan:
         """The plan of some options of ``learn``."""
         rules = (constraints or Constraints()).rules(table, max_parents, max_cells)
+        if rules.links and method.name != "evidence":
+            rest = f", got method {method.name!r}; leave it out, or put arcs into required or forbidden"
+            raise ArgumentError("links", "is for ", Mention("method", "evidence"), rest)
         name = search_name(search)
         k2 = search if isinstance(search, K2) else K2()
         if restarts is None:
@@ -137,6 +140,7 @@ class Plan(NamedTuple):
             "max_parents": self.rules.max_parents,
             "required": {n: list(p) for n, p in self.rules.required.items()},
             "forbidden": sorted(map(list, self.rules.forbidden)),
+            "links": sorted([*sorted(pair), odds] for pair, odds in self.rules.links.items()),
             "max_cells": self.rules.max_cells,
             "merge_levels": list(self.merged),
             "warm_start": bool(self.k2.warm_start),

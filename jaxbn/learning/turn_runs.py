@@ -92,7 +92,7 @@ class TurnRuns:
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.data, self.arcs.parent_prior, self.arcs.rules.required)
+        self.ledger = Ledger(self.data, self.arcs.parent_prior, self.arcs.rules.required, self.arcs.rules.links)
         if not self.data.ordered.keys() - self.data.given and not self.data.grouped:
             self.n_runs = 1  # without cuts and groups there is one start, and nothing to perturb
 

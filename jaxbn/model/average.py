@@ -131,34 +131,35 @@ class AverageNet:
         *,
         level: Level | None = None,
         coverage: float = 0.9,
+        seed: int | np.random.Generator = 0,
         max_memory: float = MAX_MEMORY,
     ) -> pd.DataFrame:
         """The mean of a variable where another one is set; see ``BayesNet.effect`` for when it may be believed.
 
-        Each network answers by its arcs as they point: where rows leave a direction open, draws have it both ways.
+        Each network answers by its arcs as they point: where rows leave a direction open, draws have it both ways. For
+        the range its tables are drawn from their posterior, so that it tells of few rows too. Bins say nothing of what
+        happens inside of them, which makes effects look somewhat smaller than they are.
 
         Args:
             cause: the variable that is set.
             outcome: a continuous variable, or one whose levels are numbers; with `level`, any discrete one.
             level: of a discrete outcome, whose probability is wanted in place of a mean.
             coverage: the share of the networks between ``low`` and ``high``.
+            seed: of the tables' draws.
             max_memory: refuse with a MemoryError when one array would take more bytes than this.
 
         Returns:
-            A row for each level of the cause, or each bin between the cuts of all networks: ``mean``, ``low`` and
-            ``high`` over the networks.
+            A row for each level of the cause, or each bin between the cuts of all networks: the ``mean`` over
+            the networks, and ``low`` and ``high``.
 
         Example:
             >>> import jaxbn
             >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
             >>> nets = [jaxbn.fit(data, graph, {"size": [4.5]}) for graph in ({"size": ["kind"]}, {"kind": ["size"]})]
-            >>> jaxbn.AverageNet(nets).effect("kind", "size", coverage=1.0)
-                  mean   low  high
-            kind
-            a     4.25  3.75  4.75
-            b     5.25  4.75  5.75
+            >>> jaxbn.AverageNet(nets).effect("kind", "size")["mean"].tolist()
+            [4.25, 5.25]
         """
-        return average_answers.effect(self.networks, cause, outcome, level, coverage, max_memory)
+        return average_answers.effect(self.networks, cause, outcome, level, coverage, seed, max_memory)
 
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> pd.DataFrame:
         """Draw rows in original units: a network by chance for each, then a row from it.

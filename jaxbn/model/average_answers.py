@@ -19,7 +19,7 @@ from jaxbn.inputs.columns import Level
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, from_numbers
 from jaxbn.model import queries
-from jaxbn.model.effects import in_units, mean_where_set
+from jaxbn.model.effects import in_units, mean_where_set, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
 from jaxbn.model.observations import Unknown, mean_density, observation_weights
 from jaxbn.model.point_predictions import Give, check_give, points
@@ -135,21 +135,29 @@ def density(
 
 
 def effect(
-    networks: Networks, cause: str, outcome: str, level: Level | None, coverage: float, max_memory: float
+    networks: Networks,
+    cause: str,
+    outcome: str,
+    level: Level | None,
+    coverage: float,
+    seed: int | np.random.Generator,
+    max_memory: float,
 ) -> pd.DataFrame:
     """The mean of the outcome where the cause is set, over all networks; see ``AverageNet.effect``."""
     import pandas as pd
 
     if not (checks.is_number(coverage) and 0 < coverage <= 1):
         raise checks.ArgumentError("coverage", f"must be a share above 0, at most 1, not {coverage!r}")
-    found = []
+    rng = np.random.default_rng(seed)
+    means, drawn = [], []
     for net in networks:
-        means = mean_where_set(net, cause, outcome, level, max_memory)
+        own: Any = slice(None)
         if cause in net.binnings:  # of each bin between all cuts, by the network's own bin around it
-            means = means[np.searchsorted(net.binnings[cause].cuts, _edges(networks, cause)[:-1], side="right")]
-        found.append(means)
-    low, high = np.quantile(found, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
-    columns = {"mean": np.mean(found, axis=0), "low": low, "high": high}
+            own = np.searchsorted(net.binnings[cause].cuts, _edges(networks, cause)[:-1], side="right")
+        means.append(mean_where_set(net, cause, outcome, level, max_memory)[own])
+        drawn.append(mean_where_set(with_drawn_tables(net, rng), cause, outcome, level, max_memory)[own])
+    low, high = np.quantile(drawn, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
+    columns = {"mean": np.mean(means, axis=0), "low": low, "high": high}
     return pd.DataFrame(in_units(networks[0], outcome, columns), index=_states(networks, cause))
 
 

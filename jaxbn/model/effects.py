@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,17 @@ def mean_where_set(
     chosen = frozenset(net.parents[cause]) if parents is None else parents
     means = _adjusted(net, cause, outcome, chosen, _worth(net, outcome, level), max_memory)
     return means[net.group_codes[cause]] if cause in net.groupings else means
+
+
+def with_drawn_tables(net: BayesNet, rng: np.random.Generator) -> BayesNet:
+    """The network with tables drawn from their posterior, whose means the fitted ones are: Dirichlet in each context."""
+    tables = {}
+    for name, table in net.tables.items():
+        rows = net.counts[name].sum(axis=-1, keepdims=True) if name in net.counts else 0.0
+        gammas = rng.standard_gamma(table * (rows + net.weight(name) * table.shape[-1]))
+        tables[name] = np.maximum(gammas, np.finfo(float).tiny)
+        tables[name] /= tables[name].sum(axis=-1, keepdims=True)
+    return replace(net, tables=tables)
 
 
 def in_units(net: BayesNet, outcome: str, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import coding_evidence
 from jaxbn.scores.families import family_score
-from jaxbn.scores.parent_prior import log_parent_prior
+from jaxbn.scores.parent_prior import log_links, log_parent_prior
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits, cells, mask_of
 
@@ -124,7 +124,7 @@ class Chain:
 
     def log_target(self, state: State) -> float:
         """F of a network: with the prior of every parent set, and on a grid with that of the grid's positions."""
-        log_score = _log_scores(state.columns)
+        log_score = _log_scores(state.columns, self.rules.odds)
         own = (self._coding(name, state) for name in state.codings)
         return math.fsum([*(log_score(v, parents) for v, parents in enumerate(state.graph)), *own])
 
@@ -159,7 +159,8 @@ class Chain:
             if not isinstance(plain, Binning) or plain.n_bins == 1:
                 plain = equal_frequency_binning(self.data.ordered[name], PLAIN_BINS)
             self._plain_bins[v] = self.data.coded(name, plain)
-        return _log_scores([self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)])
+        columns = [self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)]
+        return _log_scores(columns, self.rules.odds)
 
     def _promising(self, state: State, v: int, plain: LogScore, rng: np.random.Generator) -> tuple[Graph, float]:
         """A graph that differs in the arcs of a variable and seems probable enough, or the same; and how it seems.
@@ -213,6 +214,7 @@ class Chain:
         total = 0.0
         for child in changed:
             total += log_parent_prior(len(graph), graph[child].bit_count())
+            total += log_links(self.names[child], (self.names[p] for p in bits(graph[child])), self.rules.links)
             if child != v and not graph[child] >> v & 1:
                 total += family_score(state.columns[child], [state.columns[p] for p in bits(graph[child])])
         return total
@@ -259,7 +261,7 @@ class Chain:
     # --- arcs, all cuts as they are
 
     def _move_arcs(self, state: State, rng: np.random.Generator) -> State:
-        n, log_score = len(self.names), _log_scores(state.columns)
+        n, log_score = len(self.names), _log_scores(state.columns, self.rules.odds)
         sizes = [column.size for column in state.columns]
         graph = state.graph
         for members in blocks(n, BLOCK, rng):
@@ -270,9 +272,9 @@ class Chain:
         return state._replace(graph=graph)
 
 
-def _log_scores(columns: Sequence[Column]) -> LogScore:
+def _log_scores(columns: Sequence[Column], odds: NDArray[np.float64] | None) -> LogScore:
     """Scores of families of some columns, with the prior of their parents, in natural units."""
-    scores = SetScores(columns, parent_prior=True)
+    scores = SetScores(columns, parent_prior=True, links=odds)
     return lambda child, parents: scores.nats(scores.single(child, parents))
 
 

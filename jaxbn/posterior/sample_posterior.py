@@ -241,9 +241,8 @@ def _starts(
         if ending.interrupted:
             raise KeyboardInterrupt
         return [_learned(table, fixed, codings, grouped)] * chains
-    required = [(p, child) for child, parents in rules.required.items() for p in parents]
     common |= {"max_parents": rules.max_parents, "progress": progress, "seed": seed}
-    common["constraints"] = Constraints(required, rules.forbidden)
+    common["constraints"] = rules.constraints
     if time_limit is not None:
         common["time_limit"] = time_limit / (2 * chains)
     first = learn(table, **common)

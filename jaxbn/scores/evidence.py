@@ -20,7 +20,7 @@ from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import column_density, shaped_density
 from jaxbn.scores.families import Family, family_score
-from jaxbn.scores.parent_prior import log_parent_prior
+from jaxbn.scores.parent_prior import Links, log_links, log_parent_prior
 
 
 @dataclass
@@ -30,6 +30,7 @@ class Ledger:
     data: CodedTable
     parent_prior: bool = False  # whether structures have a prior
     required: Mapping[str, Sequence[str]] = field(default_factory=dict)  # parents that a variable must have
+    links: Links = field(default_factory=dict)  # what is known of links, which counts with any prior
     _families: dict[tuple[int, ...], float] = field(default_factory=dict)
     _codings: dict[tuple[str, int], float] = field(default_factory=dict)
 
@@ -51,9 +52,11 @@ class Ledger:
         )
 
     def _prior(self, child: str, parents: Sequence[str], columns: Columns) -> float:
-        if not self.parent_prior:
+        if not (self.parent_prior or self.links):
             return 0.0
-        return log_parent_prior(len(self.data.names), len(lasting(child, parents, columns, self.required)))
+        kept = lasting(child, parents, columns, self.required)
+        of_number = log_parent_prior(len(self.data.names), len(kept)) if self.parent_prior else 0.0
+        return of_number + log_links(child, kept, self.links)
 
     def _coding(self, name: str, column: Column, coding: Coding) -> float:
         return _remembered(

@@ -6,6 +6,7 @@ See docs/maths.md, "The best structure".
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 
 RATIO = 2.0
 """Each further parent is this many times less probable a priori."""
@@ -21,3 +22,17 @@ def log_parent_prior(n_columns: int, n_parents: int) -> float:
         -1.386
     """
     return -n_parents * math.log(RATIO) - math.log(math.comb(n_columns - 1, n_parents))
+
+
+Links = Mapping[frozenset[str], float]
+"""Log odds, ln p / (1 - p), of links between two columns, whichever way these point."""
+
+
+def log_links(child: str, parents: Iterable[str], links: Links) -> float:
+    """What the links of a family add to the log prior: the log odds of each that is there.
+
+    Example:
+        >>> round(log_links("b", ["a", "c"], {frozenset("ab"): math.log(9)}), 3)  # a link of probability 0.9
+        2.197
+    """
+    return math.fsum(links.get(frozenset((child, parent)), 0.0) for parent in parents) if links else 0.0

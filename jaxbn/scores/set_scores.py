@@ -57,9 +57,11 @@ class SetScores:
         columns: Sequence[Column] = (),
         *,
         parent_prior: bool = False,
+        links: NDArray[np.float64] | None = None,
         counter: Callable[[Sequence[Column]], Counter] = best_counter,
     ) -> None:
         self.parent_prior = parent_prior
+        self.links = links  # [N, N] log odds of links, or all 0
         self.columns: tuple[Column, ...] = ()
         self._make_counter = counter
         self._numbers: dict[tuple[int, int], int] = {}  # a small version number for every (position, key)
@@ -108,11 +110,15 @@ class SetScores:
         """The nearest whole number of units."""
         return round(math.ldexp(nats, unit_bits(self.n_rows)))
 
-    def prior(self, n_parents: int) -> int:
-        """Ln of the prior of a set of this many parents, in units; 0 unless a prior was asked for."""
+    def prior(self, child: int, parents: Sequence[int], more: int = 0) -> int:
+        """Ln of the prior of these parents, and of some more, in units; 0 unless a prior was asked for."""
         if not self.parent_prior:
             return 0
-        return self.units(log_parent_prior(self.n_columns, n_parents))
+        return self.units(log_parent_prior(self.n_columns, len(parents) + more)) + sum(self._of_link(child, parents))
+
+    def _of_link(self, child: int, parents: Sequence[int]) -> list[int]:
+        """What each link adds to the prior, in units; every one is rounded by itself, so that sums are the same."""
+        return [] if self.links is None else [self.units(self.links[child, p]) for p in parents]
 
     def family(self, child: int, parents: Sequence[int]) -> int:
         """The score of a child with some parents, in units."""
@@ -121,12 +127,12 @@ class SetScores:
         else:
             rest = tuple(parents[:-1])
             total = int(self.sums((*rest, child), 1)[parents[-1]] - self.sums(rest, self.n_states[child])[parents[-1]])
-        return total + self.prior(len(parents))
+        return total + self.prior(child, parents)
 
     def single(self, child: int, parents: int) -> int:
         """The same with the parents of a bit mask, where few of many families are asked for: no others are counted."""
         without = self._of_set(parents, self.n_states[child])
-        return self._of_set(parents | 1 << child, 1) - without + self.prior(parents.bit_count())
+        return self._of_set(parents | 1 << child, 1) - without + self.prior(child, _members(parents))
 
     def _of_set(self, members: int, r: int) -> int:
         """F of one set, which is counted once for all families of its columns."""
@@ -134,8 +140,7 @@ class SetScores:
             if members not in self._counts:
                 if len(self._counts) * self.n_rows > COUNTS_KEPT:
                     self._counts.clear()
-                columns = [i for i in range(self.n_columns) if members >> i & 1]
-                self._counts[members] = self._count_with().count([columns])[0].count
+                self._counts[members] = self._count_with().count([_members(members)])[0].count
             self._single[members, r] = int(self._tables[r][self._counts[members]].sum())
         return self._single[members, r]
 
@@ -144,7 +149,10 @@ class SetScores:
         base, family, r = tuple(parents), (*parents, child), self.n_states[child]
         if not self._current(self._key(family), 1) and not self._current(self._key(base), r):
             self._count_both(base, child)
-        return self.sums(family, 1) - self.sums(base, r) + self.prior(len(parents) + 1)
+        found = self.sums(family, 1) - self.sums(base, r) + self.prior(child, parents, 1)
+        if self.links is not None and self.parent_prior:
+            found = found + np.array(self._of_link(child, range(self.n_columns)), np.int64)
+        return found
 
     def sums(self, base: tuple[int, ...], r: int) -> NDArray[np.int64]:
         """F(base and a further column, r) for every column [N]; for a column of the base, that of the base alone."""
@@ -269,6 +277,10 @@ class SetScores:
             old = [key for key in self._rows if not current.issuperset(key[0])]
             for key in old[:spare]:
                 del self._rows[key]
+
+
+def _members(mask: int) -> list[int]:
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
 
 
 @lru_cache(maxsize=16)

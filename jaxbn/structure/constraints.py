@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column
 from jaxbn.inputs import checks
@@ -16,25 +19,31 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents, check_max_ce
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.table import Table
 from jaxbn.scores.coded_table import Columns
+from jaxbn.scores.parent_prior import Links
 
-Arcs = Iterable[tuple[str, str]]
+Group = str | Iterable[str]
+Arcs = Iterable[tuple[Group, Group]]
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """Arcs that a network must have or must not have.
+    """Arcs that a network must have or must not have, and what is known of its links.
 
     Args:
-        required: arcs ``(parent, child)`` it must have.
+        required: arcs ``(parent, child)`` it must have. Several columns in the place of one stand for each of them:
+            ``(["age", "sex"], "dose")``.
         forbidden: arcs it must not have.
         tiers: lists of columns in the order in which things happen, ``[["age", "sex"], ["dose"], ["outcome"]]``: no
             arc runs from a later list into an earlier one. Columns in none of them may be anywhere.
         roots: columns without parents.
         leaves: columns without children.
+        links: how probable a link between two columns is, whichever way it points, ``{("dose", "outcome"): 0.9}``. It
+            counts beside the evidence of the rows, by ln p / (1 - p), so that 0.5 says nothing; with few rows it
+            matters, with many it does not.
 
     Example:
-        >>> Constraints(required=[("age", "dose")], roots="age").named
-        ['age', 'dose']
+        >>> Constraints(required=[("age", "dose")], roots="age", links={("sex", "dose"): 0.1}).named
+        ['age', 'dose', 'sex']
     """
 
     required: Arcs = ()
@@ -42,17 +51,19 @@ class Constraints:
     tiers: Iterable[Iterable[str]] = ()
     roots: Iterable[str] = ()
     leaves: Iterable[str] = ()
+    links: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:  # iterators are read once, here
-        for field in fields(self):
-            value = getattr(self, field.name)
-            as_lists = map(listed, value) if field.name == "tiers" else value if field.name in ARCS else listed(value)
-            object.__setattr__(self, field.name, tuple(as_lists))
+        read: dict[str, Callable[[Any], Any]] = {"required": _each, "forbidden": _each, "links": dict}
+        read["tiers"] = lambda tiers: map(listed, tiers)
+        for each in fields(self):
+            found = read.get(each.name, listed)(getattr(self, each.name))
+            object.__setattr__(self, each.name, found if isinstance(found, dict) else tuple(found))
 
     @property
     def named(self) -> list[str]:
         """Columns that some constraint is about."""
-        arcs = [arc for arc in (*self.required, *self.forbidden) if len(arc) == 2]
+        arcs = [arc for arc in (*self.required, *self.forbidden, *self.links) if len(arc) == 2]
         return sorted({*self.roots, *self.leaves, *(name for names in (*self.tiers, *arcs) for name in names)})
 
     def rules(self, table: Table, max_parents: int = 3, max_cells: int = MAX_TABLE_CELLS) -> Rules:
@@ -69,10 +80,8 @@ class Constraints:
         }
         _check_required(needed, ruled_out, max_parents)
         banned = frozenset((parent, child) for arcs in ruled_out.values() for parent, child in arcs if parent != child)
-        return Rules(names, int(max_parents), needed, banned, check_max_cells(max_cells))
-
-
-ARCS = ("required", "forbidden")
+        links = _log_odds(self.links, names, banned)
+        return Rules(names, int(max_parents), needed, banned, check_max_cells(max_cells), links=links)
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,7 @@ class Rules:
     max_cells: int = MAX_TABLE_CELLS  # of a family's table; required parents alone may exceed it
     n_states: tuple[int, ...] = ()  # of the columns, where they are known
     sizes: tuple[int, ...] = ()  # states that a table has, observed or not
+    links: Links = field(default_factory=dict)  # log odds of links
 
     @classmethod
     def of(
@@ -126,6 +136,13 @@ class Rules:
         """The structure of the required arcs alone."""
         return {name: self.required.get(name, ()) for name in self.names}
 
+    @property
+    def constraints(self) -> Constraints:
+        """What says the same, by name."""
+        required = [(parent, child) for child, parents in self.required.items() for parent in parents]
+        links = {(min(pair), max(pair)): 1 / (1 + math.exp(-odds)) for pair, odds in self.links.items()}
+        return Constraints(required, self.forbidden, links=links)
+
     @cached_property
     def must(self) -> tuple[int, ...]:
         """Masks of the parents that each column must have."""
@@ -142,6 +159,14 @@ class Rules:
         live = mask_of(i for i, states in enumerate(self.n_states) if states > 1)
         pairs = enumerate(zip(self.n_states, self.must, self.never, strict=True))
         return tuple(live & ~(1 << i | must | never) if states > 1 else 0 for i, (states, must, never) in pairs)
+
+    @cached_property
+    def odds(self) -> NDArray[np.float64] | None:
+        """The log odds of links between columns by number [N, N]; None if nothing is known of any."""
+        if not self.links:
+            return None
+        pairs = [[self.links.get(frozenset((a, b)), 0.0) for b in self.names] for a in self.names]
+        return np.array(pairs, np.float64)
 
     def further(self, child: int, parents: int) -> int:
         """Columns, as a mask, that may join these parents; none once there are enough of them."""
@@ -212,6 +237,45 @@ def _check_required(
                     Mention(argument),
                     " rules it out; change one of them",
                 )
+
+
+def _each(arcs: Iterable[Any]) -> Iterator[Any]:
+    """Arcs, with one for each pair of columns where a group stands in the place of a column."""
+    for arc in arcs:
+        ends = list(arc) if isinstance(arc, Sequence) and not isinstance(arc, str) else []
+        if len(ends) != 2 or all(isinstance(end, str) or not isinstance(end, Iterable) for end in ends):
+            yield arc
+            continue
+        parents, children = (listed(end) for end in ends)
+        yield from ((parent, child) for parent in parents for child in children if parent != child)
+
+
+def _log_odds(
+    links: Mapping[tuple[str, str], float], names: Sequence[str], banned: frozenset[tuple[str, str]]
+) -> dict[frozenset[str], float]:
+    """Log odds of links by both names."""
+    found: dict[frozenset[str], float] = {}
+    for (first, second), p in zip(_arcs("links", links, names), links.values(), strict=True):
+        pair = frozenset((first, second))
+        if first == second or pair in found:
+            why = "is linked with itself" if first == second else "is there twice"
+            raise ArgumentError("links", f"has the pair ({first!r}, {second!r}), which {why}; leave it out")
+        if not checks.is_number(p) or not 0 < p < 1:
+            raise ArgumentError(
+                "links",
+                f"gives ({first!r}, {second!r}) the probability {p!r}; give one between 0 and 1, or put the arc into ",
+                Mention("required"),
+                " or ",
+                Mention("forbidden"),
+            )
+        if {(first, second), (second, first)} <= banned:
+            raise ArgumentError(
+                "links",
+                f"has the pair ({first!r}, {second!r}), but other constraints rule out both directions; "
+                "leave it out, or change these",
+            )
+        found[pair] = math.log(p) - math.log1p(-p)
+    return found
 
 
 def listed(names: Iterable[str]) -> list[str]:

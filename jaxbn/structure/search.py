@@ -49,7 +49,7 @@ class ArcSearch:
     _known: dict[tuple[Any, ...], Arcs] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.scores = SetScores(parent_prior=self.parent_prior)
+        self.scores = SetScores(parent_prior=self.parent_prior, links=self.rules.odds)
 
     def best(self, columns: Columns, now: Parents | None = None, *, thorough: bool = True) -> Arcs:
         """The best structure for these columns, or a good one where cuts will move again and it need not be `thorough`.

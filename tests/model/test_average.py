@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta
 
 import jaxbn
 
@@ -174,13 +175,23 @@ def test_effects_are_those_of_every_network_in_its_own_bin() -> None:
     found = AVERAGE.effect("size", "age", coverage=1.0)
     assert found.index.right.tolist()[:-1] == [-0.5, 0.0, 0.4]
     np.testing.assert_allclose(found["mean"], np.mean(means, axis=0), rtol=1e-12)
-    np.testing.assert_allclose(found[["low", "high"]].T, [np.min(means, axis=0), np.max(means, axis=0)], rtol=1e-12)
     narrow = AVERAGE.effect("size", "age", coverage=0.5)
     assert (narrow["low"] >= found["low"]).all()
     assert (narrow["high"] <= found["high"]).all()
     chances = AVERAGE.effect("size", "kind", level="b")
     by_do = np.mean([net.query("kind", do={"size": -2.0})["b"] for net in NETS])
     assert chances["mean"].iloc[0] == pytest.approx(by_do, abs=1e-12)
+
+
+def test_the_range_of_an_effect_is_that_of_drawn_tables() -> None:
+    """Of one network without other arcs, the chance of a level has a beta posterior."""
+    data = {"kind": ["a"] * 30 + ["b"] * 10, "cured": ["yes"] * 20 + ["no"] * 10 + ["yes"] * 2 + ["no"] * 8}
+    many = jaxbn.AverageNet((jaxbn.fit(data, {"cured": ["kind"]}, {}, alpha=1.0),) * 4000)
+    found = many.effect("kind", "cured", level="yes", coverage=0.8)
+    for kind, (yes, no) in {"a": (21, 11), "b": (3, 9)}.items():
+        expected = beta(yes, no).ppf([0.1, 0.9])
+        assert found.loc[kind, ["low", "high"]].tolist() == pytest.approx(expected, abs=0.02)
+        assert found.loc[kind, "mean"] == pytest.approx(yes / (yes + no))
 
 
 def test_effects_over_networks_refuse_what_they_cannot_answer() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations, product
 
@@ -33,8 +33,13 @@ def allowed_families(
     forbidden: Iterable[tuple[int, int]] = (),
     max_cells: float = math.inf,
     prior: bool = False,
+    links: Mapping[tuple[int, int], float] | None = None,
 ) -> Families:
-    """Scores of the families that keep to the constraints; columns of one state have no arcs."""
+    """Scores of the families that keep to the constraints; columns of one state have no arcs.
+
+    `links` are prior probabilities of links, whichever way they point.
+    """
+    odds = {frozenset(pair): math.log(p / (1 - p)) for pair, p in (links or {}).items()}
     states = [len(np.unique(column)) for column in columns]
 
     @cache
@@ -47,7 +52,8 @@ def allowed_families(
         if parents and states[child] == 1:
             return -math.inf
         extra = math.log(2 ** len(parents) * math.comb(len(columns) - 1, len(parents))) if prior else 0.0
-        return k2_score(columns, child, parents) - extra
+        linked = sum(odds.get(frozenset((child, parent)), 0.0) for parent in parents)
+        return k2_score(columns, child, parents) - extra + linked
 
     return family
 

@@ -10,6 +10,7 @@ import pytest
 import jaxbn
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.options import in_objects
+from tests.reference import structure as reference
 
 
 def rows(rng: np.random.Generator, n_columns: int = 6, n_rows: int = 120) -> dict[str, Any]:
@@ -24,13 +25,15 @@ def rows(rng: np.random.Generator, n_columns: int = 6, n_rows: int = 120) -> dic
 
 
 def knowledge(rng: np.random.Generator, names: list[str]) -> dict[str, Any]:
-    """Tiers of most columns, and sometimes a root and a leaf."""
+    """Tiers of most columns, some links, and sometimes a root and a leaf, or groups without arcs between them."""
     mixed = [str(name) for name in rng.permutation(names)]
     tiers = [mixed[:2], mixed[2:3], mixed[3:5]]
     return {
         "tiers": tiers,
         "roots": [mixed[0]] if rng.random() < 0.5 else [],
         "leaves": mixed[5] if rng.random() < 0.5 else [],
+        "forbidden": [(mixed[1:3], mixed[3:5])] if rng.random() < 0.5 else [],
+        "links": {(mixed[1], mixed[5]): rng.uniform(0.01, 0.99), (mixed[4], mixed[0]): rng.uniform(0.01, 0.99)},
     }
 
 
@@ -42,6 +45,7 @@ def holds(parents: dict[str, tuple[str, ...]], known: dict[str, Any]) -> bool:
         forward
         and not any(child in known["roots"] for _, child in arcs)
         and not any(parent in known["leaves"] for parent, _ in arcs)
+        and not any(p in tails and c in heads for tails, heads in known["forbidden"] for p, c in arcs)
     )
 
 
@@ -98,3 +102,90 @@ def test_resamples_keep_to_tiers() -> None:
         constraints=jaxbn.Constraints(tiers=[["v3"], ["v2"], ["v1", "v0"]]),
     )
     assert all(parent >= child or {parent, child} == {"v0", "v1"} for parent, child in found.strengths)
+
+
+def codes(seed: int, n_columns: int, n_rows: int = 12) -> dict[str, Any]:
+    """Few rows, of which a prior can still say something."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, 2, n_rows)
+    return {name: np.where(rng.random(n_rows) < 0.3, first, rng.integers(0, 3, n_rows)) for name in "abcd"[:n_columns]}
+
+
+def by_definition(data: dict[str, Any], links: dict[tuple[str, str], float]) -> dict[tuple[Any, ...], float]:
+    """F of all graphs."""
+    names = list(data)
+    numbered = {(names.index(a), names.index(b)): p for (a, b), p in links.items()}
+    family = reference.allowed_families(list(data.values()), 3, prior=True, links=numbered)
+    graphs = reference.all_graphs(len(names))
+    return {graph: sum(family(v, parents) for v, parents in enumerate(graph)) for graph in graphs}
+
+
+@pytest.mark.parametrize("search", ["exact", "orders"])
+@pytest.mark.parametrize("seed", range(6))
+def test_links_are_part_of_the_best_of_all_graphs(search: Any, seed: int) -> None:
+    data, links = codes(seed, 4), {("a", "c"): 0.97, ("d", "b"): 0.9, ("a", "b"): 0.02}
+    net = jaxbn.learn(data, search=search, constraints=jaxbn.Constraints(links=links), progress=False)
+    every = by_definition(data, links)
+    best = max(every.values())
+    assert net.search.criterion == pytest.approx(best, abs=1e-6)
+    own = tuple(frozenset("abcd".index(p) for p in net.parents[name]) for name in "abcd")
+    assert every[own] == pytest.approx(best, abs=1e-6)
+
+
+def test_links_decide_where_rows_do_not() -> None:
+    data = codes(0, 3)
+    for search in ("exact", "orders", "k2"):
+        for p in (0.999999, 0.000001):
+            known = jaxbn.Constraints(links={("a", "b"): p, ("b", "c"): p})
+            net = jaxbn.learn(data, search=search, constraints=known, restarts=1, progress=False)
+            linked = {frozenset(arc) for arc in net.arcs}
+            assert (frozenset("ab") in linked, frozenset("bc") in linked) == (p > 0.5, p > 0.5)
+
+
+def test_links_are_part_of_the_posterior_of_all_graphs() -> None:
+    """Few columns: all arcs of a draw are drawn together, independently of those before."""
+    data, links = codes(3, 3), {("a", "b"): 0.8, ("c", "a"): 0.3}
+    found = jaxbn.sample_posterior(
+        data, draws=600, chains=2, burn_in=1, constraints=jaxbn.Constraints(links=links), progress=False
+    )
+    every = by_definition(data, links)
+    weights = np.exp(np.array(list(every.values())) - max(every.values()))
+    weights /= weights.sum()
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        expected = sum(w for w, graph in zip(weights, every, strict=True) if i in graph[j] or j in graph[i])
+        row = found.arcs[(found.arcs["from"] == "abc"[i]) & (found.arcs["to"] == "abc"[j])]
+        assert row["strength"].item() == pytest.approx(expected, abs=5 * (expected * (1 - expected) / 600) ** 0.5)
+
+
+def test_groups_of_columns_stand_for_each_of_them() -> None:
+    table = as_table({name: [0, 1] for name in "abcd"})
+    found = jaxbn.Constraints(required=[(["a", "b"], "c")], forbidden=[("d", {"a", "b"}), (["c", "d"], ["d", "c"])])
+    rules = found.rules(table)
+    assert rules.required == {"c": ("a", "b")}
+    assert rules.forbidden == {("d", "a"), ("d", "b"), ("c", "d"), ("d", "c")}
+    assert found.named == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ({"links": {("a", "b"): 1.0}}, r"links gives \('a', 'b'\) the probability 1.0; give one between 0 and 1"),
+        ({"links": {("a", "x"): 0.5}}, r"links .*'x'"),
+        ({"links": {("a", "b"): 0.5, ("b", "a"): 0.4}}, r"has the pair \('b', 'a'\), which is there twice"),
+        ({"links": {("a", "b"): 0.5}, "roots": ["a", "b"]}, r"'a', 'b'.* rule out both directions"),
+        (
+            {"required": [(["a", "b"], "c")], "forbidden": [("b", ["c", "d"])]},
+            r"'b' -> 'c', but .forbidden. rules",
+        ),
+        ({"required": [(["a", "b"], "c")], "tiers": [["c"], ["a"]]}, r"'a' -> 'c', but .tiers. rules it out"),
+    ],
+)
+def test_contradictions_are_told_by_name(known: dict[str, Any], told: str) -> None:
+    table = as_table({name: [0, 1] for name in "abcd"})
+    with pytest.raises(ValueError, match=told):
+        jaxbn.Constraints(**known).rules(table)
+
+
+def test_links_are_refused_without_evidence() -> None:
+    with pytest.raises(ValueError, match=r"links is for method='evidence', got method 'bayesian'"):
+        jaxbn.learn(codes(0, 3), method="bayesian", constraints=jaxbn.Constraints(links={("a", "b"): 0.9}))

@@ -94,7 +94,7 @@ class _Best:
 
     @cached_property
     def ledger(self) -> Ledger:
-        return Ledger(self.holed, self.plan.search != "k2", self.plan.rules.required)
+        return Ledger(self.holed, self.plan.search != "k2", self.plan.rules.required, self.plan.rules.links)
 
     def see(self, learned: Learned, now: Round) -> None:
         """Look at a network and the round that found it."""
