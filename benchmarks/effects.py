@@ -3,8 +3,8 @@
 From the project's root: ``python benchmarks/effects.py``. Four normal columns depend on each other by lines. The effect
 is what the outcome gains as the cause is set to values in the bin of its upper quartile instead of its lower one. It is
 reported twice: by ``net.effect``, whose range is over all directions that the rows leave open, and by
-``Posterior.effect``, whose range is over draws of cuts, arcs and tables. The range of a difference is from the lowest to
-the highest that two ranges allow.
+``Posterior.effect``, whose range is over draws of cuts, arcs and tables. The range of a difference is from the lowest
+to the highest that two ranges allow.
 """
 
 from __future__ import annotations

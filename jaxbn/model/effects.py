@@ -57,7 +57,7 @@ def mean_where_set(
 
 
 def with_drawn_tables(net: BayesNet, rng: np.random.Generator) -> BayesNet:
-    """The network with tables drawn from their posterior, whose means the fitted ones are: Dirichlet in each context."""
+    """The network with tables drawn from their posterior, Dirichlet in each context; the fitted ones are its mean."""
     tables = {}
     for name, table in net.tables.items():
         rows = net.counts[name].sum(axis=-1, keepdims=True) if name in net.counts else 0.0
