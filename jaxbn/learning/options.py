@@ -98,7 +98,10 @@ def check_structure_options(
 MOVED = {
     **{name: f"columns=Columns({name})" for name in ("continuous", "discrete", "keep", "cuts", "labels")},
     "group": "columns=Columns(merge_levels)",
-    **{name: f"constraints=Constraints({name})" for name in ("required", "forbidden", "tiers", "roots", "leaves", "links")},
+    **{
+        name: f"constraints=Constraints({name})"
+        for name in ("required", "forbidden", "tiers", "roots", "leaves", "links")
+    },
     **{name: f"method=Bayesian({name})" for name in ("rate", "select")},
     **{
         name: f"method=Evidence({name})"
