@@ -33,7 +33,7 @@ if __package__ in (None, ""):
 
 import jaxbn  # noqa: E402
 from benchmarks.peers.markdown import table  # noqa: E402
-from benchmarks.simulated import MAX_PARENTS, mixed_network, peers_table  # noqa: E402
+from benchmarks.simulated import HELD_OUT, MAX_PARENTS, mixed_network, peers_table  # noqa: E402
 from benchmarks.structure import unpacked  # noqa: E402
 from jaxbn.counts.codes import Column  # noqa: E402
 from jaxbn.scores.set_scores import SetScores  # noqa: E402
@@ -130,10 +130,10 @@ def triangles(rows: Sequence[int], seeds: int) -> Iterator[Case]:
 def mixed(rows: Sequence[int], seeds: int, *, learned: bool) -> Iterator[Case]:
     """The networks of `simulated.py` in plain bins, or in those of `jaxbn.learn`."""
     for n, seed in itertools.product(rows, range(seeds)):
-        data, truth = mixed_network(12, n, seed)
+        data, truth = mixed_network(12, n + HELD_OUT, seed)
+        data = data[:n].reset_index(drop=True)  # the rows of `simulated.py`
         if learned:
             net = jaxbn.learn(data, progress=False)
-            data = data.copy()
             for name, binning in net.binnings.items():
                 data[name] = binning(data[name].to_numpy())
         codes = data if learned else peers_table(data)
