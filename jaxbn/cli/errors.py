@@ -39,7 +39,7 @@ REMEDIES = {
 """Remedies at the command line, in place of those for Python users."""
 
 
-REPEATED = {"merge_levels": "group", "tiers": "tier", "roots": "root", "leaves": "leaf"}
+REPEATED = {"merge_levels": "group", "tiers": "tier", "roots": "root", "leaves": "leaf", "links": "known"}
 """Lists of the library that are options which can be given several times."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,36 @@ def arcs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
             raise UsageError(f"{option}: {part!r} is not an arc; write parent>child")
         found.append((ends[0], ends[1]))
     return found
+
+
+def knowledge(required: Sequence[str], forbidden: Sequence[str], path: Path | None) -> dict[str, Any]:
+    """What is known of arcs and links, by options and in a file; the parts of ``jaxbn.Constraints``.
+
+    A row of the file names two columns and says ``required``, ``forbidden`` (from the first to the second), or how
+    probable a link between them is.
+    """
+    found: dict[str, Any] = {"required": arcs(required, "--required"), "forbidden": arcs(forbidden, "--forbidden")}
+    links = {}
+    for number, row in enumerate(_rows(path) if path else [], 1):
+        first, second, said = (*(word.strip() for word in row), "", "", "")[:3]
+        if said.lower() in found:
+            found[said.lower()].append((first, second))
+        elif re.fullmatch(r"0?\.\d+", said):
+            links[first, second] = float(said)
+        elif number > 1 or not {first.lower(), second.lower()} <= {"from", "to", "parent", "child"}:
+            raise UsageError(
+                f"--known {str(path)!r}, row {number}: {','.join(row)!r} must be two columns and 'required', "
+                "'forbidden' or a probability between 0 and 1, as 'dose,outcome,0.9'"
+            )
+    return {**found, "links": links or None}
+
+
+def _rows(path: Path) -> list[list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return [row for row in csv.reader(file) if any(word.strip() for word in row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CommandError(f"{str(path)!r} cannot be read as a CSV file ({error})") from None
 
 
 def _from_file(path: Path) -> Any:

@@ -135,6 +135,14 @@ Required = Annotated[
 Forbidden = Annotated[
     list[str], _option("An arc that the network must not have, parent>child.", "--forbidden", panel=LEARNING)
 ]
+Known = Annotated[
+    Path | None,
+    _option(
+        "CSV file of what is known: from,to,required or forbidden, or how probable a link is (0.9).",
+        "--known",
+        panel=LEARNING,
+    ),
+]
 Tiers = Annotated[
     list[str],
     _option(

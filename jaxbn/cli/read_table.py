@@ -138,7 +138,8 @@ def by_column(given: Sequence[str], option: str, known: Any) -> dict[str, list[s
 
 def named(source: Source, keep: Sequence[str], chosen: Mapping[str, Any]) -> list[str]:
     """Columns that stay in the table: those of ``--keep``, and those that other options name."""
-    arcs = [name for option in ("required", "forbidden") for arc in chosen.get(option, ()) for name in arc]
+    said = ("required", "forbidden", "links")
+    arcs = [name for option in said for arc in chosen.get(option) or () for name in arc]
     lists = [*chosen.get("tiers", ()), *(chosen.get(option, ()) for option in ("order", "group", "roots", "leaves"))]
     return [*names_in(keep, "--keep", source.frame), *(name for names in lists for name in names), *source.cuts, *arcs]
 

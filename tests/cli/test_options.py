@@ -111,6 +111,36 @@ def test_the_consensus_network_is_cut_with_the_options_of_the_bootstrap(
         assert {binning.n_bins for binning in net.binnings.values()} == {5}
 
 
+@pytest.mark.parametrize("head", ["", "from,to,known\n"])
+def test_what_is_known_comes_from_a_file(command: Command, data: str, head: str) -> None:
+    rows = "kind,size,required\nage,kind,Forbidden\n\nage,size,0.000001\n"
+    known = command.has("known.csv", head + rows)
+    done = command("learn", data, "--known", known, "--restarts", "1", "--folds", "0", "--no-files", "--json")
+    assert done.returncode == 0, done.stderr
+    arcs = {tuple(arc) for arc in json.loads(done.stdout)["arcs"]}
+    assert ("kind", "size") in arcs
+    assert not arcs & {("age", "kind"), ("age", "size"), ("size", "age")}
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (
+            "kind,size,maybe",
+            "row 1: 'kind,size,maybe' must be two columns and 'required', 'forbidden' or a probability",
+        ),
+        ("kind,size", "row 1: 'kind,size' must be two columns and"),
+        ("kind,sice,0.5", "--known names 'sice', which is not a column of the data; did you mean 'size'?"),
+        ("kind,size,0.0", "--known gives ('kind', 'size') the probability 0.0; give one between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_known_is_said(command: Command, data: str, row: str, says: str) -> None:
+    known = command.has("known.csv", row + "\n")
+    done = command("learn", data, "--known", known, "--no-files")
+    assert done.returncode in (1, 2)
+    assert says in done.stderr
+
+
 class Started(Exception):  # noqa: N818
     """Raised instead of starting the compiler."""
 

@@ -59,6 +59,7 @@ def bootstrap(
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
+    links: options.Known = None,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds after which the finished resamples are given.", rich_help_panel=options.LEARNING),
@@ -124,8 +125,7 @@ def bootstrap(
         warm_start=warm_start,
         select=select,
         time_limit=time_limit,
-        required=graphs.arcs(required, "--required"),
-        forbidden=graphs.arcs(forbidden, "--forbidden"),
+        **graphs.knowledge(required, forbidden, links),
         tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
         roots=names_in(roots, "--root", source.frame.columns),
         leaves=names_in(leaves, "--leaf", source.frame.columns),

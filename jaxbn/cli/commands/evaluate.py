@@ -52,6 +52,7 @@ def evaluate(
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
+    links: options.Known = None,
     tiers: options.Tiers = [],  # noqa: B006
     roots: options.Roots = [],  # noqa: B006
     leaves: options.Leaves = [],  # noqa: B006
@@ -105,8 +106,7 @@ def evaluate(
         order=names_in(order, "--order", source.frame.columns),
         warm_start=warm_start,
         select=select,
-        required=graphs.arcs(required, "--required"),
-        forbidden=graphs.arcs(forbidden, "--forbidden"),
+        **graphs.knowledge(required, forbidden, links),
         tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
         roots=names_in(roots, "--root", source.frame.columns),
         leaves=names_in(leaves, "--leaf", source.frame.columns),

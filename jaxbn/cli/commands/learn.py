@@ -51,6 +51,7 @@ def learn(
     select: options.Select = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
+    links: options.Known = None,
     tiers: options.Tiers = [],  # noqa: B006
     roots: options.Roots = [],  # noqa: B006
     leaves: options.Leaves = [],  # noqa: B006
@@ -115,8 +116,7 @@ def learn(
         labels=by_column(labels, "--labels", source.frame),
         warm_start=warm_start,
         select=select,
-        required=graphs.arcs(required, "--required"),
-        forbidden=graphs.arcs(forbidden, "--forbidden"),
+        **graphs.knowledge(required, forbidden, links),
         tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
         roots=names_in(roots, "--root", source.frame.columns),
         leaves=names_in(leaves, "--leaf", source.frame.columns),

@@ -38,6 +38,7 @@ def posterior(
     max_parents: options.MaxParents = None,
     required: options.Required = [],  # noqa: B006
     forbidden: options.Forbidden = [],  # noqa: B006
+    links: options.Known = None,
     tiers: options.Tiers = [],  # noqa: B006
     roots: options.Roots = [],  # noqa: B006
     leaves: options.Leaves = [],  # noqa: B006
@@ -90,8 +91,7 @@ def posterior(
         thin=thin,
         seed=seed,
         max_parents=max_parents,
-        required=graphs.arcs(required, "--required"),
-        forbidden=graphs.arcs(forbidden, "--forbidden"),
+        **graphs.knowledge(required, forbidden, links),
         tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
         roots=names_in(roots, "--root", source.frame.columns),
         leaves=names_in(leaves, "--leaf", source.frame.columns),
