@@ -63,7 +63,7 @@ class Constraints:
     @property
     def named(self) -> list[str]:
         """Columns that some constraint is about."""
-        arcs = [arc for arc in (*self.required, *self.forbidden, *self.links) if len(arc) == 2]
+        arcs: list[Any] = [arc for arc in (*self.required, *self.forbidden, *self.links) if len(arc) == 2]
         return sorted({*self.roots, *self.leaves, *(name for names in (*self.tiers, *arcs) for name in names)})
 
     def rules(self, table: Table, max_parents: int = 3, max_cells: int = MAX_TABLE_CELLS) -> Rules:
