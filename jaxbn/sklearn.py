@@ -1,6 +1,6 @@
 """Estimators for scikit-learn, which the ``sklearn`` extra brings.
 
-A discretizer, a classifier, an imputer and a detector of odd rows.
+A discretizer, a classifier, an imputer, a detector of odd rows, and the network of all columns itself.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from jaxbn.cuts.methods import Method, as_method
 from jaxbn.estimators.discretizer import BayesianDiscretizer
 from jaxbn.estimators.frames import frame_of, table_of
 from jaxbn.estimators.imputer import BayesNetImputer
+from jaxbn.estimators.learner import BayesNetLearner
 from jaxbn.estimators.outliers import BayesNetOutlierDetector
 from jaxbn.inputs.table import Missing, Table
 from jaxbn.learning.columns import Columns
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
     from jaxbn.model.average import AverageNet
     from jaxbn.model.bayesnet import BayesNet
 
-__all__ = ["BayesNetClassifier", "BayesNetImputer", "BayesNetOutlierDetector", "BayesianDiscretizer"]
+__all__ = [
+    "BayesNetClassifier",
+    "BayesNetImputer",
+    "BayesNetLearner",
+    "BayesNetOutlierDetector",
+    "BayesianDiscretizer",
+]
 
 STRUCTURES = ("naive", "tan", "target", "learn")
 CHAINS = 2  # whose draws make an average
@@ -67,6 +74,9 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         ['no', 'yes']
     """
 
+    network_: BayesNet
+    average_: AverageNet | None
+
     def __init__(
         self,
         *,
@@ -88,6 +98,34 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike) -> BayesNetClassifier:
         """Learn the network. X: DataFrame or numbers [rows, features]; y: classes [rows]."""
+        return self._fit(X, y, None)
+
+    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> BayesNetClassifier:
+        """Learn the network from the first rows, and add further rows to its tables; structure and cuts then stay.
+
+        Args:
+            X: DataFrame or numbers [rows, features].
+            y: classes [rows].
+            classes: all classes that may come up; the first call needs them.
+        """
+        if not hasattr(self, "network_"):
+            if classes is None:
+                raise ValueError("the first call of partial_fit needs classes, all that may come up in y")
+            return self._fit(X, y, classes)
+        frame, y = frame_of(self, X, y, reset=False)
+        self._check_classes(y if classes is None else classes)
+        self._check_classes(y)
+        frame[self.class_name_] = [_labels(self.classes_)[code] for code in np.searchsorted(self.classes_, y)]
+        self.network_ = self.network_.update(frame, tell=False)
+        if self.average_ is not None:
+            self.average_ = type(self.average_)(tuple(n.update(frame, tell=False) for n in self.average_.networks))
+        return self
+
+    def _check_classes(self, found: ArrayLike) -> None:
+        if strange := set(np.unique(found).tolist()) - set(self.classes_.tolist()):
+            raise ValueError(f"the class {strange.pop()!r} is not among the classes {self.classes_.tolist()}")
+
+    def _fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None) -> BayesNetClassifier:
         import pandas as pd
 
         if self.structure not in STRUCTURES:
@@ -97,7 +135,9 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"average is for method='evidence', got method={method.name!r}; leave one of them out")
         frame, y = frame_of(self, X, y, reset=True)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_ = np.unique(y if classes is None else classes)
+        self._check_classes(y)
+        codes = np.searchsorted(self.classes_, y)
         self.class_name_ = "class"
         while self.class_name_ in frame.columns:
             self.class_name_ += "_"
@@ -111,7 +151,9 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         """P(class | features), [rows, n_classes], columns in the order of ``classes_``."""
         check_is_fitted(self)
         frame, _ = frame_of(self, X, reset=False)
-        return (self.average_ or self.network_).predict_proba(frame, self.class_name_, unknown="missing").to_numpy()
+        found = (self.average_ or self.network_).predict_proba(frame, self.class_name_, unknown="missing")
+        # classes that came up after the first rows are the last levels, and those that never did are none
+        return found.reindex(columns=_labels(self.classes_), fill_value=0.0).to_numpy()
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row, [rows]."""

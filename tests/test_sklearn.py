@@ -22,7 +22,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from jaxbn.sklearn import BayesianDiscretizer, BayesNetClassifier, BayesNetImputer, BayesNetOutlierDetector
+from jaxbn.sklearn import (
+    BayesianDiscretizer,
+    BayesNetClassifier,
+    BayesNetImputer,
+    BayesNetLearner,
+    BayesNetOutlierDetector,
+)
 
 ESTIMATORS = [
     BayesianDiscretizer(),
@@ -32,6 +38,7 @@ ESTIMATORS = [
     BayesNetClassifier(structure="naive"),
     BayesNetImputer(),
     BayesNetImputer(how="mean", restarts=1),
+    BayesNetLearner(restarts=1),
     BayesNetOutlierDetector(restarts=1),
     BayesNetOutlierDetector(by="entries", restarts=1),
 ]
@@ -280,3 +287,46 @@ def test_planted_rows_are_odd() -> None:
     for wrong in ({"contamination": 0.9}, {"by": "chance"}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
             BayesNetOutlierDetector(**wrong).fit(X)
+
+
+def test_partial_fit_adds_rows_to_the_tables() -> None:
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 400)
+    X, y = kind[:, None] + 0.4 * rng.normal(size=(400, 2)), np.array(["c", "a", "b"])[kind]
+    first, rest = y != "b", y == "b"
+    model = BayesNetClassifier(structure="naive", average=2).partial_fit(X[first], y[first], ["a", "b", "c"])
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.predict_proba(X)[:, 1].max() < 0.1
+    codings = model.network_.codings
+    model.partial_fit(X[rest], y[rest])
+    assert model.network_.n_rows == 400
+    assert model.network_.codings.keys() == codings.keys()
+    assert model.score(X, y) > 0.6
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    with pytest.raises(ValueError, match="the class 'd' is not among the classes"):
+        model.partial_fit(X[:1], ["d"])
+    with pytest.raises(ValueError, match="needs classes"):
+        BayesNetClassifier().partial_fit(X, y)
+
+
+def test_partial_fit_in_parts_is_an_update_of_the_network() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 300)
+    X = y[:, None] + rng.normal(size=(300, 2))
+    model = BayesNetClassifier(structure="naive").fit(X[:100], y[:100])
+    expected = model.network_.update({"x0": X[100:, 0], "x1": X[100:, 1], "class": y[100:]}, tell=False)
+    for part in (slice(100, 150), slice(150, 300)):
+        model.partial_fit(X[part], y[part])
+    assert model.network_ == expected
+
+
+def test_the_learner_has_the_graph_of_its_network() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    frame = pd.DataFrame({"x": x, "constant": 1.0, "y": x + 0.3 * rng.normal(size=300), "z": rng.normal(size=300)})
+    learner = BayesNetLearner(restarts=1).fit(frame)
+    assert learner.adjacency_.sum() == 1
+    assert learner.adjacency_[0, 2] + learner.adjacency_[2, 0] == 1
+    assert list(learner.graph_.edges) == list(learner.network_.arcs)
+    assert learner.score(frame) == pytest.approx(learner.network_.log_likelihood(frame).mean())
+    assert len(learner.sample(3)) == 3
