@@ -68,3 +68,10 @@ def test_examples_run(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         exec(compile(python_blocks(path), str(path), "exec"), {"__name__": "__main__"})
     finally:
         jax.config.update("jax_compilation_cache_dir", kept_in)
+
+
+def test_there_are_thirty_tasks_with_a_solution_each() -> None:
+    text = (ROOT / "docs" / "howto" / "tasks.md").read_text(encoding="utf-8")
+    tasks = re.split(r"^\*\*(\d+)\. ", text, flags=re.MULTILINE)[1:]
+    assert [int(number) for number in tasks[::2]] == list(range(1, 31))
+    assert all("```python" in task for task in tasks[1::2])

@@ -62,6 +62,7 @@ def learn(
     method: str | Method = "evidence",
     max_bins: MaxBins = "auto",
     search: Search = "auto",
+    start: BayesNet | None = None,
     constraints: Constraints | None = None,
     max_parents: int = 3,
     max_cells: int = MAX_TABLE_CELLS,
@@ -93,6 +94,8 @@ def learn(
             columns, for any number; ``"auto"``, the first where it is possible; ``"k2"``, the paper's greedy search
             from random orders, with cuts after every arc. With options, ``jaxbn.K2(order=...)`` or
             ``jaxbn.Orders(patience=...)``.
+        start: a network that the first run goes on from, of earlier rows or fewer columns; with ``restarts=1`` it is
+            the only one. Not for ``"k2"``.
         constraints: arcs that the network must have or must not have, ``jaxbn.Constraints(required=..., tiers=...)``.
         max_parents: most parents of a variable.
         max_cells: most cells of the table of a variable with its parents, at most 10 million: families, bins and
@@ -148,8 +151,18 @@ def learn(
         max_cells=max_cells,
         restarts=restarts,
     )
+    if start is not None:
+        if plan.search == "k2":
+            raise ArgumentError("start", "has no use with ", Mention("search", "k2"), "; leave one of them out")
+        plan = plan._replace(begin=start)
     if target is not None:
-        _refuse_with_target(search=search, constraints=constraints.named, restarts=restarts, checkpoint=checkpoint)
+        _refuse_with_target(
+            start=start is not None,
+            search=search,
+            constraints=constraints.named,
+            restarts=restarts,
+            checkpoint=checkpoint,
+        )
         with limits.within(time_limit and checks.positive("time_limit", time_limit)):
             return _for_target(table, target, plan, columns, lines, began)
     coded = plan.coded(table)

@@ -21,7 +21,8 @@ from jaxbn.learning.k2_runs import K2Runs, given_order, random_orders
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.options import K2, Orders, Search, search_name
 from jaxbn.learning.questions import Learner
-from jaxbn.learning.turn_runs import TurnRuns, runs_for
+from jaxbn.learning.turn_runs import TurnRuns, begin_at, runs_for
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.constraints import Constraints, Rules
 from jaxbn.structure.search import ArcSearch
@@ -63,6 +64,7 @@ class Plan(NamedTuple):
     seed: int
     merged: tuple[str, ...]
     given: Mapping[str, Binning]
+    begin: BayesNet | None = None
 
     @classmethod
     def checked(
@@ -127,7 +129,8 @@ class Plan(NamedTuple):
         prior = self.options.name == "evidence"
         limits = self.orders.starts, self.orders.patience
         arcs = ArcSearch(data.names, self.rules, self.search, parent_prior=prior, seed=number, orders=limits)
-        return TurnRuns(data, arcs, self.options, self.restarts, number)
+        begin = None if self.begin is None else begin_at(self.begin, data, self.rules)
+        return TurnRuns(data, arcs, self.options, self.restarts, number, begin)
 
     def described(self, table: Table) -> dict[str, Any]:
         """What the runs depend on, as JSON can hold it."""
@@ -145,9 +148,14 @@ class Plan(NamedTuple):
             "merge_levels": list(self.merged),
             "warm_start": bool(self.k2.warm_start),
             "orders": [self.orders.starts, self.orders.patience],
-            **({"cuts": {name: binning.cuts.tolist() for name, binning in self.given.items()}} if self.given else {}),
+            **({"cuts": _cuts(self.given)} if self.given else {}),
+            **({} if self.begin is None else {"start": [self.begin.arcs, _cuts(self.begin.binnings)]}),
             **self.options.described(),
         }
+
+
+def _cuts(binnings: Mapping[str, Binning]) -> dict[str, list[float]]:
+    return {name: binning.cuts.tolist() for name, binning in binnings.items()}
 
 
 def all_runs(runs: Runs, watch: Watcher) -> Learner[Learned]:

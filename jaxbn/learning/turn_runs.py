@@ -7,6 +7,8 @@ where the cuts are; the last steps see all rows.
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,14 +16,17 @@ import numpy as np
 
 from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.methods import Method
+from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.table import Table
 from jaxbn.learning.ascent import at_midpoints
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.passes import Settled
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish, joint_moves, judged, state
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.scores.coded_table import CodedTable, Start
 from jaxbn.scores.evidence import Ledger
+from jaxbn.structure.constraints import Rules
 from jaxbn.structure.search import ArcSearch
 
 STARTS = (("frequency", 5), ("alone", 5), ("width", 5), ("frequency", 9))
@@ -65,6 +70,26 @@ def sample_rows(table: Table, seed: int) -> Table:
     return table.take(np.sort(rng.choice(table.n_rows, SAMPLE, replace=False)))
 
 
+def begin_at(net: BayesNet, data: CodedTable, rules: Rules) -> Learned:
+    """A network as the start of a run on a table: its cuts, groups and arcs as far as table and rules have them."""
+    binnings = data.start(STARTS[0][1], STARTS[0][0]).binnings
+    for name in binnings.keys() - data.given:
+        if name in net.binnings:
+            binnings[name] = replace(net.binnings[name], method=NOT_CUT)
+        elif name in net.groupings and set(net.levels[name]) == set(data.table.levels[name]):
+            binnings[name] = net.groupings[name]
+    parents = rules.start
+    for child in net.parents:
+        for parent in net.parents[child] if child in parents else ():
+            more = {**parents, child: (*parents[child], parent)}
+            allowed = parent in parents and parent not in parents[child] and (parent, child) not in rules.forbidden
+            if allowed and len(more[child]) <= rules.max_parents:
+                with contextlib.suppress(ValueError):  # which a required arc the other way round would be
+                    topological_order(more)
+                    parents = more
+    return Learned(topological_order(parents), parents, binnings, math.nan, math.nan)
+
+
 def size_of(n_rows: int, n_columns: int) -> int:
     """Rows times pairs of columns, which the time of a search grows with."""
     return n_rows * n_columns**2
@@ -89,6 +114,7 @@ class TurnRuns:
     options: Method
     n_runs: int
     seed: int = 0
+    begin: Learned | None = None  # where the first run begins
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +141,8 @@ class TurnRuns:
 
     def learner(self, number: int, found: Mapping[int, Learned], watch: Watcher) -> Learner[Learned]:
         """The run of a number, given those of the rounds before."""
+        if number == 0 and self.begin is not None:
+            return self.again(self.begin, watch)
         if number < len(STARTS):
             kind, n_bins = STARTS[number]
             start = self.data.start(self.options.initial_bins or n_bins, "frequency" if kind == "alone" else kind)
