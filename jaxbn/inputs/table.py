@@ -138,7 +138,7 @@ def as_table(
     *,
     continuous: Iterable[str] | None = None,
     discrete: Iterable[str] | None = None,
-    missing: Missing = "error",
+    missing: Missing = "infer",
     names: Sequence[str] | None = None,
     dates: Dates = None,
     date_parts: Iterable[str] | Mapping[str, Iterable[str]] = (),

@@ -43,7 +43,7 @@ def test_a_table_with_holes_can_be_used_again_in_every_way() -> None:
     assert as_table(table, missing="drop").n_rows == 1
     assert as_table(table, missing="state").levels["word"] == ("a", "b", "(missing)")
     with pytest.raises(ValueError, match=r"2 of 3 rows, in columns 'x' \(1\), 'word' \(1\); infer.*missing='infer'"):
-        as_table(table)
+        as_table(table, missing="error")
     with pytest.raises(ValueError, match="every row has a missing value"):
         as_table(table.take(np.array([1, 2])), missing="drop")
 

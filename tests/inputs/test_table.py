@@ -150,7 +150,7 @@ def test_take_keeps_levels() -> None:
 def test_missing_entries_are_refused_with_counts_or_dropped() -> None:
     frame = pd.DataFrame({"x": [0.5, np.nan, 1.5], "word": ["a", None, None], "y": [1.0, 2.0, 3.0]})
     with pytest.raises(ValueError, match=r"2 of 3 rows, in columns 'x' \(1\), 'word' \(2\).*missing='drop'"):
-        as_table(frame)
+        as_table(frame, missing="error")
     table = as_table(frame, missing="drop")
     assert table.n_rows == 1
     assert table.levels["word"] == ("a",)
