@@ -37,7 +37,7 @@ ESTIMATORS = [
     BayesNetClassifier(structure="learn"),
     BayesNetClassifier(structure="naive"),
     BayesNetImputer(),
-    BayesNetImputer(how="mean", restarts=1),
+    BayesNetImputer(strategy="mean", restarts=1),
     BayesNetLearner(restarts=1),
     BayesNetOutlierDetector(restarts=1),
     BayesNetOutlierDetector(by="entries", restarts=1),
@@ -236,11 +236,11 @@ def test_the_discretizer_leaves_missing_entries_out() -> None:
 def test_the_imputer_is_that_of_the_network(how: Any) -> None:
     X, _ = load_iris(return_X_y=True, as_frame=True)
     holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
-    imputer = BayesNetImputer(how=how, restarts=1).fit(holes)
+    imputer = BayesNetImputer(strategy=how, restarts=1).fit(holes)
     found = imputer.transform(holes)
     expected = imputer.network_.impute(holes, how)
     pd.testing.assert_frame_equal(found, expected)
-    of_array = BayesNetImputer(how=how, restarts=1).fit_transform(holes.to_numpy())
+    of_array = BayesNetImputer(strategy=how, restarts=1).fit_transform(holes.to_numpy())
     np.testing.assert_allclose(of_array, found.to_numpy())
     assert imputer.get_feature_names_out().tolist() == list(X)
     again = clone(imputer).fit(holes)
@@ -259,8 +259,8 @@ def test_the_imputer_with_words_new_levels_and_empty_rows() -> None:
     assert found["word"].tolist()[:3] == ["u", "w", "v"]
     assert found["x"].iloc[2] < 4
     assert found.notna().all(axis=None)
-    with pytest.raises(ValueError, match="how must be one of"):
-        BayesNetImputer(how="median").fit(X)
+    with pytest.raises(ValueError, match="strategy must be one of"):
+        BayesNetImputer(strategy="median").fit(X)
 
 
 def test_the_imputer_in_a_pipeline() -> None:

@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxbn.estimators.frames import frame_of, table_of
 from jaxbn.inputs.checks import one_of
-from jaxbn.model.imputing.impute import HOWS, How, impute, read_rows
+from jaxbn.model.imputing.impute import STRATEGIES, Strategy, impute, read_rows
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
+from jaxbn.model.notices import renamed
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
@@ -29,13 +30,14 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     an array. Levels not seen in ``fit`` stay as they are. Rows without any value are filled in too.
 
     Args:
-        how: ``"regression"``: the network's posterior beside lines and the rows most alike, fitted in ``fit``.
+        strategy: ``"regression"``: the network's posterior beside lines and the rows most alike, fitted in ``fit``.
             ``"mean"``: the posterior's mean, or its most probable level. ``"most_probable"`` and ``"draw"`` as in
             ``BayesNet.impute``.
         max_parents: most parents of a variable.
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``, or one with its options, ``jaxbn.Bayesian(rate=2)``.
         restarts: runs of ``jaxbn.learn``; None takes its default.
         random_state: seed of the completions of ``fit`` and of the draws of ``"draw"``, a whole number.
+        how: the old name of `strategy`.
 
     Attributes:
         network_: the fitted BayesNet.
@@ -50,29 +52,32 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        how: How = "regression",
+        strategy: Strategy = "regression",
         max_parents: int = 3,
         method: str | Method = "evidence",
         restarts: int | None = None,
         random_state: int = 0,
+        how: Strategy | None = None,
     ) -> None:
-        self.how = how
+        self.strategy = strategy
         self.max_parents = max_parents
         self.method = method
         self.restarts = restarts
         self.random_state = random_state
+        self.how = how
 
     def fit(self, X: Any, y: Any = None) -> BayesNetImputer:
         """Learn the network. X: DataFrame or numbers [rows, features]; y is not looked at."""
         import jaxbn
 
-        one_of("how", self.how, HOWS)
+        strategy = renamed("how", "strategy", self.how, self.strategy)
+        one_of("strategy", strategy, STRATEGIES)
         frame, _ = frame_of(self, X, reset=True)
         table = table_of(frame, "infer")
         options: dict[str, Any] = {"max_parents": self.max_parents, "method": self.method, "restarts": self.restarts}
         self.network_: BayesNet = jaxbn.learn(table, progress=False, seed=self.random_state, **options)
         self._lines: Regressions | None = None
-        if self.how == "regression":
+        if strategy == "regression":
             rows = read_rows(self.network_, frame.dropna(how="all", ignore_index=True), "missing")
             self._lines = fit_regressions(self.network_, rows.codes, rows.values)
         return self
@@ -84,7 +89,7 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame, _ = frame_of(self, X, reset=False)
         filled: pd.DataFrame = impute(
-            self.network_, frame, self.how, self.random_state, "missing", MAX_MEMORY, self._lines
+            self.network_, frame, self.how or self.strategy, self.random_state, "missing", MAX_MEMORY, self._lines
         )
         if isinstance(X, pd.DataFrame):
             return filled.set_axis(X.index).set_axis(X.columns, axis=1)

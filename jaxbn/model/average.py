@@ -1,4 +1,8 @@
-"""The average of many networks: a mixture that is asked as one network is."""
+"""The average of many networks: a mixture that is asked as one network is.
+
+Each network's answer weighs what it gives to what is known. Networks have bins of their own; answers about a continuous
+variable are over the bins between the cuts of all. Shapes: M networks, B rows, U bins between all cuts of a variable.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.shapes.inside import InsideBins
+from jaxbn.cuts.words import bin_words, rounded
+from jaxbn.inputs import checks
 from jaxbn.inputs.columns import Level
-from jaxbn.model import average_answers
+from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.units import NUMBER, from_numbers
+from jaxbn.model import queries
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.observations import Unknown
-from jaxbn.model.point_predictions import Give
+from jaxbn.model.effects import in_units, mean_where_set, with_drawn_tables
+from jaxbn.model.inference.questions import log_chance
+from jaxbn.model.notices import renamed
+from jaxbn.model.observations import Unknown, mean_density, observation_weights
+from jaxbn.model.point_predictions import Returns, check_returns, points
+from jaxbn.model.rows.sampling import sample
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Networks = Sequence[BayesNet]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +59,17 @@ class AverageNet:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "networks", tuple(self.networks))
-        average_answers.check_networks(self.networks)
+        if not self.networks:
+            raise checks.ArgumentError("networks", "is empty; an average needs at least one network")
+        first = self.networks[0]
+        for i, net in enumerate(self.networks):
+            same = net.names == first.names and net.levels == first.levels and net.bounds == first.bounds
+            if not same:
+                raise checks.ArgumentError(
+                    "networks",
+                    f"must have the same variables, levels and bounds, but network {i} differs from the first; "
+                    "fit all of them to the same rows",
+                )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,7 +87,9 @@ class AverageNet:
             >>> np.exp(jaxbn.AverageNet(nets).log_likelihood({"x": [0.5]})).round(6).tolist()  # of 0.3 and 0.25
             [0.275]
         """
-        return average_answers.log_likelihood(self.networks, data, unknown, max_memory)
+        frame = as_frame(data)
+        logs = [queries.log_likelihood(net, frame, unknown, max_memory) for net in self.networks]
+        return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)))
 
     def predict_proba(
         self, data: Any, target: str, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
@@ -78,15 +105,25 @@ class AverageNet:
             >>> jaxbn.AverageNet(nets).predict_proba({"size": [1.5]}, "kind").round(3).to_numpy().tolist()
             [[0.692, 0.308]]
         """
-        return average_answers.predict_proba(self.networks, data, target, unknown, max_memory)
+        import pandas as pd
+
+        found = [queries.predict_proba(net, data, target, unknown, max_memory) for net in self.networks]
+        index = found[0].index
+        weights = _weights_of_rows(self.networks, data, target, unknown, max_memory)
+        chances = sum(
+            w[:, None] * (each.to_numpy() @ _shares(net, self.networks, target))
+            for w, each, net in zip(weights, found, self.networks, strict=True)
+        )
+        chances = np.minimum(chances, 1.0)  # by rounding alone it can be more
+        return pd.DataFrame(chances, index=index, columns=_states(self.networks, target))
 
     def predict(
-        self, data: Any, target: str, *, give: Give = "state", unknown: Unknown = "error",
-        max_memory: float = MAX_MEMORY,
+        self, data: Any, target: str, *, returns: Returns = "state", unknown: Unknown = "error",
+        max_memory: float = MAX_MEMORY, give: Returns | None = None,
     ) -> pd.Series | pd.DataFrame:  # fmt: skip
         """The most probable level of one variable for every row; of a continuous one the interval of highest density.
 
-        For a continuous variable, `give` may be ``"mean"``, ``"median"``, a quantile or a list of them.
+        For a continuous variable, `returns` may be ``"mean"``, ``"median"``, a quantile or a list of them.
 
         Example:
             >>> import jaxbn
@@ -95,7 +132,26 @@ class AverageNet:
             >>> jaxbn.AverageNet(nets).predict({"size": [1.5, 8.5]}, "kind").tolist()
             ['a', 'b']
         """
-        return average_answers.predict(self.networks, data, target, give, unknown, max_memory)
+        import pandas as pd
+
+        returns = renamed("give", "returns", give, returns)
+        check_returns(returns)
+        inside = _inside(self.networks, target) if target in self.networks[0].binnings else None
+        if inside is not None and isinstance(returns, str) and returns == "mean":
+            found = pd.concat(
+                [queries.expected(net, data, target, unknown, max_memory) for net in self.networks], axis=1
+            )
+            mean = (_weights_of_rows(self.networks, data, target, unknown, max_memory).T * found.to_numpy()).sum(axis=1)
+            return pd.Series(from_numbers(mean, self.networks[0].binnings[target].unit), index=found.index, name=target)
+        chances = self.predict_proba(data, target, unknown=unknown, max_memory=max_memory)
+        if not (isinstance(returns, str) and returns == "state"):
+            unit = NUMBER if inside is None else self.networks[0].binnings[target].unit
+            return points(inside, chances, target, returns, unit)
+        heights = chances.to_numpy()
+        if inside is not None:
+            widths = np.diff(inside.edges)
+            heights = heights / np.where(widths > 0, widths, np.inf)
+        return pd.Series(chances.columns.take(heights.argmax(axis=1)), index=chances.index, name=target)
 
     def query(
         self, targets: str | Sequence[str], given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
@@ -108,7 +164,21 @@ class AverageNet:
             >>> jaxbn.AverageNet(nets).query("x").round(3).tolist()  # below 2, from 2 to 3, from 3 on
             [0.5, 0.2, 0.3]
         """
-        return average_answers.query(self.networks, targets, given or {}, max_memory)
+        given = given or {}
+        import pandas as pd
+
+        wanted = [targets] if isinstance(targets, str) else list(targets)
+        total: Any = 0.0
+        for weight, net in zip(_weights(self.networks, given, max_memory), self.networks, strict=True):
+            answer = queries.query(net, wanted, given, max_memory)
+            sizes = [len(queries.states(net, name)) for name in wanted]
+            chances = answer.to_numpy().reshape(sizes)
+            for axis, name in enumerate(wanted):
+                chances = np.moveaxis(np.tensordot(chances, _shares(net, self.networks, name), (axis, 0)), -1, axis)
+            total = total + weight * chances
+        axes = [_states(self.networks, name) for name in wanted]
+        index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=wanted)
+        return pd.Series(np.asarray(total).ravel(), index=index, name="probability")
 
     def density(
         self, target: str, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
@@ -122,7 +192,14 @@ class AverageNet:
             >>> edges.tolist(), density.round(3).tolist()
             ([0.0, 2.0, 3.0, 4.0], [0.25, 0.2, 0.3])
         """
-        return average_answers.density(self.networks, target, given or {}, max_memory)
+        given = given or {}
+        found = [queries.density(net, target, given, max_memory) for net in self.networks]
+        edges = np.unique(np.concatenate([own for own, _ in found]))
+        middles = (edges[1:] + edges[:-1]) / 2
+        total = np.zeros(len(middles))
+        for weight, (own, heights) in zip(_weights(self.networks, given, max_memory), found, strict=True):
+            total += weight * heights[np.searchsorted(own, middles, side="right") - 1]
+        return edges, total
 
     def effect(
         self,
@@ -159,7 +236,21 @@ class AverageNet:
             >>> jaxbn.AverageNet(nets).effect("kind", "size")["mean"].tolist()
             [4.25, 5.25]
         """
-        return average_answers.effect(self.networks, cause, outcome, level, coverage, seed, max_memory)
+        import pandas as pd
+
+        if not (checks.is_number(coverage) and 0 < coverage <= 1):
+            raise checks.ArgumentError("coverage", f"must be a share above 0, at most 1, not {coverage!r}")
+        rng = np.random.default_rng(seed)
+        means, drawn = [], []
+        for net in self.networks:
+            own: Any = slice(None)
+            if cause in net.binnings:  # of each bin between all cuts, by the network's own bin around it
+                own = np.searchsorted(net.binnings[cause].cuts, _edges(self.networks, cause)[:-1], side="right")
+            means.append(mean_where_set(net, cause, outcome, level, max_memory)[own])
+            drawn.append(mean_where_set(with_drawn_tables(net, rng), cause, outcome, level, max_memory)[own])
+        low, high = np.quantile(drawn, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
+        columns = {"mean": np.mean(means, axis=0), "low": low, "high": high}
+        return pd.DataFrame(in_units(self.networks[0], outcome, columns), index=_states(self.networks, cause))
 
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> pd.DataFrame:
         """Draw rows in original units: a network by chance for each, then a row from it.
@@ -170,7 +261,15 @@ class AverageNet:
             >>> len(jaxbn.AverageNet(nets).sample(5))
             5
         """
-        return average_answers.sample(self.networks, n, seed)
+        import pandas as pd
+
+        checks.at_least("n", n, 0)
+        rng = np.random.default_rng(seed)
+        chosen = rng.integers(len(self.networks), size=n)
+        parts = [sample(net, int((chosen == m).sum()), rng, {}) for m, net in enumerate(self.networks)]
+        rows = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+        order = np.argsort(np.argsort(chosen, kind="stable"), kind="stable")
+        return rows.iloc[order].reset_index(drop=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all networks into one JSON file, which ``jaxbn.load`` reads back bit for bit.
@@ -199,3 +298,88 @@ class AverageNet:
         count = f"{len(self.networks)} network{'s' * (len(self.networks) != 1)}"
         variables = f"{len(self.names)} variable{'s' * (len(self.names) != 1)} ({len(first.binnings)} continuous)"
         return f"AverageNet: {count} of {variables}, fitted to {first.n_rows} rows"
+
+
+def _weights_of_rows(
+    networks: Networks, data: Any, target: str, unknown: Unknown, max_memory: float
+) -> NDArray[np.float64]:
+    """What each network weighs in each row: its density of the row without the target [M, B]."""
+    frame = as_frame(data)
+    hidden = {name: np.nan for name in networks[0].names if name == target or name not in frame.columns}
+    frame = frame.assign(**hidden)
+    return _shared_out(np.array([queries.log_likelihood(net, frame, unknown, max_memory) for net in networks]))
+
+
+def _weights(networks: Networks, given: Mapping[str, Any], max_memory: float) -> NDArray[np.float64]:
+    """What each network weighs, given some variables [M]: a value counts by its density, an interval by its chance."""
+    if not given:
+        return np.full(len(networks), 1 / len(networks))
+    logs = np.array([_log_given(net, given, max_memory) for net in networks])
+    if not np.isfinite(logs).any():
+        raise ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under all networks")
+    return _shared_out(logs)
+
+
+def _shared_out(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of the networks [M, ...] that add up to one, whatever the size of their logarithms."""
+    weights = np.exp(logs - logs.max(axis=0))
+    return np.asarray(weights / weights.sum(axis=0), np.float64)
+
+
+def _log_given(net: BayesNet, given: Mapping[str, Any], max_memory: float) -> float:
+    weights = observation_weights(net, given)
+    for name, value in given.items():
+        if name in net.binnings and np.count_nonzero(weights[name]) == 1 and not _is_interval(value):
+            weights[name] = weights[name] * mean_density(net, name, value)
+    return log_chance(net, weights, max_memory)
+
+
+def _is_interval(value: Any) -> bool:
+    """Whether it is a range of values, or likelihoods, which count by probability; one without length is a value."""
+    import pandas as pd
+
+    if isinstance(value, Mapping | pd.Series):
+        return True
+    if isinstance(value, pd.Interval):
+        return bool(value.left != value.right)
+    return isinstance(value, tuple) and len(value) == 2 and value[0] != value[1]
+
+
+def _edges(networks: Networks, name: str) -> NDArray[np.float64]:
+    """The edges of all networks together [U + 1], the outer ones included."""
+    low, high = networks[0].bounds[name]
+    inner = np.unique(np.concatenate([net.binnings[name].cuts for net in networks]))
+    return np.array([low, *inner, high])
+
+
+def _states(networks: Networks, name: str) -> pd.Index:
+    """Levels, or the intervals between all cuts."""
+    import pandas as pd
+
+    if name not in networks[0].binnings:
+        return queries.states(networks[0], name)
+    inner = _edges(networks, name)[1:-1].tolist()
+    unit = networks[0].binnings[name].unit
+    if unit.kind != "number":
+        return pd.Index(bin_words(inner, *networks[0].bounds[name], unit), name=name)
+    breaks = [-np.inf, *rounded(inner, among=networks[0].bounds[name]), np.inf]
+    return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
+
+
+def _shares(net: BayesNet, networks: Networks, name: str) -> NDArray[np.float64]:
+    """How a network's probability of each of its states is shared among the common ones [own states, U]."""
+    if name not in net.binnings:
+        return np.eye(len(net.levels[name]))
+    edges, own = _edges(networks, name), net.inside(name)
+    of = np.minimum(np.searchsorted(own.edges[1:-1], edges[:-1], side="right"), len(own.measures) - 1)
+    shares = np.zeros((len(own.measures), len(of)))
+    shares[of, np.arange(len(of))] = np.diff(own.below(edges))
+    totals = shares.sum(axis=1, keepdims=True)
+    atoms = (totals == 0) & (np.arange(len(own.measures))[:, None] == of)  # bins without measure are as they are
+    shares = np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), atoms)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def _inside(networks: Networks, name: str) -> InsideBins:
+    """The bins between the cuts of all networks, with the shape of the first: those of draws are the same."""
+    return InsideBins(_edges(networks, name), networks[0].binnings[name].shape)

@@ -13,10 +13,11 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.columns import Level
 from jaxbn.model import queries
 from jaxbn.model.effects import effect, influence
-from jaxbn.model.imputing.impute import How, impute
+from jaxbn.model.imputing.impute import Strategy, impute
 from jaxbn.model.most_probable import MostProbable, most_probable
+from jaxbn.model.notices import renamed
 from jaxbn.model.observations import Unknown
-from jaxbn.model.point_predictions import Give
+from jaxbn.model.point_predictions import Returns
 from jaxbn.model.rows.sampling import intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
@@ -342,12 +343,12 @@ class BayesNet(Written):
         return queries.predict_proba(self, data, target, unknown, max_memory, soft)
 
     def predict(
-        self, data: Any, target: str, *, give: Give = "state", unknown: Unknown = "error",
-        max_memory: float = MAX_MEMORY,
+        self, data: Any, target: str, *, returns: Returns = "state", unknown: Unknown = "error",
+        max_memory: float = MAX_MEMORY, give: Returns | None = None,
     ) -> pd.Series | pd.DataFrame:  # fmt: skip
         """Most probable level, or interval, of one variable for every row; see ``predict_proba``.
 
-        For a continuous variable, `give` may be ``"mean"``, ``"median"``, a quantile or a list of them (one column
+        For a continuous variable, `returns` may be ``"mean"``, ``"median"``, a quantile or a list of them (one column
         each), of the density of the network: inside bins it has the shape of the column, and follows lines.
 
         Example:
@@ -356,23 +357,25 @@ class BayesNet(Written):
             >>> jaxbn.fit(data, [("kind", "size")], {"size": [4.5]}).predict({"size": [1.5, 8.0]}, "kind").tolist()
             ['a', 'b']
         """
-        return queries.predict(self, data, target, give, unknown, max_memory)
+        returns = renamed("give", "returns", give, returns)
+        return queries.predict(self, data, target, returns, unknown, max_memory)
 
     def impute(
         self,
         data: Any,
-        how: How = "mean",
+        strategy: Strategy = "mean",
         *,
         seed: int | np.random.Generator = 0,
         unknown: Unknown = "error",
         max_memory: float = MAX_MEMORY,
+        how: Strategy | None = None,
     ) -> pd.DataFrame:
         """The data with their missing entries filled in, by the exact posterior given what each row has.
 
         Args:
             data: rows; a DataFrame keeps its index, its types, and its other columns as they are.
-            how: ``"mean"``: each entry by itself, the mean of a number's posterior or the most probable level, which
-                errs least. ``"regression"``: the same beside linear regressions on the other columns and the
+            strategy: ``"mean"``: each entry by itself, the mean of a number's posterior or the most probable level,
+                which errs least. ``"regression"``: the same beside linear regressions on the other columns and the
                 rows that look most alike, fitted to ``data`` and weighed by how well each tells rows that it has not
                 seen; they tell values inside a bin apart: better where there are enough rows.
                 ``"most_probable"``: what is most probable together, numbers in the middle of their bin. ``"draw"``:
@@ -380,6 +383,7 @@ class BayesNet(Written):
             seed: of the draws.
             unknown: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing; they stay.
             max_memory: bytes that one array may take.
+            how: the old name of `strategy`.
 
         Example:
             >>> import jaxbn
@@ -390,7 +394,7 @@ class BayesNet(Written):
             0    a   4.0
             1    b   8.0
         """
-        return impute(self, data, how, seed, unknown, max_memory)
+        return impute(self, data, renamed("how", "strategy", how, strategy), seed, unknown, max_memory)
 
     def complete(
         self,

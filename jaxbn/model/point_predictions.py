@@ -17,12 +17,12 @@ from jaxbn.inputs.units import NUMBER, Unit, from_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-Give = str | float | Sequence[float]
-"""What ``predict`` gives: "state", "mean", "median", a quantile or several."""
+Returns = str | float | Sequence[float]
+"""What ``predict`` returns: "state", "mean", "median", a quantile or several."""
 
 
 def points(
-    inside: InsideBins | None, chances: pd.DataFrame, target: str, give: Give, unit: Unit = NUMBER,
+    inside: InsideBins | None, chances: pd.DataFrame, target: str, returns: Returns, unit: Unit = NUMBER,
     lean: Lean | None = None,
 ) -> pd.Series | pd.DataFrame:  # fmt: skip
     """Means or quantiles of a continuous target, from what lies inside its bins and their chances [rows, bins]."""
@@ -30,27 +30,29 @@ def points(
 
     if inside is None:
         raise ArgumentError(
-            "give", f"is {give!r}, but {target!r} is discrete and has no mean or quantiles; leave it out", value=give
+            "returns",
+            f"is {returns!r}, but {target!r} is discrete and has no mean or quantiles; leave it out",
+            value=returns,
         )
-    if isinstance(give, str) and give == "mean":
+    if isinstance(returns, str) and returns == "mean":
         found = means(inside, chances.to_numpy(), lean)
         return pd.Series(from_numbers(found, unit), index=chances.index, name=target)
-    levels = [0.5] if isinstance(give, str) else _quantile_levels(give)
+    levels = [0.5] if isinstance(returns, str) else _quantile_levels(returns)
     found = from_numbers(quantiles(inside, chances.to_numpy(), levels, lean), unit)
-    if isinstance(give, str | numbers.Real):
+    if isinstance(returns, str | numbers.Real):
         return pd.Series(found[:, 0], index=chances.index, name=target)
     return pd.DataFrame(found, index=chances.index, columns=pd.Index(levels, name=target))
 
 
-def check_give(give: Give) -> None:
-    """Refuse what ``predict`` cannot give."""
-    if isinstance(give, str):
-        if give not in ("state", "mean", "median"):
+def check_returns(returns: Returns) -> None:
+    """Refuse what ``predict`` cannot return."""
+    if isinstance(returns, str):
+        if returns not in ("state", "mean", "median"):
             raise ArgumentError(
-                "give", f"must be 'state', 'mean', 'median', a quantile or several, got {give!r}", value=give
+                "returns", f"must be 'state', 'mean', 'median', a quantile or several, got {returns!r}", value=returns
             )
     else:
-        _quantile_levels(give)
+        _quantile_levels(returns)
 
 
 def means(inside: InsideBins, chances: NDArray[np.float64], lean: Lean | None = None) -> NDArray[np.float64]:
@@ -92,11 +94,11 @@ def quantiles(
     return found
 
 
-def _quantile_levels(give: Any) -> list[float]:
-    levels = [give] if isinstance(give, numbers.Real) else list(give)
+def _quantile_levels(returns: Any) -> list[float]:
+    levels = [returns] if isinstance(returns, numbers.Real) else list(returns)
     for level in levels:
         if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 <= float(level) <= 1:
-            raise ArgumentError("give", f"has the quantile {level!r}, which is not between 0 and 1", value=give)
+            raise ArgumentError("returns", f"has the quantile {level!r}, which is not between 0 and 1", value=returns)
     if not levels:
-        raise ArgumentError("give", "is empty; name at least one quantile between 0 and 1", value=give)
+        raise ArgumentError("returns", "is empty; name at least one quantile between 0 and 1", value=returns)
     return [float(level) for level in levels]

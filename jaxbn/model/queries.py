@@ -27,7 +27,7 @@ from jaxbn.model.observations import (
     encode_rows,
     observation_weights,
 )
-from jaxbn.model.point_predictions import Give, check_give, means, points
+from jaxbn.model.point_predictions import Returns, check_returns, means, points
 from jaxbn.model.words import count_states, state_texts
 from jaxbn.runtime import limits
 
@@ -199,18 +199,18 @@ def _log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> NDArr
 
 
 def predict(
-    net: BayesNet, data: Any, target: str, give: Give, unknown: Unknown, max_memory: float
+    net: BayesNet, data: Any, target: str, returns: Returns, unknown: Unknown, max_memory: float
 ) -> pd.Series | pd.DataFrame:
     """Most probable state of the target for each row, or its mean or quantiles, see ``BayesNet.predict``."""
     import pandas as pd
 
-    check_give(give)
+    check_returns(returns)
     probabilities = predict_proba(net, data, target, unknown, max_memory)
-    if not (isinstance(give, str) and give == "state"):
+    if not (isinstance(returns, str) and returns == "state"):
         if target not in net.binnings:
-            return points(None, probabilities, target, give)
+            return points(None, probabilities, target, returns)
         found = _lean_of_rows(net, data, target, unknown)
-        return points(net.inside(target), probabilities, target, give, net.binnings[target].unit, found)
+        return points(net.inside(target), probabilities, target, returns, net.binnings[target].unit, found)
     best = probabilities.to_numpy().argmax(axis=1)
     return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
 

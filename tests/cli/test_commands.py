@@ -94,7 +94,7 @@ def test_impute_fills_a_table_whole_or_not_at_all(command: Command, model: str) 
     net = jaxbn.load(command.folder / model)
     pd.testing.assert_frame_equal(pd.read_csv(command.folder / "full.csv"), net.impute(holed))
     command.fails("impute", model, data, "-o", "full.csv", says="'full.csv' exists and is kept; pass --force")
-    command.fails("impute", model, data, "--how", "median", says="--how must be one of", code=2)
+    command.fails("impute", model, data, "--how", "median", says="--strategy must be one of", code=2)
     unknown = command.has("unknown.csv", "kind,size,age\nhuge,,0.2\n")
     command.fails("impute", model, unknown, "-o", "never.csv", says="unknown level")
     assert not (command.folder / "never.csv").exists()
@@ -296,13 +296,13 @@ def test_predict_and_score(command: Command) -> None:
         "3 or more",
         "3 or more",
     ]
-    assert command("predict", "net.json", rows, "kind", "--give", "proba").stdout.startswith("a,b\n0.99")
+    assert command("predict", "net.json", rows, "kind", "--returns", "proba").stdout.startswith("a,b\n0.99")
     assert command("predict", "net.json", rows, "size", "--give", "0.1,0.9", "-o", "q.csv").returncode == 0
     assert pd.read_csv(command.folder / "q.csv").shape == (3, 2)
     wrong = command("predict", "net.json", rows, "kidn")
     assert (wrong.returncode, "did you mean 'kind'?" in wrong.stderr) == (2, True)
     wrong = command("predict", "net.json", rows, "size", "--give", "most")
-    assert (wrong.returncode, "--give must be" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "--returns must be" in wrong.stderr) == (2, True)
     assert command("score", "net.json", rows, "--shares", "-o", "scores.csv").returncode == 0
     scores = pd.read_csv(command.folder / "scores.csv", keep_default_na=False)
     assert list(scores) == ["log_density", "p_value", "reasons", "kind", "size"]

@@ -62,7 +62,7 @@ def test_a_continuous_target_has_the_cuts_of_all() -> None:
     middles = (edges[1:] + edges[:-1]) / 2
     joint = np.stack([density(rows.assign(size=m)) for m in middles], axis=1) * np.diff(edges)
     np.testing.assert_allclose(found, joint / joint.sum(axis=1, keepdims=True), rtol=1e-9)
-    means = AVERAGE.predict(rows, "size", give="mean")
+    means = AVERAGE.predict(rows, "size", returns="mean")
     np.testing.assert_allclose(means, found.to_numpy() @ middles)
     highest = (found.to_numpy() / np.diff(edges)).argmax(axis=1)
     assert AVERAGE.predict(rows, "size").tolist() == [found.columns[i] for i in highest]

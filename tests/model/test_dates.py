@@ -63,7 +63,7 @@ def test_rows_keep_their_types(net: jaxbn.BayesNet, frame: pd.DataFrame) -> None
     filled = net.impute(holed)
     assert filled.dtypes.equals(frame.dtypes)
     assert filled.notna().all().all()
-    assert net.predict(frame, "day", give="mean").dtype.kind == "M"
+    assert net.predict(frame, "day", returns="mean").dtype.kind == "M"
     np.testing.assert_allclose(net.log_likelihood(frame), net.log_likelihood(frame.assign(day=frame["day"].dt.date)))
 
 

@@ -13,7 +13,7 @@ import pytest
 import jaxbn
 from jaxbn.groups.grouping import Grouping
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.imputing.impute import How, read_rows
+from jaxbn.model.imputing.impute import Strategy, read_rows
 from jaxbn.model.imputing.lines import fit_line
 from jaxbn.model.imputing.regression import _told
 from jaxbn.model.inference.answers import marginals
@@ -64,7 +64,7 @@ def test_means_and_levels_are_those_of_predict(seed: int) -> None:
         if not gone.any():
             continue
         if name in found.binnings:
-            expected = found.predict(frame, name, give="mean")[gone].astype(float)
+            expected = found.predict(frame, name, returns="mean")[gone].astype(float)
             np.testing.assert_allclose(filled[name][gone].astype(float), expected, atol=1e-12)
         else:
             assert filled[name][gone].tolist() == found.predict(frame, name)[gone].tolist()
@@ -197,7 +197,7 @@ def test_impossible_rows_and_unknown_ways_are_refused() -> None:
     found = BayesNet({"a": (), "b": ("a",)}, {}, {"a": (0, 1), "b": (0, 1)}, tables, {})
     with pytest.raises(ValueError, match="row 1 has probability 0"):
         found.impute({"a": [None, None], "b": [0, 1]})
-    with pytest.raises(ValueError, match="how must be one of"):
+    with pytest.raises(ValueError, match="strategy must be one of"):
         found.impute({"a": [None], "b": [0]}, "median")
 
 
@@ -223,7 +223,9 @@ def test_means_for_the_lines_leave_each_row_out() -> None:
     for row in range(0, 30, 4):
         others = jaxbn.fit(data.drop(index=row), graph, cuts, alpha=0.7, bounds=found.bounds)
         for name in cuts:
-            assert said[name][row, 0] == pytest.approx(others.predict(data[row : row + 1], name, give="mean").iloc[0])
+            assert said[name][row, 0] == pytest.approx(
+                others.predict(data[row : row + 1], name, returns="mean").iloc[0]
+            )
 
 
 def test_a_line_is_that_of_least_squares_where_data_abound() -> None:
@@ -244,7 +246,9 @@ def test_a_line_through_nothing_is_the_mean() -> None:
 
 @pytest.mark.parametrize("how", ["mean", "regression", "most_probable", "draw"])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_where_being_missing_is_a_level_entries_are_filled_with_what_they_would_be(how: How, grouped: bool) -> None:
+def test_where_being_missing_is_a_level_entries_are_filled_with_what_they_would_be(
+    how: Strategy, grouped: bool
+) -> None:
     """It was the first level, whatever the row had."""
     kind = np.repeat(["a", "b", "c"], 40)
     size = np.where(kind == "a", 1.0, 5.0) + np.tile([0.1, 0.2], 60)

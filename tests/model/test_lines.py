@@ -141,9 +141,9 @@ def test_lines_tell_more_of_new_rows(net):
     new = rows(1000, seed=2)
     assert net.log_likelihood(new).mean() > without(net).log_likelihood(new).mean() + 1.0
     for name in ("b", "c"):
-        errors = [np.abs(each.predict(new, name, give="mean") - new[name]).mean() for each in (net, without(net))]
+        errors = [np.abs(each.predict(new, name, returns="mean") - new[name]).mean() for each in (net, without(net))]
         assert errors[0] < 0.7 * errors[1]
-    inside = net.predict(new, "c", give=[0.1, 0.9])
+    inside = net.predict(new, "c", returns=[0.1, 0.9])
     assert ((new["c"] > inside[0.1]) & (new["c"] < inside[0.9])).mean() == pytest.approx(0.8, abs=0.07)
 
 
@@ -187,7 +187,9 @@ def test_a_missing_parent_means_no_line(net):
     data = rows(60, seed=5).assign(a=np.nan)
     plain = without(net)
     np.testing.assert_array_equal(net.log_likelihood(data), plain.log_likelihood(data))
-    np.testing.assert_allclose(net.predict(data, "c", give="mean"), plain.predict(data, "c", give="mean"), rtol=1e-2)
+    np.testing.assert_allclose(
+        net.predict(data, "c", returns="mean"), plain.predict(data, "c", returns="mean"), rtol=1e-2
+    )
 
 
 def test_rows_with_holes_are_left_out_of_the_fit():
@@ -251,7 +253,7 @@ def test_an_average_has_the_lines_of_its_networks(net):
     both = jaxbn.AverageNet([net, other])
     logs = [each.log_likelihood(data) for each in (net, other)]
     np.testing.assert_allclose(both.log_likelihood(data), np.logaddexp(*logs) - np.log(2))
-    errors = [np.abs(jaxbn.AverageNet(nets).predict(data, "c", give="mean") - data["c"]).mean()
+    errors = [np.abs(jaxbn.AverageNet(nets).predict(data, "c", returns="mean") - data["c"]).mean()
               for nets in ([net, other], [without(net), without(other)])]  # fmt: skip
     assert errors[0] < errors[1]
 

@@ -19,8 +19,8 @@ def net() -> jaxbn.BayesNet:
 
 def test_mean_and_quantiles_are_those_of_the_density() -> None:
     rows = pd.DataFrame({"kind": ["a", "b", None]}, index=[7, 8, 9])
-    answer = net().predict(rows, "size", give="mean")
-    spread = net().predict(rows, "size", give=[0.05, 0.5, 0.95])
+    answer = net().predict(rows, "size", returns="mean")
+    spread = net().predict(rows, "size", returns=[0.05, 0.5, 0.95])
     assert answer.index.tolist() == spread.index.tolist() == [7, 8, 9]
     for label, given in zip([7, 8, 9], [{"kind": "a"}, {"kind": "b"}, {}], strict=True):
         edges, density = net().density("size", given)
@@ -35,7 +35,18 @@ def test_mean_and_quantiles_are_those_of_the_density() -> None:
 
 def test_median_is_the_quantile_of_a_half() -> None:
     rows = {"kind": ["a", "b"]}
-    np.testing.assert_array_equal(net().predict(rows, "size", give="median"), net().predict(rows, "size", give=0.5))
+    np.testing.assert_array_equal(
+        net().predict(rows, "size", returns="median"), net().predict(rows, "size", returns=0.5)
+    )
+
+
+def test_the_old_names_of_arguments_warn() -> None:
+    with pytest.warns(FutureWarning, match="give= is called returns= now"):
+        found = net().predict({"kind": ["a"]}, "size", give="mean")
+    np.testing.assert_array_equal(found, net().predict({"kind": ["a"]}, "size", returns="mean"))
+    with pytest.warns(FutureWarning, match="how= is called strategy= now"):
+        drawn = net().impute({"kind": ["a"], "size": [None]}, how="draw")
+    assert drawn.equals(net().impute({"kind": ["a"], "size": [None]}, "draw"))
 
 
 def test_quantiles_pass_over_bins_without_probability() -> None:
@@ -49,4 +60,4 @@ def test_quantiles_pass_over_bins_without_probability() -> None:
 )
 def test_what_cannot_be_given_is_refused_by_name(give: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        net().predict({"size": [1.0]}, "kind", give=give)  # type: ignore[arg-type]
+        net().predict({"size": [1.0]}, "kind", returns=give)  # type: ignore[arg-type]

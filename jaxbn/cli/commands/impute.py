@@ -16,11 +16,13 @@ def impute(
     model: options.Model,
     data: options.Data,
     out: options.Out = None,
-    how: Annotated[
+    strategy: Annotated[
         str,
         typer.Option(
+            "--strategy",
+            "--how",
             help="mean: each entry by itself; regression: numbers by a line beside that; most_probable: together; "
-            "draw: from the posterior."
+            "draw: from the posterior.",
         ),
     ] = "mean",
     seed: options.Seed = 0,
@@ -35,7 +37,7 @@ def impute(
     output.check_free((out,), force)
     net = read_model(model)
     source = read(data, form(delimiter, encoding, decimal, na_values))
-    filled = net.impute(source.frame, how, seed=seed, unknown=unknown)  # type: ignore[arg-type]
+    filled = net.impute(source.frame, strategy, seed=seed, unknown=unknown)  # type: ignore[arg-type]
     before, after = int(source.frame.isna().sum().sum()), int(filled.isna().sum().sum())
     left = f"; {after} are left, in columns that the network does not have" if after else ""
     tell(f"{before - after} missing entries filled in{left}")

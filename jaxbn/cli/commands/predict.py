@@ -22,9 +22,13 @@ def predict(
     data: options.Data,
     target: Annotated[str, typer.Argument(help="The variable to predict; its own column is not looked at.")],
     out: options.Out = None,
-    give: Annotated[
+    returns: Annotated[
         str,
-        typer.Option(help="state: the most probable; proba: all chances; of numbers also mean, median or 0.1,0.9."),
+        typer.Option(
+            "--returns",
+            "--give",
+            help="state: the most probable; proba: all chances; of numbers also mean, median or 0.1,0.9.",
+        ),
     ] = "state",
     unknown: options.Unknown = "error",
     delimiter: options.Delimiter = None,
@@ -38,33 +42,33 @@ def predict(
     net = read_model(model)
     names_in([target], "TARGET", net.names, "variable of the network")
     source = read(data, form(delimiter, encoding, decimal, na_values))
-    output.put_csv(_predicted(net, source.frame, target, give, unknown), out)
+    output.put_csv(_predicted(net, source.frame, target, returns, unknown), out)
 
 
-def _predicted(net: BayesNet, frame: pd.DataFrame, target: str, give: str, unknown: Any) -> pd.DataFrame:
+def _predicted(net: BayesNet, frame: pd.DataFrame, target: str, returns: str, unknown: Any) -> pd.DataFrame:
     import pandas as pd
 
     from jaxbn.model.words import state_texts
 
-    if give in ("state", "proba"):
+    if returns in ("state", "proba"):
         chances = net.predict_proba(frame, target, unknown=unknown)
         words = state_texts(net, target) if target in net.binnings else list(map(str, net.levels[target]))
-        if give == "proba":
+        if returns == "proba":
             return chances.set_axis(words, axis=1)
         best = chances.to_numpy().argmax(axis=1)
         return pd.DataFrame({target: [words[i] for i in best]})
-    found = net.predict(frame, target, give=_points(give), unknown=unknown)
+    found = net.predict(frame, target, returns=_points(returns), unknown=unknown)
     return found if isinstance(found, pd.DataFrame) else found.to_frame(target)
 
 
-def _points(give: str) -> Any:
+def _points(returns: str) -> Any:
     """Mean, median or quantiles, as a text has them."""
-    if give in ("mean", "median"):
-        return give
+    if returns in ("mean", "median"):
+        return returns
     try:
-        quantiles = [float(part) for part in give.split(",")]
+        quantiles = [float(part) for part in returns.split(",")]
     except ValueError:
         raise UsageError(
-            f"--give must be state, proba, mean, median or quantiles such as 0.1,0.9, got {give!r}"
+            f"--returns must be state, proba, mean, median or quantiles such as 0.1,0.9, got {returns!r}"
         ) from None
     return quantiles[0] if len(quantiles) == 1 else quantiles

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from jaxbn.model.bayesnet import BayesNet
 
-How = Literal["mean", "regression", "most_probable", "draw"]
-HOWS: tuple[How, ...] = get_args(How)
+Strategy = Literal["mean", "regression", "most_probable", "draw"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 
 class Rows(NamedTuple):
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
 def impute(
     net: BayesNet,
     data: Any,
-    how: How,
+    strategy: Strategy,
     seed: int | np.random.Generator,
     unknown: Unknown,
     max_memory: float,
@@ -48,18 +48,18 @@ def impute(
 ) -> pd.DataFrame:
     """The data with their missing entries filled in, see ``BayesNet.impute``.
 
-    ``regressions``, if given, are used in place of those that ``how="regression"`` fits to the data.
+    ``regressions``, if given, are used in place of those that ``strategy="regression"`` fits to the data.
     """
-    one_of("how", how, HOWS)
+    one_of("strategy", strategy, STRATEGIES)
     rows = read_rows(net, data, unknown)
     net = as_if_there(net)
-    if how == "draw":
+    if strategy == "draw":
         found = _drawn(net, rows, np.random.default_rng(seed), max_memory)
-    elif how == "most_probable":
+    elif strategy == "most_probable":
         found = _most_probable(net, rows, max_memory)
     else:
         found = _means(net, rows, max_memory)
-        if how == "regression":
+        if strategy == "regression":
             fitted = regressions or fit_regressions(net, rows.codes, rows.values, max_memory)
             told = fitted.predict(net, rows.codes, rows.values, max_memory)
             found |= {name: told[name] if name in net.binnings else _levels(net, name, told[name]) for name in told}
