@@ -143,12 +143,12 @@ class Plan(NamedTuple):
             "max_parents": self.rules.max_parents,
             "required": {n: list(p) for n, p in self.rules.required.items()},
             "forbidden": sorted(map(list, self.rules.forbidden)),
-            "links": sorted([*sorted(pair), odds] for pair, odds in self.rules.links.items()),
             "max_cells": self.rules.max_cells,
             "merge_levels": list(self.merged),
             "warm_start": bool(self.k2.warm_start),
             "orders": [self.orders.starts, self.orders.patience],
             **({"cuts": _cuts(self.given)} if self.given else {}),
+            **({"links": self.rules.listed_links} if self.rules.links else {}),
             **({} if self.begin is None else {"start": [self.begin.arcs, _cuts(self.begin.binnings)]}),
             **self.options.described(),
         }

@@ -311,6 +311,7 @@ def _described(
         "max_cells": rules.max_cells,
         "merge_levels": list(grouped),
         **{name: options.described()[name] for name in ("min_width", "max_bins", "shape")},
+        **({"links": rules.listed_links} if rules.links else {}),
         "chains": chains,
         "burn_in": burn_in,
         "thin": thin,

@@ -160,6 +160,11 @@ class Rules:
         pairs = enumerate(zip(self.n_states, self.must, self.never, strict=True))
         return tuple(live & ~(1 << i | must | never) if states > 1 else 0 for i, (states, must, never) in pairs)
 
+    @property
+    def listed_links(self) -> list[list[Any]]:
+        """Both names and the log odds of each link, as JSON can hold it."""
+        return sorted([*sorted(pair), odds] for pair, odds in self.links.items())
+
     @cached_property
     def odds(self) -> NDArray[np.float64] | None:
         """The log odds of links between columns by number [N, N]; None if nothing is known of any."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -189,3 +190,12 @@ def test_contradictions_are_told_by_name(known: dict[str, Any], told: str) -> No
 def test_links_are_refused_without_evidence() -> None:
     with pytest.raises(ValueError, match=r"links is for method='evidence', got method 'bayesian'"):
         jaxbn.learn(codes(0, 3), method="bayesian", constraints=jaxbn.Constraints(links={("a", "b"): 0.9}))
+
+
+def test_a_checkpoint_knows_the_links(tmp_path: Path) -> None:
+    data, known = codes(0, 3), [jaxbn.Constraints(links={("a", "b"): p}) for p in (0.2, 0.7)]
+    for call, more in ((jaxbn.learn, {"restarts": 2}), (jaxbn.sample_posterior, {"draws": 4, "burn_in": 1})):
+        common = {"checkpoint": tmp_path / call.__name__, "progress": False, **more}
+        call(data, constraints=known[0], **common)
+        with pytest.raises(ValueError, match="links"):
+            call(data, constraints=known[1], **common)
