@@ -172,6 +172,24 @@ def plot_network(
     return ax
 
 
+def plot_influence(net: BayesNet, target: str, given: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
+    """A tornado: how far each known value moves the most probable state; see ``BayesNet.plot_influence``."""
+    frame = net.influence(target, given).iloc[::-1]
+    ax = new_axes(ax, (6, 1.2 + 0.35 * len(frame)))
+    places = np.arange(len(frame))
+    if given:
+        ax.barh(places + 0.2, frame["left_out"], 0.4, color="0.3", label="known last")
+        ax.barh(places - 0.2, frame["alone"], 0.4, color="0.75", label="known alone")
+        ax.axvline(0.0, color="black", linewidth=0.8)
+        ax.set_xlabel(f"change of P({target} = {frame.attrs['state']})", parse_math=False)
+        ax.legend()
+    else:
+        ax.barh(places, frame["mutual_information"], 0.6, color="0.3")
+        ax.set_xlabel(f"mutual information with {target} in nats", parse_math=False)
+    ax.set_yticks(places, [short(name) for name in frame.index], parse_math=False)
+    return ax
+
+
 def plot_comparison(found: Comparison, ax: Axes | None = None) -> Axes:
     """Two graphs drawn as one; see ``Comparison.plot``."""
     from matplotlib.lines import Line2D

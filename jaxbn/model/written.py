@@ -137,6 +137,21 @@ class Written(Fitted):
 
         return plot_network(self._net, ax, strengths=strengths, directions=directions)
 
+    def plot_influence(self, target: str, given: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
+        """Draw what a prediction rests on: a bar for each known value, the one that would be missed most on top.
+
+        Args:
+            target: the variable that is predicted.
+            given: what is known; without, how much each variable tells: see ``influence``.
+            ax: axes to draw on; new ones by default.
+
+        Example:
+            >>> net.plot_influence("mpg", {"weight": 2500, "cylinders": 4})  # doctest: +SKIP
+        """
+        from jaxbn.drawing.plots import plot_influence
+
+        return plot_influence(self._net, target, given, ax)
+
     def _repr_html_(self) -> str:
         from jaxbn.drawing.notebook import network_html
 

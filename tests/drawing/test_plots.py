@@ -132,6 +132,17 @@ def test_a_bin_far_above_the_histogram_is_cut_off() -> None:
     assert "-" not in "".join(part.split('"')[0] for part in svg.split(' y="')[1:])
 
 
+def test_a_tornado_has_the_numbers_of_influence(net: jaxbn.BayesNet) -> None:
+    known = {"petal_length": 4.9, "petal_width": 1.6}
+    found, ax = net.influence("class", known), net.plot_influence("class", known)
+    last, alone = ([bar.get_width() for bar in bars] for bars in ax.containers)
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(found.index)[::-1]
+    np.testing.assert_allclose((last, alone), (found["left_out"][::-1], found["alone"][::-1]))
+    assert str(found.attrs["state"]) in ax.get_xlabel()
+    bars = net.plot_influence("class").containers[0]
+    np.testing.assert_allclose([bar.get_width() for bar in bars], net.influence("class")["mutual_information"][::-1])
+
+
 def test_arrows_are_compelled_and_lines_are_not() -> None:
     data = {name: [0, 1, 0, 1] for name in "abcde"}
     some = jaxbn.fit(data, {"c": ["a", "b"], "e": ["d"]}, {})
