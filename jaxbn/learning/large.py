@@ -34,6 +34,7 @@ from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.memory import in_words
 from jaxbn.runtime.progress import Steps
 from jaxbn.scores.coded_table import CodedTable
+from jaxbn.sources.clusters import shared
 from jaxbn.sources.counting import Batches, Coded, Counting
 from jaxbn.sources.source import Source, as_source
 from jaxbn.sources.survey import Facts, Survey, threshold
@@ -62,6 +63,7 @@ class Large:
         source = as_source(data)
         if source is None:
             return None
+        source = shared(source)
         n_rows = source.n_rows()
         task = Survey(threshold(n_rows, SAMPLE), seed)
         with Steps(progress, n_rows, "rows of pass 1") as bar:

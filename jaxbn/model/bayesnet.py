@@ -14,6 +14,7 @@ from jaxbn.inputs.columns import Level
 from jaxbn.model import queries
 from jaxbn.model.effects import effect, influence
 from jaxbn.model.imputing.impute import Strategy, impute
+from jaxbn.model.in_batches import in_batches
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.notices import renamed
 from jaxbn.model.observations import Unknown
@@ -69,6 +70,7 @@ class BayesNet(Written):
           size <- kind     2 bins
     """
 
+    @in_batches
     def log_likelihood(
         self, data: Any, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
     ) -> NDArray[np.float64]:
@@ -304,6 +306,7 @@ class BayesNet(Written):
         """
         return queries.density(self, target, given or {}, max_memory)
 
+    @in_batches
     def predict_proba(
         self,
         data: Any,
@@ -342,6 +345,7 @@ class BayesNet(Written):
         """
         return queries.predict_proba(self, data, target, unknown, max_memory, soft)
 
+    @in_batches
     def predict(
         self, data: Any, target: str, *, returns: Returns = "state", unknown: Unknown = "error",
         max_memory: float = MAX_MEMORY, give: Returns | None = None,
@@ -360,6 +364,7 @@ class BayesNet(Written):
         returns = renamed("give", "returns", give, returns)
         return queries.predict(self, data, target, returns, unknown, max_memory)
 
+    @in_batches
     def impute(
         self,
         data: Any,

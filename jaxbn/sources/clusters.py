@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 from jaxbn.runtime import limits
 from jaxbn.runtime.processes import gathered
 from jaxbn.sources.counting import Batches
-from jaxbn.sources.source import BATCH_ROWS, Answer, Rows, Source, Task
+from jaxbn.sources.source import BATCH_ROWS, Answer, ArrowSource, Rows, Source, Task
 
 PART = 2**40
 """Rows of a part are numbered from this many times its number on."""
@@ -63,8 +62,7 @@ class SparkSource:
         """The answer for all rows; executors that are lost are replaced by Spark."""
         limits.check()
         answers = self.frame.mapInArrow(partial(_of_partition, task), "answer binary")
-        fewer = max(math.isqrt(self.frame.rdd.getNumPartitions()), 1)
-        summed = answers.repartition(fewer).mapInArrow(partial(_of_answers, task), "answer binary")
+        summed = answers.repartition(FAN).mapInArrow(partial(_of_answers, task), "answer binary")
         return reduce(task.merge, (pickle.loads(row.answer) for row in summed.collect()))
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
@@ -95,6 +93,14 @@ class SharedSource:
     def mapped(self, function: Callable[[Any], Any]) -> Any:
         """What a function makes of the rows of this process."""
         return self.own.mapped(function)
+
+
+def shared(source: Source) -> Source:
+    """The same source, or, where there are several processes of ``jax.distributed``, all of their shards."""
+    import jax
+
+    several = jax.distributed.is_initialized() and jax.process_count() > 1
+    return SharedSource(source) if several and isinstance(source, ArrowSource) else source
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from os import PathLike, cpu_count, fspath
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import jax
+
 from jaxbn.inputs.table_files import is_parquet, memory_of
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
@@ -114,10 +116,10 @@ class ArrowSource:
                 watch(first)
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
-        """The tables that a function makes of batches, as the engine has them."""
+        """What a function makes of the frames of all batches, as the engine has it."""
         import pyarrow
 
-        made = (_as_batch(function(batch)) for _, batch in self._numbered(lambda rows: None))
+        made = (_as_batch(function(batch.to_pandas())) for _, batch in self._numbered(lambda rows: None))
         head = next(made)
         reader = pyarrow.RecordBatchReader.from_batches(head.schema, _chained(head, made))
         return self.native(reader)
@@ -192,6 +194,11 @@ def _large_file(path: Path) -> ArrowSource | None:
     free = available()
     if not path.exists() or free is None or LEARNING * memory_of(path) <= SHARE * free:
         return None
+    if jax.distributed.is_initialized() and jax.process_count() > 1:
+        raise ValueError(
+            f"{str(path)!r} is too large to learn from in memory, and there are several processes; hand each of them a "
+            "shard of its own, such as pyarrow.dataset.dataset([files of this process])"
+        )
     return dataset_source(path)
 
 
@@ -202,7 +209,10 @@ def _of_duckdb(relation: Any) -> ArrowSource:
         read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the word before DuckDB 1.4
         return read(BATCH_ROWS)
 
-    return ArrowSource(batches, lambda: relation.count("*").fetchall()[0][0], duckdb.from_arrow)
+    def table(reader: Any) -> Any:  # by a connection of its own: that of the relation is busy while rows are read
+        return duckdb.from_arrow(reader, connection=duckdb.connect())
+
+    return ArrowSource(batches, lambda: relation.count("*").fetchall()[0][0], table)
 
 
 def _of_polars(lazy: Any) -> ArrowSource:

@@ -119,8 +119,7 @@ def test_two_processes_find_what_one_does(tmp_path: Path):
 @pytest.mark.parametrize("victim", [1, 0])
 def test_when_one_of_two_processes_is_killed_the_other_says_so_and_the_checkpoint_is_good(victim, tmp_path: Path):
     port, checkpoint = shared_runs.free_port(), tmp_path / "run.json"
-    env = {"JAXBN_LOST_SECONDS": "4"}
-    processes = [shared_runs.start("slow arcs", tmp_path / "out", rank, port, env=env) for rank in (0, 1)]
+    processes = [shared_runs.start("slow arcs", tmp_path / "out", rank, port) for rank in (0, 1)]
     deadline = time.monotonic() + SECONDS
     while n_finished(checkpoint) < 2 and time.monotonic() < deadline and all(p.poll() is None for p in processes):
         time.sleep(0.02)
@@ -128,10 +127,7 @@ def test_when_one_of_two_processes_is_killed_the_other_says_so_and_the_checkpoin
     code, errors = _finish(processes[1 - victim])
     _finish(processes[victim])
     assert code != 0
-    if victim == 1:
-        assert "LostProcessError: process 1 of 2 has died: no sign of life for" in errors
-    else:  # with process 0 the runtime itself is gone
-        assert "process 1 has lost the others" in errors or "another task died" in errors
+    assert "another task died" in errors or "Connection closed by peer" in errors  # in the words of JAX
     assert 2 <= n_finished(checkpoint) < shared_runs.RESAMPLES
     assert shared_runs.arcs(checkpoint=checkpoint) == shared_runs.arcs()
 

@@ -249,3 +249,28 @@ def test_a_file_that_is_too_large_is_read_in_batches(tmp_path: Path, monkeypatch
         source = as_source(tmp_path / name)
         assert source is not None
         assert source.ask(Survey()).sample().equals(frame)
+
+
+@pytest.mark.parametrize("name", ["reader", "duckdb", "polars"])
+def test_answers_about_rows_come_in_batches_as_the_engine_has_them(name: str) -> None:
+    frame = table(200, holes=0.2)
+    net = jaxbn.fit(frame.dropna(), {"y": ["x"], "x": ["kind"]}, {"x": [0.0, 1.0], "y": [1.0]})
+    data = engine(name, frame, Path())
+    kind = {"reader": "RecordBatchReader", "duckdb": "DuckDBPyRelation", "polars": "LazyFrame"}[name]
+
+    def rows(found: Any) -> pd.DataFrame:
+        assert type(found).__name__ == kind
+        return {"reader": lambda: found.read_pandas(), "duckdb": lambda: found.df(), "polars": lambda: _pandas(found)}[
+            name
+        ]()
+
+    found = rows(net.log_likelihood(data))["log_likelihood"]
+    np.testing.assert_allclose(found, net.log_likelihood(frame), rtol=1e-12)
+    assert rows(net.predict(data, "kind"))["kind"].tolist() == net.predict(frame, "kind").tolist()
+    np.testing.assert_allclose(rows(net.predict(data, "x", give="mean"))["x"], net.predict(frame, "x", give="mean"))
+    assert rows(net.impute(data))["kind"].tolist() == net.impute(frame)["kind"].tolist()
+    np.testing.assert_allclose(rows(net.predict_proba(data, "kind")).to_numpy(), net.predict_proba(frame, "kind"))
+
+
+def _pandas(lazy: Any) -> pd.DataFrame:
+    return lazy.collect().to_pandas()
