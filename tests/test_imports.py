@@ -35,6 +35,7 @@ EXCEPTIONS = {
     ("model.written", "formats.export"),  # net.to_pgmpy, net.to_pyagrum
     ("model.written", "drawing.plots"),  # net.plot
     ("model.written", "drawing.notebook"),  # its display
+    ("model.fit", "learning.large"),  # fit of a source
     ("model.fit", "learning.discretize"),  # fit without binnings cuts first
 }
 """Imports inside a function that go the other way, for methods that users expect: (module, imported module)."""

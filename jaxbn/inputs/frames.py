@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +16,14 @@ from jaxbn.inputs.table_files import read_file
 
 if TYPE_CHECKING:
     import pandas as pd
+    from narwhals.typing import IntoFrame
 
     from jaxbn.inputs.table import Table
 
 
-class _HasToPandas(Protocol):
-    """A table of another library."""
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same table as a DataFrame."""
-
-
-DataLike: TypeAlias = "pd.DataFrame | Mapping[str, Any] | NDArray[Any] | _HasToPandas | Table | str | PathLike[str]"
-"""What users hand in as data: a DataFrame or something that has ``to_pandas``, a dict of columns, a ``Table``, or the
-path of a file (see ``inputs.table_files``)."""
+DataLike: TypeAlias = "pd.DataFrame | Mapping[str, Any] | NDArray[Any] | IntoFrame | Table | str | PathLike[str]"
+"""What users hand in as data: a DataFrame of pandas or of any library that narwhals knows (Polars, PyArrow, Modin, cuDF
+and others), a dict of columns, a ``Table``, or the path of a file (see ``inputs.table_files``)."""
 
 
 def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -53,8 +47,8 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
         frame = read_file(data)
     elif isinstance(data, pd.Series):
         raise ArgumentTypeError("data", "is a single column; pass a DataFrame, for example column.to_frame()")
-    elif hasattr(data, "to_pandas"):
-        frame = data.to_pandas()
+    elif (other := _narwhal(data)) is not None:
+        frame = pd.DataFrame({name: _pandas(other[name]) for name in other.columns}, copy=False)
     else:
         frame = _frame_of_array(data, names)
     if frame.shape[1] == 0:
@@ -63,7 +57,52 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
     repeated = sorted({label for label in labels if labels.count(label) > 1})
     if repeated:
         raise _wrong(f"has duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name")
-    return _as_entries(frame.set_axis(labels, axis=1).reset_index(drop=True))
+    frame = frame.copy(deep=False)  # so that the user's own keeps its labels and columns
+    frame.columns, frame.index = pd.Index(labels), pd.RangeIndex(len(frame))
+    return _as_entries(frame)
+
+
+def in_kind_of(data: Any, frame: pd.DataFrame) -> Any:
+    """A frame as the library of some data has it: pandas stays pandas, and so does what is no frame.
+
+    Example:
+        >>> import pyarrow
+        >>> in_kind_of(pyarrow.table({"x": [1.0]}), as_frame({"x": [2.0]}))["x"].to_pylist()
+        [2.0]
+    """
+    other = _narwhal(data)
+    if other is None:
+        return frame
+    import narwhals as nw
+    import pyarrow
+
+    made = pyarrow.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+    return nw.from_arrow(made, backend=other.implementation).to_native()
+
+
+def _narwhal(data: Any) -> Any:
+    """A frame of another library than pandas by narwhals, read into memory if it was not; None for anything else."""
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame | Mapping | str | PathLike | np.ndarray | list | tuple):
+        return None
+    import narwhals as nw
+
+    found = nw.from_native(data, pass_through=True)
+    if isinstance(found, nw.LazyFrame):
+        return found.collect(backend="pyarrow")
+    return found if isinstance(found, nw.DataFrame) else None
+
+
+def _pandas(column: Any) -> Any:
+    """A column of narwhals for pandas: numbers as they lie in memory, decimals as numbers, others with their types."""
+    import narwhals as nw
+
+    if column.dtype == nw.Decimal:
+        column = column.cast(nw.Float64)
+    if column.dtype.is_float() or (column.dtype.is_integer() and not column.null_count()):
+        return column.to_numpy()
+    return column.to_native().to_pandas()  # as its library has it: narwhals makes texts of some categories
 
 
 def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:

@@ -288,7 +288,7 @@ def _same(one: Standing, other: Standing) -> bool:
 
 def _maximal(sets: Iterable[frozenset[str]]) -> list[tuple[str, ...]]:
     """The sets that are part of no other, each in order of names."""
-    distinct = sorted(set(sets), key=len, reverse=True)
+    distinct = sorted(set(sets), key=lambda some: (-len(some), sorted(some)))  # the same order in every process
     kept: list[frozenset[str]] = []
     for some in distinct:
         if not any(some <= other for other in kept):

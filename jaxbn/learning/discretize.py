@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from jaxbn.cuts.words import cut_words
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats
+from jaxbn.inputs.frames import in_kind_of
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, Parents, as_parents, check_max_cells
 from jaxbn.inputs.table import DataLike, Missing, as_frame
 from jaxbn.inputs.units import NUMBER
@@ -23,6 +24,7 @@ from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.options import old_keywords
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
+from jaxbn.learning.sampled import Large
 from jaxbn.learning.workshop import Workshop, run_alone
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_attribute
@@ -69,7 +71,7 @@ class Discretization:
         """Policies and groupings together, as ``fit`` takes them."""
         return {**self.binnings, **self.groupings}
 
-    def transform(self, data: DataLike) -> pd.DataFrame:
+    def transform(self, data: DataLike) -> Any:
         """The data with every continuous or grouped column replaced by the codes of bins or groups, int32.
 
         Other columns stay. Values beyond the range of the original data fall into the outer bins, and missing ones have
@@ -79,7 +81,7 @@ class Discretization:
             data: rows with every continuous variable as a column.
 
         Returns:
-            A new DataFrame [rows, columns of the data].
+            A new DataFrame [rows, columns of the data], of the library that the data are of.
 
         Example:
             >>> found = Discretization({"x": Binning([1.0, 2.5])}, passes=1, converged=True)
@@ -90,7 +92,8 @@ class Discretization:
         for name in self.codings:
             if name not in frame.columns:
                 raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")
-        return frame.assign(**{name: _codes(name, coding, frame[name]) for name, coding in self.codings.items()})
+        codes = {name: _codes(name, coding, frame[name]) for name, coding in self.codings.items()}
+        return in_kind_of(data, frame.assign(**codes))
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
@@ -154,7 +157,11 @@ def discretize(
         [2.45, 4.75]
     """
     columns = as_columns(columns)
+    large = Large.of(data, missing=missing)
+    if large is not None:
+        data, columns = large.sample(columns)
     table = columns.table(data, missing)
+    table = table if large is None else large.facts.completed(table)
     parents = as_parents(graph, table.names)
     options = as_method(method, max_bins, table.continuous)
     coded = CodedTable(table, columns.merged(table), check_max_cells(max_cells), options.flat)
@@ -162,6 +169,8 @@ def discretize(
     coded.check_cells(parents)
     start = first_bins(coded, options)
     found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
+    if large is not None and large.is_sampled and options.name == "evidence":
+        found = large.refined(coded, parents, found, options)
     binnings, groupings = split_codings(shaped(coded, found.binnings), table.names)
     binnings = {name: binning.in_unit(table.units.get(name, NUMBER)) for name, binning in binnings.items()}
     return Discretization(binnings, found.passes, found.converged, groupings, found.trace)

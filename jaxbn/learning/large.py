@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.methods import as_method
+from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import topological_order
-from jaxbn.inputs.kinds import MAX_INTEGER_LEVELS, exceptions
-from jaxbn.inputs.missing import Missing, refused
+from jaxbn.inputs.missing import Missing
 from jaxbn.inputs.states import with_signs
-from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.table import as_frame, as_table
 from jaxbn.learning.all_rows import AllRows, Standing, complete, refined
 from jaxbn.learning.checkpoint import open_checkpoint
+from jaxbn.learning.columns import Columns
+from jaxbn.learning.discretize import discretize
 from jaxbn.learning.learned import Learned, as_network
 from jaxbn.learning.plan import Plan
-from jaxbn.learning.turn_runs import SAMPLE
+from jaxbn.learning.sampled import Large
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
 from jaxbn.model.inference.em import expected_counts
 from jaxbn.model.lines import Lines
 from jaxbn.model.observations import encode_frame
@@ -31,74 +34,11 @@ from jaxbn.model.rows.updating import recounted
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
-from jaxbn.runtime.memory import in_words
-from jaxbn.runtime.progress import Steps
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.sources.clusters import shared
-from jaxbn.sources.counting import Batches, Coded, Counting
-from jaxbn.sources.source import Source, as_source
-from jaxbn.sources.survey import Facts, Survey, threshold
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-LOG = logging.getLogger("jaxbn")
+from jaxbn.sources.counting import Batches, Coded
 
 EM_STEPS = 2
 """Passes of EM over all rows, from the tables of the sample on, where entries are missing."""
-
-
-@dataclass(frozen=True)
-class Large:
-    """A source and what the first pass over it has found."""
-
-    source: Source
-    facts: Facts
-    progress: bool = False
-    drop: tuple[str, ...] = ()  # rows that lack one of these columns are left out
-
-    @classmethod
-    def of(cls, data: Any, *, seed: int = 0, progress: bool = False, missing: Missing = "infer") -> Large | None:
-        """The source that some data is, looked at once; None for a table in memory."""
-        source = as_source(data)
-        if source is None:
-            return None
-        source = shared(source)
-        n_rows = source.n_rows()
-        task = Survey(threshold(n_rows, SAMPLE), seed)
-        with Steps(progress, n_rows, "rows of pass 1") as bar:
-            facts = source.ask(task, bar.done)
-        lacking = {name: found.missing for name, found in facts.columns.items() if found.missing}
-        if missing == "error" and lacking:
-            raise refused(lacking, max(lacking.values()), facts.n_rows)
-        return cls(source, facts, progress, tuple(facts.columns) if missing == "drop" else ())
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether there are rows that are not in the sample."""
-        return self.facts.n_sampled < self.facts.n_rows
-
-    def sample(self, named: Sequence[str] | None, discrete: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
-        """The rows of the sample, and the columns that are continuous.
-
-        These are the named ones, and those whose many whole numbers the sample does not show.
-        """
-        known, frame = exceptions(named, discrete), self.facts.sample()
-        more = [
-            name
-            for name, column in self.facts.columns.items()
-            if name not in known
-            and frame[name].dtype.kind in "iuf"
-            and column.n_distinct > MAX_INTEGER_LEVELS >= frame[name].nunique()
-        ]
-        return frame, [*(name for name, kind in known.items() if kind == "continuous"), *more]
-
-    def count(self, requests: Sequence[Sequence[Coded]], number: int) -> list[NDArray[np.int64]]:
-        """The counts of one pass."""
-        task = Counting.of_requests(requests, drop=self.drop)
-        LOG.info("pass %d: %d tables, %s of counts", number, len(requests), in_words(task.n_bytes))
-        with Steps(self.progress, self.facts.n_rows, f"rows of pass {number}") as bar:
-            return self.source.ask(task, bar.done)
 
 
 def on_all_rows(
@@ -159,6 +99,31 @@ def on_all_rows(
         fitted = as_network(data, _learned(found, trace), replace(report, sample=None), lines)
         fitted = counted(large, rows, fitted, found, ended=ending.early)
     return replace(fitted, trace=tuple(trace), search=report)
+
+
+def fit_source(
+    data: Any,
+    graph: Any,
+    binnings: Mapping[str, Any] | None,
+    missing: Missing,
+    options: Mapping[str, Any],
+    kinds: Mapping[str, Any],
+) -> BayesNet:
+    """See ``jaxbn.fit``: a network of a sample, with the tables of all rows."""
+    large = Large.of(data, missing=missing)
+    assert large is not None
+    if binnings is None:
+        binnings = discretize(data, graph, missing=missing, columns=Columns(**kinds)).codings
+    frame = large.facts.sample()
+    continuous = [name for name, coding in binnings.items() if not isinstance(coding, Grouping)]
+    discrete = [name for name in frame.columns if name not in continuous]
+    table = large.facts.completed(as_table(frame, continuous=continuous, discrete=discrete, missing=missing))
+    net = fit(table, graph, binnings, missing=missing, **options)
+    if not large.is_sampled:
+        return net
+    rows = large.all_rows(CodedTable(table), as_method("evidence", "auto", table.continuous))
+    standing = Standing({n: tuple(p) for n, p in net.parents.items()}, dict(net.codings))
+    return counted(large, rows, net, rows.looked_at(standing, last=True)[0])
 
 
 def _learned(standing: Standing, trace: Sequence[float]) -> Learned:

@@ -27,12 +27,13 @@ from jaxbn.learning.for_target import network_for_target
 from jaxbn.learning.holes.completion import HOLES
 from jaxbn.learning.holes.first import first_completed, first_completion
 from jaxbn.learning.holes.rounds import Round, settle
-from jaxbn.learning.large import Large, on_all_rows
+from jaxbn.learning.large import on_all_rows
 from jaxbn.learning.learned import Learned, Watcher, as_network
 from jaxbn.learning.many_runs import FINISH, ManyRuns
 from jaxbn.learning.options import K2, Search, old_keywords
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Learner
+from jaxbn.learning.sampled import Large
 from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
@@ -134,9 +135,7 @@ def learn(
     named = [*constraints.named, *(order or ()), *([] if target is None else [target])]
     large = Large.of(data, seed=seed, progress=progress, missing=missing)
     if large is not None:
-        kinds: Any = columns.continuous, columns.discrete
-        data, continuous = large.sample(*kinds)
-        columns = replace(columns, continuous=continuous)
+        data, columns = large.sample(columns)
     table = columns.table(data, missing, keep=named)
     table = table if large is None else large.facts.completed(table)
     options = as_method(method, max_bins, table.continuous)

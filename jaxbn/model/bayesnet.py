@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import Level
+from jaxbn.inputs.frames import in_kind_of
 from jaxbn.model import queries
 from jaxbn.model.effects import effect, influence
 from jaxbn.model.imputing.impute import Strategy, impute
@@ -399,7 +400,8 @@ class BayesNet(Written):
             0    a   4.0
             1    b   8.0
         """
-        return impute(self, data, renamed("how", "strategy", how, strategy), seed, unknown, max_memory)
+        strategy = renamed("how", "strategy", how, strategy)
+        return in_kind_of(data, impute(self, data, strategy, seed, unknown, max_memory))
 
     def complete(
         self,

@@ -29,6 +29,7 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.scores.shrinkage import shrunken_weights
 from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
+from jaxbn.sources.source import as_source
 
 __all__ = ["BayesNet", "fit"]
 
@@ -91,6 +92,12 @@ def fit(
         >>> jaxbn.fit(iris.frame, iris.structures["paper"]).binnings["petal_length"].n_bins > 2
         True
     """
+    if as_source(data) is not None:
+        from jaxbn.learning.large import fit_source
+
+        options = {"alpha": alpha, "bounds": bounds, "inside_bins": inside_bins, "lines": lines}
+        kinds = {"continuous": continuous, "discrete": discrete}
+        return fit_source(data, graph, binnings, missing, options, kinds)
     if binnings is None:
         data = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
         binnings = _cut(data, graph)

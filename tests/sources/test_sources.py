@@ -16,8 +16,8 @@ import pyarrow.dataset
 import pytest
 
 import jaxbn
-from jaxbn.inputs.table import as_table
-from jaxbn.learning import large
+from jaxbn.inputs.table import as_frame, as_table
+from jaxbn.learning import sampled
 from jaxbn.learning.near_families import NEAR, expected_score, near_families
 from jaxbn.learning.options import in_objects
 from jaxbn.scores.coded_table import CodedTable
@@ -61,7 +61,7 @@ def engine(name: str, frame: pd.DataFrame, folder: Path) -> Any:
 
 @pytest.fixture
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "SAMPLE", 600)
+    monkeypatch.setattr(sampled, "SAMPLE", 600)
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -100,7 +100,7 @@ def test_a_sample_of_all_rows_gives_the_network_of_the_table(name: str, tmp_path
 @pytest.mark.usefixtures("small_sample")
 def test_tables_are_those_of_all_rows_and_every_pass_raises_the_evidence() -> None:
     frame = table(3000)
-    options = OPTIONS | {"shape": "flat"}  # other shapes are those of the sample
+    options = OPTIONS | {"method": jaxbn.Evidence(shape="flat")}  # other shapes are those of the sample
     net = jaxbn.learn(engine("dataset", frame, Path()), **in_objects(options))
     assert net.search is not None
     assert net.search.rows == 3000
@@ -274,3 +274,38 @@ def test_answers_about_rows_come_in_batches_as_the_engine_has_them(name: str) ->
 
 def _pandas(lazy: Any) -> pd.DataFrame:
     return lazy.collect().to_pandas()
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_fit_and_discretize() -> None:
+    frame, graph = table(2500), {"x": ["kind"], "y": ["x"]}
+    data = engine("dataset", frame, Path())
+    cuts = {"x": [0.0, 1.0], "y": [1.0]}
+    found, expected = (jaxbn.fit(each, graph, cuts, lines=False) for each in (data, frame))
+    assert found == expected
+    whole = jaxbn.discretize(frame, graph, method=jaxbn.Evidence(shape="flat"))
+    cut = jaxbn.discretize(data, graph, method=jaxbn.Evidence(shape="flat"))
+    assert cut.trace[-1] >= cut.trace[0]
+    assert cut.trace[-1] > whole.trace[-1] - 0.015 * len(frame)
+    assert jaxbn.fit(data, graph).n_rows == 2500
+
+
+def test_frames_of_every_library_give_the_same_network() -> None:
+    frame = table(400)
+    frame["size"] = pd.Categorical(np.where(frame["x"] > 1, "large", "small"), categories=["small", "large"])
+    frame["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(400) % 50, unit="D")
+    frame["count"] = np.where(frame["stars"] > 1, np.arange(400) % 30, np.nan)
+    expected = jaxbn.learn(frame, **OPTIONS)
+    arrow = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    for other in (arrow, polars.from_arrow(arrow)):
+        assert jaxbn.learn(other, **OPTIONS) == expected
+    texts = frame.astype({"size": object})  # DuckDB keeps no order of categories
+    assert jaxbn.learn(duckdb.from_arrow(arrow), **OPTIONS) == jaxbn.learn(texts, **OPTIONS)
+    held = polars.from_arrow(arrow)
+    shared = as_frame(held)["x"].to_numpy()
+    assert np.shares_memory(shared, held["x"].to_numpy())
+    cut = jaxbn.discretize(held, {"y": ["x"]})
+    assert isinstance(cut.transform(held), polars.DataFrame)
+    assert isinstance(expected.impute(held), polars.DataFrame)
+    assert isinstance(expected.impute(arrow), pyarrow.Table)
+    assert expected.impute(held)["count"].null_count() == 0
