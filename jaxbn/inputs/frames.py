@@ -49,6 +49,8 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
         raise ArgumentTypeError("data", "is a single column; pass a DataFrame, for example column.to_frame()")
     elif (other := _narwhal(data)) is not None:
         frame = pd.DataFrame({name: _pandas(other[name]) for name in other.columns}, copy=False)
+    elif callable(convert := getattr(data, "to_pandas", None)):
+        frame = convert()
     else:
         frame = _frame_of_array(data, names)
     if frame.shape[1] == 0:
