@@ -46,8 +46,10 @@ class CostMatrices:
         on_host: Any = _stacked([_widths(problem, self.shape) for problem in self.problems])
         entries_of = [problem.chunks(self.shape) for problem in self.problems]
         with jax.enable_x64(True):
-            spare = _spare[size]
-            costs = spare.pop() if spare else jax.device_put(np.zeros((size[0], size[1], size[1])))
+            try:
+                costs = _spare[size].pop()
+            except IndexError:
+                costs = jax.device_put(np.zeros((size[0], size[1], size[1])))
             widths = jax.device_put(Widths(*on_host))  # once: of many rows it is large
             tables = _device_tables(entropy, self.shape.length)
             for i, some in enumerate(zip_longest(*entries_of, fillvalue=no_entries(self.shape))):

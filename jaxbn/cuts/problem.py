@@ -277,9 +277,10 @@ _longest = np.zeros(0)
 def _log_factorials(length: int) -> NDArray[np.float64]:
     """Ln Γ(n + 1) for n = 0, 1, …; the table of K states is its part from K - 1 on, up to a constant."""
     global _longest
-    if len(_longest) < length:
-        _longest = np.asarray(gammaln(np.arange(1, length + 1, dtype=np.float64)))
-    return _longest[:length]
+    known = _longest  # another thread may replace it
+    if len(known) < length:
+        _longest = known = np.asarray(gammaln(np.arange(1, length + 1, dtype=np.float64)))
+    return known[:length]
 
 
 def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:

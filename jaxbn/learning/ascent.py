@@ -19,8 +19,9 @@ from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import Parents
 from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.passes import Settled, cut_question, visiting_order
-from jaxbn.learning.questions import Learner
+from jaxbn.learning.passes import Settled, cut_question, questions_ahead, visiting_order
+from jaxbn.learning.questions import Cut, Learner
+from jaxbn.runtime.threads import MANY_ROWS, n_threads
 from jaxbn.scores.coded_table import CodedTable, Columns, Start, same_coding
 from jaxbn.scores.evidence import Ledger
 from jaxbn.scores.families import Family, family_score, first_best, tolerance
@@ -51,10 +52,15 @@ def ascend(
     trace = [ledger.evidence(parents, columns, codings)]
     visits = visiting_order(parents, priority, codings.keys() - data.given, isolated=isolated)
     done, changed = 0, True
+
+    def question(name: str) -> Cut:
+        return cut_question(name, parents, columns, NO_RATE, data.grid(name, grid), refinements)
+
     while changed and done < options.limit:
         done, changed, before = done + 1, False, trace[-1]
-        for name in visits:
-            coding = yield cut_question(name, parents, columns, NO_RATE, data.grid(name, grid), refinements)
+        for i, name in enumerate(visits):
+            later = visits[i + 1 :] if data.table.n_rows >= MANY_ROWS and n_threads() > 1 else ()
+            coding = yield questions_ahead(name, later, parents, trace[-1] == before, question)
             column = data.coded(name, coding)
             if same_coding(coding, codings[name]):
                 codings[name] = coding  # equal to the old one, but it knows its cost

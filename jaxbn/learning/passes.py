@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 from jaxbn.counts.codes import Column
@@ -62,6 +62,21 @@ def visiting_order(
     order = topological_order({name: parents[name] for name in priority})
     near = {parent for found in parents.values() for parent in found} | {name for name in order if parents[name]}
     return [name for name in reversed(order) if name in coded and (isolated or name in near)]
+
+
+def questions_ahead(
+    name: str, later: Sequence[str], parents: Parents, quiet: bool, question: Callable[[str], Cut]
+) -> Cut:
+    """The question for a variable, with those for later ones that its answer, or another before them, leaves as is.
+
+    Where nothing has changed in this pass yet (`quiet`), nothing may change at all: then all of them are worth asking.
+    """
+    chosen, touched = [], {name}
+    for other in later:
+        if quiet or not touched.intersection(markov_blanket(parents, other)):
+            chosen.append(question(other))
+        touched.add(other)
+    return question(name)._replace(ahead=tuple(chosen))
 
 
 def cut_question(

@@ -8,6 +8,7 @@ alone, so the results do not depend on how many run together.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,8 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
 from jaxbn.learning.questions import Cut, Learner, Question, Result
 from jaxbn.runtime import limits
+from jaxbn.runtime.devices import devices_in_use
+from jaxbn.runtime.threads import MANY_ROWS, in_threads, n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.families import Family as Family
 from jaxbn.scores.families import score_families
@@ -57,24 +60,43 @@ class Workshop:
 
     @staticmethod
     def work_out(asked: Sequence[tuple[Workshop, Question]]) -> None:
-        """Find and remember the answers to some questions, one batch for each kind, over all tables."""
+        """Find and remember the answers to some questions, over all tables: in threads, or a batch for each kind.
+
+        Threads that would be idle answer what is likely to be asked next.
+        """
         cuts = {(id(w), q.key): (w, q) for w, q in asked if isinstance(q, Cut) and q.key not in w.binnings}
-        for key in [key for key, (shop, cut) in cuts.items() if cut.name in shop.data.grouped]:
-            limits.check()
-            shop, cut = cuts.pop(key)
-            shop.binnings[cut.key] = shop.group(cut)
-        how = {key: (shop.method, cut.grid, cut.refinements) for key, (shop, cut) in cuts.items()}
-        for each in set(how.values()):
-            alike = [cuts[key] for key in cuts if how[key] == each]
-            found = best_binnings([shop.request(cut) for shop, cut in alike], *each)
-            for (shop, cut), binning in zip(alike, found, strict=True):
-                shop.binnings[cut.key] = binning
+        later = {(id(w), a.key): (w, a) for w, q in asked if isinstance(q, Cut) for a in q.ahead}
+        unknown = [(key, each) for key, each in later.items() if key not in cuts and key[1] not in each[0].binnings]
+        cuts |= dict(unknown[: max(n_threads() - len(cuts), 0)])
+        how: dict[Any, list[tuple[Workshop, Cut]]] = defaultdict(list)
+        for shop, cut in cuts.values():
+            alone = cut.name in shop.data.grouped or shop.in_threads
+            how[None if alone else (shop.method, cut.grid, cut.refinements)].append((shop, cut))
+        single = how.pop(None, [])
+        found = in_threads(lambda pair: pair[0].best(pair[1]), single, rows=MANY_ROWS if len(single) > 1 else 0)
+        answers = list(zip(single, found, strict=True))
+        for each, alike in how.items():
+            answers += zip(alike, best_binnings([shop.request(cut) for shop, cut in alike], *each), strict=True)
+        for (shop, cut), coding in answers:
+            shop.binnings[cut.key] = coding
         families = {
             (id(w), f.key): (w, f) for w, q in asked if not isinstance(q, Cut) for f in q if f.key not in w.scores
         }
         scores = score_families([family for _, family in families.values()])
         for (shop, family), score in zip(families.values(), scores, strict=True):
             shop.scores[family.key] = score
+
+    @property
+    def in_threads(self) -> bool:
+        """Whether each question is worth a thread; few rows, and accelerators, are better at batches."""
+        return self.data.table.n_rows >= MANY_ROWS and devices_in_use()[0].platform == "cpu"
+
+    def best(self, cut: Cut) -> Coding:
+        """The answer to one question."""
+        limits.check()
+        if cut.name in self.data.grouped:
+            return self.group(cut)
+        return best_binnings([self.request(cut)], self.method, cut.grid, cut.refinements)[0]
 
     def group(self, cut: Cut) -> Grouping:
         """The groups of a discrete variable's levels; the rate plays no part."""
@@ -107,7 +129,8 @@ class Workshop:
         It is remembered: a variable is mostly asked about again when one of its neighbours has changed.
         """
         key = None if child is None else child.key, tuple(other.key for other in others)
-        if key not in self.factors:
+        made = self.factors.get(key)
+        if made is None:
             if len(self.factors) * n_rows > MOST_CODES:
                 self.factors.clear()
             columns = [(other.codes, other.n_states, False) for other in others]
@@ -116,7 +139,7 @@ class Workshop:
             else:
                 made = child_factor((child.codes, child.n_states, False), columns, n_rows, child.n_states)
             self.factors[key] = made
-        return self.factors[key]
+        return made
 
     def request(self, cut: Cut) -> Request:
         """The question as rows in ascending order of the variable's values."""

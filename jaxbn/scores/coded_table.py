@@ -21,6 +21,7 @@ from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, Parents, check_table_sizes
 from jaxbn.inputs.table import Table
+from jaxbn.runtime.threads import in_threads
 
 Columns = Mapping[str, Column]
 Coding = Binning | Grouping
@@ -59,7 +60,8 @@ class CodedTable:
     _keys: dict[tuple[str, bytes], Column] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.ordered = {name: sort_values(values) for name, values in self.table.values.items()}
+        values = self.table.values
+        self.ordered = dict(zip(values, in_threads(sort_values, values.values(), rows=self.table.n_rows), strict=True))
 
     def like(self, table: Table) -> CodedTable:
         """Other rows of the same columns: completed, drawn again or sampled. Columns keep their shapes."""
@@ -73,7 +75,9 @@ class CodedTable:
         if self.origin is not None:
             return self.origin.shapes_of(name)
         if name not in self.shapes:
-            self.shapes[name] = column_shapes(self.ordered[name])
+            unknown = [each for each in self.ordered if each not in self.shapes]
+            found = in_threads(lambda each: column_shapes(self.ordered[each]), unknown, rows=self.table.n_rows)
+            self.shapes.update(zip(unknown, found, strict=True))
         return self.shapes[name]
 
     @property

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.kernels import dense
+from jaxbn.kernels import dense, interval_costs, layered
 from jaxbn.kernels.pruned import program
 from jaxbn.learning.options import in_objects
 from jaxbn.runtime.progress import Progress
@@ -474,12 +474,15 @@ def test_column_labels_that_are_no_strings() -> None:
 # --- compilations
 
 
+PROGRAMS = (dense.solve_dense, program.advance, interval_costs.interval_costs, layered.priced_intervals)
+
+
 def compilations() -> int:
-    return sum(f._cache_size() for f in (dense.solve_dense, program.advance))
+    return sum(f._cache_size() for f in PROGRAMS)
 
 
 def test_a_run_compiles_few_programs_and_a_second_one_none() -> None:
-    for function in (dense.solve_dense, program.advance):
+    for function in PROGRAMS:
         function.clear_cache()
     data = jaxbn.datasets.load("auto_mpg")
     options = as_in_the_paper({"continuous": data.continuous, "max_parents": 2, "max_passes": 5, "restarts": 6})
