@@ -12,7 +12,7 @@ from jaxbn.estimators.frames import frame_of, table_of
 from jaxbn.inputs.checks import one_of
 from jaxbn.model.imputing.impute import STRATEGIES, Strategy, impute, read_rows
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
-from jaxbn.model.notices import renamed
+from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         method: ``"evidence"``, ``"bayesian"`` or ``"mdl"``, or one with its options, ``jaxbn.Bayesian(rate=2)``.
         restarts: runs of ``jaxbn.learn``; None takes its default.
         random_state: seed of the completions of ``fit`` and of the draws of ``"draw"``, a whole number.
-        how: the old name of `strategy`.
 
     Attributes:
         network_: the fitted BayesNet.
@@ -49,6 +48,7 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         [1.1, 1.0]
     """
 
+    @old_keywords({"how": "strategy"}, {})
     def __init__(
         self,
         *,
@@ -57,27 +57,24 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         method: str | Method = "evidence",
         restarts: int | None = None,
         random_state: int = 0,
-        how: Strategy | None = None,
     ) -> None:
         self.strategy = strategy
         self.max_parents = max_parents
         self.method = method
         self.restarts = restarts
         self.random_state = random_state
-        self.how = how
 
     def fit(self, X: Any, y: Any = None) -> BayesNetImputer:
         """Learn the network. X: DataFrame or numbers [rows, features]; y is not looked at."""
         import jaxbn
 
-        strategy = renamed("how", "strategy", self.how, self.strategy)
-        one_of("strategy", strategy, STRATEGIES)
+        one_of("strategy", self.strategy, STRATEGIES)
         frame, _ = frame_of(self, X, reset=True)
         table = table_of(frame, "infer")
         options: dict[str, Any] = {"max_parents": self.max_parents, "method": self.method, "restarts": self.restarts}
         self.network_: BayesNet = jaxbn.learn(table, progress=False, seed=self.random_state, **options)
         self._lines: Regressions | None = None
-        if strategy == "regression":
+        if self.strategy == "regression":
             rows = read_rows(self.network_, frame.dropna(how="all", ignore_index=True), "missing")
             self._lines = fit_regressions(self.network_, rows.codes, rows.values)
         return self
@@ -89,7 +86,7 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame, _ = frame_of(self, X, reset=False)
         filled: pd.DataFrame = impute(
-            self.network_, frame, self.how or self.strategy, self.random_state, "missing", MAX_MEMORY, self._lines
+            self.network_, frame, self.strategy, self.random_state, "missing", MAX_MEMORY, self._lines
         )
         if isinstance(X, pd.DataFrame):
             return filled.set_axis(X.index).set_axis(X.columns, axis=1)

@@ -24,10 +24,10 @@ from jaxbn.model import queries
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import in_units, mean_where_set, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
-from jaxbn.model.notices import renamed
 from jaxbn.model.observations import Unknown, mean_density, observation_weights
 from jaxbn.model.point_predictions import Returns, check_returns, points
 from jaxbn.model.rows.sampling import sample
+from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
@@ -117,9 +117,10 @@ class AverageNet:
         chances = np.minimum(chances, 1.0)  # by rounding alone it can be more
         return pd.DataFrame(chances, index=index, columns=_states(self.networks, target))
 
+    @old_keywords({"give": "returns"}, {})
     def predict(
         self, data: Any, target: str, *, returns: Returns = "state", unknown: Unknown = "error",
-        max_memory: float = MAX_MEMORY, give: Returns | None = None,
+        max_memory: float = MAX_MEMORY,
     ) -> pd.Series | pd.DataFrame:  # fmt: skip
         """The most probable level of one variable for every row; of a continuous one the interval of highest density.
 
@@ -134,7 +135,6 @@ class AverageNet:
         """
         import pandas as pd
 
-        returns = renamed("give", "returns", give, returns)
         check_returns(returns)
         inside = _inside(self.networks, target) if target in self.networks[0].binnings else None
         if inside is not None and isinstance(returns, str) and returns == "mean":

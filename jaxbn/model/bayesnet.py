@@ -17,13 +17,13 @@ from jaxbn.model.effects import effect, influence
 from jaxbn.model.imputing.impute import Strategy, impute
 from jaxbn.model.in_batches import in_batches
 from jaxbn.model.most_probable import MostProbable, most_probable
-from jaxbn.model.notices import renamed
 from jaxbn.model.observations import Unknown
 from jaxbn.model.point_predictions import Returns
 from jaxbn.model.rows.sampling import intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
 from jaxbn.model.written import Written
+from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
@@ -346,10 +346,11 @@ class BayesNet(Written):
         """
         return queries.predict_proba(self, data, target, unknown, max_memory, soft)
 
+    @old_keywords({"give": "returns"}, {})
     @in_batches
     def predict(
         self, data: Any, target: str, *, returns: Returns = "state", unknown: Unknown = "error",
-        max_memory: float = MAX_MEMORY, give: Returns | None = None,
+        max_memory: float = MAX_MEMORY,
     ) -> pd.Series | pd.DataFrame:  # fmt: skip
         """Most probable level, or interval, of one variable for every row; see ``predict_proba``.
 
@@ -362,9 +363,9 @@ class BayesNet(Written):
             >>> jaxbn.fit(data, [("kind", "size")], {"size": [4.5]}).predict({"size": [1.5, 8.0]}, "kind").tolist()
             ['a', 'b']
         """
-        returns = renamed("give", "returns", give, returns)
         return queries.predict(self, data, target, returns, unknown, max_memory)
 
+    @old_keywords({"how": "strategy"}, {})
     @in_batches
     def impute(
         self,
@@ -374,7 +375,6 @@ class BayesNet(Written):
         seed: int | np.random.Generator = 0,
         unknown: Unknown = "error",
         max_memory: float = MAX_MEMORY,
-        how: Strategy | None = None,
     ) -> pd.DataFrame:
         """The data with their missing entries filled in, by the exact posterior given what each row has.
 
@@ -389,7 +389,6 @@ class BayesNet(Written):
             seed: of the draws.
             unknown: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing; they stay.
             max_memory: bytes that one array may take.
-            how: the old name of `strategy`.
 
         Example:
             >>> import jaxbn
@@ -400,7 +399,6 @@ class BayesNet(Written):
             0    a   4.0
             1    b   8.0
         """
-        strategy = renamed("how", "strategy", how, strategy)
         return in_kind_of(data, impute(self, data, strategy, seed, unknown, max_memory))
 
     def complete(

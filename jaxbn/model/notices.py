@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +29,12 @@ def tell_once(net: BayesNet, about: Hashable, message: str) -> None:
     warn_caller(message)
 
 
-def renamed(old: str, new: str, by_old: Any, by_new: Any) -> Any:
-    """The value of an argument that has a new name, whichever was used; the old one is warned of."""
-    if by_old is None:
-        return by_new
-    warn_caller(f"{old}= is called {new}= now; the old name will go", FutureWarning)
-    return by_old
-
-
-def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_caller(message: str) -> None:
     """Warn; the line named is that which called the package."""
     depth, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "jaxbn":
         depth, frame = depth + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=depth)
+    warnings.warn(message, UserWarning, stacklevel=depth)
 
 
 def tell_far(net: BayesNet, name: str, values: NDArray[np.float64]) -> None:

@@ -41,10 +41,10 @@ def test_median_is_the_quantile_of_a_half() -> None:
 
 
 def test_the_old_names_of_arguments_warn() -> None:
-    with pytest.warns(FutureWarning, match="give= is called returns= now"):
+    with pytest.warns(DeprecationWarning, match="predict.returns=..."):
         found = net().predict({"kind": ["a"]}, "size", give="mean")
     np.testing.assert_array_equal(found, net().predict({"kind": ["a"]}, "size", returns="mean"))
-    with pytest.warns(FutureWarning, match="how= is called strategy= now"):
+    with pytest.warns(DeprecationWarning, match="impute.strategy=..."):
         drawn = net().impute({"kind": ["a"], "size": [None]}, how="draw")
     assert drawn.equals(net().impute({"kind": ["a"], "size": [None]}, "draw"))
 
