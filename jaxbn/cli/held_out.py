@@ -38,14 +38,14 @@ def held_out(
         return None
     from jaxbn.evaluation.compare import compare
 
-    method = chosen["method"]
+    method = chosen.get("method", ALL[0])
     everything = everything or table.n_rows * len(table.names) <= MANY_ENTRIES
     others = [other for other in (ALL if everything else ALL[-2:]) if other != method]
     from jaxbn.cuts.methods import each_method, users_of
     from jaxbn.learning.options import in_objects
 
     methods = each_method([method, *others], {key: chosen[key] for key in chosen if users_of(key)})
-    columns = in_objects({key: chosen[key] for key in ("group", "cuts") if key in chosen})
+    columns = in_objects({key: chosen[key] for key in ("merge_levels", "cuts") if key in chosen})
     left = chosen["time_limit"] - net.search.seconds if "time_limit" in chosen and net.search else None
     with limits.within(left), limits.ending_early() as ending:
         return compare(table, net.parents, methods, folds=min(folds, table.n_rows), seed=seed, **columns)

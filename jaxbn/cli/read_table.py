@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jaxbn.inputs.table import Table
     from jaxbn.inputs.text_tables import Format
 
-STANDARD_INPUT = "-"
+STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "stdin"
 WIDE = 120  # letters of a line where there is no terminal
 MOST_COLUMNS = 40  # columns of a table that are described line by line
 
@@ -75,7 +75,7 @@ def read(
 
     path = Path(data)
     if data == STANDARD_INPUT:
-        source = Source("stdin", read_bytes(sys.stdin.buffer.read(), "standard input", form))
+        source = Source(STANDARD_INPUT_NAME, read_bytes(sys.stdin.buffer.read(), "standard input", form))
     elif path.exists():
         source = Source(_short_name(path), read_file(path, form))
     else:
@@ -134,14 +134,6 @@ def by_column(given: Sequence[str], option: str, known: Any) -> dict[str, list[s
         names_in([text[:end].strip()], option, columns)
         found[text[:end].strip()] = [word.strip() for word in text[end + 1 :].split(",") if word.strip()]
     return found
-
-
-def named(source: Source, keep: Sequence[str], chosen: Mapping[str, Any]) -> list[str]:
-    """Columns that stay in the table: those of ``--keep``, and those that other options name."""
-    said = ("required", "forbidden", "links")
-    arcs = [name for option in said for arc in chosen.get(option) or () for name in arc]
-    lists = [*chosen.get("tiers", ()), *(chosen.get(option, ()) for option in ("order", "group", "roots", "leaves"))]
-    return [*names_in(keep, "--keep", source.frame), *(name for names in lists for name in names), *source.cuts, *arcs]
 
 
 def checked_table(source: Source, missing: str, keep: Iterable[str] | None = None) -> Table:

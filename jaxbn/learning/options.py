@@ -97,7 +97,7 @@ def check_structure_options(
 
 MOVED = {
     **{name: f"columns=Columns({name})" for name in ("continuous", "discrete", "keep", "cuts", "labels")},
-    "group": "columns=Columns(merge_levels)",
+    **dict.fromkeys(("group", "merge_levels"), "columns=Columns(merge_levels)"),
     **{
         name: f"constraints=Constraints({name})"
         for name in ("required", "forbidden", "tiers", "roots", "leaves", "links")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import held_out, published
-from jaxbn.cli.read_table import STANDARD_INPUT, Source, by_column, checked_table, form, named, names_in, read
+from jaxbn.cli.library import Asked, takes
+from jaxbn.cli.read_table import STANDARD_INPUT_NAME, Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,47 +21,9 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 
+@takes("learn")
 def learn(
-    data: options.Data,
-    continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
-    discrete: options.Discrete = [],  # noqa: B006
-    drop: options.Drop = [],  # noqa: B006
-    keep: options.Keep = [],  # noqa: B006
-    dates: options.Dates = [],  # noqa: B006
-    date_parts: options.DateParts = [],  # noqa: B006
-    missing: options.Missing = "infer",
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = None,
-    na_values: options.NaValues = [],  # noqa: B006
-    max_parents: options.MaxParents = 3,
-    max_passes: options.MaxPasses = 10,
-    search: options.Search = None,
-    restarts: options.Restarts = None,
-    seed: options.Seed = 0,
-    order: options.Order = [],  # noqa: B006
-    rate: options.Rate = None,
-    method: options.Method = "evidence",
-    min_width: options.MinWidth = None,
-    max_bins: options.MaxBins = None,
-    shape: options.Shape = None,
-    cuts: options.Cuts = [],  # noqa: B006
-    labels: options.Labels = [],  # noqa: B006
-    warm_start: options.WarmStart = False,
-    select: options.Select = None,
-    required: options.Required = [],  # noqa: B006
-    forbidden: options.Forbidden = [],  # noqa: B006
-    links: options.Known = None,
-    tiers: options.Tiers = [],  # noqa: B006
-    roots: options.Roots = [],  # noqa: B006
-    leaves: options.Leaves = [],  # noqa: B006
-    initial_bins: options.InitialBins = None,
-    initial: options.Initial = None,
-    time_limit: options.TimeLimit = None,
-    exact: options.Exact = False,
-    group: options.Group = [],  # noqa: B006
-    no_group: options.NoGroup = False,
-    checkpoint: options.Checkpoint = None,
+    asked: Asked,
     folds: options.Folds = 10,
     compare: Annotated[bool, typer.Option("--compare", help="Score all other methods too.")] = False,
     out: Annotated[
@@ -88,56 +50,21 @@ def learn(
     Prints the network and its held-out log-likelihood, and writes a model file and an HTML report
     (unless the table comes from stdin or the result is wanted as JSON: then only what is named).
     """
-    source = read(
-        data,
-        form(delimiter, encoding, decimal, na_values),
-        continuous=continuous,
-        discrete=discrete,
-        drop=drop,
-        dates=dates,
-        date_parts=date_parts,
-        cuts=cuts,
-    )
-    out, report = _files(source, data, out, report, no_files or as_json)
+    source, chosen = asked.source, asked.chosen
+    out, report = _files(source, out, report, no_files or as_json)
     output.check_free((out, report), force)
-    chosen = options.given(
-        method=method,
-        order=names_in(order, "--order", source.frame.columns),
-        max_parents=max_parents,
-        max_passes=max_passes,
-        search=search,
-        restarts=restarts,
-        seed=seed,
-        rate=rate,
-        min_width=min_width,
-        max_bins=max_bins,
-        shape=shape,
-        cuts=source.cuts,
-        labels=by_column(labels, "--labels", source.frame),
-        warm_start=warm_start,
-        select=select,
-        **graphs.knowledge(required, forbidden, links),
-        tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
-        roots=names_in(roots, "--root", source.frame.columns),
-        leaves=names_in(leaves, "--leaf", source.frame.columns),
-        initial_bins=initial_bins,
-        initial=initial,
-        time_limit=time_limit,
-        exact=exact,
-        group=() if no_group else names_in(group, "--group", source.frame.columns),
-    )
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
-    table = checked_table(source, missing, named(source, keep, chosen))
+    table = asked.table()
     start_compiler(no_cache, table.n_rows)
     from jaxbn.learning.learn import learn as learn_network
     from jaxbn.learning.options import in_objects
 
-    net = learn_network(table, checkpoint=checkpoint, **in_objects(chosen))
+    net = learn_network(table, **in_objects(chosen))
     if out is not None:  # before anything else that takes time
         output.write(out, net.save)
-    shown = {"data": source.name, "missing": missing, **chosen, "folds": folds}
-    scored = held_out(net, table, folds, seed, compare, chosen) if folds else None
+    shown = {"data": source.name, "missing": asked.missing, **chosen, "folds": folds}
+    scored = held_out(net, table, folds, chosen.get("seed", 0), compare, chosen) if folds else None
     if report is not None:
         _report(net, table, source, report, scored, shown)
     if as_json:
@@ -146,10 +73,8 @@ def learn(
         _print(net, source, scored, folds)
 
 
-def _files(
-    source: Source, data: str, out: Path | None, report: Path | None, no_files: bool
-) -> tuple[Path | None, Path | None]:
-    if no_files or data == STANDARD_INPUT:
+def _files(source: Source, out: Path | None, report: Path | None, no_files: bool) -> tuple[Path | None, Path | None]:
+    if no_files or source.name == STANDARD_INPUT_NAME:
         return out, report
     return out or Path(f"{source.name}.jaxbn.json"), report or Path(f"{source.name}.report.html")
 

@@ -7,54 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jaxbn.cli import graph as graphs
 from jaxbn.cli import options, output, show
 from jaxbn.cli.compiler import start_compiler
-from jaxbn.cli.read_table import checked_table, form, named, names_in, read
+from jaxbn.cli.library import Asked, takes
 
 if TYPE_CHECKING:
     from jaxbn.posterior.results import Posterior
 
 
+@takes("sample_posterior")
 def posterior(
-    data: options.Data,
+    asked: Asked,
     graph: options.Graph = None,
-    draws: Annotated[int, typer.Option(help="Networks to draw.")] = 100,
-    chains: Annotated[int, typer.Option(help="Chains that they are drawn by.")] = 4,
-    burn_in: Annotated[int, typer.Option(help="Sweeps of each chain before its first draw.")] = 10,
-    thin: Annotated[int, typer.Option(help="Sweeps from one draw to the next.")] = 1,
-    seed: options.Seed = 0,
-    continuous: options.Continuous = [],  # noqa: B006 (typer copies it)
-    discrete: options.Discrete = [],  # noqa: B006
-    drop: options.Drop = [],  # noqa: B006
-    keep: options.Keep = [],  # noqa: B006
-    dates: options.Dates = [],  # noqa: B006
-    date_parts: options.DateParts = [],  # noqa: B006
-    missing: options.Missing = "infer",
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = None,
-    na_values: options.NaValues = [],  # noqa: B006
-    max_parents: options.MaxParents = None,
-    required: options.Required = [],  # noqa: B006
-    forbidden: options.Forbidden = [],  # noqa: B006
-    links: options.Known = None,
-    tiers: options.Tiers = [],  # noqa: B006
-    roots: options.Roots = [],  # noqa: B006
-    leaves: options.Leaves = [],  # noqa: B006
-    min_width: options.MinWidth = None,
-    max_bins: options.MaxBins = None,
-    shape: options.Shape = None,
-    group: options.Group = [],  # noqa: B006
-    no_group: options.NoGroup = False,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Seconds after which the draws so far are taken.", rich_help_panel=options.LEARNING),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Keep the draws in this file, and go on from it.", rich_help_panel=options.LEARNING),
-    ] = None,
     threshold: Annotated[float, typer.Option(help="The consensus has arcs of a probability above this.")] = 0.5,
     out: Annotated[
         Path | None,
@@ -71,42 +35,16 @@ def posterior(
     no_cache: options.NoCache = False,
 ) -> None:
     """Draw networks from their posterior: how probable is each arc, each cut?"""
-    source = read(
-        data,
-        form(delimiter, encoding, decimal, na_values),
-        continuous=continuous,
-        discrete=discrete,
-        drop=drop,
-        dates=dates,
-        date_parts=date_parts,
-    )
     structure = None
     if graph is not None:
-        source, structure = graphs.structure(source, graph)
+        asked, structure = asked.with_structure(graph)
     output.check_free((out, report), force)
-    chosen = options.given(
-        draws=draws,
-        chains=chains,
-        burn_in=burn_in,
-        thin=thin,
-        seed=seed,
-        max_parents=max_parents,
-        **graphs.knowledge(required, forbidden, links),
-        tiers=[names_in([tier], "--tier", source.frame.columns) for tier in tiers],
-        roots=names_in(roots, "--root", source.frame.columns),
-        leaves=names_in(leaves, "--leaf", source.frame.columns),
-        min_width=min_width,
-        max_bins=max_bins,
-        shape=shape,
-        group=() if no_group else names_in(group, "--group", source.frame.columns),
-        time_limit=time_limit,
-    )
-    table = checked_table(source, missing, None if structure else named(source, keep, chosen))
+    table = asked.table(keep_all=structure is not None)
     start_compiler(no_cache, table.n_rows)
     from jaxbn.learning.options import in_objects
     from jaxbn.posterior.sample_posterior import sample_posterior
 
-    found = sample_posterior(table, structure, checkpoint=checkpoint, **in_objects(chosen))
+    found = sample_posterior(table, structure, **in_objects(asked.chosen))
     _give(found, threshold, as_json)
     if out is not None:
         output.write(out, found.average.save)
@@ -115,8 +53,10 @@ def posterior(
         from jaxbn.drawing.report import report as make_report
 
         net = consensus_network(found, threshold)
-        options_used = {**chosen, "threshold": threshold}
-        output.write_text(report, make_report(net, table, title=source.name, options=options_used, posterior=found))
+        options_used = {**asked.chosen, "threshold": threshold}
+        output.write_text(
+            report, make_report(net, table, title=asked.source.name, options=options_used, posterior=found)
+        )
 
 
 def _give(found: Posterior, threshold: float, as_json: bool) -> None:
