@@ -34,7 +34,7 @@ def test_an_option_has_one_default_everywhere(function: Any) -> None:
 
 @pytest.mark.parametrize("function", [jaxbn.cross_validate, jaxbn.bootstrap])
 def test_other_functions_have_all_options_of_learn_or_hand_them_on(function: Any) -> None:
-    own = {"checkpoint", "progress", "lines", "target"}  # of one long run, and of one network
+    own = {"checkpoint", "progress", "lines", "target", "start"}  # of one long run, and of one network
     assert set(signature(jaxbn.learn).parameters) <= {*signature(function).parameters, *STRUCTURE_OPTIONS, *own}
 
 
