@@ -156,8 +156,8 @@ const Cards = (() => {
       const most = Math.max(...heights(was), ...heights(is), ...(still ? bars : []), 0), limit = 6 * Math.max(...bars, 0);
       const tall = (limit > 0 ? Math.min(most, limit) : most) || 1;
       const up = d => foot - Math.min(d / tall, 1) * (foot - 6);
-      const steps = parts => parts.map(({left, right, height}) =>
-        `L${across(left)} ${foot}V${up(height)}H${across(right)}V${foot}`).join("");
+      const steps = parts => parts.map(({left, right, height}, k) =>
+        `${parts[k - 1]?.right === left ? "" : `L${across(left)} ${foot}`}V${up(height)}H${across(right)}${parts[k + 1]?.left === right ? "" : `V${foot}`}`).join("");
       const outline = parts => parts.map(({left, right, height}) => `L${across(left)} ${up(height)}H${across(right)}`).join("");
       const parts = [];
       const ends = known?.range ?? (known?.value === undefined ? null : [known.value, known.value]);

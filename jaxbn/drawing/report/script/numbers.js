@@ -25,7 +25,8 @@ const Numbers = (() => {
   function pair(a, b, span) {
     let digits = Math.max(0, 2 - Math.floor(Math.log10(span || 1)));
     digits = Math.min(digits, 12);
-    return [a, b].map(value => String(Number(value.toFixed(digits))));
+    const small = value => value !== 0 && Math.abs(value) < 10 ** (1 - digits); // of a skewed column: two digits at least
+    return [a, b].map(value => String(Number(small(value) ? value.toPrecision(2) : value.toFixed(digits))));
   }
 
   /* Round numbers between two ends. */
