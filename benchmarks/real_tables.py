@@ -148,7 +148,8 @@ def line(found: dict[str, Any]) -> str:
     silent = "" if found["answered"] == found["variables"] else " NOT ALL ANSWERED"
     return (
         f"{head}{late}  {found['variables']:3d} variables, {found['answered']} answered{silent}, "
-        f"bins {found['bins']:.1f} (most {found['most_bins']}), cells {found['cells']:,} (most {found['most_cells']:,}), "
+        f"bins {found['bins']:.1f} (most {found['most_bins']}), "
+        f"cells {found['cells']:,} (most {found['most_cells']:,}), "
         f"model {found['model_mb']:.2f} MB, report {found['report_mb']:.2f} MB"
         f"{' TRACEBACK' if found['traceback'] else ''} {found.get('held_out', '')}"
     )
