@@ -292,7 +292,8 @@ def _read_table(field: Field) -> NDArray[np.float64]:
 
 def _line(line: Line) -> dict[str, Any]:
     arrays = {"cells": line.cells.astype(np.float64), "coefficients": line.coefficients, "scales": line.scales}
-    return {"parents": list(line.parents), **{key: _table(array) for key, array in arrays.items()}, "off": line.off}
+    tables = {key: _table(array) for key, array in arrays.items()}
+    return {"parents": list(line.parents), **tables, "off": line.off, **({"column": True} if line.column else {})}
 
 
 def _read_line(field: Field, variable: Field) -> Line:
@@ -302,7 +303,8 @@ def _read_line(field: Field, variable: Field) -> Line:
         raise ValueError(f"{field.place + '.parents'!r} must be parents of a continuous variable, got {list(parents)}")
     cells, coefficients, scales = (_read_table(field.get(key)) for key in ("cells", "coefficients", "scales"))
     try:
-        return Line(parents, cells.astype(np.int64), coefficients, scales, field.get("off").positive())
+        off, column = field.get("off").positive(), field.has("column")
+        return Line(parents, cells.astype(np.int64), coefficients, scales, off, column)
     except ValueError as error:
         raise ValueError(f"{field.place!r}: {error}") from None
 

@@ -4,14 +4,16 @@
 
 z and zᵢ are normal scores of the child's and the parents' places inside their bins (`cuts.shapes.lean`). The last
 factor integrates to 1 over the bin whatever the coefficients are, so bins keep their probabilities. Evidence chooses
-between no line, one for the family, and one for each cell of its table, shrunk to that of the family
+between no line, one for the family, and one for each cell of its table, shrunk to that of the family. Scores may also
+be of places in the whole columns, with a line for each configuration of the parents' bins that is cut off at the ends
+of the child's: numbers that nearly determine each other follow such lines across bins
 (docs/maths.md, "Lines inside bins").
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -52,6 +54,7 @@ class Line:
         coefficients: intercept and one slope a parent [cells + 1, 1 + parents].
         scales: [cells + 1].
         off: share of values that do as they would without the line.
+        column: whether scores are of places in the whole columns; cells are then configurations of the parents.
     """
 
     parents: tuple[str, ...]
@@ -59,6 +62,7 @@ class Line:
     coefficients: Floats
     scales: Floats
     off: float
+    column: bool = False
 
     def __post_init__(self) -> None:
         cells, size = np.asarray(self.cells, np.int64), len(self.cells) + 1
@@ -67,24 +71,24 @@ class Line:
             raise ValueError("a line needs ascending cells, coefficients and positive scales of each, 0 < off < 1")
         object.__setattr__(self, "cells", cells)
 
-    def lean(self, cells: Integers, scores: Floats) -> Lean:
+    def lean(self, cells: Integers, scores: Floats, part: tuple[Floats, Floats] | None = None) -> Lean:
         """How values lean in some cells, -1 where they are not known, given the scores of the parents [..., parents].
 
-        Without the score of a parent they do not.
+        Without the score of a parent they do not. `part` are the ends of the bins as shares of the whole column.
         """
         place = np.searchsorted(self.cells, cells)
         own = np.append(self.cells, MISSING - 1)[place] == cells
         place = np.where(own, place, len(self.cells))
         found = self.coefficients[place]
         mean = found[..., 0] + (found[..., 1:] * scores).sum(axis=-1)
-        return Lean(np.nan_to_num(mean), np.where(np.isnan(mean), 1.0, self.scales[place]), self.off)
+        return Lean(np.nan_to_num(mean), np.where(np.isnan(mean), 1.0, self.scales[place]), self.off, *(part or ()))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Line):
             return NotImplemented
         arrays = ("cells", "coefficients", "scales")
         same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
-        return same and self.parents == other.parents and self.off == other.off
+        return same and (self.parents, self.off, self.column) == (other.parents, other.off, other.column)
 
     def __hash__(self) -> int:
         return hash((self.parents, self.coefficients.tobytes()))
@@ -149,6 +153,37 @@ def posterior(sums: Sums, prior: Prior) -> Posterior:
     return Posterior(found, np.sqrt(rate / (shape - 1)), log_evidence)
 
 
+class _Regression(NamedTuple):
+    line: Line
+    log_evidence: float
+    charge: float  # what its coefficients would cost if they had been chosen by the likelihood alone
+
+
+def _regression(
+    parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArray[np.int64], column: bool
+) -> _Regression:
+    """The line of the family, or lines of cells that shrink to it, by the evidence of the scores."""
+    y, squares = part.means(), part.squares()
+    x = np.column_stack([np.ones(len(y)), scores])
+    known, cell = np.unique(cells, return_inverse=True)
+    sums = Sums.of(x, y, squares, cell, len(known))
+    together = Sums(*(each.sum(axis=0, keepdims=True) for each in sums))
+    family = posterior(together, Prior(np.zeros(x.shape[1]), 1.0, 2.0, 1.0))
+    charge = (x.shape[1] + 1) / 2 * float(np.log(len(y)))  # the line that cells shrink to is fitted to the same rows
+    plain = Line(parents, known[:0], family.coefficients, family.scales, 0.5, column)
+    best = _Regression(plain, float(family.log_evidence[0]), charge)
+    for rows in SHRINKAGE:
+        prior = Prior(family.coefficients[0], rows, 1 + rows / 2, float(family.scales[0] ** 2) * rows / 2)
+        own = posterior(sums, prior)
+        log_evidence = float(own.log_evidence.sum()) - charge
+        if log_evidence > best.log_evidence:
+            coefficients = np.concatenate([own.coefficients, family.coefficients])
+            line = Line(parents, known, coefficients, np.append(own.scales, family.scales), 0.5, column)
+            cost = (x.shape[1] + 1) / 2 * float(np.log1p(sums.n / rows).sum())
+            best = _Regression(line, log_evidence, charge + cost)
+    return best
+
+
 def fit_line(parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArray[np.int64]) -> Line | None:
     """The line of a family that has the highest evidence, None if it is higher without.
 
@@ -158,27 +193,26 @@ def fit_line(parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArra
         part: of the child's bins that each of its values stands for.
         cells: of the family's table [rows].
     """
+    found = _in_bins(parents, scores, part, cells)
+    return None if found is None else found[0]
+
+
+def _in_bins(
+    parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArray[np.int64]
+) -> tuple[Line, float] | None:
+    """The same, and what it is worth."""
     if len(scores) == 0:
         return None
-    y, squares = part.means(), part.squares()
-    x = np.column_stack([np.ones(len(y)), scores])
-    known, cell = np.unique(cells, return_inverse=True)
-    sums = Sums.of(x, y, squares, cell, len(known))
-    together = Sums(*(part.sum(axis=0, keepdims=True) for part in sums))
-    family = posterior(together, Prior(np.zeros(x.shape[1]), 1.0, 2.0, 1.0))
-    best, highest = Line(parents, known[:0], family.coefficients, family.scales, 0.5), float(family.log_evidence[0])
-    charge = (x.shape[1] + 1) / 2 * np.log(len(y))  # the line that cells shrink to is fitted to the same rows
-    for rows in SHRINKAGE:
-        prior = Prior(family.coefficients[0], rows, 1 + rows / 2, float(family.scales[0] ** 2) * rows / 2)
-        own = posterior(sums, prior)
-        if own.log_evidence.sum() - charge > highest:
-            highest = float(own.log_evidence.sum() - charge)
-            coefficients = np.concatenate([own.coefficients, family.coefficients])
-            best = Line(parents, known, coefficients, np.append(own.scales, family.scales), 0.5)
-    if highest <= -(len(y) * np.log(2 * np.pi) + squares.sum()) / 2:
+    found = _regression(parents, scores, part, cells, column=False)
+    if found.log_evidence <= -(len(scores) * np.log(2 * np.pi) + part.squares().sum()) / 2:
         return None
-    off = _share_off(best.lean(cells, scores), part)
-    return Line(parents, best.cells, best.coefficients, best.scales, off)
+    return _mixed(found, found.line.lean(cells, scores), part)
+
+
+def _mixed(found: _Regression, lean: Lean, part: Part) -> tuple[Line, float]:
+    """The line with the share of values off it, and by how much it raises the likelihood, less its charge."""
+    off = _share_off(lean, part)
+    return replace(found.line, off=off), float(lean._replace(off=off).log_ratio(part).sum()) - found.charge
 
 
 def _share_off(lean: Lean, part: Part) -> float:
@@ -206,12 +240,32 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
         family = [net.names.index(p) for p in net.parents[name]]
         rows = (codes[:, [*family, i]] != MISSING).all(axis=1)
         inside = {p: values[p][rows] for p in (*parents, name)}
-        part, _ = part_of(net, name, codes[rows], inside)
-        cells = _cells(net, name, codes[rows]) * net.cardinalities[name] + codes[rows, i]
-        line = fit_line(parents, _scores(net, parents, codes[rows], inside), part, cells)
-        if line is not None:
-            found[name] = line
+        tried = [_in_bins(parents, *_rows(net, name, parents, codes[rows], inside, column=False))]
+        if rows.any() and (net.inside(name).measures > 0).all():
+            scores, part, cells = _rows(net, name, parents, codes[rows], inside, column=True)
+            regression = _regression(parents, scores, part, cells, column=True)
+            tried.append(
+                _mixed(regression, regression.line.lean(cells, scores, _ends(net, name, codes[rows, i])), part)
+            )
+        better = [each for each in tried if each is not None and (each[1] > 0 or not each[0].column)]
+        if better:
+            found[name] = max(better, key=lambda each: each[1])[0]
     return found
+
+
+def _rows(
+    net: BayesNet, name: str, parents: tuple[str, ...], codes: Integers, values: Mapping[str, Floats], column: bool
+) -> tuple[Floats, Part, NDArray[np.int64]]:
+    """Scores of the parents, parts of the child, and cells, as a line in bins or of columns is fitted to them."""
+    cells = _cells(net, name, codes)
+    cells = cells if column else cells * net.cardinalities[name] + codes[:, net.names.index(name)]
+    return _scores(net, parents, codes, values, column), part_of(net, name, codes, values, column)[0], cells
+
+
+def _ends(net: BayesNet, name: str, own: Integers) -> tuple[Floats, Floats]:
+    """The ends of some bins as shares of the whole column."""
+    inside = net.inside(name)
+    return inside.of_column(np.zeros(own.shape), own), inside.of_column(np.ones(own.shape), own)
 
 
 def lean(
@@ -231,10 +285,13 @@ def lean(
     if name not in net.lines:
         return None
     line, size = net.lines[name], net.cardinalities[name]
-    scores = _scores(net, line.parents, codes, values) if scores is None else scores
+    scores = _scores(net, line.parents, codes, values, line.column) if scores is None else scores
     cells = _cells(net, name, codes)
     if own is None:
         own, scores, cells = np.arange(size), scores[:, None], cells[:, None]
+    if line.column:
+        cells, bins = np.broadcast_arrays(cells, np.maximum(own, 0))  # what is missing is nowhere in particular
+        return line.lean(cells, scores, _ends(net, name, bins))
     return line.lean(np.where(cells == MISSING, MISSING, cells * size + own), scores)
 
 
@@ -253,18 +310,24 @@ def _cells(net: BayesNet, name: str, codes: Integers) -> NDArray[np.int64]:
     return np.where((codes[:, places] == MISSING).any(axis=1), MISSING, found)
 
 
-def _scores(net: BayesNet, names: tuple[str, ...], codes: Integers, values: Mapping[str, Floats]) -> Floats:
-    """Normal scores of values inside their bins [rows, names], NaN where missing."""
-    return np.stack([scores_of(*part_of(net, name, codes, values)) for name in names], axis=1)
+def _scores(
+    net: BayesNet, names: tuple[str, ...], codes: Integers, values: Mapping[str, Floats], column: bool
+) -> Floats:
+    """Normal scores of values inside their bins, or in their columns [rows, names], NaN where missing."""
+    return np.stack([scores_of(*part_of(net, name, codes, values, column)) for name in names], axis=1)
 
 
-def part_of(net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats]) -> tuple[Part, NDArray[np.bool_]]:
-    """The part of its bin that each value of a variable stands for, and where there is one [rows]."""
-    own = codes[:, net.names.index(name)]
+def part_of(
+    net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], column: bool
+) -> tuple[Part, NDArray[np.bool_]]:
+    """The part of its bin, or column, that each value of a variable stands for, and where there is one [rows]."""
+    own, inside = codes[:, net.names.index(name)], net.inside(name)
     known = (own != MISSING) & ~np.isnan(values[name])
-    if known.all():
-        return Part.of(*net.inside(name).places(values[name], own)), known
-    return Part.of(*net.inside(name).places(np.where(known, values[name], 0.0), np.where(known, own, 0))), known
+    own, numbers = (own, values[name]) if known.all() else (np.where(known, own, 0), np.where(known, values[name], 0.0))
+    low, high = inside.places(numbers, own)
+    if column and inside.edges[-1] > inside.edges[0]:
+        low, high = inside.of_column(low, own), inside.of_column(high, own)
+    return Part.of(low, high), known
 
 
 def scores_of(part: Part, known: NDArray[np.bool_]) -> Floats:
@@ -274,14 +337,14 @@ def scores_of(part: Part, known: NDArray[np.bool_]) -> Floats:
 
 def log_ratios(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Floats]:
     """What the lines add to the log density of each value [rows]; nothing where an entry that one needs is missing."""
-    needed = {*net.lines, *(parent for line in net.lines.values() for parent in line.parents)}
-    parts = {name: part_of(net, name, codes, values) for name in needed}
-    scores = {name: scores_of(*parts[name]) for line in net.lines.values() for name in line.parents}
+    needed = {(name, line.column) for own, line in net.lines.items() for name in (own, *line.parents)}
+    parts = {(name, column): part_of(net, name, codes, values, column) for name, column in needed}
+    scores = {(n, line.column): scores_of(*parts[n, line.column]) for line in net.lines.values() for n in line.parents}
     found = {}
     for name, line in net.lines.items():
-        by = np.stack([scores[parent] for parent in line.parents], axis=1)
+        by = np.stack([scores[parent, line.column] for parent in line.parents], axis=1)
         leaning = lean(net, name, codes, values, codes[:, net.names.index(name)], by)
         assert leaning is not None
-        part, known = parts[name]
+        part, known = parts[name, line.column]
         found[name] = np.where(known, leaning.log_ratio(part), 0.0)
     return found

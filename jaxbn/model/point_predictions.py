@@ -88,8 +88,7 @@ def quantiles(
         share = np.divide(wanted - below, own, out=np.zeros_like(below), where=own > 0)
         share = np.clip(share, 0.0, 1.0)
         if lean is not None:
-            mean, scale = (np.take_along_axis(part, place, 1) for part in (lean.mean, lean.scale))
-            share = Lean(mean, scale, lean.off).at(share)
+            share = lean.take(np.arange(len(place))[:, None], place).at(share)
         found[:, k] = inside.at(place[:, 0], share[:, 0])
     return found
 

@@ -116,7 +116,7 @@ def density(
         )
     probabilities = joint(net, [target], observation_weights(net, given), max_memory)
     found = lean(net, target, *_as_row(net, given)) if target in net.lines else None
-    own = None if found is None else Lean(found.mean[0], found.scale[0], found.off)
+    own = None if found is None else found.take(0)
     pieces, of, share = net.inside(target).pieces(own)
     return pieces, probabilities[of] * share / np.diff(pieces)
 

@@ -86,6 +86,45 @@ def test_narrow_parts_are_told_by_their_middle():
     np.testing.assert_allclose(found[coarse], (above + np.log(-np.expm1(below - above))).ravel()[coarse], atol=1e-10)
 
 
+def test_scores_of_the_column_are_cut_off_at_the_ends_of_the_bin():
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        begin, end = np.sort(rng.random(2))
+        mean, scale, off = 2 * rng.normal(), rng.uniform(0.05, 1.2), 10 ** -rng.uniform(0.1, 4)
+        ends = np.concatenate([[0.0], np.sort(rng.random(40)), [1.0]])
+        parts = (np.full(41, part) for part in (begin, end))
+        found = Lean(np.full(41, mean), np.full(41, scale), off, *parts)
+        places = begin + ends * (end - begin)
+        ratio = np.exp(found.log_ratio(Part.of(places[:-1], places[1:])))
+        assert (ratio * np.diff(ends)).sum() == pytest.approx(1.0, abs=1e-9)
+        mass = norm.cdf(norm.ppf(begin + ends * (end - begin)), mean, scale)
+        if mass[-1] - mass[0] > 1e-3:  # by the definition, where differences are exact enough
+            expected = off + (1 - off) * np.diff(mass) / (mass[-1] - mass[0]) / np.diff(ends)
+            np.testing.assert_allclose(ratio, expected, rtol=1e-7, atol=1e-7)
+        share = rng.random(41)
+        np.testing.assert_allclose(found.below(found.at(share)), share, atol=1e-9)
+        np.testing.assert_allclose(found._replace(off=1e-300).below(found.line_at(share)), share, atol=1e-6)
+    # a score that is standard normal on the whole column says nothing inside any bin
+    none = Lean(np.full(3, 1e-300), np.ones(3), 0.3, np.array([0.1, 0.4, 0.9]), np.array([0.2, 0.9, 1.0]))
+    np.testing.assert_allclose(
+        none.log_ratio(Part.of(np.array([0.12, 0.5, 0.92]), np.array([0.15, 0.65, 0.95]))), 0.0, atol=1e-9
+    )
+
+
+def test_numbers_that_nearly_determine_each_other_follow_lines_across_bins():
+    rng = np.random.default_rng(3)
+    size = rng.lognormal(1.0, 0.3, 3000)
+    data = pd.DataFrame({"a": size * np.exp(rng.normal(0, 0.01, 3000)), "b": size * np.exp(rng.normal(0, 0.01, 3000))})
+    test, data = data[2000:], data[:2000]
+    net = jaxbn.learn(data, max_bins=4, progress=False)
+    (line,) = net.lines.values()
+    assert line.column
+    few = net.log_likelihood(test).mean()
+    many = jaxbn.learn(data, max_bins=None, lines=False, progress=False).log_likelihood(test).mean()
+    assert few > many + 0.3
+    assert net.sample(2000, seed=0).corr().iloc[0, 1] == pytest.approx(data.corr().iloc[0, 1], abs=0.01)
+
+
 @pytest.mark.parametrize("name", ["b", "c"])
 def test_densities_integrate_to_one_and_bins_keep_their_probabilities(net, name):
     given = rows(200, seed=1)
@@ -96,7 +135,7 @@ def test_densities_integrate_to_one_and_bins_keep_their_probabilities(net, name)
         knots = np.union1d(knots, cells[(cells > knots[0]) & (cells < knots[-1])])
     else:
         first = np.arange(64) / 2**20  # the density is constant in each of 2^20 parts of a bin
-        shares = np.unique([*first, *norm.cdf(np.linspace(-4.5, 4.5, 1000)), *(1 - first)])
+        shares = np.unique([*first, *(norm.cdf(np.linspace(-4.9, 4.9, 2000)) * 2**20).round() / 2**20, *(1 - first)])
         knots = np.unique([*knots, *inside.at(np.repeat(np.arange(bins), len(shares)), np.tile(shares, bins))])
     x, widths = (knots[1:] + knots[:-1]) / 2, np.diff(knots)
     table = given.loc[given.index.repeat(len(x))].assign(**{name: np.tile(x, len(given))})

@@ -136,6 +136,10 @@ class InsideBins:
         low, high = np.where(small, part / PARTS, low), np.where(small, (part + 1) / PARTS, high)
         return np.where(measures > 0, low, 0.0), np.where(measures > 0, high, 1.0)
 
+    def of_column(self, shares: Floats, codes: NDArray[np.integer]) -> Floats:
+        """Shares of bins as shares of the whole column."""
+        return (self._ends[codes] - self._ends[0] + shares * self.measures[codes]) / (self._ends[-1] - self._ends[0])
+
     def means_by(self, lean: Lean) -> Floats:
         """The mean inside each bin where values lean, [rows, bins]."""
         shares = lean.shares()  # [rows, bins, nodes]
@@ -156,8 +160,9 @@ class InsideBins:
             if lean is not None:
                 first, last = lean.below(first), lean.below(last)
             share = first + share * np.maximum(last - first, 0.0)
-        if lean is not None:
-            share = lean.at(share)
+            share = share if lean is None else lean.at(share)
+        elif lean is not None:
+            share = lean.draw(share, rng)
         values = self.at(codes, share)
         inner = codes < len(self.edges) - 2  # rounding may reach the right edge, which belongs to the next bin
         right = np.where(inner, np.nextafter(self.edges[codes + 1], -np.inf), self.edges[codes + 1])
@@ -198,6 +203,6 @@ class InsideBins:
         share = np.where(measures > 0, np.diff(ends) / np.where(measures > 0, measures, 1.0), 1.0)
         if lean is not None:
             end = np.clip((ends[1:] - self._ends[of]) / np.where(measures > 0, measures, 1.0), 0.0, 1.0)
-            own = Lean(lean.mean[of], lean.scale[of], lean.off)
+            own = lean.take(of)
             share = np.where(measures > 0, own.below(end) - own.below(np.maximum(end - share, 0.0)), share)
         return edges, of, share

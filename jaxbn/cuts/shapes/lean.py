@@ -2,24 +2,25 @@
 
 The score of a place u inside a bin, the share of the bin that lies below it, is z = Φ⁻¹(u). Without more it is standard
 normal, and u is uniform. Values that lean to one side, or are close together, have scores with another mean and scale;
-a few of them, a share that is off the line, do as they would without.
+a few of them, a share that is off the line, do as they would without. Scores may also be those of the whole column, of
+which the bin is a part: there their distribution is cut off at the ends of the bin.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 Floats = NDArray[np.float64]
 
 NARROW, HALF_LOG_2_PI = 1e-2, np.log(2 * np.pi) / 2
 """Width of a part, times one more than its distance from 0, up to which a series tells its probability."""
 
-NODES = ndtri((np.arange(32) + 0.5) / 32)
-"""Scores that stand for equal shares of a standard normal distribution."""
+NODES = (np.arange(32) + 0.5) / 32
+"""Chances that stand for all."""
 
 
 class Lean(NamedTuple):
@@ -36,31 +37,62 @@ class Lean(NamedTuple):
     mean: Floats
     scale: Floats
     off: float  # share of values that are not on the line
+    begin: Floats | float = 0.0  # ends of the bin among the shares that have scores: all, or those of the column
+    end: Floats | float = 1.0
+
+    def take(self, *index: Any) -> Lean:
+        """The lean in some of the bins."""
+        parts = (np.broadcast_to(part, self.mean.shape)[index] for part in (self.begin, self.end))
+        return Lean(self.mean[index], self.scale[index], self.off, *parts)
+
+    def _standard(self, share: Floats | float) -> Floats:
+        """The standardised score of what lies at a share of the bin."""
+        return np.asarray((ndtri(self.begin + share * (self.end - self.begin)) - self.mean) / self.scale)
 
     def below(self, share: Floats) -> Floats:
         """The probability of what lies below a share of the bin."""
-        return self.off * share + (1 - self.off) * ndtr((ndtri(share) - self.mean) / self.scale)
+        first, place, last = (self._standard(each) for each in (0.0, share, 1.0))
+        with np.errstate(divide="ignore"):
+            line = np.exp(_log_mass(first, np.maximum(place, first)) - _log_mass(first, last))
+        return np.asarray(self.off * share + (1 - self.off) * np.minimum(line, 1.0))
+
+    def line_at(self, chance: Floats) -> Floats:
+        """The share of the bin below which a probability of the values on the line lies."""
+        first, last = self._standard(0.0), self._standard(1.0)
+        turned = first > 0  # in the lower tail small probabilities are exact
+        low, part = np.where(turned, -last, first), np.where(turned, 1 - chance, chance)
+        with np.errstate(divide="ignore"):
+            log_below = np.logaddexp(log_ndtr(low), np.log(part) + _log_mass(first, last))
+        z = np.where(turned, -1.0, 1.0) * ndtri_exp(np.minimum(log_below, 0.0))
+        place = ndtr(self.mean + self.scale * z)
+        return np.asarray(np.clip((place - self.begin) / (np.asarray(self.end) - self.begin), 0.0, 1.0))
 
     def at(self, chance: Floats) -> Floats:
         """The share of the bin below which a probability lies: the inverse, by bisection."""
-        plain = ndtri(chance)
-        low, high = np.sort([plain, np.where(np.isfinite(plain), self.mean + self.scale * plain, plain)], axis=0)
+        low, high = np.sort([chance, self.line_at(chance)], axis=0)
         for _ in range(52):
-            middle = np.where(np.isfinite(low + high), (low + high) / 2, low)
-            under = self.off * ndtr(middle) + (1 - self.off) * ndtr((middle - self.mean) / self.scale) < chance
+            middle = (low + high) / 2
+            under = self.below(middle) < chance
             low, high = np.where(under, middle, low), np.where(under, high, middle)
-        return np.asarray(ndtr(high))
+        return np.asarray(high)
+
+    def draw(self, chance: Floats, rng: np.random.Generator) -> Floats:
+        """Shares of the bin by uniform random numbers: on the line, but for those that are off it."""
+        return np.where(rng.random(len(chance)) < self.off, chance, self.line_at(chance))
 
     def log_ratio(self, part: Part) -> Floats:
-        """Log of the probability of parts of bins, by what it would be without a lean."""
+        """Log of the probability of parts of bins, or of the column, by what it would be without a lean."""
         with np.errstate(divide="ignore"):  # a part that is too far off for the line has no probability by it
             line = _log_mass((part.begin - self.mean) / self.scale, (part.end - self.mean) / self.scale)
-            found = np.logaddexp(np.log(self.off), np.log1p(-self.off) + line - np.log(part.share))
+            line -= np.log(part.share)
+            if not isinstance(self.begin, float):
+                line -= _log_mass(self._standard(0.0), self._standard(1.0)) - np.log(self.end - self.begin)
+            found = np.logaddexp(np.log(self.off), np.log1p(-self.off) + line)
         return np.where((self.mean == 0) & (self.scale == 1), 0.0, found)
 
     def shares(self) -> Floats:
         """Places of values on the line that stand for equal chances, [..., nodes]."""
-        return np.asarray(ndtr(self.mean[..., None] + self.scale[..., None] * NODES))
+        return self.take(..., None).line_at(np.broadcast_to(NODES, (*self.mean.shape, len(NODES))))
 
 
 class Part(NamedTuple):

@@ -82,7 +82,7 @@ def _line(net: BayesNet, name: str, place: Mapping[str, int]) -> dict[str, Any]:
 
     rows = [short(row) for row in line.coefficients]
     parts = {"parents": [place[parent] for parent in line.parents], "cells": line.cells.tolist(), "off": line.off}
-    return {"line": {**parts, "coefficients": rows, "scales": short(line.scales)}}
+    return {"line": {**parts, "coefficients": rows, "scales": short(line.scales), "column": line.column}}
 
 
 def _sums(net: BayesNet) -> int:

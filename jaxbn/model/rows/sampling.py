@@ -90,7 +90,7 @@ def _known(
         chosen, found = draw_states(weights.T[codes], rng.random(len(codes))), np.empty(len(codes))
         for k, (part, _) in enumerate(parts):
             mine = chosen == k
-            own = leaning and Lean(leaning.mean[mine], leaning.scale[mine], leaning.off)
+            own = leaning and leaning.take(mine)
             found[mine] = _known(net, name, part, codes[mine], rng, own)
         return found
     span = as_range(net, name, value)

@@ -1,7 +1,7 @@
 /* Lines inside bins, as jaxbn.model.lines has them: how a number leans inside each of its bins, given the numbers of its
    continuous parents. A bin keeps its chance; what moves is where in the bin its values lie. */
 const Lines = (() => {
-  const PARTS = 2 ** 20, NODES = Array.from({length: 32}, (_, k) => quantile((k + 0.5) / 32));
+  const PARTS = 2 ** 20, NODES = Array.from({length: 32}, (_, k) => (k + 0.5) / 32);
 
   /* The standard normal distribution function (Numerical Recipes, relative error 1e-7). */
   function normal(z) {
@@ -26,8 +26,15 @@ const Lines = (() => {
       by([-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572, 1], r);
   }
 
-  /* The mean normal score of what a number stands for inside its bin: its recorded cell, or a small part around it. */
-  function score(variable, value) {
+  /* Where bin k of a variable begins and ends, as shares of the whole column. */
+  function part(variable, k) {
+    const measure = x => Inference.measured(variable, x), first = measure(variable.edges[0]), whole = measure(variable.edges.at(-1)) - first;
+    return [k, k + 1].map(j => (measure(variable.edges[j]) - first) / whole);
+  }
+
+  /* The mean normal score of what a number stands for, its recorded cell or a small part around it: inside its bin, or
+     in the whole column. */
+  function score(variable, value, column) {
     const k = Known.binOf(variable, value), [left, right] = [variable.edges[k], variable.edges[k + 1]], {step} = variable;
     const measure = x => Inference.measured(variable, Math.min(Math.max(x, left), right));
     const whole = measure(right) - measure(left);
@@ -38,6 +45,10 @@ const Lines = (() => {
       const part = Math.min(Math.floor(low * PARTS), PARTS - 1);
       [low, high] = [part / PARTS, (part + 1) / PARTS];
     }
+    if (column) {
+      const [begin, end] = part(variable, k);
+      [low, high] = [low, high].map(share => begin + share * (end - begin));
+    }
     const height = p => Math.exp(-(quantile(p) ** 2) / 2) / Math.sqrt(2 * Math.PI);
     return (height(low) - height(high)) / (high - low);
   }
@@ -47,25 +58,30 @@ const Lines = (() => {
   function lean(variables, i, known, states) {
     const {line, parents, card} = variables[i];
     if (!line || known.has(i) || !line.parents.every(p => known.get(p)?.value !== undefined)) return null;
-    const scores = line.parents.map(p => score(variables[p], known.get(p).value));
+    const scores = line.parents.map(p => score(variables[p], known.get(p).value, line.column));
     const family = parents.every(p => states.has(p)) ? parents.reduce((cell, p) => cell * variables[p].card + states.get(p), 0) : -1;
     const bins = Array.from({length: card}, (_, k) => {
-      const own = family < 0 ? -1 : line.cells.indexOf(family * card + k), place = own < 0 ? line.cells.length : own;
+      const own = family < 0 ? -1 : line.cells.indexOf(line.column ? family : family * card + k), place = own < 0 ? line.cells.length : own;
       const [first, ...slopes] = line.coefficients[place];
-      return {mean: slopes.reduce((sum, b, j) => sum + b * scores[j], first), scale: line.scales[place]};
+      const [begin, end] = line.column ? part(variables[i], k) : [0, 1];
+      return {mean: slopes.reduce((sum, b, j) => sum + b * scores[j], first), scale: line.scales[place], begin, end};
     });
     return {bins, off: line.off, by: line.parents.map(p => variables[p].name)};
   }
 
   /* The pieces of a density {left, right, chance}, bin by bin, spread again as the values lean. */
   function leaning(parts, bins, {bins: leans, off}) {
-    return leans.flatMap(({mean, scale}, k) => {
+    return leans.flatMap(({mean, scale, begin, end}, k) => {
       const own = parts.filter((_, j) => bins[j] === k), whole = own.reduce((sum, part) => sum + part.chance, 0);
       if (!(whole > 0)) return own;
-      const below = share => off * share + (1 - off) * normal((quantile(share) - mean) / scale);
+      const standard = share => (quantile(begin + share * (end - begin)) - mean) / scale, side = standard(0) > 0 ? -1 : 1;
+      const mass = share => normal(side * standard(share)), [first, all] = [mass(0), mass(1) - mass(0)];
+      if (!(Math.abs(all) > 1e-30)) return own; // the line is too far away to tell anything here
+      const below = share => off * share + (1 - off) * (mass(share) - first) / all;
+      const onLine = chance => (normal(mean + scale * side * quantile(first + chance * all)) - begin) / (end - begin);
       const ends = [0];
       for (const part of own) ends.push(ends.at(-1) + part.chance / whole);
-      const cuts = [...ends.slice(1, -1), ...NODES.map(z => normal(mean + scale * z))].filter(c => c > 0 && c < 1).sort((a, b) => a - b)
+      const cuts = [...ends.slice(1, -1), ...NODES.map(onLine)].filter(c => c > 0 && c < 1).sort((a, b) => a - b)
         .filter((c, j, all) => j === 0 || c - all[j - 1] > 1e-5);
       const at = share => {
         const j = Math.max(ends.findIndex(end => end >= share) - 1, 0), part = own[j], width = ends[j + 1] - ends[j];
