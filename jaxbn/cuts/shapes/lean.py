@@ -142,7 +142,8 @@ def _log_mass(begin: Floats, end: Floats) -> Floats:
     found = np.log(width) - square / 2 - HALF_LOG_2_PI + width**2 * (square - 1) / 24
     if some:
         below, above = begin[wide], end[wide]
-        turned = below > 0
+        turned, empty = below > 0, ~(above > below)  # as from -inf to -inf
         below, above = log_ndtr(np.where(turned, -above, below)), log_ndtr(np.where(turned, -below, above))
-        found[wide] = above + np.log(-np.expm1(below - above))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found[wide] = np.where(empty, -np.inf, above + np.log(-np.expm1(below - above)))
     return found
