@@ -39,7 +39,12 @@ def as_network(data: CodedTable, learned: Learned, report: SearchReport, lines: 
     """The fitted network of a learned structure; its score is that of the codes it was learned with."""
     table: Table = data.table
     parents = {name: list(learned.parents[name]) for name in table.names}
-    binnings = shaped(data, {**learned.binnings, **data.given})
+    codings = {**learned.binnings, **data.given}
+    with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as shaping:
+        binnings = shaped(data, codings)
+    if shaping.early:  # no time to find shapes
+        data.flat = True
+        binnings = shaped(data, codings)
     alpha: Alpha = "auto" if report.method == "evidence" else 1.0
     with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as ending:
         net = fit(table, parents, binnings, alpha=alpha, inside_bins=True, lines=lines)

@@ -181,7 +181,7 @@ def _tell_disagreement(found: Posterior, chains: int) -> None:
 
 def _keep_shapes(data: CodedTable, codings: Mapping[str, Coding]) -> None:
     """Leave every column the one shape that suits some cuts best: what is drawn is cuts and arcs."""
-    for name, coding in shaped(data, codings).items():
+    for name, coding in (codings if limits.over() else shaped(data, codings)).items():  # or those that they have
         if isinstance(coding, Binning) and not data.flat:
             data.shapes[name] = () if coding.shape is None else (coding.shape,)
 

@@ -21,6 +21,7 @@ from jaxbn.groups.grouping import Grouping, frequency_grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, Parents, check_table_sizes
 from jaxbn.inputs.table import Table
+from jaxbn.runtime import limits
 from jaxbn.runtime.threads import in_threads
 
 Columns = Mapping[str, Column]
@@ -76,9 +77,13 @@ class CodedTable:
             return self.origin.shapes_of(name)
         if name not in self.shapes:
             unknown = [each for each in self.ordered if each not in self.shapes]
-            found = in_threads(lambda each: column_shapes(self.ordered[each]), unknown, rows=self.table.n_rows)
+            found = in_threads(self._found_shapes, unknown, rows=self.table.n_rows)
             self.shapes.update(zip(unknown, found, strict=True))
         return self.shapes[name]
+
+    def _found_shapes(self, name: str) -> tuple[Shape, ...]:
+        limits.check()
+        return column_shapes(self.ordered[name])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from jaxbn.runtime import limits
+from jaxbn.runtime.deprecated import old_keywords
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,6 +82,7 @@ def test_an_inner_call_that_keeps_its_result_does_not_hide_it_from_the_outer_one
         limits.answered("the best so far")
         return "result"
 
+    @old_keywords({}, {})  # as all public functions that answer are
     @limits.within()
     def outer() -> list[str]:
         found = []

@@ -267,7 +267,9 @@ def test_answers_about_rows_come_in_batches_as_the_engine_has_them(name: str) ->
     found = rows(net.log_likelihood(data))["log_likelihood"]
     np.testing.assert_allclose(found, net.log_likelihood(frame), rtol=1e-12)
     assert rows(net.predict(data, "kind"))["kind"].tolist() == net.predict(frame, "kind").tolist()
-    np.testing.assert_allclose(rows(net.predict(data, "x", returns="mean"))["x"], net.predict(frame, "x", returns="mean"))
+    np.testing.assert_allclose(
+        rows(net.predict(data, "x", returns="mean"))["x"], net.predict(frame, "x", returns="mean")
+    )
     assert rows(net.impute(data))["kind"].tolist() == net.impute(frame)["kind"].tolist()
     np.testing.assert_allclose(rows(net.predict_proba(data, "kind")).to_numpy(), net.predict_proba(frame, "kind"))
 
