@@ -55,8 +55,9 @@ def resamples(n: int, count: int) -> np.ndarray:
 
 
 def batched(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> list[Any]:
-    from jaxbn.cuts.resampled import resampled_binnings
     from jaxbn.cuts.resampled_arrays import Variable
+
+    from jaxbn.cuts.resampled import resampled_binnings
     from jaxbn.cuts.sorted_values import sort_values
 
     ordered = sort_values(values)
@@ -117,7 +118,6 @@ def throughput(seconds: float, count: int) -> dict[str, Any]:
         np.testing.assert_allclose(found, costs["batch"][: len(found)], rtol=1e-9, err_msg=name)
     per_second = {name: 1 / each for name, each in times.items()}
     single = max(per_second["loop of rows"], per_second["loop of weights"])
-    parts = profile(values, codes, weights)
     return {
         "rows": ROWS,
         "resamples": count,
@@ -125,28 +125,7 @@ def throughput(seconds: float, count: int) -> dict[str, Any]:
         "times_the_loop": per_second["batch"] / single,
         "times_numpy": per_second["batch"] / per_second["numpy"],
         "target": TARGET,
-        "milliseconds_of_a_resample": parts,
     }
-
-
-def profile(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> dict[str, float]:
-    """Where the time of a resample goes, in a batch of 64."""
-    import jax
-
-    from jaxbn.cuts import resampled
-    from jaxbn.cuts.sorted_values import sort_values
-
-    ordered = sort_values(values)
-    sorted_weights = weights[:, ordered.order].astype(np.int32)
-    plan = resampled._Plan.of(resampled.Variable(ordered, [codes[ordered.order]], [], RATE), sorted_weights)
-    batch = resampled._batch(plan, sorted_weights, 0, 64)
-    with jax.enable_x64(True):
-        fields, shared = jax.device_put(batch.fields), batch.shared
-        kernel = best(lambda: jax.block_until_ready(resampled.solve_resamples(fields, *shared)), 1.0)
-        found = jax.tree.map(np.asarray, resampled.solve_resamples(fields, *shared))
-    arrays = best(lambda: resampled._batch(plan, sorted_weights, 0, 64), 1.0)
-    walk = best(lambda: resampled._binnings(plan, sorted_weights[:64], found), 1.0)
-    return {name: 1e3 * each / 64 for name, each in (("arrays", arrays), ("kernel", kernel), ("policies", walk))}
 
 
 def one_line(rank: int, size: int, port: int, seconds: float, count: int) -> None:
@@ -223,25 +202,6 @@ def scaling(seconds: float, count: int) -> list[dict[str, Any]]:
     return lines
 
 
-def memory(seconds: float, count: int) -> list[dict[str, Any]]:
-    """Throughput and peak memory against the memory a batch may take."""
-    from jaxbn.runtime.devices import batch_plan
-    from jaxbn.runtime.shapes import resampled_shape
-
-    each = resampled_shape(330, 330, 1, 4, ROWS, 8).n_bytes
-    lines = []
-    for megabytes in (0.05, 1, 8, 64, 512):
-        given = str(int(megabytes * 2**20))
-        os.environ["JAXBN_BATCH_BYTES"] = given
-        size = batch_plan(count, each, one_size=True)[0][1]
-        found = in_processes(1, seconds, count, JAXBN_BATCH_BYTES=given)
-        del found["cost"]
-        lines.append({"batch": size, "budget_megabytes": megabytes, **found})
-        print(lines[-1], flush=True)
-    del os.environ["JAXBN_BATCH_BYTES"]
-    return lines
-
-
 def coverage(sets: int, n: int, count: int, seed: int = 5000) -> dict[str, Any]:
     """How often the 90 % interval of the cut nearest to a true edge covers that edge."""
     import jaxbn
@@ -308,7 +268,6 @@ def main() -> None:
         known["throughput"] = throughput(seconds / 2, count)
         print(json.dumps(known["throughput"], indent=1), flush=True)
         known["scaling"] = scaling(seconds, count)
-        known["memory"] = memory(seconds, count)
     arguments.json.write_text(json.dumps(known, indent=1) + "\n")
 
 

@@ -82,11 +82,10 @@ def draw(n_rows: int, n_continuous: int, n_discrete: int, seed: int = 0) -> Draw
 
 def compilations() -> int:
     """Programs compiled so far in this process."""
-    from jaxbn.kernels import dense, interval_costs, layered
+    from jaxbn.kernels import interval_costs, layered
     from jaxbn.kernels.pruned import program
 
-    functions = [dense.solve_dense, program.advance]
-    functions += [interval_costs.interval_costs, layered.further_layers, layered.priced_intervals]
+    functions = [program.advance, interval_costs.interval_costs, layered.further_layers, layered.priced_intervals]
     return sum(function._cache_size() for function in functions)
 
 

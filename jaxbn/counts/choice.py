@@ -11,10 +11,9 @@ from jaxbn.counts.codes import Column
 from jaxbn.counts.counter import Counter
 from jaxbn.counts.device import DeviceCounter
 from jaxbn.counts.host import HostCounter
-from jaxbn.runtime.devices import devices_in_use
+from jaxbn.runtime.placement import accelerators
 
 
 def best_counter(columns: Sequence[Column], weights: NDArray[np.integer] | None = None) -> Counter:
-    """Columns counted where it is quickest: on the host if JAX uses a CPU, else on its devices."""
-    kind = HostCounter if devices_in_use()[0].platform == "cpu" else DeviceCounter
-    return kind(columns, weights)
+    """Columns counted where it is quickest: on accelerators if there are any, else on the host."""
+    return (DeviceCounter if accelerators() else HostCounter)(columns, weights)

@@ -262,7 +262,7 @@ def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int
 
 def _with_best_shape(request: Request) -> Request:
     """A variable of many values with the shape that is best on a grid: shapes differ by much more than that costs."""
-    if len(request.shapes) < 2 or request.ordered.n_distinct <= SHAPE_GRID:
+    if len(request.shapes) < 2 or request.ordered.n_distinct <= 2 * SHAPE_GRID:
         return request
     (found,) = _by_evidence([request], SHAPE_GRID, 1)
     return request._replace(shapes=(found.binning.shape,))  # type: ignore[arg-type]

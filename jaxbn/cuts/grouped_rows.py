@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import wide_enough
-from jaxbn.cuts.problem import ENTROPY, Rows, Term, table, table_at
-from jaxbn.kernels.interval_costs import GROUPS, STARTS
+from jaxbn.cuts.problem import ENTROPY, Rows, Term, padded, table, table_at
+from jaxbn.kernels.interval_costs import GROUPS, STARTS, Entries
 from jaxbn.kernels.pruned.state import TINY
 from jaxbn.runtime.shapes import MatrixShape
 
@@ -36,16 +36,6 @@ class Pairs(NamedTuple):
     seen: NDArray[np.int32]  # [E], weight of the earlier groups in the cell
     sign: NDArray[np.float64]  # [C]
     name: NDArray[np.int64]  # [C], of the cell's table
-
-
-class Chunk(NamedTuple):
-    """Entries for one call of the program, see `kernels.interval_costs.Entries`."""
-
-    before: NDArray[np.int32]
-    cell: NDArray[np.int32]
-    place: NDArray[np.int32]
-    sign: NDArray[np.float64]
-    layers: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -106,28 +96,38 @@ class GroupedRows:
 
     @cached_property
     def _counted(self) -> tuple[Pairs, list[int]]:
-        """The pairs, and where those of each term end."""
+        """The pairs, and where those of each term begin and end."""
         of_row = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.positions))
-        found, first = [_no_pairs()], 0
-        for term in self._of_cells:
-            found.append(_pairs(term, of_row, self.n, self.rows.weights, first))
-            first += len(found[-1].sign)
-        ends = np.cumsum([len(part.group) for part in found])
-        return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True))), ends.tolist()
+        terms, found = self._of_cells, []
+        firsts = np.cumsum([0, *(term.n_cells for term in terms)])
+        for term, first in zip(terms, firsts[:-1], strict=True):
+            cell, group, weight = _weights(term, of_row, self.n, self.rows.weights)
+            found.append((cell + np.int32(first), group, weight))
+        none = np.zeros(0, np.int32)
+        cell, group, weight = (
+            (np.concatenate([none, *parts]) for parts in zip(*found, strict=True)) if found else [none] * 3
+        )
+        sign = np.repeat([term.sign for term in terms], np.diff(firsts))
+        names = np.concatenate([np.zeros(0, np.int64), *(term.names for term in terms)])
+        kept = (np.bincount(cell, weight, len(names)) > 1) | ((names != NO_COST_ALONE[0]) & (names != NO_COST_ALONE[1]))
+        if not kept.all():
+            chosen, number = kept[cell], np.cumsum(kept, dtype=np.int32) - 1
+            cell, group, weight = number[cell[chosen]], group[chosen], weight[chosen]
+            firsts = np.append(0, np.cumsum(kept))[firsts]
+            sign, names = sign[kept], names[kept]
+        pairs = Pairs(group, cell, weight, _seen(cell, weight), sign, names)
+        return pairs, np.searchsorted(cell, firsts).tolist()
 
-    def mass_table(self, length: int) -> NDArray[np.float64]:
-        """What a weight costs by the terms of one cell [length]."""
-        total = np.zeros(length)
-        for term in self._of_all:
-            for name in term.tables:
-                total += term.sign * table(name, length)
-        return total
+    @property
+    def mass_names(self) -> tuple[tuple[float, int], ...]:
+        """Signs and names of the tables of what a weight costs by the terms of one cell."""
+        return tuple(sorted((term.sign, name) for term in self._of_all for name in term.tables))
 
     def cost_of_one(self) -> float:
         """Cost of all rows in one interval."""
         pairs, total = self.pairs, self.total
         whole = np.array([total])
-        cost = sum(t.sign * float(table_at(name, whole, total + 1)[0]) for t in self._of_all for name in t.tables)
+        cost = sum(sign * float(table_at(name, whole, total + 1)[0]) for sign, name in self.mass_names)
         counts = np.bincount(pairs.cell, pairs.weight, len(pairs.sign)).astype(np.int64)
         for name in np.unique(pairs.name):
             own = pairs.name == name
@@ -148,30 +148,9 @@ class GroupedRows:
             cost += float((masses * np.log(np.maximum(np.diff(self.end), TINY))).sum())
         return cost
 
-    def chunks(self, shape: MatrixShape) -> Iterator[Chunk]:
+    def chunks(self, shape: MatrixShape) -> Iterator[Entries]:
         """The entries of all pairs, in as many chunks as they need, made one by one; at least one."""
         return _chunks(self.pairs, 0, len(self.pairs.sign), self.n, shape)
-
-
-def _no_pairs() -> Pairs:
-    none = np.zeros(0, np.int32)
-    return Pairs(none, none, none, none, np.zeros(0), np.zeros(0, np.int64))
-
-
-def _pairs(
-    term: Term, of_row: NDArray[np.int32], n_groups: int, weights: NDArray[np.int32] | None, first: int
-) -> Pairs:
-    """The pairs of a term, whose cells have numbers from `first` on; `of_row` is the group of every row."""
-    cell, group, weight = _weights(term, of_row, n_groups, weights)
-    names = term.names
-    counts = np.bincount(cell, weight, term.n_cells)
-    kept = (counts > 1) | ~np.isin(names, NO_COST_ALONE)
-    if not kept.all():
-        chosen = kept[cell]
-        cell, group, weight = (np.cumsum(kept, dtype=np.int32) - 1)[cell[chosen]], group[chosen], weight[chosen]
-        names = names[kept]
-    cell += np.int32(first)
-    return Pairs(group, cell, weight, _seen(cell, weight), np.full(len(names), term.sign), names)
 
 
 def _weights(
@@ -210,16 +189,17 @@ def since_begin(running: NDArray[np.signedinteger], begins: NDArray[np.bool_]) -
     return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
 
 
-def _chunks(pairs: Pairs, first: int, end: int, n_groups: int, shape: MatrixShape) -> Iterator[Chunk]:
+def _chunks(pairs: Pairs, first: int, end: int, n_groups: int, shape: MatrixShape) -> Iterator[Entries]:
     """The entries of the cells from `first` to before `end`, halved until they fit."""
-    stride = -(-n_groups // STARTS) * STARTS
+    stride = (-(-n_groups // GROUPS) * GROUPS // STARTS + 1) * STARTS  # room for the end of the last block
     if (end - first) * stride <= shape.counts:
         some = _of_cells(pairs, first, end)
-        counts = np.bincount(some.group, minlength=shape.groups)
-        counts += np.bincount(some.group[some.weight > 1], minlength=shape.groups)
+        look_ups = 1 + (some.weight > 1)  # an entry is a step, or two look-ups: from and to
+        whole = np.bincount(some.cell, look_ups, end - first) > n_groups
+        counts = np.bincount(some.group, look_ups * ~whole[some.cell], shape.groups).astype(np.int64)
         begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
         if begins[-1] <= shape.layers:
-            yield _chunk(some, counts, begins, stride, shape)
+            yield _chunk(some, whole, counts, begins, stride, shape)
             return
     middle = (first + end) // 2
     yield from _chunks(pairs, first, middle, n_groups, shape)
@@ -240,43 +220,71 @@ def _of_cells(pairs: Pairs, first: int, end: int) -> Pairs:
 
 
 def _chunk(
-    pairs: Pairs, counts: NDArray[np.int64], begins: NDArray[np.int64], stride: int, shape: MatrixShape
-) -> Chunk:
+    pairs: Pairs,
+    whole: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    stride: int,
+    shape: MatrixShape,
+) -> Entries:
     """The entries of some cells: one for a weight of one, a step; two for more, from and to, in two layers.
 
     Args:
         pairs: of these cells.
+        whole: the cells that are looked up as a whole.
         counts: entries of each group.
         begins: where the layers of each block of groups begin.
         stride: places of a cell in `before`.
         shape: of the program.
     """
+    n_cells = len(pairs.sign)
+    before = np.zeros(shape.counts, np.int32)
+    rows = before[: n_cells * stride].reshape(-1, stride)
+    rows[pairs.cell, pairs.group + 1] = pairs.weight
+    np.cumsum(rows, axis=1, out=rows)
+    offset = np.where(pairs.name == ENTROPY, 0, pairs.name - 1).astype(np.int32)
+    chosen = np.flatnonzero(whole)
+    at_zero = table_at(ENTROPY if (pairs.name == ENTROPY).any() else 1, offset[chosen], shape.length)
+    size = (shape.counts // STARTS,)
+    made: Any = (
+        before,
+        *_layers(pairs, ~whole[pairs.cell], offset, counts, begins, stride, shape),
+        begins.astype(np.int32),
+        padded(chosen * stride, size),
+        padded(offset[chosen], size),
+        padded(pairs.sign[chosen], size, 0.0, np.float64),
+        np.int32(len(chosen)),
+        np.float64(-(pairs.sign[chosen] * at_zero).sum()),
+    )
+    return Entries(*made)
+
+
+def _layers(
+    pairs: Pairs,
+    wanted: NDArray[np.bool_],
+    offset: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    stride: int,
+    shape: MatrixShape,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """The fields `cell`, `place` and `sign` of `Entries`."""
     order = np.argsort(pairs.group.astype(np.uint16), kind="stable")  # sorted by counting
+    order = order[wanted[order]]
     group, cell, weight = pairs.group[order], pairs.cell[order], pairs.weight[order]
     two = weight > 1
     groups = np.arange(shape.groups)
     # where the first entry of each group goes, in layers of `GROUPS` places, less the number of entries before it
     place_of = (begins[groups // GROUPS] - (np.cumsum(counts) - counts)) * GROUPS + groups % GROUPS
     at = (np.cumsum(two) - two + np.arange(len(order))) * GROUPS + place_of[group]
-    offset = np.where(pairs.name == ENTROPY, 0, pairs.name - 1)
     low, sign, where = pairs.seen[order] + offset[cell], pairs.sign[cell], cell * np.int32(stride)
-    made = no_entries(shape)._replace(layers=begins.astype(np.int32))
-    cells, places, signs = (array.reshape(-1) for array in (made.cell, made.place, made.sign))
+    size = (shape.layers, GROUPS)
+    made = np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size)
+    cells, places, signs = (array.reshape(-1) for array in made)
     cells[at], places[at], signs[at] = where, low + np.where(two, weight, shape.length), sign
     again = at[two] + GROUPS
     cells[again], places[again], signs[again] = where[two], low[two], -sign[two]
-    n_cells = len(pairs.sign)
-    before = np.zeros((n_cells, stride + 1), np.int32)
-    before[pairs.cell, pairs.group + 1] = pairs.weight
-    np.cumsum(before[:, :-1], axis=1, out=made.before[: n_cells * stride].reshape(-1, stride))
     return made
-
-
-def no_entries(shape: MatrixShape) -> Chunk:
-    """A chunk that adds nothing."""
-    size = (shape.layers, GROUPS)
-    numbers = np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size)
-    return Chunk(np.zeros(shape.counts, np.int32), *numbers, np.zeros(shape.groups // GROUPS + 1, np.int32))
 
 
 def shared_tables(entropy: bool, length: int) -> NDArray[np.float64]:

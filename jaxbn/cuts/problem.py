@@ -161,8 +161,8 @@ class Rows:
 def dirichlet_terms(factors: Iterable[Factor], first: int = 0) -> list[Term]:
     """The h of an interval: ln Γ(n_c + K) - ln Γ(K) for the contexts, - ln Γ(n_co + 1) for the outcomes.
 
-    Its equation is in docs/maths.md, "The paper's objective"; resamples, whose K are their own, name the same tables in
-    `resampled_arrays`. `first` is the place of the first of them in the list of all terms.
+    Its equation is in docs/maths.md, "The paper's objective". `first` is the place of the first of them in the list of
+    all terms.
     """
     return _terms(factors, lambda factor: factor.n_states, 1, first)
 
@@ -192,11 +192,11 @@ def _terms(
     return terms
 
 
-def ratios_fit(task: Task, rows_at_once: int = 1) -> bool:
-    """Whether a row adds ln(Π (context + K) / Π (outcome + 1)) to an interval, and products of rows fit in a float."""
+def ratios_fit(task: Task) -> bool:
+    """Whether a row adds ln(Π (context + K) / Π (outcome + 1)) to an interval, and the products fit in a float."""
     names = [name for term in task.terms for name in term.tables]
     largest = task.n_rows + max(names, default=0)
-    return task.weights is None and ENTROPY not in names and rows_at_once * len(names) * np.log(largest) < LARGEST_LOG
+    return task.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
 
 
 def size(task: Task) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Best cuts: many rows by the pruned program, one variable at a time, few by the dense one, in batches."""
+"""Best cuts where each has its own cost: few positions by all intervals, many by the pruned program."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.dense import fits_dense, solve_small
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.interval_costs import in_matrices
+from jaxbn.cuts.interval_costs import cost_matrices
+from jaxbn.cuts.on_accelerator import CutCosts, best_partitions, goes_there
 from jaxbn.cuts.on_grid.grid import solve_on_grid
 from jaxbn.cuts.problem import (
     ALL,
@@ -28,7 +28,8 @@ from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
 from jaxbn.runtime import limits
-from jaxbn.runtime.shapes import DENSE_ROWS, DENSE_TASKS, FEW_POSITIONS, SHARED_ROWS, PrunedShape, pruned_shape
+from jaxbn.runtime.placement import on_host
+from jaxbn.runtime.shapes import FEW_POSITIONS, SHARED_ROWS, PrunedShape, pruned_shape
 
 ROWS_AT_ONCE = 2**16
 """Rows that the pruned program settles before it may be stopped: a second or less."""
@@ -37,45 +38,43 @@ ROWS_AT_ONCE = 2**16
 def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 1) -> list[Solution]:
     """Solve every task exactly, or on a grid of that many groups of rows, refined around its cuts.
 
-    Few positions go to the program over all intervals, and the others to the pruned one. Many tasks of few rows are
-    quicker in batches of the dense program.
+    Few positions go to the program over all intervals, and the others to the pruned one.
     """
-    most = min(DENSE_ROWS, grid or DENSE_ROWS)
-    small = [i for i, task in enumerate(tasks) if task.n_rows <= most and fits_dense(task)]
-    small = small if len(small) >= DENSE_TASKS else []
-    solutions = dict(zip(small, solve_small([tasks[i] for i in small]), strict=True))
-    others = sorted(set(range(len(tasks))) - set(small))
 
     def at_positions(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
-        return _solve([tasks[others[i]] for i in numbers], grouped)
+        return _solve([tasks[i] for i in numbers], grouped)
 
-    costs = [tasks[i].cut_cost for i in others]
-    found = solve_on_grid(at_positions, [tasks[i].rows for i in others], grid, refinements, costs)
-    solutions.update(zip(others, found, strict=True))
-    return [solutions[i] for i in range(len(tasks))]
+    costs = [task.cut_cost for task in tasks]
+    return solve_on_grid(at_positions, [task.rows for task in tasks], grid, refinements, costs)
 
 
 def _solve(tasks: Sequence[Task], grouped: Sequence[GroupedRows]) -> list[Solution]:
     """The best partition of each task over the positions of its groups."""
-    few = [i for i, groups in enumerate(grouped) if groups.n <= FEW_POSITIONS]
-    solutions = {i: solve_at_prices(tasks[i], [0.0])[0] for i in set(range(len(tasks))) - set(few)}
-    for first, matrices in in_matrices([grouped[i] for i in few]):
-        some = [tasks[i] for i in few[first : first + len(matrices.problems)]]
-        cut_costs = [t.cut_cost[g.positions[1:] - 1] for t, g in zip(some, matrices.problems, strict=True)]
-        found = matrices.solve_with_cuts(cut_costs, [task.first_cost for task in some])
-        solutions.update(zip(few[first:], found, strict=False))
+    solutions, few = {}, []
+    cut_costs = [CutCosts(t.cut_cost[g.positions[1:] - 1], t.first_cost) for t, g in zip(tasks, grouped, strict=True)]
+    for i, groups in enumerate(grouped):
+        if groups.n > FEW_POSITIONS:
+            solutions[i] = solve_at_prices(tasks[i], [0.0])[0]
+        else:
+            few.append(i)
+    there = [i for i in few if goes_there(grouped[i], cut_costs[i])]
+    found = best_partitions([grouped[i] for i in there], [cut_costs[i] for i in there])
+    solutions.update(zip(there, found, strict=True))
+    here = [i for i in few if i not in solutions]
+    for i, matrix in zip(here, cost_matrices([grouped[i] for i in here]), strict=True):
+        solutions[i] = matrix.solve_with_cuts(cut_costs[i].of_cuts, cut_costs[i].first)
     return [solutions[i] for i in range(len(tasks))]
 
 
 def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:
     """Least cost of the rows up to each one and of a cut after it at every price, by the pruned program [P, n]."""
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), on_host():
         return np.asarray(_run_pruned(task, prices).best)[:, : task.n_rows]
 
 
 def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) -> list[Solution]:
     """The optimum at each price, where every interval costs that much more: one pass of the pruned program for all."""
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), on_host():
         state = _run_pruned(task, prices, prune)
         best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
     end = task.n_rows - 1

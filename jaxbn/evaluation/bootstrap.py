@@ -15,8 +15,7 @@ from jaxbn.counts.codes import Column
 from jaxbn.cuts.baselines import marginal_binning
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.methods import MaxBins, Method, as_method
-from jaxbn.cuts.resampled import Limits, drawn_rows, resampled_binnings, stream
-from jaxbn.cuts.resampled_arrays import Variable
+from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_binnings, stream
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
 from jaxbn.evaluation.bootstrap_networks import learn_resamples, network_for_draws
@@ -147,9 +146,13 @@ def bootstrap(
             here = weights[:, coded.ordered[name].order]
             if options.name == "evidence" or markov_blanket(parents, name):
                 variable = _variable(coded, cut_question(name, parents, settled.columns, options.prior_rate))
-                shapes = coded.shapes_of(name) if options.name == "evidence" else ()
-                keep_to = Limits(options.narrowest(name, coded.ordered[name]), options.most_bins(name), shapes)
-                own = resampled_binnings(variable, here, options.name, keep_to)
+                if options.name == "evidence":
+                    variable = variable._replace(
+                        min_width=options.narrowest(name, coded.ordered[name]),
+                        most_bins=options.most_bins(name),
+                        shapes=coded.shapes_of(name),
+                    )
+                own = resampled_binnings(variable, here, options.name)
             else:
                 n_bins = options.initial_bins or initial_bins(table, coded.grouped)
                 own = [_plain_bins(coded.ordered[name].values, each, n_bins, options.start_kind) for each in here]

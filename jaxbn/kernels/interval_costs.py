@@ -1,21 +1,23 @@
-"""The costs of all intervals between few positions, as one matrix.
+"""The costs of all intervals between few positions, as one matrix: what a CPU is good at.
 
-The positions divide the rows into groups, and an interval is a run of groups. A group adds to the interval that ends
-with it what its *entries* add: an entry is a cell in which the group has weight, and it adds the table's step from the
-count before the group to the count after it; the start of the interval enters by one subtraction. So the work is the
-number of entries times half the number of starts, and cells that a group does not touch cost nothing.
+The positions divide the rows into groups, and an interval is a run of groups. A cell in which few groups have weight is
+a list of *entries*, one for each of these groups: an entry adds the table's step from the count before its group to the
+count after it to the intervals that end there or later; the start of the interval enters by one subtraction. So the
+work is the number of entries times half the number of starts, and cells that a group does not touch cost nothing. A
+cell that most groups touch is looked up once for each interval instead. (`dense_costs`, for accelerators, does so
+with every cell.)
 
 The matrix is filled in tiles, a block of groups by some starts, and the loops run to the sizes in use: one program
-serves all problems that fit into its arrays. Entries that do not fit are added by further calls.
+serves all problems that fit into its arrays. What does not fit is added by further calls.
 
-Shapes: A problems, G groups (padded), L layers of entries, B = `GROUPS` groups of a block, Z entries of a table.
+Shapes: G groups (padded), L layers of entries, B = `GROUPS` groups of a block, D cells that are looked up for each
+    interval (padded), Z entries of a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,52 +36,45 @@ STARTS = 128
 class Widths(NamedTuple):
     """What an interval costs by its weight and its width alone."""
 
-    mass: Array  # [A, G + 1] int32, weight before each position
-    end: Array  # [A, G + 1] float64, where each position lies, in units of the range
-    table: Array  # [A, Z] float64, cost of the weight
-    latest: Array  # [A, G] int32, the last group that an interval may begin with if it ends with each
-    n_groups: Array  # [A] int32
+    mass: Array  # [G + 1] int32, weight before each position
+    end: Array  # [G + 1] float64, where each position lies, in units of the range
+    table: Array  # [Z] float64, cost of the weight
+    latest: Array  # [G] int32, the last group that an interval may begin with if it ends with each
+    n_groups: Array  # [] int32
 
 
 class Entries(NamedTuple):
-    """What the groups add, in layers of one entry for each group of a block."""
+    """What the groups add, in layers of one entry for each group of a block, and cells looked up as a whole."""
 
-    before: Array  # [A, V] int32, weight before each start in each cell, one cell after the other
-    cell: Array  # [A, L, B] int32, where in `before` the entry's cell begins
-    place: Array  # [A, L, B] int32, where in the tables the entry is looked up if nothing lies before the start
-    sign: Array  # [A, L, B] float64, 0 for padding
-    layers: Array  # [A, G / B + 1] int32, where the layers of each block begin
-
-
-def over_batch(function: Callable[..., Any], *fields: Any) -> Any:
-    """The function of every problem; a batch of one is not mapped over, as mapped slices are slow on CPUs."""
-    if len(jax.tree.leaves(fields)[0]) > 1:
-        return jax.vmap(function)(*fields)
-    found = function(*jax.tree.map(lambda array: array[0], fields))
-    return jax.tree.map(lambda array: array[None], found)
+    before: Array  # [V] int32, weight before each position in each cell, one cell after the other
+    cell: Array  # [L, B] int32, where in `before` the entry's cell begins
+    place: Array  # [L, B] int32, where in the tables the entry is looked up if nothing lies before the start
+    sign: Array  # [L, B] float64, 0 for padding
+    layers: Array  # [G / B + 1] int32, where the layers of each block begin
+    whole_cell: Array  # [D] int32, where in `before` each cell that is looked up as a whole begins
+    whole_place: Array  # [D] int32, where in the tables an empty interval is looked up
+    whole_sign: Array  # [D] float64
+    n_whole: Array  # [] int32
+    constant: Array  # [] float64, added to every interval
 
 
 @partial(jax.jit, static_argnames=("spread",), donate_argnames=("costs",))
 def interval_costs(
     widths: Widths, entries: Entries, tables: Array, costs: Array, further: Array, *, spread: bool
 ) -> Array:
-    """Cost of the interval from group u to group v, both included, [A, v, u] float64; of no meaning where u > v.
+    """Cost of the interval from group u to group v, both included, [v, u] float64; +inf where u > v.
 
     Args:
         widths: what depends on weight and width.
         entries: what depends on the counts in cells.
         tables: [Z] float64, cumulative tables and tables of steps, one after the other.
-        costs: [A, G, G] float64, the room for the result, which is not cleared before.
+        costs: [G, G] float64, the room for the result, which is not cleared before.
         further: [] bool, whether it holds the costs of earlier entries, which these are added to.
         spread: whether n values in an interval also cost n ln width.
     """
-
-    def of_one(widths: Widths, entries: Entries, costs: Array) -> Array:
-        n_blocks = (widths.n_groups + GROUPS - 1) // GROUPS
-        block = partial(_block, widths, entries, tables, further, spread)
-        return lax.fori_loop(0, n_blocks, block, (costs, jnp.zeros(costs.shape[0])))[0]
-
-    return over_batch(of_one, widths, entries, costs)
+    n_blocks = (widths.n_groups + GROUPS - 1) // GROUPS
+    block = partial(_block, widths, entries, tables, further, spread)
+    return lax.fori_loop(0, n_blocks, block, (costs, jnp.zeros(len(costs))))[0]
 
 
 def _block(
@@ -105,8 +100,9 @@ def _block(
             lambda: lax.dynamic_slice(costs, corner, rows.shape),
             lambda: _by_width(widths, b, t, spread),
         )
+        found = jnp.where(starts <= groups, rows + others + _of_whole_cells(entries, tables, b, t), jnp.inf)
         inside = lax.dynamic_update_slice_in_dim(inside, rows[-1], corner[1], 0)
-        return lax.dynamic_update_slice(costs, rows + others, corner), inside
+        return lax.dynamic_update_slice(costs, found, corner), inside
 
     n_tiles = (b * GROUPS + GROUPS - 1) // STARTS + 1
     return lax.fori_loop(0, n_tiles, tile, carry)
@@ -124,6 +120,19 @@ def _added(entries: Entries, tables: Array, b: Array, t: Array) -> Array:
         return total + entries.sign[i][:, None] * tables.at[index].get(mode="promise_in_bounds")
 
     return lax.fori_loop(entries.layers[b], entries.layers[b + 1], layer, jnp.zeros((GROUPS, STARTS)))
+
+
+def _of_whole_cells(entries: Entries, tables: Array, b: Array, t: Array) -> Array:
+    """What the cells that are looked up as a whole cost in the intervals of a tile [B, STARTS]."""
+
+    def cell(i: Array, total: Array) -> Array:
+        begin = entries.whole_cell[i]
+        after = lax.dynamic_slice_in_dim(entries.before, begin + b * GROUPS + 1, GROUPS)
+        counts = after[:, None] - lax.dynamic_slice_in_dim(entries.before, begin + t * STARTS, STARTS)
+        index = entries.whole_place[i] + jnp.maximum(counts, 0)
+        return total + entries.whole_sign[i] * tables.at[index].get(mode="promise_in_bounds")
+
+    return lax.fori_loop(0, entries.n_whole, cell, jnp.full((GROUPS, STARTS), entries.constant))
 
 
 def _by_width(widths: Widths, b: Array, t: Array, spread: bool) -> Array:

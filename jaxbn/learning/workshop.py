@@ -23,7 +23,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
 from jaxbn.learning.questions import Cut, Learner, Question, Result
 from jaxbn.runtime import limits
-from jaxbn.runtime.devices import devices_in_use
+from jaxbn.runtime.placement import accelerators
 from jaxbn.runtime.threads import MANY_ROWS, in_threads, n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.families import Family as Family
@@ -89,7 +89,7 @@ class Workshop:
     @property
     def in_threads(self) -> bool:
         """Whether each question is worth a thread; few rows, and accelerators, are better at batches."""
-        return self.data.table.n_rows >= MANY_ROWS and devices_in_use()[0].platform == "cpu"
+        return self.data.table.n_rows >= MANY_ROWS and not accelerators()
 
     def best(self, cut: Cut) -> Coding:
         """The answer to one question."""

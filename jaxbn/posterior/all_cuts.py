@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost, evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
+from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
 from jaxbn.kernels.posterior.sums import LOG_NEGLIGIBLE, Walk, boundary_chances, draw_boundaries, walk_back
 from jaxbn.runtime import limits
+from jaxbn.runtime.placement import on_host
 from jaxbn.runtime.shapes import bucket
 
 ROOM = 64
@@ -81,8 +82,7 @@ class CutSums:
 
     choice: Choice
     price: float
-    walk: Walk  # of this problem alone, batch of one; on the device
-    n_groups: NDArray[np.int32]  # [1]
+    walk: Walk  # on the device
     log_bins: NDArray[np.float64]  # [P], log of the summed weight of all partitions into 1, 2, … bins
 
     @property
@@ -97,80 +97,68 @@ class CutSums:
 
     def cut_chances(self) -> NDArray[np.float64]:
         """Probability of a cut at each inner position [P - 1]."""
-        room = self.walk.layers.shape[1]
+        room = len(self.walk.layers)
         logs, _ = _weights(self.choice, self.price, room)
         # Numbers of bins that the walk hardly takes may weigh so much at the price that beside them all others vanish:
         # weights are relative to the most probable number, and those that are negligible in the end have none.
         n, top = min(room - 1, len(self.log_bins)), self.log_bins.max()
         kept = self.log_bins[:n] >= top + LOG_NEGLIGIBLE
         weights = np.zeros(room)
-        weights[1 : n + 1][kept] = np.exp(logs[1 : n + 1][kept] + float(self.walk.log_total[0]) - top)
-        with jax.enable_x64(True):
-            found = boundary_chances(self.walk, weights[None], self.n_groups)
-        return np.asarray(found)[0, 1 : self.choice.groups.n]
+        weights[1 : n + 1][kept] = np.exp(logs[1 : n + 1][kept] + float(self.walk.log_total) - top)
+        with jax.enable_x64(True), on_host():
+            found = boundary_chances(self.walk, weights, np.int32(self.choice.groups.n))
+        return np.asarray(found)[1 : self.choice.groups.n]
 
     def draw(self, rng: np.random.Generator, n: int = 1) -> list[NDArray[np.intp]]:
         """Cuts drawn from their exact posterior: ranks that a cut falls after, ascending, for each of n draws."""
-        known = self.walk.layers.shape[1] - 1
+        known = len(self.walk.layers) - 1
         chances = self.bin_chances[:known]
         n_bins = rng.choice(len(chances), n, p=chances / chances.sum()) + 1
-        uniform = rng.random((1, n, known))
-        with jax.enable_x64(True):
-            found = draw_boundaries(self.walk, n_bins[None].astype(np.int32), uniform, self.n_groups)
-        ends = np.asarray(found)[0]
+        uniform = rng.random((n, known))
+        with jax.enable_x64(True), on_host():
+            found = draw_boundaries(self.walk, n_bins.astype(np.int32), uniform, np.int32(self.choice.groups.n))
+        ends = np.asarray(found)
         positions = self.choice.groups.positions
         return [positions[np.flatnonzero(each)[1:-1]] - 1 for each in ends]
 
 
 def sum_over_cuts(choices: Sequence[Choice], bins_before: Sequence[int | None] | None = None) -> list[CutSums]:
-    """The sums of several variables, in batches.
+    """The sums of several variables.
 
     Args:
         choices: the variables.
         bins_before: numbers of bins that are probable, where known: they save time and change nothing else.
     """
-    expected = [BINS_EXPECTED if k is None else k for k in bins_before or [None] * len(choices)]
-    found: list[CutSums] = []
-    for first, matrices in in_matrices([choice.groups for choice in choices]):
-        part = slice(first, first + len(matrices.problems))
-        found += _summed(choices[part], expected[part], matrices)
-    return found
+    expected = bins_before or [None] * len(choices)
+    matrices = cost_matrices([choice.groups for choice in choices])
+    return [_summed(*each) for each in zip(choices, expected, matrices, strict=True)]
 
 
-def _summed(choices: Sequence[Choice], expected: Sequence[int], matrices: CostMatrices) -> list[CutSums]:
-    """Sums of one batch: at better prices, or with more room, until every number of bins that matters is known."""
-    prices = [choice.slope(k) for choice, k in zip(choices, expected, strict=True)]
-    size = _size(int(matrices.n_groups.max()), matrices.shape.groups)
+def _summed(choice: Choice, expected: int | None, matrix: CostMatrix) -> CutSums:
+    """Sums of one variable: at better prices, or with more room, until every number of bins that matters is known."""
+    price, n_groups = choice.slope(BINS_EXPECTED if expected is None else expected), choice.groups.n
+    size = _size(n_groups, matrix.shape.groups)
     room, tried = min(ROOM, size) + 1, 0
     while True:
         limits.check()
-        weights = [_weights(choice, price, room) for choice, price in zip(choices, prices, strict=True)]
-        logs, ahead = (np.stack(each) for each in zip(*weights, strict=True))
-        with jax.enable_x64(True):
-            walk = walk_back(matrices.costs, np.array(prices), logs, ahead, matrices.n_groups, size=size)
-        ends = np.asarray(walk.layers)[np.arange(len(choices)), :, matrices.n_groups]
+        logs, ahead = _weights(choice, price, room)
+        with jax.enable_x64(True), on_host():
+            walk = walk_back(matrix.costs, np.float64(price), logs, ahead, np.int32(n_groups), size=size)
         with np.errstate(divide="ignore"):
-            log_ends, log_more = np.log(ends), np.log(np.asarray(walk.more))
+            log_ends, log_more = np.log(np.asarray(walk.layers)[:, n_groups]), np.log(float(walk.more))
         totals = logs + log_ends
-        best = totals.argmax(axis=1)
-        at = np.arange(len(choices))
-        most = log_ends[at, best]
-        rare = (most < TOO_RARE) & ((tried < MOST_TRIES) | np.isneginf(most))
-        last = np.minimum(np.asarray(walk.n_layers) + 1, room - 1)
-        left = log_more + np.where(last < room - 1, ahead[at, last], ahead[:, -1])
-        open_end = (left >= np.logaddexp.reduce(totals, axis=1) + LOG_NEGLIGIBLE) & (room <= size)
-        if not rare.any() and not open_end.any():
-            break
+        best = int(totals.argmax())
+        rare = log_ends[best] < TOO_RARE and (tried < MOST_TRIES or np.isneginf(log_ends[best]))
+        last = min(int(walk.n_layers) + 1, room - 1)
+        left = log_more + (ahead[last] if last < room - 1 else ahead[-1])
+        open_end = left >= np.logaddexp.reduce(totals) + LOG_NEGLIGIBLE and room <= size
+        if not rare and not open_end:
+            return CutSums(choice, price, walk, _log_bins(choice, totals, float(walk.log_total)))
         tried += 1
-        if open_end.any() and not rare.any():
+        if rare:
+            price = _better_price(price, log_ends, best, walk.steps, n_groups)
+        else:
             room = min(bucket(room, 2 * ROOM, 4), size) + 1
-        for b in np.flatnonzero(rare):
-            prices[b] = _better_price(prices[b], log_ends[b], int(best[b]), walk.steps[b], int(matrices.n_groups[b]))
-    log_totals = np.asarray(walk.log_total)
-    return [
-        CutSums(choice, prices[b], own, matrices.n_groups[b : b + 1], _log_bins(choice, totals[b], log_totals[b]))
-        for b, (choice, own) in enumerate(zip(choices, _apart(walk, len(choices)), strict=True))
-    ]
 
 
 def _better_price(price: float, log_ends: NDArray[np.float64], best: int, steps: Any, n_groups: int) -> float:
@@ -195,14 +183,6 @@ def _size(n_groups: int, most: int) -> int:
     return min(steps if steps <= 4 * SIZE_STEP else bucket(n_groups, SIZE_STEP), most)
 
 
-def _apart(walk: Walk, n: int) -> list[Walk]:
-    """The walk of each problem, as batches of one."""
-    if n == 1:
-        return [walk]
-    with jax.enable_x64(True):
-        return [Walk(*(field[b : b + 1] for field in walk)) for b in range(n)]
-
-
 def _weights(choice: Choice, price: float, room: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log of what 0, 1, … intervals weigh beyond their price [K + 1], and the most that these or more weigh."""
     n = len(choice.charge)
@@ -212,7 +192,7 @@ def _weights(choice: Choice, price: float, room: int) -> tuple[NDArray[np.float6
     return logs[:room], ahead[:room]
 
 
-def _log_bins(choice: Choice, totals: NDArray[np.float64], log_total: np.float64) -> NDArray[np.float64]:
+def _log_bins(choice: Choice, totals: NDArray[np.float64], log_total: float) -> NDArray[np.float64]:
     found = np.full(len(choice.charge), -np.inf)
     n = min(len(found), len(totals) - 1)
     found[:n] = totals[1 : n + 1] + log_total

@@ -1,4 +1,4 @@
-"""Which devices there are, how much a batch may take on each, and how a batch is spread over them.
+"""Which devices there are, and how much a batch may take on each; `placement` says what goes where.
 
 Processes (`jaxbn.runtime.processes`) share the work before it comes here: a batch uses only the devices of this one.
 """
@@ -6,13 +6,9 @@ Processes (`jaxbn.runtime.processes`) share the work before it comes here: a bat
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import jax
-import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxbn.runtime.shapes import DENSE_ROWS
 
@@ -30,9 +26,6 @@ MEMORY_SHARE = 0.5
 
 MOST_BYTES = 2**33
 """Memory that a batch may take on any device: the programs count places in 32 bits."""
-
-RATIO = 8
-"""Batches grow by this factor, so that few sizes are compiled."""
 
 
 def one_thread_for_many_rows(n_rows: int) -> None:
@@ -66,69 +59,3 @@ def batch_bytes() -> int:
         return CPU_BYTES
     known = (device.memory_stats() or {}).get("bytes_limit")
     return UNKNOWN_BYTES if known is None else min(int(MEMORY_SHARE * known), MOST_BYTES)
-
-
-def batch_plan(
-    count: int, bytes_each: int, n_devices: int | None = None, *, one_size: bool = False
-) -> list[tuple[int, int]]:
-    """Batches for a number of problems: how many are in each, and the size it is padded to.
-
-    A batch fits in memory and has 1 or devices · 8^k places. It is never more than half padding; where all are to have
-    one size, this holds for all of them together.
-
-    Args:
-        count: number of problems.
-        bytes_each: memory of each.
-        n_devices: devices that a batch is spread over; by default all of this process.
-        one_size: whether one compiled program is worth more than a little padding.
-
-    Example:
-        >>> batch_plan(3, 2**60)  # one at a time where no more fit
-        [(1, 1), (1, 1), (1, 1)]
-    """
-    budget = batch_bytes()
-    n_devices = len(jax.local_devices()) if n_devices is None else n_devices
-    sizes = [1]
-    per_device = 1 if n_devices > 1 else RATIO
-    while per_device * bytes_each <= budget and sizes[-1] < count:
-        sizes.append(per_device * n_devices)
-        per_device *= RATIO
-    if one_size:
-        size = max((size for size in sizes if size < 2 * count), default=1)
-        return [(min(size, count - first), size) for first in range(0, count, size)]
-    plan = []
-    while count > 0:
-        enough = next((size for size in sizes if size >= count), None)
-        size = enough if enough is not None and 2 * count > enough else max(s for s in sizes if s <= count)
-        plan.append((min(size, count), size))
-        count -= min(size, count)
-    return plan
-
-
-def run_batch(program: Callable[..., Any], fields: Any, *shared: Any) -> Any:
-    """Run a program on a batch whose size comes from `batch_plan`, spread over the devices.
-
-    Args:
-        program: takes and returns named tuples of arrays with a leading batch axis.
-        fields: the batch.
-        *shared: further arguments of the program, without a batch axis.
-
-    Returns:
-        The program's result; it may still be being computed.
-    """
-    devices = tuple(jax.local_devices())
-    if len(devices) == 1 or len(fields[0]) == 1:
-        return program(fields, *shared)
-    spread, sharded = _sharded(devices, program, len(shared))
-    return sharded(jax.device_put(fields, spread), *shared)
-
-
-@lru_cache(maxsize=16)
-def _sharded(
-    devices: tuple[Any, ...], program: Callable[..., Any], n_shared: int
-) -> tuple[NamedSharding, Callable[..., Any]]:
-    """How a batch is spread over the devices, and the program in which each device solves its part."""
-    mesh = Mesh(np.array(devices), ("batch",))
-    whole, part = PartitionSpec(), PartitionSpec("batch")  # type: ignore[no-untyped-call]
-    own_part = jax.shard_map(program, mesh=mesh, in_specs=(part, *[whole] * n_shared), out_specs=part, check_vma=False)
-    return NamedSharding(mesh, part), jax.jit(own_part)

@@ -8,45 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
-
 from jaxbn.kernels.pruned.block import BLOCK
 from jaxbn.kernels.pruned.tiles import CELL_GROUP
-from jaxbn.kernels.resampled import WIDTH
 
 DENSE_ROWS = 512
-"""Up to this many rows every interval is costed: there is nothing to win by pruning."""
-
-DENSE_TASKS = 8
-"""From this many problems on the dense program is worth being compiled; fewer share those of larger ones."""
-
-VALUES = 128
-"""Distinct values are padded to a multiple of this."""
-
-
-def dense_at_once() -> int | None:
-    """Problems of a batch that are solved side by side: on a CPU one after the other."""
-    return None if jax.default_backend() == "cpu" else DENSE_BATCH
-
-
-DENSE_BATCH = 64
-"""Problems solved side by side on devices other than CPUs."""
-
-
-class DenseShape(NamedTuple):
-    """Sizes of a compiled program of `dense`; the letters are its own."""
-
-    rows_at_once: int  # R
-    steps: int  # S
-    factors: int  # P
-    values: int  # M
-    cells: int  # of one problem, at most
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of one problem at work: its arrays, as made and on the device."""
-        entries = 2 * self.factors * self.rows_at_once * self.steps
-        return 2 * 4 * (2 * entries + self.cells * self.values)
+"""Half the rows of the smallest pruned program."""
 
 
 class PrunedShape(NamedTuple):
@@ -70,14 +36,6 @@ FEW_POSITIONS = 2048
 
 FEW_PRICES = 4
 """Prices of the pruned program where widths do not count: there fewer numbers of intervals are nearly best."""
-
-MATRICES_AT_ONCE = 8
-"""Problems whose matrices are worked out together on devices other than CPUs."""
-
-
-def matrices_at_once() -> int:
-    """Problems whose matrices are worked out together: one on a CPU."""
-    return 1 if jax.default_backend() == "cpu" else MATRICES_AT_ONCE
 
 
 class MatrixShape(NamedTuple):
@@ -116,19 +74,6 @@ def bucket(size: int, least: int, ratio: int = 2) -> int:
     return least
 
 
-def dense_shape(n_values: int, n_factors: int, n_cells: int) -> DenseShape:
-    """The bucket of a problem of at most `DENSE_ROWS` rows."""
-    values = -(-n_values // VALUES) * VALUES
-    rows_at_once = max(DENSE_ROWS // values, 1)  # the fewer the values, the more rows each has
-    return DenseShape(
-        rows_at_once=rows_at_once,
-        steps=DENSE_ROWS if rows_at_once == 1 else values + DENSE_ROWS // rows_at_once,
-        factors=bucket(n_factors, 8),
-        values=values,
-        cells=bucket(n_cells, 256, 4),
-    )
-
-
 def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> PrunedShape:
     """The bucket of a larger problem."""
     rows = bucket(n_rows, 2 * DENSE_ROWS)
@@ -145,35 +90,4 @@ def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> 
         settled=min(rows, 32768),
         recent=256,
         width=128,
-    )
-
-
-class ResampledShape(NamedTuple):
-    """Sizes of a compiled program of `kernels.resampled`; the letters are its own."""
-
-    rows: int  # N
-    values: int  # M
-    terms: int  # J
-    cells: int  # C
-    length: int  # of a table, from n = 0
-    n_weights: int  # that a table of steps has
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of one resample at work: its arrays, these with the batch axis last, and the costs of the starts."""
-        integers = 2 * self.terms * self.rows + self.cells * self.values + self.values + 3 * self.rows
-        return 8 * integers + 8 * (4 * self.rows + 5 * self.values)
-
-
-def resampled_shape(
-    n_rows: int, n_values: int, n_terms: int, n_cells: int, total_weight: int, most_weight: int
-) -> ResampledShape:
-    """The bucket of a variable: closer than that of a single problem, as it is used many times."""
-    return ResampledShape(
-        rows=bucket(n_rows, 64),
-        values=-(-(n_values + 1) // WIDTH) * WIDTH,
-        terms=n_terms,
-        cells=bucket(n_cells, 8, 4),
-        length=bucket(total_weight + 1, 256),
-        n_weights=bucket(most_weight + 1, 8),
     )

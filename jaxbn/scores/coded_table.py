@@ -43,6 +43,10 @@ class Start(NamedTuple):
     binnings: dict[str, Coding]
 
 
+NEARLY = 1.5
+"""Up to so many times the positions of a grid all are looked at: a grid is looked at twice, and exact cuts follow."""
+
+
 @dataclass
 class CodedTable:
     """A table prepared for many discretizations: values sorted once, every column made once.
@@ -139,8 +143,10 @@ class CodedTable:
         return Start({name: columns[name] for name in self.names}, binnings)
 
     def grid(self, name: str, most: int | None) -> int | None:
-        """The grid of a variable: `most` positions, or None if it has no more than these."""
-        return most if most is not None and name in self.ordered and self.ordered[name].n_distinct > most else None
+        """The grid of a variable: `most` positions, or None if it has no more than `NEARLY` times these."""
+        if most is None or name not in self.ordered or self.ordered[name].n_distinct <= NEARLY * most:
+            return None
+        return most
 
     def on_grid(self, most: int | None) -> bool:
         """Whether some variable has more positions than a grid of `most`."""

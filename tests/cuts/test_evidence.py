@@ -193,7 +193,7 @@ def test_the_other_methods_with_few_slots(method):
 @pytest.mark.parametrize("n", [60, 130])
 def test_random_variables_by_prices(n, way, monkeypatch):
     """Few positions too, by the pruned program or with the costs of all intervals worked out first."""
-    monkeypatch.setattr(charged, "LAYERED_SPREAD", 2)
+    monkeypatch.setattr(charged, "FEW_LAYERS", 0)
     with prices_and_few_slots() if way == "pruned" else nullcontext():
         for seed in range(40):
             shape = SHAPES[seed % len(SHAPES)]

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbn.cuts import interval_costs, solve
 from jaxbn.cuts.discretize_variable import Request, _bayesian_task, answer_requests
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
+from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
 from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID
 from jaxbn.cuts.on_grid.positions import beside, closer
 from jaxbn.cuts.on_grid.sweeps import Sweeps
@@ -188,26 +187,16 @@ def test_costs_of_all_intervals(kind, shape):
         groups = GroupedRows(rows, rows.positions(40))
         sizes = MatrixShape.of(groups.n, groups.total, groups.most_states)._replace(**shape)
         several += len(list(groups.chunks(sizes))) > 1
-        with CostMatrices([groups], sizes) as matrices:
-            found = np.asarray(matrices._costs)[0]
+        matrix = CostMatrix(groups)
+        matrix.shape = sizes
+        with matrix:
+            found = np.asarray(matrix.costs)
         for u in range(0, groups.n, 3):
             for v in range(u, groups.n, 2):
                 expected = by_definition(rows, groups.positions[u], groups.positions[v + 1])
                 assert found[v, u] == close(expected)
         assert groups.cost_of_one() == close(by_definition(rows, 0, rows.n))
     assert several >= 3 if shape else not several
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_batches_of_several_problems_change_nothing(method, monkeypatch):
-    """Other devices than CPUs work out several matrices at a time."""
-    requests = [request_of(random_variable(s, 60 + 30 * s, **BLANKETS[s % len(BLANKETS)])) for s in range(5)]
-    monkeypatch.setattr(solve, "DENSE_TASKS", 1000)
-    expected = answer_requests(requests, method, grid=100)
-    monkeypatch.setattr(interval_costs, "matrices_at_once", lambda: 3)
-    for one, other in zip(expected, answer_requests(requests, method, grid=100), strict=True):
-        assert one.binning.cost == close(other.binning.cost)
-        assert one.binning.cuts.tolist() == other.binning.cuts.tolist()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -235,5 +224,5 @@ def test_walking_back():
 
 
 def test_nothing_to_work_out():
-    assert list(in_matrices([])) == []
+    assert list(cost_matrices([])) == []
     assert answer_requests([], "evidence", grid=10) == []

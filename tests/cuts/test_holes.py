@@ -63,7 +63,7 @@ def test_all_binnings_by_enumeration(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_programs_agree(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pruned program, with its bounds, finds what the program over the costs of all intervals finds."""
-    monkeypatch.setattr(charged, "LAYERED_SPREAD", 2)
+    monkeypatch.setattr(charged, "FEW_LAYERS", 0)
     found: list[list[float]] = []
     for way in (prices_and_few_slots, nullcontext):
         with way():

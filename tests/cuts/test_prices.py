@@ -19,7 +19,7 @@ from jaxbn.cuts import solve
 from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.by_number.hull import Hull, prices_that_cover
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.interval_costs import in_matrices
+from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.problem import ENTROPY, Rows, Solution, Task, dirichlet_terms, entropy_terms, ratios_fit
 from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
 from jaxbn.kernels.pruned.bounds import least_rises
@@ -99,8 +99,8 @@ def test_values_over_many_orders_of_magnitude():
         assert (np.diff(rows.spread.end) > 0).all()
         with small_chunks():
             found = solve.solve_at_prices(rows.task, prices)
-        for _, matrices in in_matrices([GroupedRows(rows, rows.positions())]):
-            expected = matrices.solve_at({0: prices})[0]
+        with CostMatrix(GroupedRows(rows, rows.positions())) as matrix:
+            expected = matrix.solve_at(prices)
         assert [solution.cost for solution in found] == close([solution.cost for solution in expected])
 
 

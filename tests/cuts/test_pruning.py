@@ -73,7 +73,6 @@ def pruned_shapes(**sizes: int) -> Iterator[None]:
 def pruning_of_few_rows() -> Iterator[None]:
     """The pruned program also where the dense one would run, with few slots of each kind."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(solve, "DENSE_ROWS", 0)
         patch.setattr(solve, "FEW_POSITIONS", 0)
         with pruned_shapes(width=16, recent=64, settled=256):
             yield

@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.cuts import resampled
-from jaxbn.cuts.resampled import drawn_rows, resampled_binnings, stream
-from jaxbn.cuts.resampled_arrays import Variable
+from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_binnings, stream
 from jaxbn.cuts.sorted_values import sort_values
 from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
 from jaxbn.evaluation.bootstrap_cuts import CutBootstrap, nearest_cuts
@@ -69,14 +67,6 @@ def test_resamples_of_all_kinds_of_variables(n, n_parents, spouses, n_values):
             assert_same(binning, jaxbn.discretize_variable(**subset(problem, rows), rate=rate, method="bayesian"))
 
 
-def test_more_rows_than_a_batch_takes():
-    problem = random_variable(3, 1620, n_parents=1)  # some resamples have 1024 different rows, some more
-    pairs = resample(problem, 8, 3.0)
-    assert {len(np.unique(rows)) <= resampled.BATCHED_ROWS for rows, _ in pairs} == {True, False}
-    for rows, binning in pairs:
-        assert_same(binning, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
-
-
 def test_resamples_by_another_method():
     problem = random_variable(6, 60, n_parents=1, spouses=(1,))
     for rows, binning in resample(problem, 5, 3.0, "mdl"):
@@ -95,24 +85,6 @@ def test_values_whose_range_is_too_large_for_a_float():
     problem = {**problem, "parents": [np.array(codes) for codes in problem["parents"]], "children": []}
     for rows, binning in resample(problem, 30, 3.0):
         assert_same(binning, jaxbn.discretize_variable(**subset(problem, rows), rate=3.0, method="bayesian"))
-
-
-@pytest.mark.parametrize("n_bytes", [1, 10**8])
-def test_the_size_of_the_batches_does_not_matter(n_bytes, monkeypatch):
-    problem = random_variable(5, 80, n_parents=1, spouses=(1,))
-    expected = resample(problem, 11, 3.0)
-    monkeypatch.setenv("JAXBN_BATCH_BYTES", str(n_bytes))
-    for (_, binning), (_, known) in zip(resample(problem, 11, 3.0), expected, strict=True):
-        assert_same(binning, known)
-
-
-def test_no_python_loop_over_resamples_makes_the_arrays(monkeypatch):
-    """One problem of one batch: the arrays of 64 resamples are made by one call."""
-    calls = []
-    make = resampled.resampled_batch
-    monkeypatch.setattr(resampled, "resampled_batch", lambda *given: calls.append(given[2:]) or make(*given))
-    resample(random_variable(5, 40, n_parents=1), 64, 3.0)
-    assert calls == [(0, 64)]
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,6 @@ def prices_and_few_slots(settled: int = 256) -> Iterator[list[dict[str, bool]]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(charged, "FEW_POSITIONS", 2)
-        patch.setattr(solve, "DENSE_ROWS", 0)
         patch.setattr(solve, "FEW_POSITIONS", 0)
         patch.setattr(solve, "pruned_shape", small_shape)
         patch.setattr(solve, "advance", spied_advance)

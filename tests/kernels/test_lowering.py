@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow  # every program is compiled once, in shapes of it
 PROGRAMS = {
     "advance", "boundary_chances", "cell_counts", "climb", "draw_boundaries", "extension_sums", "further_layers",
     "initial_state", "interval_costs", "joint_codes", "observed_cells", "priced_intervals", "renumbered",
-    "solve_dense", "solve_resamples", "walk_back",
+    "walk_back",
 }  # fmt: skip
 """Those that must have been met below; one that nothing reaches should go."""
 

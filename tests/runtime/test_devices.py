@@ -11,46 +11,13 @@ import numpy as np
 import pytest
 
 from jaxbn.cuts.solve import solve
-from jaxbn.runtime import batches, devices
+from jaxbn.runtime import devices
 from jaxbn.runtime.processes import Team, team
 from tests.helpers import shared_runs
 from tests.helpers.killed_runs import n_finished
 from tests.helpers.programs import mixed_tasks
 
 SECONDS = 120  # a process that has not ended by then hangs
-
-
-@pytest.mark.parametrize("count", [0, 1, 4, 5, 8, 9, 13, 64, 100, 1000])
-@pytest.mark.parametrize("n_devices", [1, 2, 3, 8])
-def test_a_plan_has_every_problem_in_a_batch_that_is_at_least_half_full(count, n_devices, monkeypatch):
-    monkeypatch.setenv("JAXBN_BATCH_BYTES", "100")
-    plan = devices.batch_plan(count, 1, n_devices)
-    assert sum(used for used, _ in plan) == count
-    for used, size in plan:
-        assert used <= size < 2 * used
-        assert size == 1 or (size % n_devices == 0 and size // n_devices in (1, 8, 64))
-
-
-def test_a_batch_fits_in_the_memory_it_may_take(monkeypatch):
-    monkeypatch.setenv("JAXBN_BATCH_BYTES", "1000")
-    assert devices.batch_plan(3, 1001, 1) == [(1, 1)] * 3
-    assert devices.batch_plan(64, 125, 1) == [(8, 8)] * 8
-    assert devices.batch_plan(64, 15, 1) == [(64, 64)]
-    assert devices.batch_plan(20, 125, 2) == [(16, 16), (2, 2), (2, 2)]
-
-
-def test_a_plan_of_one_size(monkeypatch):
-    monkeypatch.setenv("JAXBN_BATCH_BYTES", "100")
-    assert devices.batch_plan(130, 1, 1, one_size=True) == [(64, 64), (64, 64), (2, 64)]
-    assert devices.batch_plan(9, 10, 2, one_size=True) == [(9, 16)]
-    assert devices.batch_plan(30, 1, 1, one_size=True) == [(8, 8), (8, 8), (8, 8), (6, 8)]  # not one of 64
-    assert devices.batch_plan(2, 101, 2, one_size=True) == [(1, 1), (1, 1)]
-    assert devices.batch_plan(0, 1, 2, one_size=True) == []
-
-
-def test_few_batch_sizes_are_compiled_whatever_the_number(monkeypatch):
-    monkeypatch.setenv("JAXBN_BATCH_BYTES", "1000000")
-    assert {size for count in range(1, 600) for _, size in devices.batch_plan(count, 1, 1)} == {1, 8, 64, 512}
 
 
 @pytest.mark.parametrize("given", ["0", "-5", "lots", "1e9"])
@@ -67,10 +34,6 @@ def test_the_memory_limit_does_not_change_the_answers(monkeypatch):
     for found, known in zip(solve(tasks), expected, strict=True):
         assert found.cuts == known.cuts
         np.testing.assert_allclose(found.cost, known.cost, rtol=1e-12)
-
-
-def test_no_problems_need_no_batch():
-    assert list(batches.in_batches(0, 1, None, None)) == []  # type: ignore[arg-type]
 
 
 def test_one_process_is_a_team_of_its_own():

@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 from jaxbn.cuts.by_number.guess import guessed_prices
 from jaxbn.cuts.by_number.hull import Hull
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.interval_costs import CostMatrices, in_matrices
+from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
+from jaxbn.cuts.on_accelerator import best_partitions, goes_there
 from jaxbn.cuts.on_grid.grid import solve_on_grid
 from jaxbn.cuts.problem import Rows, Solution
 from jaxbn.cuts.solve import prefix_costs, solve_at_prices
 from jaxbn.runtime.shapes import FEW_POSITIONS, FEW_PRICES, PRICES
 
-LAYERED_SPREAD = 128
-"""Up to this many groups layers are quicker than prices if widths count: many numbers of intervals are then close."""
+FEW_LAYERS = 64
+"""Up to this many intervals layers are quicker than prices."""
 
 Search = Generator[Any, Any, Solution]
 """Yields prices and is sent the optima, or a number of layers and is sent their costs and how to find the cuts."""
@@ -70,10 +71,12 @@ def _solve(problems: Sequence[Charged], grouped: Sequence[GroupedRows]) -> list[
             solutions[i] = _from_rows(groups, problem.charge)
         else:
             few.append(i)
-    charges = [problems[i].charge for i in few]
-    for first, matrices in in_matrices([grouped[i] for i in few]):
-        searches = [_from_matrix(*pair) for pair in zip(matrices.problems, charges[first:], strict=False)]
-        solutions.update(zip(few[first:], _run_together(searches, matrices), strict=False))
+    there = [i for i in few if goes_there(grouped[i], problems[i].charge)]
+    found = best_partitions([grouped[i] for i in there], [problems[i].charge for i in there])
+    solutions.update(zip(there, found, strict=True))
+    here = [i for i in few if i not in solutions]
+    for i, matrix in zip(here, cost_matrices([grouped[i] for i in here]), strict=True):
+        solutions[i] = _answered(_from_matrix(grouped[i], problems[i].charge), matrix)
     return [solutions[i] for i in range(len(problems))]
 
 
@@ -88,7 +91,7 @@ def _by_charge_alone(positions: NDArray[np.intp], charge: NDArray[np.float64]) -
 
 def _from_matrix(groups: GroupedRows, charge: NDArray[np.float64]) -> Search:
     charge = charge[: groups.n]
-    if groups.rows.spread is None or groups.n <= LAYERED_SPREAD:
+    if groups.rows.spread is None or len(charge) <= FEW_LAYERS:
         return (yield from _by_layers(groups, charge))
     hull = Hull(charge, groups.cost_of_one())
     prices = [hull.slope(k) for k in np.geomspace(1, len(charge), PRICES)]
@@ -134,22 +137,15 @@ def _by_layers(groups: GroupedRows, charge: NDArray[np.float64], best: Solution 
     return Solution(float(totals[k]), cuts(k + 1), float(groups.n))
 
 
-def _run_together(searches: Sequence[Search], matrices: CostMatrices) -> list[Solution]:
-    """Searches over the problems of one batch: what they ask for at the same time is computed together."""
-    asked = {b: next(search) for b, search in enumerate(searches)}
-    found: dict[int, Solution] = {}
-    while asked:
-        prices = {b: ask for b, ask in asked.items() if not isinstance(ask, int)}
-        answers: dict[int, Any] = dict(matrices.solve_at(prices)) if prices else {}
-        for b in asked.keys() - prices.keys():
-            answers[b] = matrices.layers(b, asked[b]), partial(matrices.layer_cuts, b)
-        for b, answer in answers.items():
-            try:
-                asked[b] = searches[b].send(answer)
-            except StopIteration as end:
-                found[b] = end.value
-                del asked[b]
-    return [found[b] for b in range(len(searches))]
+def _answered(search: Search, matrix: CostMatrix) -> Solution:
+    """The end of a search over the partitions of one problem."""
+    asked = next(search)
+    while True:
+        answer = (matrix.layers(asked), matrix.layer_cuts) if isinstance(asked, int) else matrix.solve_at(asked)
+        try:
+            asked = search.send(answer)
+        except StopIteration as end:
+            return end.value
 
 
 # --- many positions: passes over the rows
@@ -191,9 +187,8 @@ def _settle_doubt(groups: GroupedRows, at_once: int, hull: Hull, doubtful: Seque
         admitted |= hull.charge[k - 1] + least <= limit
     admitted[[0, -1]] = True
     some = GroupedRows(groups.rows, groups.positions[admitted])
-    for _, matrices in in_matrices([some]):
-        (found,) = _run_together([_layers_in_doubt(some, hull, doubtful)], matrices)
-    return found
+    with CostMatrix(some) as matrix:
+        return _answered(_layers_in_doubt(some, hull, doubtful), matrix)
 
 
 def _through(groups: GroupedRows, prices: Sequence[float]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.by_number.hull import Hull, prices_that_cover
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.interval_costs import in_matrices
+from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.on_grid.positions import closer
 from jaxbn.runtime.shapes import PRICES
 
@@ -72,10 +72,10 @@ def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.intp], s
     """
     limit = len(hull.charge)
     for _ in range(REFINEMENTS + 1):
-        for _, matrices in in_matrices([GroupedRows(groups.rows, some)]):
-            costs = matrices.layers(0, limit + 1)[: limit + 1]
+        with CostMatrix(GroupedRows(groups.rows, some)) as matrix:
+            costs = matrix.layers(limit + 1)[: limit + 1]
             best = int(np.argmin(hull.charge[: len(costs)] + costs[:limit])) + 1
-            cuts = np.array([cut + 1 for cut in matrices.layer_cuts(0, best)], np.intp)
+            cuts = np.array([cut + 1 for cut in matrix.layer_cuts(best)], np.intp)
         some = closer(groups.positions, some, cuts, size)
     numbers = _hull_numbers(costs)
     steps = {n: (costs[m - 1] - costs[n - 1]) / (n - m) for m, n in pairwise(numbers)}
@@ -122,10 +122,10 @@ def _coarse_hull(groups: GroupedRows, hull: Hull, numbers: NDArray[np.float64]) 
     """The hull shown by the prices at which these numbers of intervals could be best."""
     coarse = Hull(hull.charge, hull.costs[1])
     prices = sorted({hull.slope(number) for number in numbers})
-    for _, matrices in in_matrices([groups]):
+    with CostMatrix(groups) as matrix:
         for first in range(0, len(prices), PRICES):
             some = prices[first : first + PRICES]
-            for price, found in zip(some, matrices.solve_at({0: some})[0], strict=True):
+            for price, found in zip(some, matrix.solve_at(some), strict=True):
                 coarse.learn(price, found)
     return coarse
 

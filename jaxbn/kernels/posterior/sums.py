@@ -6,7 +6,7 @@ last position back. Then layers count the steps of the walk: layer k holds, of e
 the walk from its end takes exactly k steps. So all numbers lie between 0 and 1 and none is a difference
 (docs/maths.md, "Sums over all cuts").
 
-Shapes: A problems, G groups of rows (padded), K layers there is room for, D draws.
+Shapes: G groups of rows (padded), K layers there is room for, D draws.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.interval_costs import over_batch
-
 ROWS = 64
 """Steps lead back only, so half of their table is empty; products leave it out in pieces of so many rows."""
 
@@ -30,11 +28,11 @@ LOG_NEGLIGIBLE = -36.0
 class Walk(NamedTuple):
     """The walk from the last position back to the first, at one price."""
 
-    log_total: Array  # [A] float64, log of the sum over all partitions at the price
-    steps: Array  # [A, G, G] float64, chance that the interval which ends with group v begins with u, at [v, u]
-    layers: Array  # [A, K + 1, G + 1] float64, chance that the walk from each position takes exactly k steps
-    n_layers: Array  # [A] int32, layers worked out
-    more: Array  # [A] float64, chance that the walk from the last position takes more steps than these
+    log_total: Array  # [] float64, log of the sum over all partitions at the price
+    steps: Array  # [G, G] float64, chance that the interval which ends with group v begins with u, at [v, u]
+    layers: Array  # [K + 1, G + 1] float64, chance that the walk from each position takes exactly k steps
+    n_layers: Array  # [] int32, layers worked out
+    more: Array  # [] float64, chance that the walk from the last position takes more steps than these
 
 
 @partial(jax.jit, static_argnames=("size",))
@@ -44,71 +42,60 @@ def walk_back(
     """The walk at a price, and layers until the weight of all further ones is negligible or there is no room.
 
     Args:
-        costs: [A, G, G] float64, of the interval from group u to group v at [v, u].
-        price: [A] float64, of an interval.
-        log_weights: [A, K + 1] float64, what the number of intervals weighs beyond its price; -inf for none.
-        ahead: [A, K + 1] float64, the most that this or any larger number weighs.
-        n_groups: [A] int32, groups in use.
+        costs: [G, G] float64, of the interval from group u to group v at [v, u].
+        price: [] float64, of an interval.
+        log_weights: [K + 1] float64, what the number of intervals weighs beyond its price; -inf for none.
+        ahead: [K + 1] float64, the most that this or any larger number weighs.
+        n_groups: [] int32, groups in use.
         size: room for groups in the walk, all of the costs' if not given; less room is less work.
     """
-
-    def of_one(costs: Array, price: Array, log_weights: Array, ahead: Array, n_groups: Array) -> Walk:
-        log_before = _log_sums(costs, price, n_groups)
-        steps = _steps(costs, log_before, price, n_groups)
-        layers, n_layers, more = _layers(steps, log_weights, ahead, n_groups)
-        return Walk(log_before[n_groups], steps, layers, n_layers, more)
-
-    return over_batch(of_one, costs[:, :size, :size], price, log_weights, ahead, n_groups)
+    costs = costs[:size, :size]
+    log_before = _log_sums(costs, price, n_groups)
+    steps = _steps(costs, log_before, price, n_groups)
+    layers, n_layers, more = _layers(steps, log_weights, ahead, n_groups)
+    return Walk(log_before[n_groups], steps, layers, n_layers, more)
 
 
 @jax.jit
 def boundary_chances(walk: Walk, weights: Array, n_groups: Array) -> Array:
-    """Chance that each position is the end of an interval, [A, G + 1] float64.
+    """Chance that each position is the end of an interval, [G + 1] float64.
 
     Args:
         walk: as found.
-        weights: [A, K + 1] float64, what the number of intervals weighs, up to a factor.
-        n_groups: [A] int32.
+        weights: [K + 1] float64, what the number of intervals weighs, up to a factor.
+        n_groups: [] int32.
     """
-
-    def of_one(steps: Array, layers: Array, weights: Array, n_groups: Array) -> Array:
-        room = len(weights)
-        reached = _reached(steps, room, n_groups)
-        both = jnp.arange(room)[:, None] + jnp.arange(room)
-        weight = jnp.where(both < room, weights[jnp.minimum(both, room - 1)], 0.0)  # of k steps after and j before
-        return (reached * (weight @ layers)).sum(axis=0) / (weights @ layers[:, n_groups])
-
-    return over_batch(of_one, walk.steps, walk.layers, weights, n_groups)
+    room = len(weights)
+    reached = _reached(walk.steps, room, n_groups)
+    both = jnp.arange(room)[:, None] + jnp.arange(room)
+    weight = jnp.where(both < room, weights[jnp.minimum(both, room - 1)], 0.0)  # of k steps after and j before
+    return (reached * (weight @ walk.layers)).sum(axis=0) / (weights @ walk.layers[:, n_groups])
 
 
 @jax.jit
 def draw_boundaries(walk: Walk, n_intervals: Array, chances: Array, n_groups: Array) -> Array:
-    """Partitions drawn exactly: whether each position is the end of an interval, [A, D, G + 1] bool.
+    """Partitions drawn exactly: whether each position is the end of an interval, [D, G + 1] bool.
 
     Args:
         walk: as found.
-        n_intervals: [A, D] int32, how many intervals each draw has.
-        chances: [A, D, K] float64, uniform numbers, one for each interval.
-        n_groups: [A] int32.
+        n_intervals: [D] int32, how many intervals each draw has.
+        chances: [D, K] float64, uniform numbers, one for each interval.
+        n_groups: [] int32.
     """
+    n = len(walk.steps)
 
-    def of_one(steps: Array, layers: Array, n_intervals: Array, chances: Array, n_groups: Array) -> Array:
-        n = len(steps)
+    def draw(k: Array, chances: Array) -> Array:
+        def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            end, ends = carry
+            summed = jnp.cumsum(walk.steps[end - 1] * walk.layers[k - 1 - i, :n])
+            begin = (summed <= chances[i] * summed[-1]).sum().astype(jnp.int32)
+            begin = jnp.minimum(begin, end - 1)
+            return begin, ends.at[begin].set(True)
 
-        def draw(k: Array, chances: Array) -> Array:
-            def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-                end, ends = carry
-                summed = jnp.cumsum(steps[end - 1] * layers[k - 1 - i, :n])
-                begin = (summed <= chances[i] * summed[-1]).sum().astype(jnp.int32)
-                begin = jnp.minimum(begin, end - 1)
-                return begin, ends.at[begin].set(True)
+        last = jnp.zeros(n + 1, bool).at[n_groups].set(True)
+        return lax.fori_loop(0, k, step, (n_groups.astype(jnp.int32), last))[1]
 
-            last = jnp.zeros(n + 1, bool).at[n_groups].set(True)
-            return lax.fori_loop(0, k, step, (n_groups.astype(jnp.int32), last))[1]
-
-        return jax.vmap(draw)(n_intervals, chances)
-
-    return over_batch(of_one, walk.steps, walk.layers, n_intervals, chances, n_groups)
+    return jax.vmap(draw)(n_intervals, chances)
 
 
 def _log_sums(costs: Array, price: Array, n_groups: Array) -> Array:

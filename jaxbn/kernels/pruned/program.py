@@ -29,6 +29,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbn.kernels.layered import rounding
 from jaxbn.kernels.pruned.block import (
     BLOCK,
     Switches,
@@ -40,7 +41,6 @@ from jaxbn.kernels.pruned.block import (
 from jaxbn.kernels.pruned.pruning import check_row, dominated_inside, measured_chunks, with_own_starts, without_useless
 from jaxbn.kernels.pruned.state import NO_START, Problem, State, appended, compacted, n_live
 from jaxbn.kernels.pruned.tiles import NEVER, Found, all_recent, few_prices_at_once, settled_where_needed
-from jaxbn.kernels.sweep import rounding
 
 LEGS = 8
 """How often new starts are settled after the others before all are checked."""

@@ -18,10 +18,10 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbn.kernels.arithmetic import running_sum
+from jaxbn.kernels.layered import rounding
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, increments_of, lookup, rows_of, spread_of
 from jaxbn.kernels.pruned.bounds import chunks_below, leading_chunk, least_rises
 from jaxbn.kernels.pruned.state import Chunks, Problem, Starts, State, alive, log_width
-from jaxbn.kernels.sweep import rounding
 
 CELL_GROUP = 8
 """Cells looked up together when starts are checked; the number of cells is padded to a multiple of it."""

@@ -1,0 +1,309 @@
+"""What a GPU would do: programs compiled for an NVIDIA H100 that need not be there, and a model of their time.
+
+XLA compiles for a device that is only described. The compiled program shows every kernel, every loop with its number of
+turns, and the memory it takes. Two wheels of JAX's own version are needed beside it, no driver and no CUDA libraries:
+
+    pip install --no-deps "jax-cuda13-plugin==$(python -c 'import jax; print(jax.__version__)')" \
+                          "jax-cuda13-pjrt==$(python -c 'import jax; print(jax.__version__)')"
+    python benchmarks/gpu.py [--record CASE] [--questions] [--json PATH]
+
+``--questions`` (the default) models the questions of a search at the shapes of three tables: cuts of all continuous
+variables on the grid at once, and counts. ``--record`` runs `learn` on the CPU with the choices of an accelerator
+switched on, writes down which programs are called how often and with which shapes, and models each of them.
+
+The model, a bound from below: a kernel takes as long as its launch (3 µs) or as its bytes over 3.35 TB/s, whichever is
+more; a loop its turns times its body, plus 15 µs a turn where the compiler does not know how many there are, as the
+host must read the condition then. Look-ups that miss the caches and atomics that collide are not in it. Nothing here
+was ever run on a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import jax
+import numpy as np
+from jax.experimental import topologies
+from jax.sharding import NamedSharding, PartitionSpec
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+LAUNCH, WAIT, BANDWIDTH = 3e-6, 15e-6, 3.35e12
+KINDS = {
+    "fusion", "custom-call", "scatter", "gather", "sort", "reduce", "copy", "dot", "dynamic-update-slice", "transpose",
+    "broadcast", "iota",
+}  # fmt: skip
+BITS = re.compile(r"\b(?:pred|bf16|[suf](\d+))\[([\d,]*)\]")
+LINE = re.compile(r"\s*(ROOT )?%?([\w.\-]+) = (.*?) ([\w\-]+)\((.*)")
+H100 = """
+gpu_device_info {
+  threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152 shared_memory_per_core: 233472
+  threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128 block_dim_limit_x: 2147483647 block_dim_limit_y: 65535
+  block_dim_limit_z: 65535 memory_bandwidth: 3352320000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98
+  device_memory_size: 84929347584 shared_memory_per_block_optin: 232448 cuda_compute_capability { major: 9 }
+  registers_per_core_limit: 65536 registers_per_block_limit: 65536
+}
+platform_name: "CUDA" dnn_version_info { major: 9 minor: 7 } runtime_version { major: 13 minor: 0 patch: 0 }
+device_description_str: "NVIDIA H100 80GB HBM3"
+"""
+TABLES = {"20,000 x 12": (20_000, 8, 4), "1,000,000 x 30": (1_000_000, 20, 10), "1,000 x 100": (1_000, 70, 30)}
+
+
+@dataclass
+class Work:
+    """What a call of a program does on the device."""
+
+    kernels: float = 0.0
+    seconds: float = 0.0
+    bytes: float = 0.0
+    loops: list[str] = field(default_factory=list)
+    unknown: int = 0  # loops whose length the compiler does not know
+    memory: int = 0
+
+    def add(self, other: Work, times: float = 1.0, wait: float = 0.0) -> None:
+        self.kernels += times * other.kernels
+        self.seconds += times * (other.seconds + wait)
+        self.bytes += times * other.bytes
+        self.unknown += other.unknown
+
+    def __str__(self) -> str:
+        loops = "; ".join(self.loops) or "none"
+        return (
+            f"{self.kernels:,.0f} kernels, {self.bytes / 1e6:,.0f} MB moved, {self.memory / 1e6:,.0f} MB of memory, "
+            f"at least {1e3 * self.seconds:.2f} ms; loops: {loops}"
+        )
+
+
+def modelled(program: Any, *args: Any, **kwargs: Any) -> Work:
+    """A program compiled for an H100; arrays may be `jax.ShapeDtypeStruct`."""
+    described = topologies.get_topology_desc(platform="cuda", target_config=H100, topology="1x1x1")
+    place = NamedSharding(topologies.make_mesh(described, (1,), ("d",)), PartitionSpec())
+
+    def shape(leaf: Any) -> Any:
+        known = hasattr(leaf, "dtype") and hasattr(leaf, "shape")
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=place) if known else leaf
+
+    with jax.enable_x64(True):
+        traced = program.trace(*jax.tree.map(shape, args), **jax.tree.map(shape, kwargs))
+        compiled = traced.lower(lowering_platforms=("cuda",)).compile()
+    bodies, entry = computations(compiled.as_text())
+    found = work_of(entry, bodies, {})
+    found.memory = compiled.memory_analysis().temp_size_in_bytes
+    return found
+
+
+def computations(text: str) -> tuple[dict[str, list[str]], str]:
+    """The lines of every computation of a compiled program, and the name of the first to run."""
+    bodies: dict[str, list[str]] = {}
+    entry = name = ""
+    for line in text.splitlines():
+        begin = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line)
+        if begin:
+            name = begin.group(2)
+            bodies[name], entry = [], name if begin.group(1) else entry
+        elif name and " = " in line:
+            bodies[name].append(line)
+    return bodies, entry
+
+
+def size_of(shape: str) -> int:
+    """Bytes of an array, or of several."""
+    found = 0
+    for bits, sides in BITS.findall(shape):
+        found += int(np.prod([int(side) for side in sides.split(",") if side])) * max(int(bits or 8) // 8, 1)
+    return found
+
+
+def work_of(name: str, bodies: dict[str, list[str]], known: dict[str, Work]) -> Work:
+    """What a computation does, with everything it calls."""
+    if name in known:
+        return known[name]
+    total, sizes = Work(), {}
+    for line in bodies.get(name, []):
+        if (head := LINE.match(line)) is None:
+            continue
+        _, result, shape, kind, rest = head.groups()
+        sizes[result] = size_of(shape)
+        if kind == "while":
+            body = re.search(r"body=%?([\w.\-]+)", line).group(1)  # type: ignore[union-attr]
+            turns = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
+            inside, n = work_of(body, bodies, known), int(turns.group(1)) if turns else 1
+            total.add(inside, n, 0.0 if turns else WAIT)
+            total.unknown += turns is None
+            total.loops += [f"{n} turns" if turns else "unknown length", *(f"in it {each}" for each in inside.loops)]
+        elif kind in ("conditional", "call", "async-start"):
+            for inner in re.findall(r"(?:to_apply|calls|\w+_computations?)=\{?%?([\w.\-]+)", line):
+                total.add(work_of(inner, bodies, known), 1, WAIT if kind == "conditional" else 0.0)
+        elif kind in KINDS:
+            moved = bytes_moved(line, rest, sizes, result, bodies)
+            total.add(Work(1, max(LAUNCH, moved / BANDWIDTH), moved))
+    known[name] = total
+    return total
+
+
+def bytes_moved(line: str, rest: str, sizes: dict[str, int], result: str, bodies: dict[str, list[str]]) -> int:
+    """Bytes that a kernel reads and writes: of what it slices the slices, of what it updates in place the update."""
+    operands = re.findall(r"%([\w.\-]+)", rest.split("), ")[0])
+    called = re.search(r"calls=%?([\w.\-]+)", line)
+    part = slices(bodies.get(called.group(1), [])) if called else {}
+    read = sum(min(part.get(i, sizes.get(each, 0)), sizes.get(each, 0)) for i, each in enumerate(operands))
+    return part.get(-1, sizes[result]) + read
+
+
+def slices(body: list[str]) -> dict[int, int]:
+    """Bytes of the parameters of a kernel that it only slices or updates in place; -1 is what it then writes."""
+    sizes: dict[str, int] = {}
+    number: dict[str, int] = {}
+    users: dict[str, list[tuple[str, str, int]]] = {}
+    root = ""
+    for line in body:
+        if (head := LINE.match(line)) is None:
+            continue
+        is_root, result, shape, kind, rest = head.groups()
+        sizes[result], root = size_of(shape), line if is_root else root
+        if kind == "parameter":
+            number[result] = int(rest.split(")")[0])
+        for place, each in enumerate(re.findall(r"%([\w.\-]+)", rest.split("), ")[0])):
+            users.setdefault(each, []).append((kind, result, place))
+    update = re.search(r" dynamic-update-slice\(%?([\w.\-]+), %?([\w.\-]+)", root)
+    found: dict[int, int] = {}
+    for name, i in number.items():
+        uses = users.get(name, [])
+        if uses and all(kind == "dynamic-slice" and place == 0 for kind, _, place in uses):
+            found[i] = sum(sizes[result] for _, result, _ in uses)
+        elif update and name == update.group(1):
+            found[i] = found[-1] = sizes.get(update.group(2), 0)
+    return found
+
+
+# --- what is asked at the shapes of a table
+
+
+def questions(case: str) -> Iterator[tuple[str, Work]]:
+    """Cuts of all continuous variables at once, each with two shapes, on the grid; counts and sums of families."""
+    from jaxbn.kernels.counting import CHUNK, cell_counts, extension_sums, joint_codes
+    from jaxbn.kernels.dense_partitions import Counted, best_by_number, best_with_cuts
+    from jaxbn.learning.options import GRID
+    from jaxbn.runtime.shapes import bucket
+
+    n_rows, n_continuous, n_discrete = TABLES[case]
+    arrays = jax.ShapeDtypeStruct
+    groups, n_columns = bucket(min(GRID, n_rows), 128), n_continuous + n_discrete
+    table = arrays((bucket(n_rows + 2048, 4096),), np.float64)
+    for cells in (32, 128, 512):
+        for program, per_variable in ((best_by_number, 2), (best_with_cuts, 1)):
+            size = bucket(per_variable * n_continuous, 1)
+            shapes: Any = (
+                ((size, cells, groups), np.int32), ((size, cells), np.int32), ((size, cells), np.float64),
+                ((size, groups), np.int32), ((size, groups + 1), np.float64), ((size, groups), np.int32),
+                ((size,), np.int32),
+            )  # fmt: skip
+            problems = Counted(*(arrays(*each) for each in shapes))
+            costs = [arrays((size, 8), np.float64)]
+            if program is best_with_cuts:
+                costs = [arrays((size, groups), np.float64), arrays((size,), np.float64)]
+            name = f"cuts of {n_continuous} variables at once, {size} problems, {cells} cells, {program.__name__}"
+            yield name, modelled(program, problems, table, *costs, spread=program is best_by_number)
+    padded = -(-n_rows // CHUNK) * CHUNK if n_rows > CHUNK else bucket(n_rows, 64)
+    codes, weights = arrays((n_columns + 1, padded), np.uint8), arrays((padded,), np.int32)
+    sizes, members = arrays((n_columns + 1,), np.int32), arrays((16, 4), np.int32)
+    yield "cells of 16 sets of columns", modelled(joint_codes, codes, sizes, members)
+    joint = arrays((16, padded), np.int32)
+    yield "counts of 16 sets, 4096 cells", modelled(cell_counts, joint, weights, n_cells=4096)
+    shown = arrays((padded, bucket(8 * n_columns, 64)), np.int8), arrays((bucket(8 * n_columns, 64),), np.int32)
+    units = arrays((1, n_rows + 1), np.int64)
+    sums = modelled(extension_sums, joint, *shown, units, n_cells=512, n_columns=n_columns, mesh=None)
+    yield "scores of 16 bases of 512 cells, each with every column", sums
+
+
+# --- what a run of `learn` asks
+
+
+@contextmanager
+def recorded(calls: Counter[Any], shapes: dict[Any, Any]) -> Iterator[None]:
+    """Write down the calls of every program of an accelerator."""
+    import jaxbn.counts.device
+    import jaxbn.cuts.on_accelerator
+    from jaxbn.kernels import counting, dense_partitions
+
+    def shape(leaf: Any) -> Any:
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if hasattr(leaf, "dtype") else leaf
+
+    def stand_in(name: str, program: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            seen = jax.tree.map(shape, (args, {k: None if k == "mesh" else v for k, v in kwargs.items()}))
+            key = name, str(seen)
+            calls[key] += 1
+            shapes.setdefault(key, (program, *seen))
+            return program(*args, **kwargs)
+
+        return call
+
+    homes = (jaxbn.counts.device, jaxbn.cuts.on_accelerator)
+    programs = {id(v): n for m in (counting, dense_partitions) for n, v in vars(m).items() if hasattr(v, "trace")}
+    before = [(home, name, value) for home in homes for name, value in vars(home).items() if id(value) in programs]
+    for home, name, value in before:
+        setattr(home, name, stand_in(name, value))
+    try:
+        yield
+    finally:
+        for home, name, value in before:
+            setattr(home, name, value)
+
+
+def record(case: str) -> dict[str, Any]:
+    """Calls of a run of `learn`, and the modelled time of all of them."""
+    import jaxbn
+    from benchmarks.networks import draw
+
+    os.environ["JAXBN_CPU_AS_ACCELERATOR"] = "1"
+    calls: Counter[Any] = Counter()
+    shapes: dict[Any, Any] = {}
+    with recorded(calls, shapes):
+        jaxbn.learn(draw(*TABLES[case]).frame, max_parents=3, exact=False, progress=False)
+    lines = []
+    for key, count in calls.most_common():
+        program, args, kwargs = shapes[key]
+        work = modelled(program, *args, **kwargs)
+        seconds = count * work.seconds
+        lines.append({"program": key[0], "calls": count, "seconds": seconds, "unknown loops": work.unknown})
+        print(f"{key[0]}: {count} calls, each {work}", flush=True)
+    whole = sum(line["seconds"] for line in lines)
+    print(f"{case}: {sum(calls.values())} calls of {len(calls)} shapes, at least {whole:.2f} s on the device")
+    return {"case": case, "seconds": whole, "programs": lines}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--questions", nargs="*", choices=list(TABLES), default=None)
+    parser.add_argument("--record", choices=list(TABLES))
+    parser.add_argument("--json", type=Path, default=HERE / "results" / "gpu.json")
+    arguments = parser.parse_args()
+    known = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
+    if arguments.record:
+        known.setdefault("learn", {})[arguments.record] = record(arguments.record)
+    else:
+        for case in arguments.questions or TABLES:
+            for name, work in questions(case):
+                print(f"{case}: {name}: {work}", flush=True)
+                about = {"kernels": work.kernels, "milliseconds": 1e3 * work.seconds, "megabytes": work.memory / 1e6}
+                known.setdefault("questions", {}).setdefault(case, {})[name] = about
+    arguments.json.write_text(json.dumps(known, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Many variables cut at few positions in one call, where there is an accelerator: counts go in, and only cuts come out.
+
+The problems of a batch have nothing to do with each other: variables none of which is in another's blanket, shapes of
+one variable, runs, resamples. Sizes are rounded up, so that few programs are compiled.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from jaxbn.cuts.grouped_rows import GroupedRows
+from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
+from jaxbn.kernels.dense_partitions import CELLS, Counted, Partitions, best_by_number, best_with_cuts
+from jaxbn.runtime import limits, placement
+from jaxbn.runtime.devices import batch_bytes
+from jaxbn.runtime.shapes import bucket
+
+MOST_LAYERS = 64
+"""Numbers of intervals that are told apart there; a charge for more is a search over prices, which the host leads."""
+
+MOST_STATES = 2**16
+"""States of a factor that the shared table has room for."""
+
+
+class _Shape(NamedTuple):
+    """What the problems of a batch have in common."""
+
+    groups: int
+    cells: int
+    layers: int  # 0 where cuts have a cost of their own
+    length: int
+    spread: bool
+    entropy: bool
+
+
+class CutCosts(NamedTuple):
+    """What a cut after each group costs, and the empty prefix."""
+
+    of_cuts: NDArray[np.float64]
+    first: float
+
+
+def goes_there(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> bool:
+    """Whether a problem is one for an accelerator, and there is one."""
+    if not placement.accelerators():
+        return False
+    names = [problem.most_states, *(name for _, name in problem.mass_names)]
+    few = isinstance(charge, CutCosts) or len(charge) <= MOST_LAYERS
+    return few and max(names) <= MOST_STATES
+
+
+def best_partitions(
+    problems: Sequence[GroupedRows], charges: Sequence[NDArray[np.float64] | CutCosts]
+) -> list[Solution]:
+    """The cheapest partition of each problem under its charge, see `kernels.dense_partitions`."""
+    alike: dict[_Shape, list[int]] = defaultdict(list)
+    for i, (problem, charge) in enumerate(zip(problems, charges, strict=True)):
+        alike[_shape(problem, charge)].append(i)
+    found: dict[int, Solution] = {}
+    devices = placement.accelerators()
+    for shape, numbers in alike.items():
+        most = max(batch_bytes() // (16 * shape.groups**2), 1) * len(devices)
+        for first in range(0, len(numbers), most):
+            limits.check()
+            some = numbers[first : first + most]
+            answers = _solved([problems[i] for i in some], [charges[i] for i in some], shape, devices)
+            found.update(zip(some, answers, strict=True))
+    return [found[i] for i in range(len(problems))]
+
+
+def _shape(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> _Shape:
+    names = [problem.most_states, *(name for _, name in problem.mass_names)]
+    return _Shape(
+        groups=bucket(problem.n, 128),
+        cells=bucket(len(problem.pairs.sign) + len(problem.mass_names), 8 * CELLS, 4),
+        layers=0 if isinstance(charge, CutCosts) else bucket(len(charge), 8),
+        length=bucket(problem.total + max(2048, *names), 4096),
+        spread=problem.rows.spread is not None,
+        entropy=any(ENTROPY in term.tables for term in problem.rows.terms),
+    )
+
+
+def _solved(
+    problems: Sequence[GroupedRows],
+    charges: Sequence[NDArray[np.float64] | CutCosts],
+    shape: _Shape,
+    devices: tuple[Any, ...],
+) -> list[Solution]:
+    """One call of the program; the first problem is repeated up to the size of the batch."""
+    size = bucket(len(problems), len(devices), 4)
+    counted: Any = [np.stack(field) for field in zip(*(_counted(each, shape) for each in problems), strict=True)]
+    first, of_cuts = np.zeros(len(charges)), np.full((len(charges), shape.layers or shape.groups), np.inf)
+    for b, charge in enumerate(charges):
+        own = charge.of_cuts if isinstance(charge, CutCosts) else charge
+        of_cuts[b, : len(own)] = own
+        first[b] = charge.first if isinstance(charge, CutCosts) else 0.0
+    with jax.enable_x64(True):
+        filled = [_repeated(each, size) for each in (*counted, of_cuts, first)]
+        *arrays, costs, empty = jax.device_put(filled, placement.spread_over(devices, "problems"))
+        shared = _table(shape.entropy, shape.length, devices)
+        if shape.layers:
+            answer = best_by_number(Counted(*arrays), shared, costs, spread=shape.spread)
+        else:
+            answer = best_with_cuts(Counted(*arrays), shared, costs, empty, spread=shape.spread)
+        cost, begins = (np.asarray(each) for each in jax.device_get(Partitions(*answer)))
+    return [_solution(problem, cost[b], begins[b]) for b, problem in enumerate(problems)]
+
+
+def _repeated(array: NDArray[Any], size: int) -> NDArray[Any]:
+    return np.append(array, array[:1].repeat(size - len(array), axis=0), axis=0)
+
+
+def _counted(problem: GroupedRows, shape: _Shape) -> Counted:
+    """One problem as padded NumPy arrays; terms of one cell are cells in which every group has its weight."""
+    pairs, of_all = problem.pairs, problem.mass_names
+    n_cells, mass = len(pairs.sign), np.diff(problem.mass)
+    counts = np.zeros((shape.cells, shape.groups), np.int32)
+    counts[pairs.cell, pairs.group] = pairs.weight
+    counts[n_cells : n_cells + len(of_all), : problem.n] = mass
+    names = np.append(pairs.name, [name for _, name in of_all]).astype(np.int64)
+    sign = np.append(pairs.sign, [sign for sign, _ in of_all])
+    made: Any = (
+        counts,
+        padded(np.where(names == ENTROPY, 0, names - 1), (shape.cells,)),
+        padded(sign, (shape.cells,), 0.0, np.float64),
+        padded(mass, (shape.groups,)),
+        padded(problem.end, (shape.groups + 1,), problem.end[-1], np.float64),
+        padded(problem.latest, (shape.groups,), shape.groups),
+        np.int32(problem.n),
+    )
+    return Counted(*made)
+
+
+def _solution(problem: GroupedRows, cost: np.float64, begins: NDArray[np.bool_]) -> Solution:
+    starts = np.flatnonzero(begins[: problem.n])
+    return Solution(float(cost), (problem.positions[starts[starts > 0]] - 1).tolist(), problem.n / 2)
+
+
+@lru_cache(maxsize=8)
+def _table(entropy: bool, length: int, devices: tuple[Any, ...]) -> Array:
+    """The table that all cells share, on every device [length]."""
+    return jax.device_put(table(ENTROPY if entropy else 1, length), placement.spread_over(devices))

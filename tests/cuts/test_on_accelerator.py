@@ -1,0 +1,141 @@
+"""The choices of an accelerator, on CPU devices: same cuts as on the host, few programs, no long arrays."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbn
+from jaxbn.cuts import on_accelerator
+from jaxbn.cuts.discretize_variable import answer_requests
+from jaxbn.runtime import placement
+from tests.helpers.compilations import compilations
+from tests.helpers.programs import close, request_of
+from tests.helpers.random_tables import random_table
+from tests.helpers.random_variables import random_variable
+
+METHODS = ("bayesian", "mdl", "evidence")
+BLANKETS: list[dict[str, Any]] = [
+    {"n_parents": 1},
+    {"n_parents": 3, "spouses": (2, 1)},
+    {"n_parents": 0, "spouses": (0,)},
+    {"n_parents": 2, "spouses": (0, 1, 2)},
+]
+ROOT = Path(__file__).parents[2]
+EIGHT = "--xla_force_host_platform_device_count=8"
+
+
+def requests(n_rows: int) -> list[Any]:
+    return [request_of(random_variable(s, n_rows + 7 * s, **BLANKETS[s % len(BLANKETS)])) for s in range(5)]
+
+
+@pytest.fixture
+def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(placement.AS_ACCELERATOR, "1")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("n_rows", "grid"), [(1, None), (40, None), (150, None), (300, 64)])
+def test_same_cuts_as_on_the_host(method: str, n_rows: int, grid: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = answer_requests(requests(n_rows), method, grid)
+    monkeypatch.setenv(placement.AS_ACCELERATOR, "1")
+    for one, other in zip(answer_requests(requests(n_rows), method, grid), expected, strict=True):
+        assert one.binning.cuts.tolist() == other.binning.cuts.tolist()
+        assert one.binning.cost == close(other.binning.cost)
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_a_charge_for_very_many_bins_stays_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_accelerator, "best_partitions", lambda problems, charges: [] if not problems else 1 / 0)
+    jaxbn.discretize_variable(np.arange(200.0), method="evidence", max_bins=None)
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_a_device_that_was_chosen_is_obeyed() -> None:
+    (device,) = jax.devices("cpu")
+    with jax.default_device(device):
+        assert placement.accelerators() == (device,)
+
+
+def test_cpus_are_no_accelerators() -> None:
+    assert placement.accelerators() == ()
+
+
+@pytest.mark.usefixtures("accelerated")
+@pytest.mark.parametrize("method", ["bayesian", "evidence"])
+def test_loops_have_a_known_length(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device must never wait for the host to read whether a loop goes on."""
+    texts: list[str] = []
+    for name in ("best_by_number", "best_with_cuts"):
+        program = getattr(on_accelerator, name)
+
+        def spied(*args: Any, program: Any = program, **kwargs: Any) -> Any:
+            texts.append(program.lower(*args, **kwargs).compile().as_text())
+            return program(*args, **kwargs)
+
+        monkeypatch.setattr(on_accelerator, name, spied)
+    answer_requests(requests(60)[:1], method, None)
+    assert texts
+    for text in texts:
+        loops = [line for line in text.splitlines() if re.search(r"= .* while\(", line)]
+        assert loops
+        assert all("known_trip_count" in line for line in loops), loops
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_few_programs_whatever_the_blanket() -> None:
+    """One for blankets of few cells and one for those of more, however often they are asked about."""
+    with compilations() as names:
+        for _ in range(3):
+            answer_requests(requests(100), "evidence", 64)
+    assert len(names) <= 2, names
+
+
+@pytest.mark.usefixtures("accelerated")
+def test_nothing_as_long_as_the_table_crosses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts and cuts only: what is sent has a place for a cell and a position, not for a row."""
+    rows, sent = 5000, []
+    put = jax.device_put
+    monkeypatch.setattr(
+        on_accelerator.jax, "device_put", lambda tree, *to: sent.extend(jax.tree.leaves(tree)) or put(tree, *to)
+    )
+    request = request_of(random_variable(0, rows, n_parents=1))
+    with jax.transfer_guard("disallow"):  # nothing crosses but what is sent and fetched by name
+        answer_requests([request], "evidence", 64)
+    of_question = [array for array in sent if array.ndim > 1]  # the others are tables by count, sent once
+    assert of_question
+    assert all(max(array.shape[1:]) <= 256 for array in of_question)
+
+
+def learned() -> dict[str, Any]:
+    """A network by each method, as text that shows every digit."""
+    found = {}
+    for method in ("evidence", "bayesian"):
+        drawn = random_table(3, n_rows=150, n_columns=6)
+        net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, method=method, max_parents=2, progress=False)
+        cuts = {name: [cut.hex() for cut in binning.cuts.tolist()] for name, binning in net.binnings.items()}
+        found[method] = {
+            "parents": {k: list(v) for k, v in net.parents.items()},
+            "cuts": cuts,
+            "score": net.score.hex(),
+        }
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", ["", EIGHT])
+def test_same_networks_on_one_and_eight_devices(flags: str) -> None:
+    """All choices of an accelerator together: counts, scores and cuts."""
+    program = "import json; from tests.cuts.test_on_accelerator import learned; print(json.dumps(learned()))"
+    env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", placement.AS_ACCELERATOR: "1"}
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=env, check=True, capture_output=True, text=True)
+    assert json.loads(run.stdout.splitlines()[-1]) == learned()
