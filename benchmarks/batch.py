@@ -55,9 +55,7 @@ def resamples(n: int, count: int) -> np.ndarray:
 
 
 def batched(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> list[Any]:
-    from jaxbn.cuts.resampled_arrays import Variable
-
-    from jaxbn.cuts.resampled import resampled_binnings
+    from jaxbn.cuts.resampled import Variable, resampled_binnings
     from jaxbn.cuts.sorted_values import sort_values
 
     ordered = sort_values(values)

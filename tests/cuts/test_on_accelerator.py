@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +15,9 @@ import jaxbn
 from jaxbn.cuts import on_accelerator
 from jaxbn.cuts.discretize_variable import answer_requests
 from jaxbn.runtime import placement
+from tests.helpers import shared_runs
 from tests.helpers.compilations import compilations
 from tests.helpers.programs import close, request_of
-from tests.helpers.random_tables import random_table
 from tests.helpers.random_variables import random_variable
 
 METHODS = ("bayesian", "mdl", "evidence")
@@ -30,8 +27,6 @@ BLANKETS: list[dict[str, Any]] = [
     {"n_parents": 0, "spouses": (0,)},
     {"n_parents": 2, "spouses": (0, 1, 2)},
 ]
-ROOT = Path(__file__).parents[2]
-EIGHT = "--xla_force_host_platform_device_count=8"
 
 
 def requests(n_rows: int) -> list[Any]:
@@ -116,26 +111,12 @@ def test_nothing_as_long_as_the_table_crosses(monkeypatch: pytest.MonkeyPatch) -
     assert all(max(array.shape[1:]) <= 256 for array in of_question)
 
 
-def learned() -> dict[str, Any]:
-    """A network by each method, as text that shows every digit."""
-    found = {}
-    for method in ("evidence", "bayesian"):
-        drawn = random_table(3, n_rows=150, n_columns=6)
-        net = jaxbn.learn(drawn.frame, continuous=drawn.continuous, method=method, max_parents=2, progress=False)
-        cuts = {name: [cut.hex() for cut in binning.cuts.tolist()] for name, binning in net.binnings.items()}
-        found[method] = {
-            "parents": {k: list(v) for k, v in net.parents.items()},
-            "cuts": cuts,
-            "score": net.score.hex(),
-        }
-    return found
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", ["", EIGHT])
-def test_same_networks_on_one_and_eight_devices(flags: str) -> None:
+@pytest.mark.parametrize("flags", ["", shared_runs.EIGHT_DEVICES["XLA_FLAGS"]])
+def test_same_networks_on_one_and_eight_devices(flags: str, tmp_path: Path) -> None:
     """All choices of an accelerator together: counts, scores and cuts."""
-    program = "import json; from tests.cuts.test_on_accelerator import learned; print(json.dumps(learned()))"
-    env = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", placement.AS_ACCELERATOR: "1"}
-    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=env, check=True, capture_output=True, text=True)
-    assert json.loads(run.stdout.splitlines()[-1]) == learned()
+    env = shared_runs.EIGHT_DEVICES | {"XLA_FLAGS": flags, placement.AS_ACCELERATOR: "1"}
+    process = shared_runs.start("networks", tmp_path / "out", env=env)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert json.loads((tmp_path / "out").read_text()) == shared_runs.networks()

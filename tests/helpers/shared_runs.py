@@ -58,6 +58,22 @@ def restarts() -> dict[str, Any]:
     return {"parents": {child: list(names) for child, names in net.parents.items()}, "score": net.score}
 
 
+def networks() -> dict[str, Any]:
+    """A network by each method, as text that shows every digit."""
+    found = {}
+    for method in ("evidence", "bayesian"):
+        drawn = random_table(3, n_rows=150, n_columns=6)
+        columns = jaxbn.Columns(continuous=drawn.continuous)
+        net = jaxbn.learn(drawn.frame, columns=columns, method=method, max_parents=2, progress=False)
+        cuts = {name: [cut.hex() for cut in binning.cuts.tolist()] for name, binning in net.binnings.items()}
+        found[method] = {
+            "parents": {k: list(v) for k, v in net.parents.items()},
+            "cuts": cuts,
+            "score": net.score.hex(),
+        }
+    return found
+
+
 def scores() -> list[float]:
     """K2 scores of some families, with rows split over the devices where there are several and little memory."""
     from jaxbn.counts.codes import Column
@@ -97,6 +113,8 @@ def _run(case: str, out: Path) -> Any:
 
         bootstrap_networks.all_runs = slow
         return arcs(checkpoint=out.with_name("run.json"))
+    if case == "networks":
+        return networks()
     if case == "other arguments":
         return cuts(level=0.5, max_passes=2 + out.suffix.count("1"))
     import jax
