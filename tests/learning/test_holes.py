@@ -17,9 +17,9 @@ from jaxbn.drawing.missing import dependences
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.holes.completion import completed, expected, matched
 from jaxbn.learning.holes.first import best_tree, first_completion
-from jaxbn.learning.holes.matching import matched_donors
-from jaxbn.learning.holes.observed import observed_evidence
+from jaxbn.learning.holes.rounds import observed_evidence
 from jaxbn.learning.options import in_objects
+from jaxbn.model.imputing.donors import matched_donors
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import Ledger
 from jaxbn.scores.tables import family_counts, k2_score
@@ -373,13 +373,13 @@ def test_what_is_expected_follows_a_line_where_the_network_has_no_arc() -> None:
 
 
 def test_lines_are_the_same_whichever_rows_are_said_to_change():
-    from jaxbn.learning.holes.matching import Lines
+    from jaxbn.model.imputing.ridge import RidgeRegressions
 
     rng = np.random.default_rng(0)
     x = [rng.normal(5, 2, 200), rng.random(200), np.ones(200)]
     targets = np.stack([x[0] - 3 * x[1], rng.normal(size=200)], axis=1)
     has, rows = rng.random(200) < 0.8, np.arange(200)
-    few, every = Lines(has, rows < 20), Lines(has, rows >= 0)
+    few, every = RidgeRegressions(has, rows < 20), RidgeRegressions(has, rows >= 0)
     for _ in range(3):
         np.testing.assert_allclose(few.told(targets, x, rows), every.told(targets, x, rows), rtol=1e-10)
         x = [np.where(rows < 20, column + rng.normal(size=200), column) for column in x[:2]] + x[2:]

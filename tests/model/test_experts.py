@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.model.imputing.lines import fit_line
-from jaxbn.model.imputing.mixture import _weights as least_squares
-from jaxbn.model.imputing.mixture import fit_mixture
 from jaxbn.model.imputing.neighbours import NEAREST, SOFT, Neighbours
-from jaxbn.model.imputing.votes import _chances as votes_by_lines
-from jaxbn.model.imputing.votes import fit_votes
-from jaxbn.model.imputing.votes import likeliest_weights as most_likely
+from jaxbn.model.imputing.ridge import fit_line
+from jaxbn.model.imputing.stacking import _chances as votes_by_lines
+from jaxbn.model.imputing.stacking import fit_mixture, fit_votes
+from jaxbn.model.imputing.stacking import least_squares_weights as least_squares
+from jaxbn.model.imputing.stacking import likeliest_weights as most_likely
 
 
 def test_what_a_line_says_of_a_row_left_out_is_what_the_line_of_the_others_says() -> None:

@@ -14,8 +14,8 @@ import jaxbn
 from jaxbn.groups.grouping import Grouping
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.imputing.impute import Strategy, read_rows
-from jaxbn.model.imputing.lines import fit_line
 from jaxbn.model.imputing.regression import _told
+from jaxbn.model.imputing.ridge import fit_line
 from jaxbn.model.inference.answers import marginals
 from tests.helpers.random_networks import random_network
 from tests.reference import holes

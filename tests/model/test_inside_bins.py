@@ -12,9 +12,9 @@ import jaxbn
 from jaxbn.model import fit as fitting
 from jaxbn.model.imputing import donors, inside_bins
 from jaxbn.model.imputing.donors import FOLDS, NEAREST_BY_LINE, donors_of
-from jaxbn.model.imputing.lines import fit_line
 from jaxbn.model.imputing.neighbours import NEAREST, SOFT
-from jaxbn.model.imputing.votes import likeliest_weights
+from jaxbn.model.imputing.ridge import fit_line
+from jaxbn.model.imputing.stacking import likeliest_weights
 
 GRAPH = {"y": ["x"], "kind": ["y"]}
 CUTS = {"x": [0.0], "y": [-1.0, 0.0, 1.0]}

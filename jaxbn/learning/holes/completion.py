@@ -14,9 +14,8 @@ from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
 from jaxbn.learning.holes.expectation import Expectation
-from jaxbn.learning.holes.matching import SWEEPS, matched_donors, nearest_values
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.imputing.donors import MOST_STATES, donors_of, predictors_of, signs_of
+from jaxbn.model.imputing.donors import MOST_STATES, donors_of, matched_donors, nearest_values, predictors_of, signs_of
 from jaxbn.model.imputing.scale import Scale
 from jaxbn.model.inference.answers import by_column, draw_completions, marginals, most_probable_completions
 from jaxbn.model.inference.network import Network, network, positions
@@ -29,6 +28,9 @@ HOLES = 18
 
 FEW_ENTRIES, MANY_SWEEPS, FEW_SWEEPS = 10**6, 10, 4
 """Rows times columns up to which what is expected has many sweeps."""
+
+SWEEPS = 2
+"""Times that every column is matched; the first time, missing values of its neighbours come from their bins alone."""
 
 Bins = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Codes of a variable [n], -1 where missing, and the same completed."""

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.graph import Parents
-from jaxbn.learning.holes.matching import Lines
 from jaxbn.model.imputing.donors import predictors_of
+from jaxbn.model.imputing.ridge import RidgeRegressions
 from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]
@@ -38,11 +38,11 @@ class Expectation:
     chances: dict[str, Array]
     posterior: Mapping[str, Array]
     absent: Mapping[str, NDArray[np.bool_]]
-    _lines: dict[str, Lines] = field(init=False)
+    _lines: dict[str, RidgeRegressions] = field(init=False)
 
     def __post_init__(self) -> None:
         holed = np.logical_or.reduce(list(self.absent.values()))
-        self._lines = {name: Lines(~gone, holed) for name, gone in self.absent.items()}
+        self._lines = {name: RidgeRegressions(~gone, holed) for name, gone in self.absent.items()}
 
     def sweep(self, parents: Parents) -> None:
         """Tell every missing entry once, given all others as they are now."""

@@ -5,6 +5,10 @@ rows that look alike tell it where no line does. How many rows of either kind co
 say of rows that they have not seen: the weights are those that make the bins of the rows that have the number most
 probable, each row being left out of what is said of it (stacking: Wolpert 1992). The network is none of these experts:
 its cuts and arcs have seen every row.
+
+Where a network has said in which bin a number lies, the donor is a row of that bin (`matched_donors`). Two variables
+that depend on each other do so within their bins as well; values drawn from a bin at random would blur that, and the
+next round of learning would find fewer bins and arcs.
 """
 
 from __future__ import annotations
@@ -17,11 +21,10 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents, markov_blanket
-from jaxbn.model.imputing.lines import fit_line
-from jaxbn.model.imputing.mixture import MOST_ROWS
 from jaxbn.model.imputing.neighbours import CELLS, NEAREST, Nearest, Neighbours
+from jaxbn.model.imputing.ridge import fit_line, predicted
 from jaxbn.model.imputing.scale import places
-from jaxbn.model.imputing.votes import likeliest_weights
+from jaxbn.model.imputing.stacking import MOST_ROWS, likeliest_weights
 
 Array = NDArray[np.float64]
 
@@ -130,6 +133,52 @@ def signs_of(codes: NDArray[np.integer[Any]], n_states: int) -> Array:
     """
     shown = np.argsort(-np.bincount(codes, minlength=n_states), kind="stable")[1:MOST_STATES]
     return (codes[:, None] == shown).astype(np.float64)
+
+
+def matched_donors(
+    target: Array,
+    predictors: Sequence[Array],
+    known: NDArray[np.int32],
+    drawn: NDArray[np.int32],
+    rng: np.random.Generator,
+) -> NDArray[np.intp]:
+    """For each row that lacks the target, a row in the drawn bin for which nearly the same value is predicted.
+
+    Args:
+        target: [n], NaN where missing.
+        predictors: [n] each, complete.
+        known: [n], the bin of the target, -1 where missing.
+        drawn: [n], the same, with drawn bins.
+        rng: which of the nearest two is taken.
+
+    Returns:
+        Rows [holes].
+    """
+    has = known >= 0
+    guess = predicted(target, predictors, has, np.arange(len(target)))
+    everyone, holes = np.flatnonzero(has), np.flatnonzero(~has)
+    everyone = everyone[np.argsort(guess[everyone], kind="stable")]
+    # one search for all bins: donors have ranks by prediction, and the ranks of a bin follow those of the bin before
+    order = np.argsort(known[everyone].astype(np.int16 if drawn.max() < 2**15 else np.int32), kind="stable")
+    donors = everyone[order]
+    bins = drawn[holes]
+    ends = np.searchsorted(known[donors], np.arange(int(drawn.max()) + 2))  # where the donors of each bin begin
+    rank = places(guess[everyone], guess[holes])
+    place = places(known[donors] * np.int64(len(known)) + order, bins * np.int64(len(known)) + rank)
+    place = place - rng.integers(0, 2, len(holes))  # the next one above, or the next one below
+    return np.asarray(donors[np.clip(place, ends[bins], ends[bins + 1] - 1)], np.intp)
+
+
+def nearest_values(values: Array, wanted: Array) -> Array:
+    """Of some values, which are distinct and ascending, the nearest to each wanted one.
+
+    Example:
+        >>> nearest_values(np.array([0.0, 2.0, 4.0]), np.array([1.5, 9.0])).tolist()
+        [2.0, 4.0]
+    """
+    above = np.clip(places(values, wanted), min(1, len(values) - 1), len(values) - 1)
+    below = np.maximum(above - 1, 0)
+    return np.asarray(np.where(wanted - values[below] <= values[above] - wanted, values[below], values[above]))
 
 
 class _Kind(NamedTuple):

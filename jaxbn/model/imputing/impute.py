@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -9,11 +10,11 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import one_of
 from jaxbn.inputs.columns import MISSING, as_floats
+from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.imputing.frames import fill
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
-from jaxbn.model.imputing.states import as_if_there, to_be_filled
 from jaxbn.model.inference.answers import draw_completions, marginals, most_probable_completions
 from jaxbn.model.inference.network import Network, network
 from jaxbn.model.lines import by_lines, lean
@@ -155,3 +156,46 @@ def _refuse_impossible(chances: NDArray[np.float64], where: NDArray[np.intp], ro
     if impossible.any():
         row = int(rows[impossible[where]].min())
         raise ValueError(f"row {row} has probability 0 under the network, so its missing entries have no posterior")
+
+
+# --- networks in which being missing is a level: what an entry would be, were it there
+
+
+def as_if_there(net: BayesNet) -> BayesNet:
+    """The network without the chance of its missing levels.
+
+    The levels stay where they are, with probability 0, and what is left of each distribution adds up to 1 again. That
+    an entry is missing says nothing else then: it counts as missing at random.
+
+    Example:
+        >>> import jaxbn
+        >>> net = jaxbn.fit({"kind": ["a", "b", None]}, {}, missing="state")
+        >>> as_if_there(net).tables["kind"].tolist()
+        [0.5, 0.5, 0.0]
+    """
+    tables, shares = dict(net.tables), dict(net.shares)
+    for name in stateful(net):
+        rest = np.array([level != MISSING_LEVEL for level in net.levels[name]], np.float64)
+        if name in net.groupings:
+            group_of = net.group_codes[name]
+            by_level = rest * net.shares[name]
+            rest = np.asarray(np.bincount(group_of, by_level), np.float64)  # what is left of each group
+            shares[name] = by_level / np.where(rest > 0, rest, 1.0)[group_of]
+        weights = net.tables[name] * rest
+        total = weights.sum(axis=-1, keepdims=True)
+        tables[name] = np.where(total > 0, weights, rest) / np.where(total > 0, total, rest.sum())
+    return replace(net, tables=tables, shares=shares)
+
+
+def stateful(net: BayesNet) -> list[str]:
+    """The variables that have a missing level."""
+    return [name for name, levels in net.levels.items() if MISSING_LEVEL in levels]
+
+
+def to_be_filled(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The rows' codes, with -1 in the place of missing levels."""
+    codes = codes.copy()
+    for name in stateful(net):
+        if name in frame.columns:
+            codes[frame[name].isna().to_numpy(), net.names.index(name)] = MISSING
+    return codes

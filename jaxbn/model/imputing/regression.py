@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.imputing.mixture import Mixture, fit_mixture
-from jaxbn.model.imputing.votes import Votes, fit_votes
+from jaxbn.model.imputing.stacking import Mixture, Votes, fit_mixture, fit_votes
 from jaxbn.model.inference.answers import log_posterior, observed_places
 from jaxbn.model.inference.em import expected_counts
 from jaxbn.runtime.memory import MAX_MEMORY
