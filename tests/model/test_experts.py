@@ -7,12 +7,15 @@ import pandas as pd
 import pytest
 
 import jaxbn
+from jaxbn.model.imputing.donors import donors_of
 from jaxbn.model.imputing.neighbours import NEAREST, SOFT, Neighbours
+from jaxbn.model.imputing.regression import fit_regressions
 from jaxbn.model.imputing.ridge import fit_line
 from jaxbn.model.imputing.stacking import _chances as votes_by_lines
 from jaxbn.model.imputing.stacking import fit_mixture, fit_votes
 from jaxbn.model.imputing.stacking import least_squares_weights as least_squares
 from jaxbn.model.imputing.stacking import likeliest_weights as most_likely
+from jaxbn.runtime import limits
 
 
 def test_what_a_line_says_of_a_row_left_out_is_what_the_line_of_the_others_says() -> None:
@@ -135,3 +138,19 @@ def test_a_level_that_no_row_has_is_not_filled_in() -> None:
     frame = pd.DataFrame({"word": pd.Categorical(["a", "b"] * 30 + [None], ["a", "b", "c"]), "x": np.arange(61.0)})
     net = jaxbn.fit(frame, {"word": ["x"]}, {"x": [30.0]})
     assert net.impute(frame, "regression")["word"].iloc[-1] in ("a", "b")
+
+
+@pytest.mark.parametrize("work", ["donors", "neighbours", "regressions"])
+def test_experts_end_when_the_time_is_up(work: str) -> None:
+    x = np.linspace(-1, 1, 200)
+    net = jaxbn.fit({"x": x, "y": x**2}, {"y": ["x"]}, {"x": [0.0], "y": [0.5]}, lines=False)
+    codes = np.stack([net.binnings[name](values) for name, values in (("x", x), ("y", x**2))], axis=1)
+    codes[3, 1] = -1
+    ask = {
+        "donors": lambda: donors_of(x**2, x[:, None], np.ones((200, 1), bool), codes[:, 1]),
+        "neighbours": lambda: list(Neighbours.of(x[:, None]).nearest(np.ones((200, 1), bool))),
+        "regressions": lambda: fit_regressions(net, codes, {"x": x, "y": np.where(codes[:, 1] < 0, np.nan, x**2)}),
+    }[work]
+    ask()
+    with limits.within(0.0), pytest.raises(limits.TimeIsUpError):
+        ask()

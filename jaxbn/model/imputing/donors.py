@@ -25,6 +25,7 @@ from jaxbn.model.imputing.neighbours import CELLS, NEAREST, Nearest, Neighbours
 from jaxbn.model.imputing.ridge import fit_line, predicted
 from jaxbn.model.imputing.scale import places
 from jaxbn.model.imputing.stacking import MOST_ROWS, likeliest_weights
+from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]
 
@@ -194,6 +195,7 @@ def _by_line(features: Array, target: Array, asked: Array, rng: np.random.Genera
 
     Of rows of which exactly the same is said, as of levels, others are taken each time.
     """
+    limits.check()
     line, _ = fit_line(features, target)
     said, wanted = line(features), line(asked)
     blur = BLUR * (said.std() or 1.0)

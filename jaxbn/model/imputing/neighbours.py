@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.runtime import limits
+
 Array = NDArray[np.float64]
 
 NEAREST = (4, 8, 16, 40)
@@ -79,6 +81,7 @@ class Neighbours(NamedTuple):
         squares = (self.rows**2).T
         step = max(1, CELLS // len(self.rows))
         for first in range(0, len(asked), step):
+            limits.check()
             part = slice(first, min(first + step, len(asked)))
             has = known[part].astype(np.float64)
             seen = has * asked[part]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from jaxbn.model.imputing.stacking import Mixture, Votes, fit_mixture, fit_votes
 from jaxbn.model.inference.answers import log_posterior, observed_places
 from jaxbn.model.inference.em import expected_counts
+from jaxbn.runtime import limits
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Regressions:
 
     def _fill(self, told: _Told, filled: dict[str, Array], name: str) -> float:
         """Fill in what is missing of a column, given the others; returns by how much it changed, in deviations."""
+        limits.check()
         gone = told.gone[name]
         if not gone.any() or not (name in self.numbers or name in self.levels):
             return 0.0
@@ -91,6 +93,7 @@ def fit_regressions(
     for _ in range(ROUNDS):
         change = 0.0
         for i, name in enumerate(net.names):
+            limits.check()
             has = ~told.gone[name]
             if has.sum() < 2:
                 continue
