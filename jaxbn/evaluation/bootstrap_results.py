@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +10,7 @@ import pandas as pd
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.inputs import checks
+from jaxbn.posterior.consensus import bin_shares, bins_in_words
 from jaxbn.runtime.deprecated import old_attribute
 
 
@@ -38,11 +38,7 @@ class Bootstrap:
     @cached_property
     def bins(self) -> pd.DataFrame:
         """How often each number of bins was found: columns ``variable``, ``bins`` and ``share``."""
-        rows = []
-        for name, found in self.binnings.items():
-            counts = Counter(binning.n_bins for binning in found)
-            rows += [(name, n_bins, count / len(found)) for n_bins, count in sorted(counts.items())]
-        return pd.DataFrame(rows, columns=["variable", "bins", "share"])
+        return bin_shares(self.binnings, "share")
 
     @cached_property
     def cuts(self) -> pd.DataFrame:
@@ -56,9 +52,7 @@ class Bootstrap:
         return pd.DataFrame(rows, columns=["resample", "variable", "cut"])
 
     def _bins_in_words(self, name: str) -> str:
-        shares = self.bins[self.bins["variable"] == name].sort_values("share", ascending=False, kind="stable")
-        words = [f"{bins} ({share:.0%})" for bins, share in zip(shares["bins"], shares["share"], strict=True)]
-        return ", ".join(words[:4]) + (", ..." if len(words) > 4 else "")
+        return bins_in_words(self.bins, name)
 
 
 def check_share(argument: str, value: Any, *, ends: bool) -> float:

@@ -1,4 +1,4 @@
-"""One graph of what many networks agree on."""
+"""What many networks agree on: arcs, one graph of them, and numbers of bins."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import networkx as nx
 import pandas as pd
 
+from jaxbn.cuts.binning import Binning
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import Parents
 
@@ -33,6 +34,22 @@ def arc_frame(names: Sequence[str], shares: Mapping[tuple[str, str], float]) -> 
                 this, other = shares.get((parent, child), 0.0), shares.get((child, parent), 0.0)
                 rows.append((parent, child, this + other, this / (this + other) if this + other else 0.0))
     return pd.DataFrame(rows, columns=["from", "to", "strength", "direction"])
+
+
+def bin_shares(binnings: Mapping[str, Sequence[Binning]], word: str) -> pd.DataFrame:
+    """How often each variable has each number of bins: columns ``variable``, ``bins`` and `word`."""
+    rows = []
+    for name, found in binnings.items():
+        counts = Counter(binning.n_bins for binning in found)
+        rows += [(name, n_bins, count / len(found)) for n_bins, count in sorted(counts.items())]
+    return pd.DataFrame(rows, columns=["variable", "bins", word])
+
+
+def bins_in_words(shares: pd.DataFrame, name: str) -> str:
+    """The most frequent numbers of bins of a variable in a line, see `bin_shares`."""
+    own = shares[shares["variable"] == name].iloc[:, 1:].sort_values(shares.columns[2], ascending=False, kind="stable")
+    words = [f"{bins} ({share:.0%})" for bins, share in own.itertuples(index=False)]
+    return ", ".join(words[:4]) + ", ..." * (len(words) > 4)
 
 
 def consensus_graph(names: Iterable[str], frame: pd.DataFrame, threshold: float) -> nx.DiGraph:

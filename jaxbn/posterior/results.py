@@ -17,7 +17,7 @@ from jaxbn.inputs.table import Table
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.posterior.consensus import arc_frame, arc_shares, consensus_graph
+from jaxbn.posterior.consensus import arc_frame, arc_shares, bin_shares, bins_in_words, consensus_graph
 from jaxbn.posterior.diagnostics import effective_size, r_hat
 from jaxbn.posterior.draws import Draw
 
@@ -97,11 +97,8 @@ class Posterior:
     @cached_property
     def bins(self) -> pd.DataFrame:
         """How probable each number of bins is: columns ``variable``, ``bins`` and ``probability``."""
-        rows = []
-        for name in self.table.continuous:
-            counts = Counter(draw.binnings[name].n_bins for draw in self.draws)
-            rows += [(name, n_bins, count / len(self.draws)) for n_bins, count in sorted(counts.items())]
-        return pd.DataFrame(rows, columns=["variable", "bins", "probability"])
+        drawn = {name: [draw.binnings[name] for draw in self.draws] for name in self.table.continuous}
+        return bin_shares(drawn, "probability")
 
     @cached_property
     def groups(self) -> pd.DataFrame:
@@ -235,10 +232,8 @@ class Posterior:
         if len(self.strengths) > SHOWN:
             lines.append(f"  and {len(self.strengths) - SHOWN} more, see .arcs")
         for name in self.table.continuous:
-            own = self.bins[self.bins["variable"] == name].sort_values("probability", ascending=False, kind="stable")
-            words = [f"{b} ({p:.0%})" for b, p in zip(own["bins"], own["probability"], strict=True)]
             grid = " on a grid" if name in self.on_grid else ""
-            lines.append(f"  {name}: bins{grid} {', '.join(words[:4])}{', ...' * (len(words) > 4)}")
+            lines.append(f"  {name}: bins{grid} {bins_in_words(self.bins, name)}")
         grouped = self.draws[0].groupings
         lines += [f"  {name}: {group_counts(self, name)} of {len(self.table.levels[name])} levels" for name in grouped]
         return "\n".join(lines)
