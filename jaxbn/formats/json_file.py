@@ -293,7 +293,8 @@ def _read_table(field: Field) -> NDArray[np.float64]:
 def _line(line: Line) -> dict[str, Any]:
     arrays = {"cells": line.cells.astype(np.float64), "coefficients": line.coefficients, "scales": line.scales}
     tables = {key: _table(array) for key, array in arrays.items()}
-    return {"parents": list(line.parents), **tables, "off": line.off, **({"column": True} if line.column else {})}
+    more = {"column": True} | ({"slopes": list(line.slopes)} if line.slopes else {}) if line.column else {}
+    return {"parents": list(line.parents), **tables, "off": line.off, **more}
 
 
 def _read_line(field: Field, variable: Field) -> Line:
@@ -303,8 +304,9 @@ def _read_line(field: Field, variable: Field) -> Line:
         raise ValueError(f"{field.place + '.parents'!r} must be parents of a continuous variable, got {list(parents)}")
     cells, coefficients, scales = (_read_table(field.get(key)) for key in ("cells", "coefficients", "scales"))
     try:
-        off, column = field.get("off").positive(), field.has("column")
-        return Line(parents, cells.astype(np.int64), coefficients, scales, off, column)
+        off, column = field.get("off").positive(), field.has("column") and field.get("column").truth()
+        slopes = tuple(item.number() for item in field.get("slopes").items()) if field.has("slopes") else ()
+        return Line(parents, cells.astype(np.int64), coefficients, scales, off, column, slopes)
     except ValueError as error:
         raise ValueError(f"{field.place!r}: {error}") from None
 

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, ndtr
 
+from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.lean import Lean, Part
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.columns import MISSING
@@ -33,6 +34,9 @@ Lines = Literal["auto", False]
 
 SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Rows that the line of a family may count for in each of its cells."""
+
+BENT = 1.5
+"""Distances to both sides of the median that differ by more than this factor are not those of a straight line."""
 
 ROUNDS = 30
 """Of EM for the share of values off the line."""
@@ -55,6 +59,7 @@ class Line:
         scales: [cells + 1].
         off: share of values that do as they would without the line.
         column: whether scores are of places in the whole columns; cells are then configurations of the parents.
+        slopes: of the family's line in original units, one a parent, where columns are nearly normal; else none.
     """
 
     parents: tuple[str, ...]
@@ -63,6 +68,7 @@ class Line:
     scales: Floats
     off: float
     column: bool = False
+    slopes: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         cells, size = np.asarray(self.cells, np.int64), len(self.cells) + 1
@@ -96,7 +102,11 @@ class Line:
     def __repr__(self) -> str:
         slopes = ", ".join(f"{n} {b:+.2f}" for n, b in zip(self.parents, self.coefficients[-1, 1:], strict=True))
         cells = f"{len(self.cells)} cells with their own" if len(self.cells) else "one for the family"
-        return f"Line: slopes of normal scores {slopes}; scale {self.scales[-1]:.2f}; {cells}; {self.off:.1%} off it"
+        units = ", ".join(f"{b:+.3g} for 1 more of {n}" for n, b in zip(self.parents, self.slopes, strict=False))
+        told = f"{units}; " if units else ""
+        return (
+            f"Line: {told}slopes of normal scores {slopes}; scale {self.scales[-1]:.2f}; {cells}; {self.off:.1%} off it"
+        )
 
 
 class Sums(NamedTuple):
@@ -249,8 +259,26 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
             )
         better = [each for each in tried if each is not None and (each[1] > 0 or not each[0].column)]
         if better:
-            found[name] = max(better, key=lambda each: each[1])[0]
+            line = max(better, key=lambda each: each[1])[0]
+            found[name] = replace(line, slopes=_slopes(net, name, line))
     return found
+
+
+def _slopes(net: BayesNet, name: str, line: Line) -> tuple[float, ...]:
+    """The slopes in original units of a line of columns that are nearly normal around their medians; else none."""
+    spreads = [_spread(net.inside(each)) for each in (name, *line.parents)]
+    if not line.column or not all(spreads):
+        return ()
+    return tuple(
+        float(b * spreads[0] / spread) for b, spread in zip(line.coefficients[-1, 1:], spreads[1:], strict=True)
+    )
+
+
+def _spread(inside: InsideBins) -> float:
+    """The distance in a column that one score stands for; 0 if it is another below the median than above."""
+    whole = inside.below(inside.edges[[0, -1]])
+    below, above = np.diff(inside.number(whole[0] + ndtr([-1.0, 0.0, 1.0]) * (whole[1] - whole[0])))
+    return (below + above) / 2 if max(below, above) < BENT * min(below, above) else 0.0
 
 
 def _rows(

@@ -125,6 +125,19 @@ def test_numbers_that_nearly_determine_each_other_follow_lines_across_bins():
     assert net.sample(2000, seed=0).corr().iloc[0, 1] == pytest.approx(data.corr().iloc[0, 1], abs=0.01)
 
 
+def test_slopes_are_told_in_original_units():
+    rng = np.random.default_rng(4)
+    x = rng.normal(50, 10, 2000)
+    data = pd.DataFrame({"x": x, "y": 3 * x + rng.normal(0, 2, 2000), "w": rng.normal(size=2000)})
+    net = jaxbn.fit(data, {"y": ["x"]}, jaxbn.discretize(data, {"y": ["x"]}, max_bins=4).codings)
+    assert net.lines["y"].slopes == pytest.approx((3.0,), rel=0.1)
+    assert "for 1 more of x" in repr(net.lines["y"])
+    assert from_dict(to_dict(net)).lines == net.lines
+    skewed = data.assign(x=np.exp(x / 10))
+    bent = jaxbn.fit(skewed, {"y": ["x"]}, jaxbn.discretize(skewed, {"y": ["x"]}, max_bins=4).codings)
+    assert bent.lines["y"].slopes == ()
+
+
 @pytest.mark.parametrize("name", ["b", "c"])
 def test_densities_integrate_to_one_and_bins_keep_their_probabilities(net, name):
     given = rows(200, seed=1)
