@@ -131,8 +131,12 @@ def search(problem: Problem, start: int, most: int | None = None) -> NDArray[np.
     room = min(start, len(problem.whole) - 1)
     most = room if most is None else min(most, room)
     found = score(problem, where) if where.max() < most else -np.inf
+    settled = None
     while True:
-        where = _move(problem, _merge(problem, where, most), most)
+        merged = _merge(problem, where, most)
+        if settled is not None and np.array_equal(merged, settled):
+            return settled  # no merge pays, and no move did before
+        where = settled = _move(problem, merged, most)
         reached = score(problem, where)
         if not reached > found + TOLERANCE * (1 + abs(found)):
             return where
@@ -232,11 +236,13 @@ def _move(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.i
     groups = Groups(problem, where, int(where.max()) + 2)
     groups.n += 1  # the last group is always empty: room for a unit that forms a new group
     order = np.argsort(-units.totals, kind="stable")
-    moved = True
-    while moved:
-        moved = False
+    unmoved = 0  # units in a row that stay; once these are all, none can gain
+    while unmoved < len(order):
         for unit in order:
             limits.check()
+            unmoved += 1
+            if unmoved > len(order):
+                break
             rows = at, counts, size, total = rows_of(units, unit)
             home = int(where[unit])
             groups.add(home, at, -counts, -size, -total)
@@ -253,7 +259,7 @@ def _move(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.i
                 best = home
             groups.add(best, *rows)
             if best != home:
-                moved = True
+                unmoved = 0
                 where[unit] = best
                 renumber(groups, where, home)
     return where
