@@ -108,10 +108,8 @@ def measure(name: str, n: int) -> dict[str, Any]:
     """One line of the table, in this process."""
     from jaxbn.cuts import discretize_variable, solve
     from jaxbn.cuts.problem import Solution, Task
-    from jaxbn.runtime.devices import one_thread_for_many_rows
     from jaxbn.runtime.shapes import DENSE_ROWS, bucket
 
-    one_thread_for_many_rows(n)  # as the command line does
     idle = peak_memory()
     arguments = make(name, n)
     asked: list[Task] = []

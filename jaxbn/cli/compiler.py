@@ -1,4 +1,4 @@
-"""JAX prepared for a table before anything is compiled."""
+"""JAX prepared before anything is compiled."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import os
 from jaxbn.cli.errors import CommandError
 
 
-def start_compiler(no_cache: bool, n_rows: int) -> None:
-    """Prepare JAX for a table; call this before anything is computed.
+def start_compiler(no_cache: bool) -> None:
+    """Prepare JAX; call this before anything is computed.
 
     Args:
         no_cache: whether compiled kernels are not to be kept between runs.
-        n_rows: rows of the table; many rows are cut by one thread.
     """
-    from jaxbn.runtime.devices import one_thread_for_many_rows
-
-    one_thread_for_many_rows(n_rows)
     if not no_cache:
         from jaxbn.runtime.compilation_cache import enable_compilation_cache
 

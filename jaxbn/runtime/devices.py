@@ -10,11 +10,6 @@ from typing import Any
 
 import jax
 
-from jaxbn.runtime.shapes import DENSE_ROWS
-
-CPU_THREADS = "PJRT_NPROC"
-"""The environment variable from which JAX's CPU client takes its number of threads."""
-
 CPU_BYTES = 32 * 2**20
 """Memory that a batch may take on a CPU, where larger ones are slower: they do not fit in the caches."""
 
@@ -26,17 +21,6 @@ MEMORY_SHARE = 0.5
 
 MOST_BYTES = 2**33
 """Memory that a batch may take on any device: the programs count places in 32 bits."""
-
-
-def one_thread_for_many_rows(n_rows: int) -> None:
-    """Let JAX's CPU client use one thread if the rows are too many for batches; to be called before it starts.
-
-    The pruned program is a chain of operations of a few microseconds each. Handing halves of them to another thread
-    takes longer than they do, and where threads share a core the one that waits slows the other down. Whoever owns the
-    process decides: the command line does, and ``PJRT_NPROC`` in the environment overrules.
-    """
-    if n_rows > DENSE_ROWS:
-        os.environ.setdefault(CPU_THREADS, "1")
 
 
 def devices_in_use() -> tuple[jax.Device, ...]:

@@ -156,24 +156,16 @@ class Started(Exception):  # noqa: N818
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_every_command_that_computes_tells_the_number_of_rows(
+def test_every_command_that_computes_starts_the_compiler_first(
     command: Command, data: str, model: str, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    told = []
-
-    def start(n_rows: int) -> None:
-        told.append(n_rows)
+    def start() -> None:
         raise Started
 
-    monkeypatch.setattr("jaxbn.runtime.devices.one_thread_for_many_rows", start)
+    monkeypatch.setattr("jaxbn.runtime.compilation_cache.enable_compilation_cache", start)
     monkeypatch.chdir(command.folder)
     with pytest.raises(Started):
         app([{"DATA": data, "MODEL": model}.get(word, word) for word in arguments], standalone_mode=False)
-    assert told == [60]
-
-
-def test_the_number_of_rows_cannot_be_forgotten() -> None:
-    assert inspect.signature(compiler.start_compiler).parameters["n_rows"].default is inspect.Parameter.empty
 
 
 def test_every_command_has_a_module_of_its_name() -> None:

@@ -11,7 +11,6 @@ from common import Answer, serve, timed
 
 import jaxbn
 from jaxbn.counts.codes import Column
-from jaxbn.runtime.devices import one_thread_for_many_rows
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules
 from jaxbn.structure.exact import exact_structure
@@ -21,7 +20,6 @@ from jaxbn.structure.orders import order_structure
 def cuts(request: dict[str, Any]) -> Answer:
     arrays = np.load(request["data"])
     values, codes, method = arrays["values"], arrays["codes"], request["method"]
-    one_thread_for_many_rows(len(values))  # as the command line does
     options = {"rate": request["rate"]} if method == "bayesian" else {}
     binning, seconds = timed(
         lambda: jaxbn.discretize_variable(values, [codes], method=method, **options), at_least=request["warm"]

@@ -45,7 +45,7 @@ def bootstrap(
             raise UsageError("--out and --report are for the consensus network; leave --graph out to learn one")
     output.check_free((out, report), force)
     table = asked.table(keep_all=structure is not None)
-    start_compiler(no_cache, table.n_rows)
+    start_compiler(no_cache)
     from jaxbn.evaluation.bootstrap import bootstrap as run
     from jaxbn.learning.options import in_objects
 

@@ -30,7 +30,7 @@ def discretize(
         raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")
     output.check_free((out,), force)
     table = asked.table(keep_all=True)
-    start_compiler(no_cache, table.n_rows)
+    start_compiler(no_cache)
     from jaxbn.learning.discretize import discretize as discretize_network
     from jaxbn.learning.options import in_objects
 

@@ -43,7 +43,7 @@ def evaluate(
     if folds < 2:
         raise UsageError(f"--folds must be at least 2, got {folds}")
     source, chosen, table = asked.source, asked.chosen, asked.table(keep_all=True)
-    start_compiler(no_cache, table.n_rows)
+    start_compiler(no_cache)
     from jaxbn.cuts.methods import users_of
     from jaxbn.evaluation.compare import compare
     from jaxbn.learning.options import in_objects

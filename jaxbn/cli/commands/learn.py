@@ -56,7 +56,7 @@ def learn(
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
     table = asked.table()
-    start_compiler(no_cache, table.n_rows)
+    start_compiler(no_cache)
     from jaxbn.learning.learn import learn as learn_network
     from jaxbn.learning.options import in_objects
 

@@ -18,7 +18,7 @@ def paper(
     no_cache: options.NoCache = False,
 ) -> None:
     """Reproduce the tables and figures of the paper beside the published ones."""
-    start_compiler(no_cache, n_rows=0)  # small tables, solved in batches
+    start_compiler(no_cache)
     from jaxbn.paper import run
 
     run(out, quick, force)

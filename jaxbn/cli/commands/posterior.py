@@ -40,7 +40,7 @@ def posterior(
         asked, structure = asked.with_structure(graph)
     output.check_free((out, report), force)
     table = asked.table(keep_all=structure is not None)
-    start_compiler(no_cache, table.n_rows)
+    start_compiler(no_cache)
     from jaxbn.learning.options import in_objects
     from jaxbn.posterior.sample_posterior import sample_posterior
 

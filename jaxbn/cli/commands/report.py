@@ -49,7 +49,7 @@ def report(
         _check_columns(net, source.frame)
         table = rows_of(net, source.frame)
         if compare:
-            start_compiler(no_cache, table.n_rows)
+            start_compiler(no_cache)
             scores, notes = held_out(net, table, folds, seed, True, {"method": "evidence"}), published(source)
     from jaxbn.drawing.report import report as make_report
 
