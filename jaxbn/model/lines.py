@@ -38,6 +38,9 @@ SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 BENT = 1.5
 """Distances to both sides of the median that differ by more than this factor are not those of a straight line."""
 
+SLIVER = 2.0**-12
+"""A bin with a smaller share of its column has no lines of whole columns: scores there have too few digits."""
+
 ROUNDS = 30
 """Of EM for the share of values off the line."""
 
@@ -251,7 +254,7 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
         rows = (codes[:, [*family, i]] != MISSING).all(axis=1)
         inside = {p: values[p][rows] for p in (*parents, name)}
         tried = [_in_bins(parents, *_rows(net, name, parents, codes[rows], inside, column=False))]
-        if rows.any() and (net.inside(name).measures > 0).all():
+        if rows.any() and all(_no_sliver(net.inside(each)) for each in (name, *parents)):
             scores, part, cells = _rows(net, name, parents, codes[rows], inside, column=True)
             regression = _regression(parents, scores, part, cells, column=True)
             tried.append(
@@ -262,6 +265,11 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
             line = max(better, key=lambda each: each[1])[0]
             found[name] = replace(line, slopes=_slopes(net, name, line))
     return found
+
+
+def _no_sliver(inside: InsideBins) -> bool:
+    """Whether every bin is large enough for its parts to be told apart in the whole column."""
+    return bool((inside.measures >= SLIVER * inside.measures.sum()).all() and inside.measures.sum() > 0)
 
 
 def _slopes(net: BayesNet, name: str, line: Line) -> tuple[float, ...]:

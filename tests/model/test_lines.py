@@ -12,6 +12,7 @@ from scipy.stats import kstest, norm
 
 import jaxbn
 from jaxbn.cuts.shapes.lean import Lean, Part, _log_mass
+from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.model.lines import Prior, Sums, fit_line, lean, posterior
 from tests.reference import lines as reference
@@ -123,6 +124,19 @@ def test_numbers_that_nearly_determine_each_other_follow_lines_across_bins():
     many = jaxbn.learn(data, max_bins=None, lines=False, progress=False).log_likelihood(test).mean()
     assert few > many + 0.3
     assert net.sample(2000, seed=0).corr().iloc[0, 1] == pytest.approx(data.corr().iloc[0, 1], abs=0.01)
+
+
+def test_bins_that_are_slivers_of_their_column_have_no_line_of_columns():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=400)
+    heavy = np.sinh(12 * (x + rng.normal(0, 0.1, 400)))  # flat bins around zero have next to no share of the range
+    data = pd.DataFrame({"x": x, "y": heavy})
+    for cuts in ([-1.0, 1.0], [-1e-3, 1e-3], np.quantile(heavy, [0.2, 0.4, 0.6, 0.8]).tolist()):
+        binnings = {"x": jaxbn.Binning(np.array([-0.5, 0.5])), "y": jaxbn.Binning(np.array(cuts))}
+        flat = {n: replace(b, shape=Shape.flat(data[n].min(), data[n].max())) for n, b in binnings.items()}
+        net = jaxbn.fit(data, {"y": ["x"]}, flat)
+        assert not any(line.column for line in net.lines.values())
+        assert np.isfinite(net.log_likelihood(data)).all()
 
 
 def test_slopes_are_told_in_original_units():
