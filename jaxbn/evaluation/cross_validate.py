@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.methods import MaxBins, Method, Shaping
+from jaxbn.cuts.methods import MaxBins, Method, Shaping, as_method
 from jaxbn.evaluation.folds import fold_numbers
+from jaxbn.evaluation.source_folds import scored_folds
 from jaxbn.evaluation.training import checked_plan, structures
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike
@@ -24,6 +25,7 @@ from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines import Lines, check_lines
 from jaxbn.runtime import limits
 from jaxbn.runtime.progress import Steps
+from jaxbn.sources.source import as_source
 
 ROWS_SIDE_BY_SIDE = 2_000_000
 """Most training rows that are discretized together over all folds; small folds gain by it, large ones do not."""
@@ -109,7 +111,9 @@ def cross_validate(
         data: a DataFrame, or a dict of columns.
         graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or ``(parent, child)`` pairs. None: ``jaxbn.learn`` finds
             the structure in every fold.
-        folds: how many, of sizes that differ by at most one row; or the number of each row's fold, integers [rows].
+        folds: how many, of sizes that differ by at most one row; or the number of each row's fold, integers [rows]. Of
+            rows that are not in memory, how many: a hash of what a row holds tells its fold, and results come fold by
+            fold.
         seed: of the random numbers: shuffles the rows among the folds and, without a graph, draws the orders of
             ``jaxbn.learn``.
         method: as in ``jaxbn.discretize``; or one that looks at each variable alone, for comparison and with a graph
@@ -145,6 +149,13 @@ def cross_validate(
     """
     check_lines(lines)
     columns = as_columns(columns)
+    if as_source(data) is not None:
+        unused = {"given": given or None, "bins": bins, "shape": shape}
+        known = {"method": method, "max_bins": max_bins, "columns": columns, "missing": missing}
+        learning = known | check_structure_options(cross_validate, learning, graph is not None)
+        learning |= {"lines": lines, "progress": progress} if graph is None else {}
+        fitting = {"alpha": "auto" if alpha is None else alpha, "lines": lines, "missing": missing}
+        return _of_source(data, graph, folds, seed, fitting, learning, unused)
     table = columns.table(data, missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
     plan = checked_plan(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
@@ -174,6 +185,26 @@ def cross_validate(
                 bar.done(fold + 1)
     per_fold = np.array([scores[fold_of_row == fold].mean() for fold in numbers])
     return CrossValidation(per_fold, scores, fold_of_row, {n: np.array(k) for n, k in n_bins.items()}, method)
+
+
+def _of_source(
+    data: Any,
+    graph: Any,
+    folds: Any,
+    seed: int,
+    fitting: dict[str, Any],
+    learning: dict[str, Any],
+    unused: Mapping[str, Any],
+) -> CrossValidation:
+    """The cross-validation of rows that need not be in memory; scores come fold by fold."""
+    for option, value in unused.items():
+        if value is not None:
+            raise checks.ArgumentError(option, "is for tables in memory; leave it out for a source", value=value)
+    scores, nets = scored_folds(data, graph, checks.at_least("folds", folds, 2), seed, fitting, learning)
+    numbers = np.repeat(np.arange(len(scores)), [len(each) for each in scores])
+    bins = {n: np.array([net.binnings[n].n_bins for net in nets if n in net.binnings]) for n in nets[0].binnings}
+    per_fold = np.array([each.mean() for each in scores])
+    return CrossValidation(per_fold, np.concatenate(scores), numbers, bins, as_method(learning["method"]).name)
 
 
 def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.float64]:

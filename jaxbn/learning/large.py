@@ -35,6 +35,7 @@ from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.scores.coded_table import CodedTable
+from jaxbn.sources.clusters import SharedSource
 from jaxbn.sources.counting import Batches, Coded
 
 EM_STEPS = 2
@@ -65,7 +66,7 @@ def on_all_rows(
     trace: list[float] = []
     with ExitStack() as stack, limits.ending_early() as ending:
         saved = None
-        if checkpoint is not None:
+        if checkpoint is not None and not isinstance(large.source, SharedSource):  # one process writes
             described = {"kind": "rows", "all rows": large.facts.n_rows, **plan.described(data.table)}
             saved = stack.enter_context(open_checkpoint(f"{checkpoint}.rows", described))
             if saved.finished:

@@ -84,7 +84,8 @@ def learn(
     of the paper is ``method="bayesian", search="k2"``.
 
     Args:
-        data: a DataFrame, a dict of columns, or the path of a CSV, TSV or Parquet file or of a folder of Parquet files.
+        data: a DataFrame, a dict of columns, or the path of a CSV, TSV or Parquet file or of a folder of Parquet files;
+            or rows that need not fit in memory, of DuckDB, PyArrow, Polars, Dask or PySpark, see "Large tables".
         target: a discrete column that the network is to predict: arcs are then chosen by how well the other rows
             predict each row's target, and columns that do not help have none.
         method: how columns are cut: ``"evidence"``, ``"bayesian"`` (the paper's objective) or ``"mdl"``; with options,

@@ -148,7 +148,7 @@ def as_source(data: Any) -> Source | None:
         >>> as_source({"x": [1.0, 2.0]}) is None
         True
     """
-    if isinstance(data, ArrowSource) or type(data).__module__.startswith("jaxbn.sources."):
+    if hasattr(data, "ask") and hasattr(data, "n_rows"):
         return data
     if isinstance(data, str | PathLike):
         return _large_file(Path(fspath(data)))

@@ -311,3 +311,14 @@ def test_frames_of_every_library_give_the_same_network() -> None:
     assert isinstance(expected.impute(held), polars.DataFrame)
     assert isinstance(expected.impute(arrow), pyarrow.Table)
     assert expected.impute(held)["count"].null_count() == 0
+
+
+@pytest.mark.usefixtures("small_sample")
+def test_cross_validation_by_a_hash_of_rows() -> None:
+    frame, graph = table(2500), {"x": ["kind"], "y": ["x"]}
+    found = jaxbn.cross_validate(engine("dataset", frame, Path()), graph, folds=3)
+    assert len(found.log_likelihood) == 2500
+    assert (np.bincount(found.folds) > 700).all()
+    assert found.mean == pytest.approx(jaxbn.cross_validate(frame, graph, folds=3, progress=False).mean, abs=0.1)
+    with pytest.raises(ValueError, match="given"):
+        jaxbn.cross_validate(engine("dataset", frame, Path()), graph, given="kind")

@@ -1,0 +1,117 @@
+"""Cross-validation of a source: the fold of a row follows from what it holds, so that no list of rows is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn.learning.discretize import discretize
+from jaxbn.learning.learn import learn
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
+from jaxbn.sources.counting import Batches
+from jaxbn.sources.reading import row_hashes
+from jaxbn.sources.source import Answer, Rows, Source, Task, as_source
+from jaxbn.sources.survey import Survey
+
+Scored = list[tuple[int, NDArray[np.float64]]]
+"""The number of a first row of some, and their log-likelihood."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The rows of a source that are held out in a fold, or all others."""
+
+    source: Source
+    folds: int
+    number: int
+    held_out: bool
+    seed: int = 0
+
+    def n_rows(self) -> int:
+        """Rows, by a pass."""
+        return self.ask(Rows())
+
+    def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
+        """The answer for these rows."""
+        return self.source.ask(_Some(task, self.folds, self.number, self.held_out, self.seed), watch)
+
+    def mapped(self, function: Callable[[Any], Any]) -> Any:
+        """What a function makes of these rows."""
+        return self.source.mapped(function)
+
+
+@dataclass(frozen=True)
+class _Some:
+    """A task on the rows of a fold, or on the others."""
+
+    task: Any
+    folds: int
+    number: int
+    held_out: bool
+    seed: int
+
+    def of(self, batches: Batches) -> Any:
+        return self.task.of((first, self._chosen(batch)) for first, batch in batches)
+
+    def _chosen(self, batch: Any) -> Any:
+        import pyarrow
+
+        own = row_hashes(batch, self.seed) % np.uint64(self.folds) == self.number
+        return batch.filter(pyarrow.array(own == self.held_out))
+
+    def merge(self, one: Any, other: Any) -> Any:
+        return self.task.merge(one, other)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The task of scoring rows; levels that a network has not seen are treated as missing."""
+
+    net: BayesNet
+
+    def of(self, batches: Batches) -> Scored:
+        return [
+            (first, self.net.log_likelihood(batch.to_pandas(), unknown="missing"))
+            for first, batch in batches
+            if batch.num_rows
+        ]
+
+    def merge(self, one: Scored, other: Scored) -> Scored:
+        return one + other
+
+
+def scored_folds(
+    data: Any, graph: Any, folds: int, seed: int, fitting: dict[str, Any], learning: dict[str, Any]
+) -> tuple[list[NDArray[np.float64]], list[BayesNet]]:
+    """The log-likelihood of the rows of each fold by a network of the others, in the order of the source.
+
+    Args:
+        data: the source.
+        graph: the structure, None where it is learned.
+        folds: how many.
+        seed: of the hash of rows, and of the search.
+        fitting: options of ``fit``.
+        learning: options of ``learn``, or of ``discretize`` if there is a graph.
+    """
+    source = as_source(data)
+    assert source is not None
+    ends = {name: (found.low, found.high) for name, found in source.ask(Survey(below=0)).columns.items()}
+    scores, nets = [], []
+    for number in range(folds):
+        rest: Any = Fold(source, folds, number, False, seed)
+        if graph is None:
+            net = learn(rest, seed=seed, **learning)
+        else:
+            net = fit(rest, graph, discretize(rest, graph, **learning).codings, **fitting)
+        bounds = {name: (min(low, ends[name][0]), max(high, ends[name][1])) for name, (low, high) in net.bounds.items()}
+        binnings = {name: binning.stretched(*bounds[name]) for name, binning in net.binnings.items()}
+        net = replace(net, bounds=bounds, binnings=binnings)
+        found = Fold(source, folds, number, True, seed).ask(_Scores(net))
+        scores.append(np.concatenate([part for _, part in sorted(found, key=lambda pair: pair[0])]))
+        nets.append(net)
+    return scores, nets
