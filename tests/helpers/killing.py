@@ -24,12 +24,18 @@ class KillOnce:
             except FileExistsError:
                 pass
             else:
-                os.kill(os.getppid() if "pyspark" in _command() else os.getpid(), signal.SIGKILL)
+                os.kill(_executor() if "pyspark" in _text("self/cmdline") else os.getpid(), signal.SIGKILL)
         return self.task.of(batches)
 
     def merge(self, one: Any, other: Any) -> Any:
         return self.task.merge(one, other)
 
 
-def _command() -> str:
-    return Path("/proc/self/cmdline").read_bytes().decode(errors="replace")
+def _executor() -> int:
+    """The process of Spark whose daemon has forked this worker."""
+    lines = _text(f"{os.getppid()}/status").splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("PPid:")))
+
+
+def _text(path: str) -> str:
+    return (Path("/proc") / path).read_bytes().decode(errors="replace")
