@@ -196,7 +196,7 @@ def _by_line(features: Array, target: Array, asked: Array, rng: np.random.Genera
     Of rows of which exactly the same is said, as of levels, others are taken each time.
     """
     limits.check()
-    line, _ = fit_line(features, target)
+    line, _ = fit_line(features, target, leave_out=False)
     said, wanted = line(features), line(asked)
     blur = BLUR * (said.std() or 1.0)
     said, wanted = said + blur * rng.random(len(said)), wanted + blur * rng.random(len(wanted))

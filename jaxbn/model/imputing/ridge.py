@@ -42,11 +42,12 @@ class Line(NamedTuple):
         return np.clip(found, self.low, self.high)
 
 
-def fit_line(features: Array, target: Array) -> tuple[Line, Array]:
+def fit_line(features: Array, target: Array, *, leave_out: bool = True) -> tuple[Line, Array]:
     """Bayesian ridge regression: the prior's and the noise's precision by the fixed point of the evidence.
 
     Returns:
-        The line, and for each row what the line of all other rows, with the same precisions, says of it.
+        The line, and for each row what the line of all other rows, with the same precisions, says of it; with
+        ``leave_out=False`` nothing of that, which takes half the time.
 
     Example:
         >>> x = np.arange(50.0)[:, None]
@@ -75,6 +76,8 @@ def fit_line(features: Array, target: Array) -> tuple[Line, Array]:
         if np.abs(weights - before).sum() <= 1e-6 * np.abs(weights).sum():
             break
     line = Line(center, scale, vectors @ weights, constant, float(target.min()), float(target.max()))
+    if not leave_out:
+        return line, np.zeros(0)
     along = x @ vectors
     share = 1 / n + (noise * along**2 / (noise * values + prior)).sum(axis=1)  # of the row in what is said of it
     left_out = target - (y - along @ weights) / np.maximum(1 - share, 1e-6)
