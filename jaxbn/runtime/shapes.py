@@ -35,7 +35,7 @@ FEW_POSITIONS = 2048
 """Up to this many groups of rows the costs of all intervals are one matrix."""
 
 FEW_PRICES = 4
-"""Prices of the pruned program where widths do not count: there fewer numbers of intervals are nearly best."""
+"""Prices of the pruned program where widths do not count, or few bins are allowed: fewer numbers are nearly best."""
 
 
 class MatrixShape(NamedTuple):

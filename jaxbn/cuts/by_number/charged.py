@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.by_number.guess import guessed_prices
+from jaxbn.cuts.by_number.guess import FEW_NUMBERS, guessed_prices
 from jaxbn.cuts.by_number.hull import Hull
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
@@ -154,7 +154,7 @@ def _answered(search: Search, matrix: CostMatrix) -> Solution:
 def _from_rows(groups: GroupedRows, charge: NDArray[np.float64]) -> Solution:
     """Prices by the pruned program."""
     rows = groups.rows
-    at_once = FEW_PRICES if rows.spread is None else PRICES
+    at_once = FEW_PRICES if rows.spread is None or len(charge) <= FEW_NUMBERS else PRICES
     hull = Hull(charge, groups.cost_of_one())
     prices = guessed_prices(groups, hull, at_once)
     search = _by_prices(hull, prices, at_once, partial(_settle_doubt, groups, at_once))
