@@ -275,10 +275,11 @@ def best_assignments(
         for variable, scope, product in steps[len(choices) :]:
             logs = product[tuple([states[v] for v in scope])]
             best = states[variable] = int(logs.argmax())
-            for other, less in enumerate((logs[best] - logs).tolist()):
-                if other != best and less < math.inf:
-                    heapq.heappush(queue, (loss + less, next(number), (*choices, other)))
-            choices = (*choices, best)
+            if len(answers) + 1 < k:
+                for other, less in enumerate((logs[best] - logs).tolist()):
+                    if other != best and less < math.inf:
+                        heapq.heappush(queue, (loss + less, next(number), (*choices, other)))
+                choices = (*choices, best)
         answers.append((total - loss, states))
     return answers
 
