@@ -137,9 +137,12 @@ def bootstrap(
             filled = completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES]))
             coded = coded.like(filled)
             settled = settled._replace(columns=coded.recoded(settled.binnings).columns)
-    call = f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
     binnings, gaps = {}, {}
     left = None if seconds is None else max(began + seconds - time.monotonic(), 0.0)
+
+    def call() -> str:
+        return f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
+
     with team(call) as mates, limits.within(left), limits.ending_early() as ending:
         weights = _weights(seed, mates.share(count), table.n_rows)
         for name in [name for name in table.continuous if name not in coded.given]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cache
 from typing import Any
 
 from jaxbn.cuts.resampled import drawn_rows, stream
@@ -58,7 +59,11 @@ def learn_resamples(
     Where entries are missing, every resample is completed by draws from the structure and cuts of `guess`.
     """
     order = None if plan.k2.order is None else list(plan.k2.order)
-    about = {"kind": "bootstrap", **plan.described(table), "seed": plan.seed, "restarts": plan.restarts, "order": order}
+
+    @cache
+    def about() -> dict[str, Any]:
+        own = {"seed": plan.seed, "restarts": plan.restarts, "order": order}
+        return {"kind": "bootstrap", **plan.described(table), **own}
 
     whole = plan.coded(table)
 
@@ -70,9 +75,9 @@ def learn_resamples(
             data = data.like(completed(data, guess.parents, guess.codings, rng))
         return Workshop.of(data, plan.options), all_runs(plan.runs(data, rng), watch)
 
-    with team(f"{count} resamples of {json.dumps(about)}") as mates:
+    with team(lambda: f"{count} resamples of {json.dumps(about())}") as mates:
         with (
-            nullcontext() if checkpoint is None or mates.rank else open_checkpoint(checkpoint, about) as saved,
+            nullcontext() if checkpoint is None or mates.rank else open_checkpoint(checkpoint, about()) as saved,
             Progress(progress and mates.rank == 0, count, len(table.names), "resamples") as bar,
             limits.ending_early() as ending,
         ):

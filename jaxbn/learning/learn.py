@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -208,15 +209,19 @@ def _learned(
         now = Round.of(_first_rows(coded, plan, rng), plan)
     if ending.early:
         return _nothing_found(coded, plan, ending, began)
-    described = {"kind": "learn", **plan.described(coded.table)}
+
+    @cache
+    def described() -> dict[str, Any]:
+        return {"kind": "learn", **plan.described(coded.table)}
+
     runs, seen = now.runs, now.data.table.n_rows
-    with team(f"learn by {runs.n_runs} runs from seed {plan.seed}: {json.dumps(described)}") as mates:
+    with team(lambda: f"learn by {runs.n_runs} runs from seed {plan.seed}: {json.dumps(described())}") as mates:
         if mates.size > 1 and deadline < math.inf:
             raise ArgumentError("time_limit", "is for one process, and there are several; leave it out")
         with ExitStack() as stack:
             saved = None
             if checkpoint is not None and mates.rank == 0:
-                saved = stack.enter_context(open_checkpoint(checkpoint, described, runs.orders))
+                saved = stack.enter_context(open_checkpoint(checkpoint, described(), runs.orders))
             bar = stack.enter_context(Progress(progress and mates.rank == 0, runs.n_runs, runs.n_steps))
             many = ManyRuns(mates, bar, saved, SIDE_BY_SIDE, deadline)
             learned, now, ending = _search(many, now, plan, coded, rng)

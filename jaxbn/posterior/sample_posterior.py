@@ -137,7 +137,10 @@ def sample_posterior(
     with limits.within(deadline - time.monotonic()):
         if table.holes:
             table = _completed(table, options, rules, grouped, fixed, start, seed, time_limit, progress)
-        run = _described(table, options, rules, grouped, fixed, chains, burn_in, thin, checks.at_least("seed", seed, 0))
+        checks.at_least("seed", seed, 0)
+        run = {}
+        if checkpoint is not None:  # which needs the fingerprint of the table
+            run = _described(table, options, rules, grouped, fixed, chains, burn_in, thin, seed)
         coded = CodedTable(table, grouped, rules.max_cells, options.flat)
         coded.check_cells(fixed or rules.start)
         with open_kept(checkpoint, {**run, "grid": grid}) as (kept, saved):

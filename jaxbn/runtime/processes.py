@@ -6,7 +6,7 @@ others, whatever they wait for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -61,16 +61,17 @@ class Team:
 
 
 @contextmanager
-def team(call: str) -> Iterator[Team]:
+def team(describe: Callable[[], str]) -> Iterator[Team]:
     """The processes that make this call together; one alone unless ``jax.distributed.initialize`` was called.
 
     Args:
-        call: a description of the call, the same in every process: a difference is an error.
+        describe: describes the call, the same in every process: a difference is an error. One process alone is not
+            asked: it would take the fingerprint of a whole table.
     """
     if not jax.distributed.is_initialized() or jax.process_count() == 1:
         yield Team()
         return
-    mates = Team(jax.process_index(), jax.process_count())
+    mates, call = Team(jax.process_index(), jax.process_count()), describe()
     for rank, other in enumerate(mates.exchange(call.encode())):
         if other != call.encode():
             raise ValueError(

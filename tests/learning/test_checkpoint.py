@@ -104,13 +104,13 @@ def test_every_finished_restart_is_kept_at_once(drawn: Drawn, tmp_path: Path, mo
 @pytest.mark.parametrize("options", [{}, {"method": "mdl"}, {"required": [("v0", "v1")], "rate": "blanket"}])
 def test_resumed_from_any_restart_the_result_is_the_same(drawn: Drawn, tmp_path: Path, options: dict[str, Any]) -> None:
     path = tmp_path / "run.json"
-    whole = learn(drawn, path, **in_objects({"restarts": 4, **options}))
+    whole = learn(drawn, path, restarts=4, **options)
     document = json.loads(path.read_text())
     checksum = document.pop("checksum")
     for kept in ([], ["0"], ["2"], ["3", "1"]):
         part = document | {"finished": {i: document["finished"][i] for i in kept}}
         write_sealed(path, part)
-        assert as_plain(learn(drawn, path, **in_objects({"restarts": 4, **options}))) == as_plain(whole)
+        assert as_plain(learn(drawn, path, restarts=4, **options)) == as_plain(whole)
         assert json.loads(path.read_text()) == document | {"checksum": checksum}
 
 
@@ -183,7 +183,7 @@ def kept(drawn: Drawn, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_other_options_are_refused_by_name(drawn: Drawn, kept: Path, options: dict[str, Any], message: str) -> None:
     before = kept.read_text()
     with pytest.raises(ValueError, match=f"belongs to another run: {message}"):
-        learn(drawn, kept, **in_objects({"restarts": 2, **options}))
+        learn(drawn, kept, restarts=2, **options)
     assert kept.read_text() == before
 
 

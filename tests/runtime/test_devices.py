@@ -37,7 +37,7 @@ def test_the_memory_limit_does_not_change_the_answers(monkeypatch):
 
 
 def test_one_process_is_a_team_of_its_own():
-    with team("a call") as mates:
+    with team(lambda: "a call") as mates:
         assert list(mates.share(3)) == [0, 1, 2]
         assert mates.exchange(b"text") == [b"text"]
     assert [list(Team(rank, 2).share(5)) for rank in (0, 1)] == [[0, 2, 4], [1, 3]]
