@@ -91,19 +91,41 @@ class Method:
         return True
 
     def most_bins(self, name: str) -> int | None:
-        """Bins that a column may have, None for any number."""
+        """Bins that a column may have, None for any number.
+
+        Example:
+            >>> Bayesian().most_bins("age") is None
+            True
+        """
         return None
 
     def narrowest(self, name: str, ordered: Ordered) -> float:
-        """The smallest width of a bin of a column, 0 for no limit."""
+        """The smallest width of a bin of a column, 0 for no limit.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxbn.cuts.sorted_values import sort_values
+            >>> Bayesian().narrowest("age", sort_values(np.array([1.0, 3.0, 4.0])))
+            0.0
+        """
         return 0.0
 
     def proves_cuts(self, n_rows: int) -> bool:
-        """Whether the last cuts are the exact optimum given the rest, not the best that refining the grid finds."""
+        """Whether the last cuts are the exact optimum given the rest, not the best that refining the grid finds.
+
+        Example:
+            >>> Evidence().proves_cuts(10_000), Evidence().proves_cuts(1_000_000)
+            (True, False)
+        """
         return self.grid is None or (n_rows <= EXACT_ROWS if self.exact is None else self.exact)
 
     def described(self) -> dict[str, Any]:
-        """The method as JSON can hold it."""
+        """The method as JSON can hold it.
+
+        Example:
+            >>> Evidence(min_width=2).described()["min_width"]
+            2
+        """
         found = {"method": self.name, **asdict(self)}
         return {key: value.item() if hasattr(value, "item") else value for key, value in found.items()}
 
@@ -160,12 +182,24 @@ class Evidence(Method):
         return self.shape == "flat"
 
     def most_bins(self, name: str) -> int | None:
-        """Bins that a column may have, None for any number."""
+        """Bins that a column may have, None for any number.
+
+        Example:
+            >>> Evidence().most_bins("age"), Evidence(max_bins={"age": 3}).most_bins("age")
+            (8, 3)
+        """
         most = self.max_bins.get(name, MAX_BINS) if isinstance(self.max_bins, Mapping) else self.max_bins
         return MAX_BINS if most == "auto" else most
 
     def narrowest(self, name: str, ordered: Ordered) -> float:
-        """The smallest width of a bin of a column, 0 for no limit."""
+        """The smallest width of a bin of a column, 0 for no limit.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxbn.cuts.sorted_values import sort_values
+            >>> Evidence(min_width="gap").narrowest("age", sort_values(np.array([1.0, 3.0, 4.0])))
+            1.0
+        """
         if self.min_width == "gap":
             return smallest_gap(ordered)
         width = self.min_width.get(name) if isinstance(self.min_width, Mapping) else self.min_width
@@ -196,7 +230,7 @@ class Bayesian(Method):
         >>> Bayesian(rate=-1)
         Traceback (most recent call last):
             ...
-        jaxbn.inputs.checks.ArgumentError: rate must be a finite number above zero, got -1
+        jaxbn.inputs.checks.ArgumentError: rate must be finite and above zero, got -1.0; for example 4.0
     """
 
     rate: Rate = "network"

@@ -64,6 +64,10 @@ class Columns:
         """The checked table; without `keep` all columns stay, with it those that say nothing are left out but for some.
 
         Columns of a Table are what they are.
+
+        Example:
+            >>> Columns(discrete=["grade"]).table({"grade": [1.0, 2.0, 2.0]}).discrete
+            ('grade',)
         """
         continuous = self.continuous
         if self.cuts and not isinstance(data, Table):
@@ -84,7 +88,13 @@ class Columns:
         return table
 
     def binnings(self, table: Table) -> dict[str, Binning]:
-        """Those of the columns whose cuts are known."""
+        """Those of the columns whose cuts are known.
+
+        Example:
+            >>> known = Columns(cuts={"age": [18, 65]})
+            >>> known.binnings(known.table({"age": [4.0, 30.0, 71.0]}))["age"].cuts.tolist()
+            [18.0, 65.0]
+        """
         found = {str(name): _binning(str(name), edges, table) for name, edges in (self.cuts or {}).items()}
         for name, words in (self.labels or {}).items():
             known_name("labels", name, table.names)
@@ -94,7 +104,13 @@ class Columns:
         return found
 
     def merged(self, table: Table) -> tuple[str, ...]:
-        """The discrete columns whose levels are merged."""
+        """The discrete columns whose levels are merged.
+
+        Example:
+            >>> known = Columns(merge_levels=["town"])
+            >>> known.merged(known.table({"town": ["a", "b", "c"], "size": ["s", "l", "l"]}))
+            ('town',)
+        """
         return columns_to_group(table, self.merge_levels)
 
 

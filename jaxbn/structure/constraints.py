@@ -67,7 +67,14 @@ class Constraints:
         return sorted({*self.roots, *self.leaves, *(name for names in (*self.tiers, *arcs) for name in names)})
 
     def rules(self, table: Table, max_parents: int = 3, max_cells: int = MAX_TABLE_CELLS) -> Rules:
-        """The constraints on the structures of a table, checked."""
+        """The constraints on the structures of a table, checked.
+
+        Example:
+            >>> from jaxbn.inputs.table import as_table
+            >>> rules = Constraints(roots=["a"]).rules(as_table({"a": ["x", "y"], "b": ["u", "v"]}))
+            >>> sorted(rules.forbidden)
+            [('b', 'a')]
+        """
         names = table.names
         checks.at_least("max_parents", max_parents, 0)
         must = _arcs("required", self.required, names)
