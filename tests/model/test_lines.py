@@ -11,6 +11,7 @@ from scipy.special import log_ndtr
 from scipy.stats import kstest, norm
 
 import jaxbn
+from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.lean import Lean, Part, _log_mass
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.json_file import from_dict, to_dict
@@ -137,6 +138,15 @@ def test_bins_that_are_slivers_of_their_column_have_no_line_of_columns():
         net = jaxbn.fit(data, {"y": ["x"]}, flat)
         assert not any(line.column for line in net.lines.values())
         assert np.isfinite(net.log_likelihood(data)).all()
+
+
+def test_shares_of_the_column_keep_to_it_whatever_is_rounded():
+    rng = np.random.default_rng(6)
+    for _ in range(300):
+        inside = InsideBins(np.sort(rng.normal(scale=10.0 ** rng.integers(-3, 4), size=5)))
+        share = inside.of_column(np.array([0.0, 0.3, 1.0]), np.array([0, 1, 3]))
+        assert (share >= 0).all()
+        assert (share <= 1).all()
 
 
 def test_slopes_are_told_in_original_units():

@@ -138,7 +138,8 @@ class InsideBins:
 
     def of_column(self, shares: Floats, codes: NDArray[np.integer]) -> Floats:
         """Shares of bins as shares of the whole column."""
-        return (self._ends[codes] - self._ends[0] + shares * self.measures[codes]) / (self._ends[-1] - self._ends[0])
+        before = self._ends[codes] - self._ends[0] + shares * self.measures[codes]
+        return np.clip(before / (self._ends[-1] - self._ends[0]), 0.0, 1.0)  # rounding may reach beyond the ends
 
     def means_by(self, lean: Lean) -> Floats:
         """The mean inside each bin where values lean, [rows, bins]."""
