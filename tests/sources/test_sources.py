@@ -26,7 +26,7 @@ from jaxbn.sources.counting import Coded, Counting
 from jaxbn.sources.source import as_source
 from jaxbn.sources.survey import KEPT, Survey, threshold
 from jaxbn.structure.best_of_families import best_of_families
-from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.constraints import Rules
 from tests.reference.rows import best_structure, count_rows
 
 ENGINES = ("dataset", "reader", "duckdb", "polars", "folder")
@@ -206,7 +206,7 @@ def test_families_that_come_near() -> None:
     data = CodedTable(as_table({"a": a, "b": b, "weak": weak, "noise": rng.integers(0, 2, 1000)}))
     columns = data.start(2).columns
     nothing: dict[str, tuple[str, ...]] = dict.fromkeys(data.names, ())
-    free = Constraints(2, {}, frozenset({("noise", "weak")}), 10**6)
+    free = Rules(data.names, 2, {}, frozenset({("noise", "weak")}))
     near = near_families(nothing, columns, free, 10**6, True)
     values = {p: expected_score("weak", p, columns, 10**6, True) for p in [(), ("a",), ("b",)]}
     best = max(values.values())
