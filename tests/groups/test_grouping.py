@@ -365,7 +365,7 @@ def test_groups_on_request_only(cities, caplog):
     assert not caplog.text
     with pytest.raises(ValueError, match="merge_levels names 'town', which is not a column of the data"):
         jaxbn.discretize(frame, GRAPH, method="bayesian", columns=jaxbn.Columns(merge_levels=["town"]))
-    with pytest.raises(ValueError, match="group names 'size', which is a continuous column"):
+    with pytest.raises(ValueError, match="merge_levels names 'size', which is a continuous column"):
         jaxbn.discretize(frame, GRAPH, method="bayesian", columns=jaxbn.Columns(merge_levels="size"))
 
 
