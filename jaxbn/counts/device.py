@@ -26,7 +26,7 @@ from jaxbn.kernels.counting import (
     renumbered,
 )
 from jaxbn.runtime import limits
-from jaxbn.runtime.devices import batch_bytes, devices_in_use
+from jaxbn.runtime.devices import batch_bytes, devices_in_use, double
 from jaxbn.runtime.shapes import bucket
 
 DENSE_CELLS = 2**20
@@ -67,7 +67,7 @@ class DeviceCounter(Counter):
         """See `Counter`."""
         found: list[Counts] = [None] * len(sets)  # type: ignore[list-item]
         shapes = [check_cells(tuple(self.sizes[i] for i in some)) for some in sets]
-        with jax.enable_x64(True):
+        with double():
             for bound, chosen, joint in self._joined([tuple(some) for some in sets], DENSE_CELLS):
                 if bound <= DENSE_CELLS:
                     tables = np.asarray(cell_counts(joint, self.weights, n_cells=bound, mesh=self.mesh))
@@ -83,7 +83,7 @@ class DeviceCounter(Counter):
     def sums(self, bases: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
         """See `Counter`; all columns are counted, and those asked for returned."""
         found = np.empty((len(bases), len(tables), len(columns)), np.int64)
-        with jax.enable_x64(True):
+        with double():
             for bound, chosen, joint in self._joined(bases, MOST_PRODUCT):
                 if bound <= MOST_PRODUCT:
                     found[chosen] = self._summed(joint, tables, bound)[: len(chosen), :, columns]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +19,7 @@ from jaxbn.cuts.problem import interval_starts
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered
 from jaxbn.kernels.counted_intervals import counted_intervals
+from jaxbn.runtime.devices import double
 
 GROUPS, CELLS = 128, 256
 """Groups are padded to a multiple of the first, and cells come in chunks of the second."""
@@ -124,7 +124,7 @@ def _interval_costs(problem: Charged, n: int) -> NDArray[np.float64]:
     rows, width = problem.rows, -(-n // GROUPS) * GROUPS
     group = np.append(0, np.cumsum(rows.can_cut[:-1]))
     total = np.zeros((width, width))
-    with jax.enable_x64(True):
+    with double():
         for term in rows.terms:
             counts = np.bincount(term.cells.astype(np.intp) * n + group, rows.weights, term.n_cells * n)
             before = np.zeros((term.n_cells, width + 1))

@@ -23,6 +23,7 @@ from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
 from jaxbn.kernels.interval_costs import Widths, interval_costs
 from jaxbn.kernels.layered import earliest_start, further_layers, priced_intervals
 from jaxbn.runtime import limits
+from jaxbn.runtime.devices import double
 from jaxbn.runtime.placement import on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape
 
@@ -46,7 +47,7 @@ class CostMatrix:
     def __enter__(self) -> CostMatrix:
         problem, groups = self.problem, self.shape.groups
         entropy = any(ENTROPY in term.tables for term in problem.rows.terms)
-        with jax.enable_x64(True), on_host():
+        with double(), on_host():
             try:
                 costs = _spare[groups].pop()
             except IndexError:
@@ -81,13 +82,13 @@ class CostMatrix:
 
     def _priced(self, prices: NDArray[np.float64], first_cost: float) -> list[Solution]:
         n = self.problem.n
-        with jax.enable_x64(True), on_host():
+        with double(), on_host():
             before = np.asarray(priced_intervals(self._costs, prices, np.float64(first_cost), self._n_groups))
         return [Solution(float(each[n]), self._cuts(repeat(each)), n / 2) for each in before]
 
     def layers(self, n_layers: int) -> NDArray[np.float64]:
         """Cost of all rows in 1, 2, … intervals, up to at least `n_layers`."""
-        with jax.enable_x64(True), on_host():
+        with double(), on_host():
             while len(self._before) <= n_layers:
                 limits.check()
                 self._before += list(np.asarray(further_layers(self._costs, self._before[-1], self._n_groups)))

@@ -20,7 +20,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
 from jaxbn.kernels.dense_partitions import CELLS, Counted, Partitions, best_by_number, best_with_cuts
 from jaxbn.runtime import limits, placement
-from jaxbn.runtime.devices import batch_bytes
+from jaxbn.runtime.devices import batch_bytes, double
 from jaxbn.runtime.shapes import bucket
 
 MOST_LAYERS = 64
@@ -102,7 +102,7 @@ def _solved(
         own = charge.of_cuts if isinstance(charge, CutCosts) else charge
         of_cuts[b, : len(own)] = own
         first[b] = charge.first if isinstance(charge, CutCosts) else 0.0
-    with jax.enable_x64(True):
+    with double():
         filled = [_repeated(each, size) for each in (*counted, of_cuts, first)]
         *arrays, costs, empty = jax.device_put(filled, placement.spread_over(devices, "problems"))
         shared = _table(shape.entropy, shape.length, devices)

@@ -28,6 +28,7 @@ from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
 from jaxbn.runtime import limits
+from jaxbn.runtime.devices import double
 from jaxbn.runtime.placement import on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, SHARED_ROWS, PrunedShape, pruned_shape
 
@@ -68,13 +69,13 @@ def _solve(tasks: Sequence[Task], grouped: Sequence[GroupedRows]) -> list[Soluti
 
 def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:
     """Least cost of the rows up to each one and of a cut after it at every price, by the pruned program [P, n]."""
-    with jax.enable_x64(True), on_host():
+    with double(), on_host():
         return np.asarray(_run_pruned(task, prices).best)[:, : task.n_rows]
 
 
 def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) -> list[Solution]:
     """The optimum at each price, where every interval costs that much more: one pass of the pruned program for all."""
-    with jax.enable_x64(True), on_host():
+    with double(), on_host():
         state = _run_pruned(task, prices, prune)
         best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
     end = task.n_rows - 1

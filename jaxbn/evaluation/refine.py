@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from jaxbn.inputs.table import Table, as_frame
 from jaxbn.learning.holes.completion import completed_by
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime import limits
+from jaxbn.runtime.devices import double
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +94,7 @@ def refine(
         table = completed_by(net, table, seed)
     fold = _folds(inner_folds, seed, table)
     rates, parts = None, {}
-    with jax.enable_x64(True):
+    with double():
         if rate:
             net, rates, parts["rate"] = learn_rate(net, table, fold)
         start = net

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
 from jaxbn.kernels.posterior.sums import LOG_NEGLIGIBLE, Walk, boundary_chances, draw_boundaries, walk_back
 from jaxbn.runtime import limits
+from jaxbn.runtime.devices import double
 from jaxbn.runtime.placement import on_host
 from jaxbn.runtime.shapes import bucket
 
@@ -105,7 +105,7 @@ class CutSums:
         kept = self.log_bins[:n] >= top + LOG_NEGLIGIBLE
         weights = np.zeros(room)
         weights[1 : n + 1][kept] = np.exp(logs[1 : n + 1][kept] + float(self.walk.log_total) - top)
-        with jax.enable_x64(True), on_host():
+        with double(), on_host():
             found = boundary_chances(self.walk, weights, np.int32(self.choice.groups.n))
         return np.asarray(found)[1 : self.choice.groups.n]
 
@@ -115,7 +115,7 @@ class CutSums:
         chances = self.bin_chances[:known]
         n_bins = rng.choice(len(chances), n, p=chances / chances.sum()) + 1
         uniform = rng.random((n, known))
-        with jax.enable_x64(True), on_host():
+        with double(), on_host():
             found = draw_boundaries(self.walk, n_bins.astype(np.int32), uniform, np.int32(self.choice.groups.n))
         ends = np.asarray(found)
         positions = self.choice.groups.positions
@@ -142,7 +142,7 @@ def _summed(choice: Choice, expected: int | None, matrix: CostMatrix) -> CutSums
     while True:
         limits.check()
         logs, ahead = _weights(choice, price, room)
-        with jax.enable_x64(True), on_host():
+        with double(), on_host():
             walk = walk_back(matrix.costs, np.float64(price), logs, ahead, np.int32(n_groups), size=size)
         with np.errstate(divide="ignore"):
             log_ends, log_more = np.log(np.asarray(walk.layers)[:, n_groups]), np.log(float(walk.more))

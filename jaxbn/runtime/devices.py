@@ -6,6 +6,8 @@ Processes (`jaxbn.runtime.processes`) share the work before it comes here: a bat
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import jax
@@ -43,3 +45,18 @@ def batch_bytes() -> int:
         return CPU_BYTES
     known = (device.memory_stats() or {}).get("bytes_limit")
     return UNKNOWN_BYTES if known is None else min(int(MEMORY_SHARE * known), MOST_BYTES)
+
+
+@contextmanager
+def double() -> Iterator[None]:
+    """Costs in float64, and JAX otherwise as it is by default, whatever a program has switched on for its own arrays.
+
+    Padding is infinite, counts meet floats, and programs are compiled: checks of infinities, strict promotion, a guard
+    of transfers or the absence of ``jit`` would end them.
+    """
+    usual = (jax.numpy_dtype_promotion("standard"), jax.transfer_guard("allow"))
+    checks = (jax.debug_infs(False), jax.debug_nans(False), jax.disable_jit(False))
+    with ExitStack() as stack:
+        for setting in (jax.enable_x64(True), *usual, *checks):
+            stack.enter_context(setting)
+        yield
