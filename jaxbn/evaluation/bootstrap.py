@@ -32,7 +32,7 @@ from jaxbn.learning.options import check_structure_options, old_keywords
 from jaxbn.learning.passes import cut_question
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Cut
-from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.learning.solver import Solver, run_alone
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import Team, team
@@ -132,7 +132,7 @@ def bootstrap(
     start = first_bins(coded, options)
     coded.check_cells(parents)
     with _in_time(seconds):
-        settled = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
+        settled = run_alone(settle_steps(coded, parents, start, options), Solver.of(coded, options))
         if table.holes:
             filled = completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES]))
             coded = coded.like(filled)

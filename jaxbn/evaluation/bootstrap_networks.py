@@ -18,7 +18,7 @@ from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.many_runs import ManyRuns
 from jaxbn.learning.plan import Plan, all_runs
 from jaxbn.learning.questions import Learner
-from jaxbn.learning.workshop import Workshop
+from jaxbn.learning.solver import Solver
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
@@ -67,13 +67,13 @@ def learn_resamples(
 
     whole = plan.coded(table)
 
-    def resample(number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
+    def resample(number: int, watch: Watcher) -> tuple[Solver, Learner[Learned]]:
         """One resample: its rows written out, and the best network of its runs."""
         rng = stream(plan.seed, number)
         data = whole.like(table.take(drawn_rows(rng, table.n_rows)))
         if guess is not None:
             data = data.like(completed(data, guess.parents, guess.codings, rng))
-        return Workshop.of(data, plan.options), all_runs(plan.runs(data, rng), watch)
+        return Solver.of(data, plan.options), all_runs(plan.runs(data, rng), watch)
 
     with team(lambda: f"{count} resamples of {json.dumps(about())}") as mates:
         with (

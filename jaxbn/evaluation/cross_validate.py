@@ -134,7 +134,7 @@ def cross_validate(
         lines: whether numbers follow their continuous parents inside bins, see ``jaxbn.fit``.
         progress: show a bar where someone watches, and a line now and then where no one does.
         **learning: without a graph, further options of ``jaxbn.learn``: ``search``, ``constraints``, ``max_parents``,
-            ``max_cells``, ``restarts`` and ``time_limit``, which the folds share.
+            ``max_cells``, ``restarts`` and ``time_limit``, the seconds of each fold.
 
     Returns:
         Mean, standard error, and the log-likelihood of each fold and each row.

@@ -17,7 +17,7 @@ from jaxbn.inputs.table import Table, as_frame, as_table
 from jaxbn.learning.discretize import first_bins, settle_steps
 from jaxbn.learning.passes import Settled
 from jaxbn.learning.questions import Learner
-from jaxbn.learning.workshop import Workshop, run_each
+from jaxbn.learning.solver import Solver, run_each
 from jaxbn.scores.coded_table import CodedTable
 
 
@@ -68,10 +68,10 @@ def settle_together(
     The results are those of one table after the other.
     """
 
-    def make(table: Table) -> tuple[Workshop, Learner[Settled]]:
+    def make(table: Table) -> tuple[Solver, Learner[Settled]]:
         table = as_table(table, missing="infer")  # which sees that every column has a value
         data = CodedTable(table, grouped, flat=options.flat, given=given or {})
-        return Workshop.of(data, options), settle_steps(data, parents, first_bins(data, options), options)
+        return Solver.of(data, options), settle_steps(data, parents, first_bins(data, options), options)
 
     settled = dict(run_each([partial(make, table) for table in tables], len(tables)))
     return [settled[i] for i in range(len(tables))]

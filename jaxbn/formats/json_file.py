@@ -1,7 +1,7 @@
 """Networks on disk: versioned JSON, floats bit for bit, files replaced in one step.
 
 Version 2 compresses large tables, most of whose rows are alike, and keeps how a network was found; version 3 has lines
-inside bins, and is written where there are any. Older versions are read as well.
+inside bins, version 4 lines of whole columns, and each is written only where it is needed. Older versions are read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from jaxbn.runtime.files import PathLike, write_text
 
 FORMAT = "jaxbn.BayesNet"
 AVERAGE = "jaxbn.AverageNet"
-VERSION = 3
+VERSION = 4
 MOST_ROWS = 2**53  # that floats can count
 LISTED = 1000  # cells of a table that is written as plain numbers
 
@@ -98,6 +98,13 @@ def _average(document: Mapping[str, Any], source: str) -> AverageNet:
         raise ValueError(f"{source} is damaged: {error}; save the average again") from None
 
 
+def _version(net: BayesNet) -> int:
+    """The oldest version that can hold a network, so that earlier programs read what they understand."""
+    if not net.lines:
+        return 2
+    return 4 if any(line.column for line in net.lines.values()) else 3
+
+
 def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
     """The network as plain lists, numbers and strings that JSON can hold; numbers JSON lacks become strings."""
     if isinstance(net, AverageNet):
@@ -105,7 +112,7 @@ def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
         return {"format": AVERAGE, "version": max(each["version"] for each in members), "networks": members}
     return {
         "format": FORMAT,
-        "version": VERSION if net.lines else VERSION - 1,
+        "version": _version(net),
         "score": _number(net.score),
         "n_rows": net.n_rows,
         "alpha": net.alpha,

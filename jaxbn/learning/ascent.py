@@ -23,7 +23,7 @@ from jaxbn.learning.passes import Settled, cut_question, questions_ahead, visiti
 from jaxbn.learning.questions import Cut, Learner
 from jaxbn.runtime.threads import MANY_ROWS, n_threads
 from jaxbn.scores.coded_table import CodedTable, Columns, Start, same_coding
-from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.scores.families import Family, family_score, first_best, tolerance
 from jaxbn.scores.parent_prior import log_links
 from jaxbn.structure.constraints import Rules, candidate_parents
@@ -35,7 +35,7 @@ def ascend(
     priority: Sequence[str],
     start: Start,
     options: Method,
-    ledger: Ledger,
+    cache: EvidenceCache,
     *,
     isolated: bool = True,
     grid: int | None = None,
@@ -49,7 +49,7 @@ def ascend(
     """
     start = at_midpoints(data, data.fitting(start, parents), options)
     columns, codings = dict(start.columns), dict(start.binnings)
-    trace = [ledger.evidence(parents, columns, codings)]
+    trace = [cache.evidence(parents, columns, codings)]
     visits = visiting_order(parents, priority, codings.keys() - data.given, isolated=isolated)
     done, changed = 0, True
 
@@ -65,7 +65,7 @@ def ascend(
             if same_coding(coding, codings[name]):
                 codings[name] = coding  # equal to the old one, but it knows its cost
                 continue
-            value = ledger.evidence(parents, {**columns, name: column}, {**codings, name: coding})
+            value = cache.evidence(parents, {**columns, name: column}, {**codings, name: coding})
             if value > trace[-1] + tolerance(value):
                 codings[name], columns[name] = coding, column
                 trace.append(value)
@@ -108,9 +108,9 @@ def climb(
     A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, which no arc could
     ever raise. Sweeps over the variables are repeated, then with all of them cut, until no arc is added.
     """
-    ledger = Ledger(data, links=rules.links)
+    cache = EvidenceCache(data, links=rules.links)
     parents = rules.start
-    settled = yield from ascend(data, parents, order, start, options, ledger, isolated=False)
+    settled = yield from ascend(data, parents, order, start, options, cache, isolated=False)
     trace = list(settled.trace)
     sweeps, added = 0, True
     while added or sweeps < 2:
@@ -118,12 +118,12 @@ def climb(
         for position, name in enumerate(order):
             while arc := (yield from _best_arc(name, order[:position], parents, settled.columns, rules)):
                 parents[name] = (*parents[name], arc)
-                settled = yield from ascend(data, parents, order, settled.start, options, ledger, isolated=sweeps > 0)
+                settled = yield from ascend(data, parents, order, settled.start, options, cache, isolated=sweeps > 0)
                 trace += settled.trace
                 added = True
                 watch(position, parents, settled)
             watch(position + 1, parents, settled)
-        settled = yield from ascend(data, parents, order, settled.start, options, ledger)
+        settled = yield from ascend(data, parents, order, settled.start, options, cache)
         trace += settled.trace
         sweeps += 1
     columns = settled.columns

@@ -25,12 +25,12 @@ from jaxbn.learning.options import old_keywords
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.sampled import Large
-from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.learning.solver import Solver, run_alone
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_attribute
 from jaxbn.scores.coded_table import CodedTable, Coding, Start, initial_bins
 from jaxbn.scores.density import shaped
-from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.evidence import EvidenceCache
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,7 +168,7 @@ def discretize(
     coded.given = columns.binnings(table)
     coded.check_cells(parents)
     start = first_bins(coded, options)
-    found = run_alone(settle_steps(coded, parents, start, options), Workshop.of(coded, options))
+    found = run_alone(settle_steps(coded, parents, start, options), Solver.of(coded, options))
     if large is not None and large.is_sampled and options.name == "evidence":
         found = large.refined(coded, parents, found, options)
     binnings, groupings = split_codings(shaped(coded, found.binnings), table.names)
@@ -179,7 +179,7 @@ def discretize(
 def settle_steps(data: CodedTable, parents: Parents, start: Start, options: Method) -> Learner[Settled]:
     """Passes over a network until nothing changes, by the method that the options name."""
     if options.name == "evidence":
-        return ascend(data, parents, data.names, start, options, Ledger(data))
+        return ascend(data, parents, data.names, start, options, EvidenceCache(data))
     return discretize_steps(data, parents, data.names, start, options)
 
 

@@ -35,8 +35,8 @@ from jaxbn.learning.options import K2, Search, old_keywords
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.questions import Learner
 from jaxbn.learning.sampled import Large
+from jaxbn.learning.solver import Solver
 from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
-from jaxbn.learning.workshop import Workshop
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.model.lines import Lines, check_lines
@@ -239,7 +239,7 @@ def _search(
     many: ManyRuns, first: Round, plan: Plan, table: CodedTable, rng: np.random.Generator
 ) -> tuple[Learned | None, Round, Ending]:
     """The best network of all runs, if there is one, what it was found on, and how the search ended."""
-    runs, workshop, now = first.runs, first.workshop, first
+    runs, solver, now = first.runs, first.solver, first
     sampled = first.data.table.n_rows < table.table.n_rows
 
     def begin(each: Round) -> None:
@@ -248,8 +248,8 @@ def _search(
         if each.runs.arcs is not None:
             each.runs.arcs.should_stop = many.is_over
 
-    def run(number: int, watch: Watcher) -> tuple[Workshop, Learner[Learned]]:
-        return workshop, runs.learner(number, dict(many.found), watch)
+    def run(number: int, watch: Watcher) -> tuple[Solver, Learner[Learned]]:
+        return solver, runs.learner(number, dict(many.found), watch)
 
     def on_all_rows(learned: Learned) -> Learned:
         if now is first:
@@ -266,7 +266,7 @@ def _search(
             if table.table.holes:
                 return settle(many, first, plan, table, rng, begin), now, ending
             best = on_all_rows(many.best) if sampled else None
-            return many.finish(now.workshop, now.runs.finish, best), now, ending
+            return many.finish(now.solver, now.runs.finish, best), now, ending
         except Exception as error:
             if many.mates.size > 1 or many.empty:
                 raise

@@ -16,7 +16,7 @@ from jaxbn.learning.checkpoint import Checkpoint, exchanged
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.passes import Settled
 from jaxbn.learning.questions import Learner
-from jaxbn.learning.workshop import Workshop, run_each
+from jaxbn.learning.solver import Solver, run_each
 from jaxbn.runtime import limits
 from jaxbn.runtime.processes import Team
 from jaxbn.runtime.progress import Progress
@@ -24,7 +24,7 @@ from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.density import density
 from jaxbn.scores.families import family_score
 
-Maker = Callable[[int, Watcher], tuple[Workshop, Learner[Learned]]]
+Maker = Callable[[int, Watcher], tuple[Solver, Learner[Learned]]]
 """Makes the run of a number when its turn comes; the watcher follows it."""
 
 
@@ -71,13 +71,13 @@ class ManyRuns:
 
     def finish(
         self,
-        workshop: Workshop,
+        solver: Solver,
         last_steps: Callable[[Learned, Watcher], Learner[Learned]],
         learned: Learned | None = None,
     ) -> Learned:
         """The best run, or what became of it, finished by every process for itself."""
         steps = last_steps(self.best if learned is None else learned, partial(self._watch, FINISH))
-        return next(run_each([lambda: (workshop, steps)], 1, self.check_time))[1]
+        return next(run_each([lambda: (solver, steps)], 1, self.check_time))[1]
 
     def check_time(self) -> None:
         """Raise if the time limit has been reached and there is something to return."""

@@ -25,7 +25,7 @@ from jaxbn.learning.questions import Learner
 from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish, joint_moves, judged, state
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.scores.coded_table import CodedTable, Start
-from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.structure.constraints import Rules
 from jaxbn.structure.search import ArcSearch
 
@@ -115,10 +115,10 @@ class TurnRuns:
     n_runs: int
     seed: int = 0
     begin: Learned | None = None  # where the first run begins
-    ledger: Ledger = field(init=False)
+    cache: EvidenceCache = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.data, self.arcs.parent_prior, self.arcs.rules.required, self.arcs.rules.links)
+        self.cache = EvidenceCache(self.data, self.arcs.parent_prior, self.arcs.rules.required, self.arcs.rules.links)
         if not self.data.ordered.keys() - self.data.given and not self.data.grouped:
             self.n_runs = 1  # without cuts and groups there is one start, and nothing to perturb
 
@@ -152,7 +152,7 @@ class TurnRuns:
             start = self._perturbed(max(earlier, key=lambda learned: learned.criterion), number)
         if self.options.name == "evidence":
             alone = number < len(STARTS) and STARTS[number][0] == "alone"
-            return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, alone=alone)
+            return evidence_turns(self.data, start, self.arcs, self.options, self.cache, watch, alone=alone)
         return alternate(self.data, start, self.arcs, self.options, watch)
 
     def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]:
@@ -160,7 +160,7 @@ class TurnRuns:
         start = self.data.recoded(learned.binnings)
         if self.options.name != "evidence":
             return alternate(self.data, start, self.arcs, self.options, watch)
-        return evidence_turns(self.data, start, self.arcs, self.options, self.ledger, watch, parents=learned.parents)
+        return evidence_turns(self.data, start, self.arcs, self.options, self.cache, watch, parents=learned.parents)
 
     def from_sample(self, learned: Learned) -> Learned:
         """A network of a sample, its cuts now between the values of all rows, and judged on these."""
@@ -170,16 +170,16 @@ class TurnRuns:
         }
         start = at_midpoints(self.data, self.data.recoded(uncut), self.options)
         if self.options.name == "evidence":
-            value = self.ledger.evidence(learned.parents, start.columns, start.binnings)
+            value = self.cache.evidence(learned.parents, start.columns, start.binnings)
             return state(learned.parents, start, (value,))
         return judged(self.data, learned.parents, Settled(start.columns, start.binnings, 0, False), self.options)
 
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
         """The best network with its last cuts; of several runs on a small table, led further by joint moves before."""
         if self.n_runs > 1 and size_of(self.data.table.n_rows, len(self.data.names)) <= SMALL:
-            best = yield from joint_moves(self.data, best, self.arcs, self.options, self.ledger, watch)
+            best = yield from joint_moves(self.data, best, self.arcs, self.options, self.cache, watch)
         enough = ENOUGH if self.data.table.n_rows > MANY_ROWS else 0.0
-        return (yield from finish(self.data, best, self.arcs, self.options, self.ledger, watch, enough))
+        return (yield from finish(self.data, best, self.arcs, self.options, self.cache, watch, enough))
 
     def _perturbed(self, learned: Learned, number: int) -> Start:
         """The codings of a network, some of them put back into plain bins or groups."""

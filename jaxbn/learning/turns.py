@@ -19,7 +19,7 @@ from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.scores.coded_table import CodedTable, Columns, Start
 from jaxbn.scores.density import density
-from jaxbn.scores.evidence import Ledger, lasting
+from jaxbn.scores.evidence import EvidenceCache, lasting
 from jaxbn.scores.families import family_score, tolerance
 from jaxbn.structure.neighbours import neighbours
 from jaxbn.structure.search import ArcSearch
@@ -38,7 +38,7 @@ def evidence_turns(
     start: Start,
     arcs: ArcSearch,
     options: Method,
-    ledger: Ledger,
+    cache: EvidenceCache,
     watch: Watcher,
     *,
     alone: bool = False,
@@ -53,12 +53,12 @@ def evidence_turns(
     if parents is None:
         parents = arcs.rules.start
     start = at_midpoints(data, data.fitting(start, parents), options)
-    learned = state(parents, start, (ledger.evidence(parents, start.columns, start.binnings),))
+    learned = state(parents, start, (cache.evidence(parents, start.columns, start.binnings),))
     if alone:
-        settled = yield from ascend(data, parents, data.names, start, options, ledger, grid=options.grid)
+        settled = yield from ascend(data, parents, data.names, start, options, cache, grid=options.grid)
         learned = state(parents, settled.start, settled.trace)
     for stage in (0, 1):
-        learned = yield from _settle(data, learned, arcs, options, ledger, watch, stage=stage, grid=options.grid)
+        learned = yield from _settle(data, learned, arcs, options, cache, watch, stage=stage, grid=options.grid)
     return learned
 
 
@@ -67,7 +67,7 @@ def finish(
     learned: Learned,
     arcs: ArcSearch,
     options: Method,
-    ledger: Ledger,
+    cache: EvidenceCache,
     watch: Watcher,
     enough: float = 0.0,
 ) -> Learner[Learned]:
@@ -84,7 +84,7 @@ def finish(
     if on_grid and last[0] is None:
         start = data.recoded(learned.binnings)
         settled = yield from ascend(
-            data, learned.parents, data.names, start, options, ledger, grid=FINE_GRID, refinements=FINE
+            data, learned.parents, data.names, start, options, cache, grid=FINE_GRID, refinements=FINE
         )
         learned = state(dict(learned.parents), settled.start, (*learned.trace, *settled.trace[1:]))
     return (
@@ -93,7 +93,7 @@ def finish(
             learned,
             arcs,
             options,
-            ledger,
+            cache,
             watch,
             stage=2,
             grid=last[0],
@@ -113,37 +113,37 @@ def _last_passes(
 
 
 def joint_moves(
-    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Method, ledger: Ledger, watch: Watcher
+    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Method, cache: EvidenceCache, watch: Watcher
 ) -> Learner[Learned]:
     """Change an arc and cut again, as long as that raises F: neither half of a turn can do so alone."""
     if options.name != "evidence" or not learned.binnings:
         return learned
-    while better := (yield from _better_neighbour(data, learned, arcs, options, ledger)):
-        learned = yield from _settle(data, better, arcs, options, ledger, watch, stage=1, grid=options.grid)
+    while better := (yield from _better_neighbour(data, learned, arcs, options, cache)):
+        learned = yield from _settle(data, better, arcs, options, cache, watch, stage=1, grid=options.grid)
     return learned
 
 
 def _better_neighbour(
-    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Method, ledger: Ledger
+    data: CodedTable, learned: Learned, arcs: ArcSearch, options: Method, cache: EvidenceCache
 ) -> Learner[Learned | None]:
     """A structure with another arc that has the higher F once its variables are cut again; None if none has."""
     now, parents, before = data.recoded(learned.binnings), learned.parents, learned.criterion
     once = replace(options, max_passes=1)  # a change that pays has always shown it after one pass
-    for change in _promising(parents, now.columns, arcs, ledger):
+    for change in _promising(parents, now.columns, arcs, cache):
         changed = {**parents, **change}
-        settled = yield from ascend(data, changed, data.names, now, once, ledger, grid=options.grid)
+        settled = yield from ascend(data, changed, data.names, now, once, cache, grid=options.grid)
         if settled.trace[-1] > before + tolerance(before):
             changed = _without_idle_arcs(changed, settled.columns, arcs)
             return state(changed, settled.start, (*learned.trace, settled.trace[-1]))
     return None
 
 
-def _promising(parents: Structure, columns: Columns, arcs: ArcSearch, ledger: Ledger) -> list[Structure]:
+def _promising(parents: Structure, columns: Columns, arcs: ArcSearch, cache: EvidenceCache) -> list[Structure]:
     """Changes of an arc that cost least with the cuts at hand, the best first."""
 
     def value(change: Structure) -> float:
         return math.fsum(
-            ledger.family(name, found, columns) - ledger.family(name, parents[name], columns)
+            cache.family(name, found, columns) - cache.family(name, parents[name], columns)
             for name, found in change.items()
         )
 
@@ -165,7 +165,7 @@ def _settle(
     learned: Learned,
     arcs: ArcSearch,
     options: Method,
-    ledger: Ledger,
+    cache: EvidenceCache,
     watch: Watcher,
     *,
     stage: int,
@@ -181,7 +181,7 @@ def _settle(
     while True:
         before = trace[-1]
         found = arcs.best(now.columns, parents, thorough=stage == STAGES)
-        value = ledger.evidence(found.parents, now.columns, now.binnings)
+        value = cache.evidence(found.parents, now.columns, now.binnings)
         if value > before + tolerance(value):
             parents = found.parents
             trace.append(value)
@@ -195,7 +195,7 @@ def _settle(
             data.names,
             now,
             options,
-            ledger,
+            cache,
             isolated=stage > 0,
             grid=grid,
             refinements=refinements,

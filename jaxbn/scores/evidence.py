@@ -24,7 +24,7 @@ from jaxbn.scores.parent_prior import Links, log_links, log_parent_prior
 
 
 @dataclass
-class Ledger:
+class EvidenceCache:
     """F of one table, kept piece by piece: a family or a binning that was seen before is not worked out again."""
 
     data: CodedTable

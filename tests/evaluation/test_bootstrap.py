@@ -310,7 +310,7 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
     resumed = jaxbn.bootstrap(drawn.frame, **in_objects(options))
     assert resumed.parents == arcs.parents
     assert resumed.cuts.equals(arcs.cuts)
-    monkeypatch.setattr("jaxbn.learning.workshop.Workshop.work_out", None)  # to call it is an error
+    monkeypatch.setattr("jaxbn.learning.solver.Solver.work_out", None)  # to call it is an error
     assert jaxbn.bootstrap(drawn.frame, **in_objects(options)).parents == arcs.parents
     for change, message in (
         ({"seed": 6}, "seed was 5, now it is 6"),

@@ -14,7 +14,7 @@ import pytest
 import jaxbn
 from jaxbn.learning.checkpoint import write_sealed
 from jaxbn.learning.options import in_objects
-from jaxbn.learning.workshop import run_each
+from jaxbn.learning.solver import run_each
 from jaxbn.runtime.files import locked
 from jaxbn.runtime.progress import Progress
 from tests.helpers import killed_runs
@@ -81,8 +81,8 @@ def test_a_finished_run_is_read_back_without_work(
     path = tmp_path / "run.json"
     first = learn(drawn, path, restarts=3, method="bayesian", search="k2")
     assert as_plain(first) == as_plain(learn(drawn, restarts=3, method="bayesian", search="k2"))
-    monkeypatch.setattr("jaxbn.learning.workshop.Workshop.work_out", None)  # to call it is an error
-    monkeypatch.setattr("jaxbn.learning.workshop.Workshop.answer", None)
+    monkeypatch.setattr("jaxbn.learning.solver.Solver.work_out", None)  # to call it is an error
+    monkeypatch.setattr("jaxbn.learning.solver.Solver.answer", None)
     assert as_plain(learn(drawn, path, restarts=3, method="bayesian", search="k2")) == as_plain(first)
 
 

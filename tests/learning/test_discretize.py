@@ -16,7 +16,7 @@ from jaxbn.cuts.methods import as_method, with_options
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.options import in_objects
 from jaxbn.learning.passes import Settled, discretize_steps
-from jaxbn.learning.workshop import Workshop, run_alone
+from jaxbn.learning.solver import Solver, run_alone
 from jaxbn.scores.coded_table import CodedTable
 from tests.helpers.paper import as_in_the_paper
 from tests.helpers.random_tables import Drawn, assert_edges, golden, lettered, random_table
@@ -139,7 +139,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
         made.extend(batch)
         return best_binnings(batch, method, grid, refinements)
 
-    monkeypatch.setattr("jaxbn.learning.workshop.best_binnings", counted)
+    monkeypatch.setattr("jaxbn.learning.solver.best_binnings", counted)
     return made
 
 
@@ -171,13 +171,13 @@ def test_a_variable_is_cut_only_when_its_blanket_or_rate_changed(requests: list[
 def test_a_pass_that_changes_nothing_asks_nothing_new(requests: list[Request], method: str) -> None:
     frame, continuous, graph = auto_mpg()
     data = CodedTable(as_table(frame, continuous=continuous))
-    workshop = Workshop(data, method)
+    solver = Solver(data, method)
     parents = {name: tuple(graph.get(name, ())) for name in frame}
 
     def settle(start: Any) -> Settled:
         return run_alone(
             discretize_steps(data, parents, data.names, start, with_options(as_method(method), {"max_passes": 20})),
-            workshop,
+            solver,
         )
 
     first = settle(data.start(13))

@@ -21,7 +21,7 @@ from jaxbn.learning.holes.rounds import observed_evidence
 from jaxbn.learning.options import in_objects
 from jaxbn.model.imputing.donors import matched_donors
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.scores.tables import family_counts, k2_score
 from tests.reference import holed_cuts
 
@@ -145,7 +145,7 @@ def test_the_ledger_is_the_evidence_by_definition() -> None:
     for cuts in ([1.5], [0.0, 3.0], [-0.5, 1.5, 4.0]):
         binnings = {"x": jaxbn.Binning(np.array(cuts)), "y": jaxbn.Binning(np.array([1.0]))}
         start = data.recoded(binnings)
-        value = Ledger(data).evidence(parents, start.columns, binnings)
+        value = EvidenceCache(data).evidence(parents, start.columns, binnings)
         cost = holed_cuts.cost(
             table.values["x"],
             [start.columns["word"].codes],
@@ -329,11 +329,11 @@ def test_without_holes_the_observed_evidence_is_f() -> None:
     data = CodedTable(as_table(chain(80, 0.0)))
     parents = {"word": (), "x": ("word",), "y": ("x", "noise"), "noise": ()}
     binnings = {"x": jaxbn.Binning(np.array([1.5])), "y": jaxbn.Binning(np.array([1.0, 2.0]))}
-    ledger = Ledger(data, parent_prior=True)
+    cache = EvidenceCache(data, parent_prior=True)
     columns = data.recoded(binnings).columns
-    expected_value = ledger.evidence(parents, columns, binnings)
+    expected_value = cache.evidence(parents, columns, binnings)
     # F leaves out configurations of the parents that no row has, which add nothing either way
-    assert observed_evidence(ledger, data, parents, binnings) == pytest.approx(expected_value, abs=1e-8)
+    assert observed_evidence(cache, data, parents, binnings) == pytest.approx(expected_value, abs=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -345,7 +345,7 @@ def test_the_observed_evidence_is_near_the_sum_over_all_completions(seed: int) -
     gone.ravel()[rng.choice(gone.size, 8, replace=False)] = True
     data = CodedTable(as_table(frame.mask(gone), missing="infer"))
     parents = {"a": (), "b": ("a",), "c": ("b",)}
-    found = observed_evidence(Ledger(data), data, parents, {})
+    found = observed_evidence(EvidenceCache(data), data, parents, {})
     codes = np.where(gone, -1, frame.to_numpy())
     scores = []
     for values in itertools.product((0, 1), repeat=8):

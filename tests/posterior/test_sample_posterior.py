@@ -46,19 +46,19 @@ def test_draws_are_reproducible_and_chains_differ(found: jaxbn.Posterior) -> Non
 
 
 def test_the_evidence_of_a_draw_is_f(found: jaxbn.Posterior) -> None:
-    """F by the ledger of learning, for draws without a variable in one bin: all their arcs say something."""
+    """F by the cache of learning, for draws without a variable in one bin: all their arcs say something."""
     from jaxbn.inputs.table import as_table
     from jaxbn.scores.coded_table import CodedTable
-    from jaxbn.scores.evidence import Ledger
+    from jaxbn.scores.evidence import EvidenceCache
 
     shapes = {name: (binning.shape,) for name, binning in found.draws[0].binnings.items()}
     coded = CodedTable(as_table(DATA), shapes=shapes)
-    ledger = Ledger(coded, parent_prior=True)
+    cache = EvidenceCache(coded, parent_prior=True)
     varied = [draw for draw in found.draws if min(binning.n_bins for binning in draw.binnings.values()) > 1]
     assert len(varied) >= 3
     for draw in varied:
         start = coded.recoded(draw.binnings)
-        assert abs(draw.evidence - ledger.evidence(draw.parents, start.columns, start.binnings)) < 1e-8
+        assert abs(draw.evidence - cache.evidence(draw.parents, start.columns, start.binnings)) < 1e-8
 
 
 def test_summaries_count_draws(found: jaxbn.Posterior) -> None:

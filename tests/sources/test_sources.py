@@ -21,7 +21,7 @@ from jaxbn.learning import sampled
 from jaxbn.learning.near_families import NEAR, expected_score, near_families
 from jaxbn.learning.options import in_objects
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.sources.counting import Coded, Counting
 from jaxbn.sources.source import as_source
 from jaxbn.sources.survey import KEPT, Survey, threshold
@@ -117,8 +117,8 @@ def test_tables_are_those_of_all_rows_and_every_pass_raises_the_evidence() -> No
     assert "came near" in str(net.search)
     assert "3,000 rows" in str(net.search)
     data = CodedTable(as_table(frame), flat=True)
-    ledger = Ledger(data, parent_prior=True)
-    assert net.trace[-1] == pytest.approx(ledger.evidence(net.parents, *data.recoded(net.codings)), abs=1e-6)
+    cache = EvidenceCache(data, parent_prior=True)
+    assert net.trace[-1] == pytest.approx(cache.evidence(net.parents, *data.recoded(net.codings)), abs=1e-6)
     whole = jaxbn.learn(frame, **in_objects(options))
     assert {frozenset(arc) for arc in net.arcs} == {frozenset(arc) for arc in whole.arcs}
     assert net.search.criterion > whole.search.criterion - 0.015 * len(frame)  # cuts lie between values of the sample

@@ -48,16 +48,16 @@ def without_useless(problem: Problem, starts: Starts, check: Check, latest: Arra
         floor = cell_sums(problem, check.counts, problem.cell_floor, some)
         if switches.spread:
             floor += log_width(check.mass - some.mass, check.end - some.begin)
-        doomed = some.cost + floor >= (check.cost + slack(check.cost))[:, None]
+        beaten = some.cost + floor >= (check.cost + slack(check.cost))[:, None]
         put = partial(lax.dynamic_update_slice_in_dim, start_index=number * width, axis=1)
         if not switches.spread:
-            return put(carry[0], jnp.where(doomed, jnp.inf, some.cost)), carry[1]
-        doom = jnp.where(doomed, jnp.minimum(some.doom, check.start), some.doom)
-        cost = jnp.where(doom <= latest, jnp.inf, some.cost)
-        return put(carry[0], cost), put(carry[1], doom)
+            return put(carry[0], jnp.where(beaten, jnp.inf, some.cost)), carry[1]
+        beaten_from = jnp.where(beaten, jnp.minimum(some.beaten_from, check.start), some.beaten_from)
+        cost = jnp.where(beaten_from <= latest, jnp.inf, some.cost)
+        return put(carry[0], cost), put(carry[1], beaten_from)
 
-    cost, doom = lax.fori_loop(0, chunks_in_use(starts, width), chunk, (starts.cost, starts.doom))
-    return starts._replace(cost=cost, doom=doom)
+    cost, beaten_from = lax.fori_loop(0, chunks_in_use(starts, width), chunk, (starts.cost, starts.beaten_from))
+    return starts._replace(cost=cost, beaten_from=beaten_from)
 
 
 def measured_chunks(problem: Problem, state: State, first: Array, switches: Switches) -> State:
@@ -146,6 +146,6 @@ def with_own_starts(starts: Starts, rows: Block, cost: Array, inside: Array, kee
         before=place(starts.before, rows.counts[:, order], axis=1),
         mass=place(starts.mass, rows.mass[order], axis=0),
         begin=place(starts.begin, rows.end[order], axis=0),
-        doom=place(starts.doom, jnp.full(keep.shape, NEVER, jnp.int32), axis=1),
+        beaten_from=place(starts.beaten_from, jnp.full(keep.shape, NEVER, jnp.int32), axis=1),
         n_slots=starts.n_slots + keep.any(axis=0).sum(dtype=jnp.int32),
     )

@@ -67,7 +67,7 @@ class Starts(NamedTuple):
     before: Array  # [C, M] int32, counts of all rows before it
     mass: Array  # [M] int32, weight of all rows before it
     begin: Array  # [M] float64, where the interval begins, in units of the range
-    doom: Array  # [P, M] int32, the row of a better start for every later end that can be reached from there
+    beaten_from: Array  # [P, M] int32, the row of a better start for every later end that can be reached from there
     n_slots: Array  # [] int32, slots in use
 
 
@@ -131,7 +131,7 @@ def no_starts(n_cells: int, n_prices: int, capacity: int) -> Starts:
         before=jnp.zeros((n_cells, capacity), jnp.int32),
         mass=jnp.zeros(capacity, jnp.int32),
         begin=jnp.zeros(capacity),
-        doom=jnp.full((n_prices, capacity), NEVER, jnp.int32),
+        beaten_from=jnp.full((n_prices, capacity), NEVER, jnp.int32),
         n_slots=jnp.int32(0),
     )
 
@@ -237,7 +237,7 @@ def appended(state: State, width: int) -> tuple[State, Array]:
     return state._replace(settled=settled, recent=recent), chunk
 
 
-_MOVED = ("row", "cost", "inside", "before", "mass", "begin", "doom")
+_MOVED = ("row", "cost", "inside", "before", "mass", "begin", "beaten_from")
 
 
 @jax.jit

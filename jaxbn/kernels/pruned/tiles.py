@@ -49,7 +49,7 @@ class Chunk(NamedTuple):
     inside: Array  # [W] float64
     mass: Array  # [W] int32
     begin: Array  # [W] float64
-    doom: Array  # [P, W] int32
+    beaten_from: Array  # [P, W] int32
     before: Array  # [C, M] int32, or [C, W] where there are few cells
     first: Array  # [] int32, the first slot in it
 
@@ -62,7 +62,7 @@ def chunk_of(starts: Starts, number: Array, width: int) -> Chunk:
     """The starts of one chunk, by its number."""
     first = (number * width).astype(jnp.int32)
     cut = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=width, axis=-1)
-    few = {name: cut(getattr(starts, name)) for name in ("row", "cost", "inside", "mass", "begin", "doom")}
+    few = {name: cut(getattr(starts, name)) for name in ("row", "cost", "inside", "mass", "begin", "beaten_from")}
     if len(starts.before) > FEW_CELLS:
         return Chunk(**few, before=starts.before, first=first)
     return Chunk(**few, before=lax.dynamic_slice_in_dim(starts.before, first, width, axis=1), first=jnp.int32(0))

@@ -21,11 +21,11 @@ from jaxbn.learning.holes.completion import completed, expected, matched
 from jaxbn.learning.learned import Learned
 from jaxbn.learning.many_runs import ManyRuns
 from jaxbn.learning.plan import Plan, Runs
-from jaxbn.learning.workshop import Workshop
+from jaxbn.learning.solver import Solver
 from jaxbn.model.inference.em import fit_by_em
 from jaxbn.model.inference.network import Structure, positions
 from jaxbn.scores.coded_table import CodedTable, Coding, same_coding
-from jaxbn.scores.evidence import Ledger
+from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.scores.tables import k2_score
 
 PLAIN_ROUNDS = (completed, completed)
@@ -47,12 +47,12 @@ class Round(NamedTuple):
 
     data: CodedTable
     runs: Runs
-    workshop: Workshop
+    solver: Solver
 
     @classmethod
     def of(cls, data: CodedTable, plan: Plan) -> Round:
         """The round on a complete table."""
-        return cls(data, plan.runs(data), Workshop.of(data, plan.options))
+        return cls(data, plan.runs(data), Solver.of(data, plan.options))
 
 
 def settle(
@@ -75,12 +75,12 @@ def settle(
         table = complete(holed, learned.parents, learned.binnings, rng, now.data)
         now = Round.of(holed.like(table), plan)
         keep(now)
-        before, learned = learned, many.finish(now.workshop, now.runs.again, learned)
+        before, learned = learned, many.finish(now.solver, now.runs.again, learned)
         kept.see(learned, now)
         if not kept.compares and same_network(before, learned):
             break
     keep(kept.round)
-    return many.finish(kept.round.workshop, kept.round.runs.finish, kept.learned)
+    return many.finish(kept.round.solver, kept.round.runs.finish, kept.learned)
 
 
 @dataclass
@@ -100,13 +100,13 @@ class _Best:
         return few and self.plan.options.name == "evidence"
 
     @cached_property
-    def ledger(self) -> Ledger:
-        return Ledger(self.holed, self.plan.search != "k2", self.plan.rules.required, self.plan.rules.links)
+    def cache(self) -> EvidenceCache:
+        return EvidenceCache(self.holed, self.plan.search != "k2", self.plan.rules.required, self.plan.rules.links)
 
     def see(self, learned: Learned, now: Round) -> None:
         """Look at a network and the round that found it."""
         if self.compares:
-            value = observed_evidence(self.ledger, self.holed, learned.parents, learned.binnings)
+            value = observed_evidence(self.cache, self.holed, learned.parents, learned.binnings)
             if value <= self.value:
                 return
             self.value = value
@@ -119,7 +119,7 @@ def same_network(a: Learned, b: Learned) -> bool:
     return same_arcs and all(same_coding(a.binnings[name], b.binnings[name]) for name in a.binnings)
 
 
-def observed_evidence(ledger: Ledger, data: CodedTable, parents: Parents, codings: Mapping[str, Coding]) -> float:
+def observed_evidence(cache: EvidenceCache, data: CodedTable, parents: Parents, codings: Mapping[str, Coding]) -> float:
     """F of a network with its cuts and groups, given what each row of a table has.
 
     It is approximated as by Cheeseman and Stutz (1996), found the most accurate of the quick ways by Chickering and
@@ -130,7 +130,7 @@ def observed_evidence(ledger: Ledger, data: CodedTable, parents: Parents, coding
     The completed table is one of expected counts, and its tables are those of EM. Where nothing is missing it is exact.
 
     Args:
-        ledger: of `data`.
+        cache: of `data`.
         data: the table with its holes.
         parents: the structure.
         codings: cuts and groups.
@@ -140,7 +140,7 @@ def observed_evidence(ledger: Ledger, data: CodedTable, parents: Parents, coding
     codes = np.stack([columns[name].codes for name in names], axis=1)
     structure = Structure(positions({name: parents[name] for name in names}), tuple(columns[n].n_states for n in names))
     found = fit_by_em(structure, codes, tolerance=TOLERANCE)
-    terms = [ledger.beside(parents, columns, codings), found.log_likelihood]
+    terms = [cache.beside(parents, columns, codings), found.log_likelihood]
     for counts, logs in zip(found.counts, found.network.log_tables, strict=True):
         terms += [k2_score(counts), -float(counts.ravel() @ logs.ravel())]
     return math.fsum(terms)

@@ -34,7 +34,7 @@ MOST_CODES = 2**22
 
 
 @dataclass
-class Workshop:
+class Solver:
     """Answers questions about one table."""
 
     data: CodedTable
@@ -46,8 +46,8 @@ class Workshop:
     factors: dict[tuple[Any, ...], Factor] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: CodedTable, options: Method) -> Workshop:
-        """The workshop for a table under some options."""
+    def of(cls, data: CodedTable, options: Method) -> Solver:
+        """The solver for a table under some options."""
         widths = {name: options.narrowest(name, ordered) for name, ordered in data.ordered.items()}
         return cls(data, options.name, widths, {name: options.most_bins(name) for name in data.ordered})
 
@@ -59,7 +59,7 @@ class Workshop:
         return None if any(score is None for score in known) else known
 
     @staticmethod
-    def work_out(asked: Sequence[tuple[Workshop, Question]]) -> None:
+    def work_out(asked: Sequence[tuple[Solver, Question]]) -> None:
         """Find and remember the answers to some questions, over all tables: in threads, or a batch for each kind.
 
         Threads that would be idle answer what is likely to be asked next.
@@ -68,7 +68,7 @@ class Workshop:
         later = {(id(w), a.key): (w, a) for w, q in asked if isinstance(q, Cut) for a in q.ahead}
         unknown = [(key, each) for key, each in later.items() if key not in cuts and key[1] not in each[0].binnings]
         cuts |= dict(unknown[: max(n_threads() - len(cuts), 0)])
-        how: dict[Any, list[tuple[Workshop, Cut]]] = defaultdict(list)
+        how: dict[Any, list[tuple[Solver, Cut]]] = defaultdict(list)
         for shop, cut in cuts.values():
             alone = cut.name in shop.data.grouped or shop.in_threads
             how[None if alone else (shop.method, cut.grid, cut.refinements)].append((shop, cut))
@@ -157,20 +157,20 @@ class Workshop:
         )
 
 
-def run_alone(learner: Learner[Result], workshop: Workshop) -> Result:
+def run_alone(learner: Learner[Result], solver: Solver) -> Result:
     """Run one learner to its end."""
-    return next(run_together([lambda: learner], workshop, 1))[1]
+    return next(run_together([lambda: learner], solver, 1))[1]
 
 
 def run_together(
-    learners: Sequence[Callable[[], Learner[Result]]], workshop: Workshop, at_once: int
+    learners: Sequence[Callable[[], Learner[Result]]], solver: Solver, at_once: int
 ) -> Iterator[tuple[int, Result]]:
     """Run learners on one table side by side, see `run_each`."""
-    yield from run_each([lambda make=make: (workshop, make()) for make in learners], at_once)  # type: ignore[misc]
+    yield from run_each([lambda make=make: (solver, make()) for make in learners], at_once)  # type: ignore[misc]
 
 
 def run_each(
-    makers: Sequence[Callable[[], tuple[Workshop, Learner[Result]]]],
+    makers: Sequence[Callable[[], tuple[Solver, Learner[Result]]]],
     at_once: int,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Result]]:
@@ -178,28 +178,28 @@ def run_each(
 
     `check` is called between questions and may raise to end it all.
 
-    Each has its own workshop, or shares one with others on the same table; it is made when its turn comes.
+    Each has its own solver, or shares one with others on the same table; it is made when its turn comes.
     """
     waiting = list(enumerate(makers))[::-1]
-    running: dict[int, tuple[Workshop, Learner[Result], Question | None]] = {}
+    running: dict[int, tuple[Solver, Learner[Result], Question | None]] = {}
     while waiting or running:
         limits.check()
         check()
         while waiting and len(running) < at_once:
             number, make = waiting.pop()
             running[number] = (*make(), None)
-        for number, (workshop, learner, question) in list(running.items()):
+        for number, (solver, learner, question) in list(running.items()):
             try:
-                running[number] = (workshop, learner, drive(learner, question, workshop))
+                running[number] = (solver, learner, drive(learner, question, solver))
             except StopIteration as end:
                 del running[number]
                 yield number, end.value
-        Workshop.work_out([(shop, question) for shop, _, question in running.values() if question is not None])
+        Solver.work_out([(shop, question) for shop, _, question in running.values() if question is not None])
 
 
-def drive(learner: Learner[Any], question: Question | None, workshop: Workshop) -> Question:
+def drive(learner: Learner[Any], question: Question | None, solver: Solver) -> Question:
     """Let a learner go on until it asks something that is not known yet."""
-    question = next(learner) if question is None else learner.send(workshop.answer(question))
-    while (known := workshop.answer(question)) is not None:
+    question = next(learner) if question is None else learner.send(solver.answer(question))
+    while (known := solver.answer(question)) is not None:
         question = learner.send(known)
     return question
