@@ -43,7 +43,7 @@ PARTS = {
 """Classes whose options stand beside a keyword that takes their objects."""
 
 HANDED_ON = ("search", "constraints", "max_parents", "max_cells", "restarts", "time_limit")
-"""Options of ``learn`` that a function with further keywords takes."""
+"""Options of ``learn`` that functions with ``**kwargs`` pass on."""
 
 WORDS = {
     "cuts": "Cuts that are known, such as age=18,65; the column keeps them.",
@@ -90,8 +90,8 @@ def arguments(name: str) -> dict[str, Argument]:
         if found.args.kwarg is not None:
             fields += [(option, None, None) for option in HANDED_ON]
     else:
-        owners = [base for node in tree.body if isinstance(base := node, ast.ClassDef) and base.name == "Method"]
-        bodies = [*found.body, *(each for owner in owners for each in owner.body if HOMES[name] == "cuts/methods.py")]
+        bases = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Method"]
+        bodies = [*found.body, *(each for base in bases for each in base.body)]
         fields = [(n.target.id, n.annotation, n.value) for n in bodies if isinstance(n, ast.AnnAssign)]  # type: ignore
     texts = [(n, "" if a is None else ast.unparse(a), "" if d is None else ast.unparse(d)) for n, a, d in fields]
     return {n: Argument(n, a, d, words.get(n, "")) for n, a, d in texts if a and "ClassVar" not in a} | {

@@ -27,11 +27,12 @@ Model = Annotated[
 Drop = Annotated[list[str], _option("Columns to leave out, a,b,c.", "--drop", panel=TABLE)]
 Delimiter = Annotated[
     str | None,
-    _option("What is between cells; by default seen from the line of names.", "--delimiter", "-d", panel=TABLE),
+    _option("Character between cells; by default guessed from the header line.", "--delimiter", "-d", panel=TABLE),
 ]
 Encoding = Annotated[str, _option("Encoding of a text file.", panel=TABLE)]
 Decimal = Annotated[
-    str | None, _option("Decimal mark of a text file; by default a point, or a comma if all say so.", panel=TABLE)
+    str | None,
+    _option("Decimal mark; by default a point, or a comma if a column has only such numbers.", panel=TABLE),
 ]
 NaValues = Annotated[
     list[str], _option("Words that stand for a missing entry, such as ?,-.", "--na-values", panel=TABLE)
@@ -41,7 +42,7 @@ Seed = Annotated[int, _option("Seed of the random numbers.", panel=LEARNING)]
 Known = Annotated[
     Path | None,
     _option(
-        "CSV file of what is known: from,to,required or forbidden, or how probable a link is (0.9).",
+        "CSV file with rows from,to,value; value is required, forbidden, or the probability of a link, such as 0.9.",
         "--known",
         panel=LEARNING,
     ),

@@ -86,8 +86,8 @@ class Counter(ABC):
     def sums(self, bases: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
         """Sums of tables at the counts of each base with one further column, [bases, tables, columns].
 
-        Of a column of the base, those of the base alone. Columns must be complete. Places that can do better than to
-        count set by set have a form of their own.
+        For a column already in the base: the sums of the base alone. Columns must be complete. Subclasses override
+        this where they can be quicker.
         """
         found = self.count([tuple(dict.fromkeys((*base, int(c)))) for base in bases for c in columns])
         sums = [[table[counts.count].sum() for table in tables] for counts in found]

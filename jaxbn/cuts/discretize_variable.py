@@ -42,7 +42,7 @@ class Request(NamedTuple):
     weights: NDArray[np.int32] | None = None
     min_width: float = 0.0
     most_bins: int | None = None  # no limit if not given
-    shapes: tuple[Shape, ...] = ()  # with "evidence": the best of them is taken; none is flat
+    shapes: tuple[Shape, ...] = ()  # with "evidence": the best of them is taken; an empty tuple means flat
 
 
 @limits.within()
@@ -81,6 +81,7 @@ def discretize_variable(
     Returns:
         The binning; its ``cost`` is the full objective: for ``"bayesian"`` L + Σ w over cuts + Σ h over intervals, for
         ``"evidence"`` minus the part of the log evidence that depends on the cuts.
+        w is the prior cost of a cut, h the cost of an interval (docs/maths.md).
         A variable with one distinct value has one bin, and its cost is h alone.
 
     Raises:
@@ -261,7 +262,7 @@ def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int
 
 
 def _with_best_shape(request: Request) -> Request:
-    """A variable of many values with the shape that is best on a grid: shapes differ by much more than that costs."""
+    """Choose the shape on a coarse grid: shapes differ in cost by far more than the grid loses."""
     if len(request.shapes) < 2 or request.ordered.n_distinct <= 2 * SHAPE_GRID:
         return request
     (found,) = _by_evidence([request], SHAPE_GRID, 1)
@@ -269,9 +270,9 @@ def _with_best_shape(request: Request) -> Request:
 
 
 def _evidence_problem(request: Request, shape: Shape | None, grid: int | None) -> Charged:
-    limits = [limit for limit in (grid, request.most_bins) if limit is not None]
+    bounds = [bound for bound in (grid, request.most_bins) if bound is not None]
     return evidence_problem(
-        request.ordered, request.factors, request.weights, request.min_width, min(limits, default=None), shape
+        request.ordered, request.factors, request.weights, request.min_width, min(bounds, default=None), shape
     )
 
 
@@ -290,7 +291,7 @@ def _bayesian_task(request: Request) -> Task:
 
 
 def _with_few_bins(task: Task, most: int, grid: int | None, refinements: int) -> Solution:
-    """The cuts at the least price of a cut, of some tried, at which there are no more than so many bins."""
+    """Raise the price of a cut by bisection until there are at most `most` bins; near the best, not proved."""
     low, high, best = 0.0, math.inf, None
     while best is None or high - low > 0.01 * high:
         price = max(2 * low, 1.0) if best is None else (low + high) / 2

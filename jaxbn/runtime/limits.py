@@ -91,7 +91,7 @@ _answered = 0  # of these, by a result
 
 @contextmanager
 def within(seconds: float | None = None) -> Iterator[Limit]:
-    """A block of work that ends after some seconds, or with one around it, or by Ctrl-C.
+    """A block of work that ends after `seconds`, with its enclosing block, or on Ctrl-C.
 
     A Ctrl-C that no one has answered with a result is raised at the end of the outermost block.
 
@@ -138,7 +138,7 @@ def grace(seconds: float = GRACE) -> Iterator[None]:
 def answered(words: str) -> None:
     """Say what a call returns in answer to Ctrl-C; to be called by the public function itself.
 
-    Where it was called by another of ours, that one ends next, and it is the one to say so.
+    If another jaxbn function called this one, that function warns instead.
     """
     global _answered
     _answered = _presses
@@ -187,7 +187,7 @@ def _set(limit: Limit) -> Iterator[Limit]:
 def listening(*, last: bool = False) -> Iterator[None]:
     """Have Ctrl-C come here, unless this is not the main thread or the program has a handler of its own.
 
-    Where it is the `last` thing that the process does, it then ends undisturbed.
+    With `last`, ignore Ctrl-C while the process exits.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

@@ -37,7 +37,7 @@ def _n_rows(families: Sequence[Family]) -> int:
 
 
 def family_score(child: Column, parents: Sequence[Column]) -> float:
-    """The score of a family. It is that of the rows that have the child; those that lack a parent are one context."""
+    """The score of a family. Only rows with a known child count; rows that lack a parent form one extra context."""
     limits.check()
     counts = counts_of([(column.codes, column.n_states) for column in (*parents, child)])
     cells, contexts = counts.count, counts.of_contexts
@@ -56,7 +56,7 @@ def _n_observed(counts: Counts) -> int:
 
 
 def first_best(scores: Sequence[float]) -> int:
-    """The highest score; of equal ones, up to rounding, the first."""
+    """Position of the highest score; the first of those equal up to rounding."""
     top = max(scores)
     return next(i for i, score in enumerate(scores) if score >= top - tolerance(top))
 

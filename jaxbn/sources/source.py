@@ -1,7 +1,7 @@
 """Sources of rows: what each engine does with a task, and which engine a user's object belongs to.
 
 A task looks at the rows of a part (``of``) and puts the answers of two parts together (``merge``); both are pure, and
-answers are small. That is all an engine is asked for, so retries after a lost worker are its own.
+answers are small. That is all an engine is asked for, so the engine may retry lost parts itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHARE = 0.5
 """A file is read batch by batch if learning from it in memory would take a larger share of what is free."""
 
 LEARNING = 6
-"""So many times the memory of a table is what learning from it takes."""
+"""Learning takes this many times the table's memory."""
 
 Answer = TypeVar("Answer")
 
@@ -206,7 +206,7 @@ def _of_duckdb(relation: Any) -> ArrowSource:
     duckdb: Any = import_module("duckdb")
 
     def batches() -> Any:
-        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the word before DuckDB 1.4
+        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # name before DuckDB 1.4
         return read(BATCH_ROWS)
 
     def table(reader: Any) -> Any:  # by a connection of its own: that of the relation is busy while rows are read

@@ -21,8 +21,8 @@ def impute(
         typer.Option(
             "--strategy",
             "--how",
-            help="mean: each entry by itself; regression: numbers by a line beside that; most_probable: together; "
-            "draw: from the posterior.",
+            help="mean: each entry alone; regression: the same, improved by regression on the other columns; "
+            "most_probable: all entries of a row jointly; draw: a random draw from the posterior.",
         ),
     ] = "mean",
     seed: options.Seed = 0,

@@ -36,13 +36,13 @@ NEGLIGIBLE = 1e-14
 """Share of the evidence below which further numbers of bins are not looked at."""
 
 LEAST = 1e-200
-"""A density in units of the whole that is smaller than this is this."""
+"""Smallest density kept, as a share of the mean density."""
 
 TINY, HUGE = 1e-280, 1e250
 """Chances below are none: the smallest floats are slow to work with. Sums above are worked out by logarithms."""
 
 FAR = 600.0
-"""Logarithms are cut off here: numbers of bins that are so far from the best have no paths to speak of."""
+"""Log weights are clipped here, against overflow: a number of bins so far from the best adds nothing."""
 
 
 class Column(NamedTuple):
@@ -53,9 +53,9 @@ class Column(NamedTuple):
 
 
 def column_shapes(ordered: Ordered, weights: NDArray[np.integer] | None = None) -> tuple[Shape, ...]:
-    """The flat shape of a column and that of all its histograms, each with or without the digits it was recorded to.
+    """Two candidates, flat and averaged over histograms; each with or without digit weights, by the higher evidence.
 
-    A constant has none. What is taken has the higher evidence, less what the weights of the digits cost.
+    A constant column has none. The cost of the digit weights is taken off their evidence.
     """
     column = distinct(ordered, weights)
     if len(column.values) < 2 or not np.isfinite(column.values[-1] - column.values[0]):
@@ -78,7 +78,7 @@ def distinct(ordered: Ordered, weights: NDArray[np.integer] | None = None) -> Co
 
 
 def flat_shape(column: Column, recording: Recording, charge: float = 0.0) -> Shape:
-    """One cell, from the smallest value to the largest; of recorded digits, from the begin of a cell to an end."""
+    """One cell, from the smallest value to the largest; of recorded digits, from the start of a cell to an end."""
     low, high = column.values[0] - recording.half, column.values[-1] + recording.half
     length = float(np.diff(recording.length(np.array([low, high])))[0])
     told = float((column.counts * np.log(recording.weight(column.values))).sum())
@@ -192,7 +192,7 @@ def _log_chances(rows: NDArray[np.int64], ends: NDArray[np.float64]) -> NDArray[
 
 
 class _Chain(NamedTuple):
-    """Histograms at a price for each bin, as a Markov chain over the positions, from the end to the begin."""
+    """Histograms at a price for each bin, as a Markov chain over the positions, from the end to the start."""
 
     steps: NDArray[np.float64]  # [P + 1, P + 1], from each position (second axis) to the one where its bin begins
     price: float
