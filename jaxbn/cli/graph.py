@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from jaxbn.cli.errors import CommandError, UsageError, tell
-from jaxbn.cli.read_table import Source
+from jaxbn.cli.read_table import NamedTable
 
 
-def structure(source: Source, text: str | None) -> tuple[Source, Any]:
+def structure(source: NamedTable, text: str | None) -> tuple[NamedTable, Any]:
     """The source, without the columns that a built-in structure leaves out, and the structure; None if there is none.
 
     Args:
@@ -96,7 +96,7 @@ def _from_file(path: Path) -> Any:
     return document
 
 
-def _as_in_paper(source: Source, graph: dict[str, tuple[str, ...]]) -> Source:
+def _as_in_paper(source: NamedTable, graph: dict[str, tuple[str, ...]]) -> NamedTable:
     absent = [name for name in source.frame.columns if name not in graph]
     if not absent:
         return source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jaxbn.cli.errors import keep, tell, warn
-from jaxbn.cli.read_table import Source
+from jaxbn.cli.read_table import NamedTable
 from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def held_out(
     return None
 
 
-def published(source: Source) -> str:
+def published(source: NamedTable) -> str:
     """The paper's figures for a built-in data set in a sentence; empty if it has none that can be compared."""
     from jaxbn.paper.published import LOG_LIKELIHOOD
 

@@ -19,7 +19,7 @@ import typer
 from jaxbn.cli import graph as graphs
 from jaxbn.cli import options
 from jaxbn.cli.errors import REPEATED, UsageError
-from jaxbn.cli.read_table import Source, by_column, checked_table, form, names_in, read
+from jaxbn.cli.read_table import NamedTable, by_column, checked_table, form, names_in, read
 
 PACKAGE = Path(__file__).parents[1]
 HOMES = {
@@ -154,7 +154,7 @@ def _parameter(argument: Argument) -> Parameter:
 class Asked:
     """What a command was asked to do: the table, and the options that were given."""
 
-    source: Source
+    source: NamedTable
     missing: str
     keep: list[str]
     chosen: dict[str, Any]  # arguments of the library side by side

@@ -24,7 +24,7 @@ MOST_COLUMNS = 40  # columns of a table that are described line by line
 
 
 @dataclass(frozen=True)
-class Source:
+class NamedTable:
     """A table that was read.
 
     Attributes:
@@ -49,7 +49,7 @@ class Source:
     date_parts: tuple[str, ...] = ()
     cuts: dict[str, list[Any]] = field(default_factory=dict)
 
-    def of(self, names: Sequence[str]) -> Source:
+    def of(self, names: Sequence[str]) -> NamedTable:
         """The source with these columns alone."""
         return replace(
             self,
@@ -69,15 +69,15 @@ def read(
     dates: Sequence[str] = (),
     date_parts: Sequence[str] = (),
     cuts: Sequence[str] = (),
-) -> Source:
+) -> NamedTable:
     """Read a table; a file comes before a built-in data set of the same name."""
     from jaxbn.inputs.table_files import read_bytes, read_file
 
     path = Path(data)
     if data == STANDARD_INPUT:
-        source = Source(STANDARD_INPUT_NAME, read_bytes(sys.stdin.buffer.read(), "standard input", form))
+        source = NamedTable(STANDARD_INPUT_NAME, read_bytes(sys.stdin.buffer.read(), "standard input", form))
     elif path.exists():
-        source = Source(_short_name(path), read_file(path, form))
+        source = NamedTable(_short_name(path), read_file(path, form))
     else:
         source = _builtin(data)
     known = {name: [as_number(cut) for cut in row] for name, row in by_column(cuts, "--cuts", source.frame).items()}
@@ -136,7 +136,7 @@ def by_column(given: Sequence[str], option: str, known: Any) -> dict[str, list[s
     return found
 
 
-def checked_table(source: Source, missing: str, keep: Iterable[str] | None = None) -> Table:
+def checked_table(source: NamedTable, missing: str, keep: Iterable[str] | None = None) -> Table:
     """The checked table; what was inferred about its columns goes to standard error.
 
     Args:
@@ -169,7 +169,7 @@ def _dates(given: Sequence[str], frame: pd.DataFrame) -> str | dict[str, str] | 
     return named
 
 
-def _with_kinds(source: Source, continuous: list[str], discrete: list[str]) -> Source:
+def _with_kinds(source: NamedTable, continuous: list[str], discrete: list[str]) -> NamedTable:
     """The source with the kinds that were named; they come before those that are known."""
     return replace(
         source,
@@ -178,7 +178,7 @@ def _with_kinds(source: Source, continuous: list[str], discrete: list[str]) -> S
     )
 
 
-def _without(source: Source, drop: list[str]) -> Source:
+def _without(source: NamedTable, drop: list[str]) -> NamedTable:
     if not drop:
         return source
     if len(set(drop)) == source.frame.shape[1]:
@@ -193,7 +193,7 @@ def _short_name(path: Path) -> str:
     return Path(path.stem).stem if path.suffix.lower() in COMPRESSED else path.stem
 
 
-def _builtin(name: str) -> Source:
+def _builtin(name: str) -> NamedTable:
     from jaxbn import datasets
 
     if name not in datasets.names():
@@ -205,4 +205,4 @@ def _builtin(name: str) -> Source:
     found = datasets.load(name)
     tell(f"built-in data set {name}: {found.source}")
     discrete = tuple(column for column in found.frame.columns if column not in found.continuous)
-    return Source(name, found.frame, found.continuous, discrete, found.structures, True)
+    return NamedTable(name, found.frame, found.continuous, discrete, found.structures, True)

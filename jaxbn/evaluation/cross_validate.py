@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbn.cuts.methods import MaxBins, Method, Shaping, as_method
 from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.source_folds import scored_folds
-from jaxbn.evaluation.training import checked_plan, structures
+from jaxbn.evaluation.training import checked_training, structures
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike
 from jaxbn.inputs.table import DataLike, Missing, Table
@@ -158,7 +158,7 @@ def cross_validate(
         return _of_source(data, graph, folds, seed, fitting, learning, unused)
     table = columns.table(data, missing)
     learning = check_structure_options(cross_validate, learning, graph is not None)
-    plan = checked_plan(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
+    plan = checked_training(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
     method = plan.method
     conditions = _conditions(given, table)
     if alpha is None:

@@ -13,9 +13,9 @@ from jaxbn.learning.discretize import discretize
 from jaxbn.learning.learn import learn
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
+from jaxbn.sources.arrow_columns import row_hashes
 from jaxbn.sources.counting import Batches
-from jaxbn.sources.reading import row_hashes
-from jaxbn.sources.source import Answer, Rows, Source, Task, as_source
+from jaxbn.sources.source import Answer, RowCount, Source, Task, as_source
 from jaxbn.sources.survey import Survey
 
 Scored = list[tuple[int, NDArray[np.float64]]]
@@ -34,7 +34,7 @@ class Fold:
 
     def n_rows(self) -> int:
         """Rows, by a pass."""
-        return self.ask(Rows())
+        return self.ask(RowCount())
 
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for these rows."""

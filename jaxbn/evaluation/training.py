@@ -28,7 +28,7 @@ NUMBERS_OF_BINS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
 """Numbers tried for methods that look at each variable alone: the highest evidence on the training rows wins."""
 
 
-class Plan(NamedTuple):
+class Training(NamedTuple):
     """Checked arguments of a cross-validation, apart from the data."""
 
     method: str
@@ -46,7 +46,7 @@ def known_method(method: str | Method) -> str:
     return method.name if isinstance(method, Method) else checks.one_of("method", method, (*METHODS, *MARGINAL_METHODS))
 
 
-def checked_plan(
+def checked_training(
     table: Table,
     graph: GraphLike | None,
     method: str | Method,
@@ -55,7 +55,7 @@ def checked_plan(
     shape: Shaping | None,
     bins: int | None,
     learning: dict[str, Any],
-) -> Plan:
+) -> Training:
     """The plan of some options, none of which is without use."""
     name = known_method(method)
     check_installed(name)
@@ -85,7 +85,7 @@ def checked_plan(
     merged, known = () if alone else columns.merged(table), columns.binnings(table)
     handed_on = {"method": options, "columns": Columns(merge_levels=merged, cuts=known), **learning}
     parents = None if graph is None else as_parents(graph, table.names)
-    return Plan(name, options, parents, bins, handed_on, merged, inside == "auto", known)
+    return Training(name, options, parents, bins, handed_on, merged, inside == "auto", known)
 
 
 class Structure(NamedTuple):
@@ -95,7 +95,7 @@ class Structure(NamedTuple):
     binnings: Mapping[str, Coding]
 
 
-def structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
+def structures(training: Sequence[Table], plan: Training) -> Iterator[Structure]:
     """Structure and cuts for each fold."""
     for table, found in zip(training, _structures(training, plan), strict=True):
         has_shapes = plan.parents is None and plan.method == "evidence"  # those that ``learn`` has found
@@ -105,7 +105,7 @@ def structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
             yield found
 
 
-def _structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
+def _structures(training: Sequence[Table], plan: Training) -> Iterator[Structure]:
     if plan.parents is None:
         yield from (_learned(table, plan) for table in training)
     elif plan.method in MARGINAL_METHODS:
@@ -115,14 +115,14 @@ def _structures(training: Sequence[Table], plan: Plan) -> Iterator[Structure]:
             yield Structure(plan.parents, settled.binnings)
 
 
-def _learned(table: Table, plan: Plan) -> Structure:
+def _learned(table: Table, plan: Training) -> Structure:
     """Structure and cuts by ``learn``; Ctrl-C, which it answers with the best so far, ends the cross-validation."""
     net = learn(table, progress=False, **plan.learning)
     limits.check()
     return Structure(net.parents, net.codings)
 
 
-def _marginal(table: Table, plan: Plan) -> dict[str, Binning]:
+def _marginal(table: Table, plan: Training) -> dict[str, Binning]:
     """Every variable cut without regard to the others, by default into the number of bins that serves best."""
 
     def cut(n_bins: int) -> dict[str, Binning]:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 SUFFIX = f" {MISSING_LEVEL}"
 
 
-def sign_name(name: str) -> str:
+def missing_flag_name(name: str) -> str:
     """The name of the column that says where a continuous column lacks entries.
 
     Example:
-        >>> sign_name("age")
+        >>> missing_flag_name("age")
         'age (missing)'
     """
     return f"{name}{SUFFIX}"
@@ -60,7 +60,7 @@ def as_states(table: Table, chosen: Collection[str] | None = None) -> Table:
             codes[name] = np.where(codes[name] == MISSING, len(levels[name]), codes[name]).astype(np.int32)
             levels[name] = (*levels[name], MISSING_LEVEL)
             continue
-        sign = sign_name(name)
+        sign = missing_flag_name(name)
         if sign in table.names:
             raise ArgumentError(
                 "data",

@@ -30,7 +30,7 @@ from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.near_families import near_families
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import shaped_density
-from jaxbn.scores.evidence import lasting
+from jaxbn.scores.evidence import effective_parents
 from jaxbn.scores.parent_prior import log_links, log_parent_prior
 from jaxbn.scores.tables import k2_score
 from jaxbn.sources.counting import Coded
@@ -161,7 +161,7 @@ class AllRows:
         if (apart := table[..., :-1].sum(axis=tuple(range(table.ndim - 1))) - _margin(complete(table))).any():
             together = np.concatenate([complete(table).reshape(-1, len(apart)), apart[None]])
             score = k2_score(together)
-        kept = lasting(child, parents, columns, self.rules.required)
+        kept = effective_parents(child, parents, columns, self.rules.required)
         score += log_links(child, kept, self.rules.links)
         return score + (log_parent_prior(len(self.data.names), len(kept)) if self.parent_prior else 0.0)
 

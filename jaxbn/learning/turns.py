@@ -19,7 +19,7 @@ from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.scores.coded_table import CodedTable, Columns, Start
 from jaxbn.scores.density import density
-from jaxbn.scores.evidence import EvidenceCache, lasting
+from jaxbn.scores.evidence import EvidenceCache, effective_parents
 from jaxbn.scores.families import family_score, tolerance
 from jaxbn.structure.neighbours import neighbours
 from jaxbn.structure.search import ArcSearch
@@ -213,7 +213,7 @@ def _settle(
 def _without_idle_arcs(parents: Structure, columns: Columns, arcs: ArcSearch) -> Structure:
     """The structure without arcs that say nothing: F is the same."""
     required = arcs.rules.required
-    return {child: lasting(child, found, columns, required) for child, found in parents.items()}
+    return {child: effective_parents(child, found, columns, required) for child, found in parents.items()}
 
 
 def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Method, watch: Watcher) -> Learner[Learned]:

@@ -12,7 +12,7 @@ from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.words import rounded
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
-from jaxbn.inputs.states import sign_name, with_signs
+from jaxbn.inputs.states import missing_flag_name, with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import answers
 from jaxbn.model.inference.questions import joint
@@ -164,7 +164,7 @@ def predict_proba(
     check_targets(net, [target], {})
     index = data.index if isinstance(data, pd.DataFrame) else None
     frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
-    asked = (target, sign_name(target))  # whether the target is missing is not looked at
+    asked = (target, missing_flag_name(target))  # whether the target is missing is not looked at
     told = {*asked, *(soft or {}), *frame.columns}
     tell_absent(net, [name for name in net.names if name not in told])
     codes = encode_frame(net, frame, unknown, optional=net.names)

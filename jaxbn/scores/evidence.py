@@ -39,7 +39,7 @@ class EvidenceCache:
         families = [self.family(name, parents[name], columns) for name in columns]
         return math.fsum([*families, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
 
-    def beside(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
+    def without_families(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
         """F without the scores of the families: the prior of the arcs, and what each coding has by itself."""
         priors = [self._prior(name, parents[name], columns) for name in columns]
         return math.fsum([*priors, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
@@ -54,7 +54,7 @@ class EvidenceCache:
     def _prior(self, child: str, parents: Sequence[str], columns: Columns) -> float:
         if not (self.parent_prior or self.links):
             return 0.0
-        kept = lasting(child, parents, columns, self.required)
+        kept = effective_parents(child, parents, columns, self.required)
         of_number = log_parent_prior(len(self.data.names), len(kept)) if self.parent_prior else 0.0
         return of_number + log_links(child, kept, self.links)
 
@@ -64,7 +64,7 @@ class EvidenceCache:
         )
 
 
-def lasting(
+def effective_parents(
     child: str, parents: Sequence[str], columns: Columns, required: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
     """The parents of a variable without idle ones: an arc from or to one state says nothing, unless it is required.

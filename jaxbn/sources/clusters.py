@@ -12,7 +12,7 @@ from typing import Any
 from jaxbn.runtime import limits
 from jaxbn.runtime.processes import gathered
 from jaxbn.sources.counting import Batches
-from jaxbn.sources.source import BATCH_ROWS, Answer, ArrowSource, Rows, Source, Task
+from jaxbn.sources.source import BATCH_ROWS, Answer, ArrowSource, RowCount, Source, Task
 
 PART = 2**40
 """Rows of a part are numbered from this many times its number on."""
@@ -80,7 +80,7 @@ class SharedSource:
 
     def n_rows(self) -> int:
         """Rows of all processes."""
-        return self.ask(Rows())
+        return self.ask(RowCount())
 
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for the rows of all processes."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from jaxbn.inputs.columns import MISSING, Level
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.units import NUMBER, Unit
-from jaxbn.sources.reading import floats, level_codes
+from jaxbn.sources.arrow_columns import floats, level_codes
 
 Batches = Iterable[tuple[int, Any]]
 """Pairs of the number of a batch's first row in its source, and the batch."""

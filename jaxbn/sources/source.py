@@ -54,7 +54,7 @@ class Source(Protocol):
     def mapped(self, function: Callable[[Any], Any]) -> Any: ...  # noqa: D102
 
 
-class Rows:
+class RowCount:
     """The task of counting rows."""
 
     def of(self, batches: Batches) -> int:
@@ -82,7 +82,7 @@ class ArrowSource:
 
     def n_rows(self) -> int:
         """Rows, by a pass if there is no other way."""
-        return self.ask(Rows()) if self.count is None else int(self.count())
+        return self.ask(RowCount()) if self.count is None else int(self.count())
 
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for all rows; `watch` is told how many have been seen."""

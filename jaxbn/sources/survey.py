@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from jaxbn.inputs.columns import MISSING, Level, as_levels
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.refusals import wrong
+from jaxbn.sources.arrow_columns import floats, moments, scattered
 from jaxbn.sources.counting import Batches
-from jaxbn.sources.reading import floats, moments, scattered
 
 if TYPE_CHECKING:
     import pandas as pd

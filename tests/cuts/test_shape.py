@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.cuts.shapes.base_density import Column, cells, column_shapes, distinct, histograms_mean
+from jaxbn.cuts.shapes.base_density import ValueCounts, cells, column_shapes, distinct, histograms_mean
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.recording import Recording, recorded, recording_step
 from jaxbn.cuts.shapes.shape import Shape
@@ -33,7 +33,7 @@ def column(seed: int, recording: Recording):
 def test_the_base_density_is_the_mean_of_all_histograms(recording, atoms):
     for seed in range(8):
         rows = column(seed, recording)
-        rows = Column(rows.values[:6], rows.counts[:6]) if atoms else rows
+        rows = ValueCounts(rows.values[:6], rows.counts[:6]) if atoms else rows
         found = histograms_mean(rows, recording, 0.0, atoms)
         expected, log_evidence, ends = reference.base_density(*rows, recording.step, recording.weights, atoms)
         assert found.log_evidence * rows.counts.sum() == pytest.approx(log_evidence, abs=1e-9)

@@ -12,7 +12,7 @@ from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import ALL, published
 from jaxbn.cli.library import Asked, takes
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import Source
+from jaxbn.cli.read_table import NamedTable
 
 
 @takes("cross_validate")
@@ -59,7 +59,7 @@ def evaluate(
             show.say(published(source))
 
 
-def _score(source: Source, model: str, as_json: bool) -> None:
+def _score(source: NamedTable, model: str, as_json: bool) -> None:
     logs = read_model(model).log_likelihood(source.frame)
     error = float(logs.std(ddof=1) / len(logs) ** 0.5) if len(logs) > 1 else float("nan")
     if as_json:

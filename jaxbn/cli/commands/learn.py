@@ -12,7 +12,7 @@ from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import UsageError
 from jaxbn.cli.held_out import held_out, published
 from jaxbn.cli.library import Asked, takes
-from jaxbn.cli.read_table import STANDARD_INPUT_NAME, Source
+from jaxbn.cli.read_table import STANDARD_INPUT_NAME, NamedTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,14 +73,16 @@ def learn(
         _print(net, source, scored, folds)
 
 
-def _files(source: Source, out: Path | None, report: Path | None, no_files: bool) -> tuple[Path | None, Path | None]:
+def _files(
+    source: NamedTable, out: Path | None, report: Path | None, no_files: bool
+) -> tuple[Path | None, Path | None]:
     if no_files or source.name == STANDARD_INPUT_NAME:
         return out, report
     return out or Path(f"{source.name}.jaxbn.json"), report or Path(f"{source.name}.report.html")
 
 
 def _report(
-    net: BayesNet, table: Table, source: Source, file: Path, scored: pd.DataFrame | None, shown: dict[str, Any]
+    net: BayesNet, table: Table, source: NamedTable, file: Path, scored: pd.DataFrame | None, shown: dict[str, Any]
 ) -> None:
     from jaxbn.drawing.report import report as make_report
 
@@ -88,7 +90,7 @@ def _report(
     output.write_text(file, page)
 
 
-def _print(net: BayesNet, source: Source, scored: pd.DataFrame | None, folds: int) -> None:
+def _print(net: BayesNet, source: NamedTable, scored: pd.DataFrame | None, folds: int) -> None:
     from jaxbn.drawing.missing import dependences
 
     show.network(net)
@@ -105,7 +107,7 @@ def _print(net: BayesNet, source: Source, scored: pd.DataFrame | None, folds: in
 def _document(
     net: BayesNet,
     table: Table,
-    source: Source,
+    source: NamedTable,
     scored: pd.DataFrame | None,
     shown: dict[str, Any],
     files: dict[str, Any],

@@ -45,7 +45,7 @@ FAR = 600.0
 """Log weights are clipped here, against overflow: a number of bins so far from the best adds nothing."""
 
 
-class Column(NamedTuple):
+class ValueCounts(NamedTuple):
     """Distinct values and how often each occurs."""
 
     values: NDArray[np.float64]  # [m] ascending
@@ -70,23 +70,23 @@ def column_shapes(ordered: Ordered, weights: NDArray[np.integer] | None = None) 
     return tuple(max(shapes, key=lambda shape: shape.log_evidence) for shapes in (flat, shaped))
 
 
-def distinct(ordered: Ordered, weights: NDArray[np.integer] | None = None) -> Column:
+def distinct(ordered: Ordered, weights: NDArray[np.integer] | None = None) -> ValueCounts:
     """The distinct values of a column and their weights."""
     last = np.append(np.flatnonzero(ordered.can_cut[:-1]), len(ordered.values) - 1)
     running = np.arange(1, len(ordered.values) + 1) if weights is None else np.cumsum(weights, dtype=np.int64)
-    return Column(ordered.values[last], np.diff(running[last], prepend=0).astype(np.int64))
+    return ValueCounts(ordered.values[last], np.diff(running[last], prepend=0).astype(np.int64))
 
 
-def flat_shape(column: Column, recording: Recording, charge: float = 0.0) -> Shape:
+def flat_shape(column: ValueCounts, recording: Recording, charge: float = 0.0) -> Shape:
     """One cell, from the smallest value to the largest; of recorded digits, from the start of a cell to an end."""
     low, high = column.values[0] - recording.half, column.values[-1] + recording.half
     length = float(np.diff(recording.length(np.array([low, high])))[0])
-    told = float((column.counts * np.log(recording.weight(column.values))).sum())
-    evidence = (told - charge) / float(column.counts.sum()) - np.log(length)
+    log_weight = float((column.counts * np.log(recording.weight(column.values))).sum())
+    evidence = (log_weight - charge) / float(column.counts.sum()) - np.log(length)
     return Shape.flat(low, high, recording, evidence)
 
 
-def histograms_mean(column: Column, recording: Recording, charge: float = 0.0, atoms: bool = False) -> Shape:
+def histograms_mean(column: ValueCounts, recording: Recording, charge: float = 0.0, atoms: bool = False) -> Shape:
     """The mean of the densities of all histograms between the positions, weighed by their evidence.
 
     Args:
@@ -95,18 +95,18 @@ def histograms_mean(column: Column, recording: Recording, charge: float = 0.0, a
         charge: what is taken off the evidence.
         atoms: whether repeated values may have bins of their own.
     """
-    told = float((column.counts * np.log(recording.weight(column.values))).sum()) - charge
+    log_weight = float((column.counts * np.log(recording.weight(column.values))).sum()) - charge
     knots, counts = cells(column, recording)
     if atoms:
         knots, counts = with_atoms(knots, column, recording.step)
         m, a = len(column.values), int(repeated(column).sum())
-        told -= float(gammaln(m + 1) - gammaln(a + 1) - gammaln(m - a + 1))  # which values they are
+        log_weight -= float(gammaln(m + 1) - gammaln(a + 1) - gammaln(m - a + 1))  # which values they are
     ends = recording.length(knots)
     heights, evidence = mean_heights(counts, ends)
-    return Shape(knots, heights * np.diff(ends), recording, (evidence + told) / float(counts.sum()))
+    return Shape(knots, heights * np.diff(ends), recording, (evidence + log_weight) / float(counts.sum()))
 
 
-def cells(column: Column, recording: Recording) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def cells(column: ValueCounts, recording: Recording) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Where histograms may be cut, ends included, and how many values lie between [P + 1], [P].
 
     Of many distinct values these are even quantiles of the rows, before and after every frequent value, and in the
@@ -130,20 +130,20 @@ def cells(column: Column, recording: Recording) -> tuple[NDArray[np.float64], ND
     return knots, np.diff(running).astype(np.int64)
 
 
-def repeated(column: Column) -> NDArray[np.bool_]:
+def repeated(column: ValueCounts) -> NDArray[np.bool_]:
     """Values that may have bins of their own: of many distinct ones those that would fill a quantile."""
     fewest = column.counts.sum() / QUANTILES if len(column.values) > EVERY_VALUE else 2
     return column.counts >= max(fewest, 2)
 
 
-def stand_alone(column: Column, step: float) -> bool:
+def stand_alone(column: ValueCounts, step: float) -> bool:
     """Whether a repeated value on a grid has a neighbour that is further away than a step."""
     far = np.diff(column.values) > (1 + NEAR) * step
     return step > 0 and bool((repeated(column) & (np.append(far, False) | np.append(False, far))).any())
 
 
 def with_atoms(
-    knots: NDArray[np.float64], column: Column, step: float
+    knots: NDArray[np.float64], column: ValueCounts, step: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The same with the ends of the grid's cells of repeated values as well.
 

@@ -140,7 +140,7 @@ def observed_evidence(cache: EvidenceCache, data: CodedTable, parents: Parents, 
     codes = np.stack([columns[name].codes for name in names], axis=1)
     structure = Structure(positions({name: parents[name] for name in names}), tuple(columns[n].n_states for n in names))
     found = fit_by_em(structure, codes, tolerance=TOLERANCE)
-    terms = [cache.beside(parents, columns, codings), found.log_likelihood]
+    terms = [cache.without_families(parents, columns, codings), found.log_likelihood]
     for counts, logs in zip(found.counts, found.network.log_tables, strict=True):
         terms += [k2_score(counts), -float(counts.ravel() @ logs.ravel())]
     return math.fsum(terms)

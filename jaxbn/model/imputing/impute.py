@@ -53,7 +53,7 @@ def impute(
     """
     one_of("strategy", strategy, STRATEGIES)
     rows = read_rows(net, data, unknown)
-    net = as_if_there(net)
+    net = without_missing_level(net)
     if strategy == "draw":
         found = _drawn(net, rows, np.random.default_rng(seed), max_memory)
     elif strategy == "most_probable":
@@ -62,8 +62,11 @@ def impute(
         found = _means(net, rows, max_memory)
         if strategy == "regression":
             fitted = regressions or fit_regressions(net, rows.codes, rows.values, max_memory)
-            told = fitted.predict(net, rows.codes, rows.values, max_memory)
-            found |= {name: told[name] if name in net.binnings else _levels(net, name, told[name]) for name in told}
+            predicted = fitted.predict(net, rows.codes, rows.values, max_memory)
+            found |= {
+                name: predicted[name] if name in net.binnings else _levels(net, name, predicted[name])
+                for name in predicted
+            }
     return fill(net, data, found)
 
 
@@ -77,7 +80,7 @@ def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> Rows:
         name: as_floats(name, frame[name], binning.unit) if name in frame.columns else nothing
         for name, binning in net.binnings.items()
     }
-    return Rows(to_be_filled(net, frame, codes), values)
+    return Rows(holes_as_codes(net, frame, codes), values)
 
 
 def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
@@ -161,7 +164,7 @@ def _refuse_impossible(chances: NDArray[np.float64], where: NDArray[np.intp], ro
 # --- networks in which being missing is a level: what an entry would be, were it there
 
 
-def as_if_there(net: BayesNet) -> BayesNet:
+def without_missing_level(net: BayesNet) -> BayesNet:
     """The network without the chance of its missing levels.
 
     The levels stay where they are, with probability 0, and what is left of each distribution adds up to 1 again. That
@@ -170,11 +173,11 @@ def as_if_there(net: BayesNet) -> BayesNet:
     Example:
         >>> import jaxbn
         >>> net = jaxbn.fit({"kind": ["a", "b", None]}, {}, missing="state")
-        >>> as_if_there(net).tables["kind"].tolist()
+        >>> without_missing_level(net).tables["kind"].tolist()
         [0.5, 0.5, 0.0]
     """
     tables, shares = dict(net.tables), dict(net.shares)
-    for name in stateful(net):
+    for name in with_missing_level(net):
         rest = np.array([level != MISSING_LEVEL for level in net.levels[name]], np.float64)
         if name in net.groupings:
             group_of = net.group_codes[name]
@@ -187,15 +190,15 @@ def as_if_there(net: BayesNet) -> BayesNet:
     return replace(net, tables=tables, shares=shares)
 
 
-def stateful(net: BayesNet) -> list[str]:
+def with_missing_level(net: BayesNet) -> list[str]:
     """The variables that have a missing level."""
     return [name for name, levels in net.levels.items() if MISSING_LEVEL in levels]
 
 
-def to_be_filled(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+def holes_as_codes(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32]) -> NDArray[np.int32]:
     """The rows' codes, with -1 in the place of missing levels."""
     codes = codes.copy()
-    for name in stateful(net):
+    for name in with_missing_level(net):
         if name in frame.columns:
             codes[frame[name].isna().to_numpy(), net.names.index(name)] = MISSING
     return codes

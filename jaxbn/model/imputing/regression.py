@@ -1,10 +1,10 @@
-"""Entries filled in by what bins cannot see: regressions and rows alike, beside the network's posterior.
+"""Missing entries filled in by regressions and nearest neighbours together with the network's posterior.
 
-Inside a bin all values are alike to a network. Where two columns are almost a line (area and perimeter), a straight
-line tells more. So each continuous column is told (``mixture``) by the posterior mean that the network gives it, by the
-other continuous columns and by the chances of the discrete ones, and so are the levels of a discrete column
-(``votes``). What is missing among these is filled in by the network first, and by what was told in later rounds. Where
-the network was fitted to the rows themselves, its posteriors leave each row's own counts out of the tables: it would
+Inside a bin all values are alike to a network. Where two columns lie almost on a line (area and perimeter), a straight
+line says more. So each continuous column is predicted (``Mixture``) from the network's posterior mean, the other
+continuous columns and the probabilities of the discrete ones, and so are the levels of a discrete column (``Votes``).
+Predictors that are missing themselves are filled in by the network first, and by the predictions in later rounds.
+Where the network was fitted to these very rows, each row's own counts are left out of its posterior: else it would
 seem to know more of these rows than of those whose entries are missing.
 """
 
@@ -54,20 +54,20 @@ class Regressions:
         max_memory: float = MAX_MEMORY,
     ) -> dict[str, Array]:
         """Every column with its missing entries filled in: numbers [rows], or chances of states [rows, states]."""
-        told = _told(net, codes, values, max_memory)
-        filled = dict(told.start)
+        predicted = _predicted(net, codes, values, max_memory)
+        filled = dict(predicted.start)
         for _ in range(ROUNDS):
-            if max([self._fill(told, filled, name) for name in told.gone], default=0.0) < SETTLED:
+            if max([self._fill(predicted, filled, name) for name in predicted.gone], default=0.0) < SETTLED:
                 break
         return {name: column[:, 0] if name in values else column for name, column in filled.items()}
 
-    def _fill(self, told: _Told, filled: dict[str, Array], name: str) -> float:
+    def _fill(self, predicted: _Predicted, filled: dict[str, Array], name: str) -> float:
         """Fill in what is missing of a column, given the others; returns by how much it changed, in deviations."""
         limits.check()
-        gone = told.gone[name]
+        gone = predicted.gone[name]
         if not gone.any() or not (name in self.numbers or name in self.levels):
             return 0.0
-        said, others, known = told.said[name][gone], _others(filled, name, gone), _known(told, name, gone)
+        said, others, known = predicted.said[name][gone], _others(filled, name, gone), _known(predicted, name, gone)
         before, filled[name] = filled[name], filled[name].copy()
         if name in self.numbers:
             filled[name][gone, 0] = self.numbers[name](np.hstack([said, others]), known)
@@ -88,27 +88,27 @@ def fit_regressions(
         values: the continuous columns, [rows], NaN where missing.
         max_memory: bytes that one array may take.
     """
-    told = _told(net, codes, values, max_memory, own_rows=net.n_rows == len(codes))
-    filled, found = dict(told.start), Regressions({}, {})
+    predicted = _predicted(net, codes, values, max_memory, own_rows=net.n_rows == len(codes))
+    filled, found = dict(predicted.start), Regressions({}, {})
     for _ in range(ROUNDS):
         change = 0.0
         for i, name in enumerate(net.names):
             limits.check()
-            has = ~told.gone[name]
+            has = ~predicted.gone[name]
             if has.sum() < 2:
                 continue
-            said, others, known = told.said[name][has], _others(filled, name, has), _known(told, name, has)
+            said, others, known = predicted.said[name][has], _others(filled, name, has), _known(predicted, name, has)
             if name in values:
                 found.numbers[name] = fit_mixture(np.hstack([said, others]), known, values[name][has])
             else:
                 found.levels[name] = fit_votes(said, others, known, codes[has, i])
-            change = max(change, found._fill(told, filled, name))
+            change = max(change, found._fill(predicted, filled, name))
         if change < SETTLED:
             break
     return found
 
 
-class _Told(NamedTuple):
+class _Predicted(NamedTuple):
     """What the network says of rows, for each column."""
 
     said: dict[str, Array]  # the mean [rows, 1] or the posterior [rows, states] given the rest of the row
@@ -116,10 +116,10 @@ class _Told(NamedTuple):
     gone: dict[str, NDArray[np.bool_]]  # [rows]
 
 
-def _told(
+def _predicted(
     net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float, *, own_rows: bool = False
-) -> _Told:
-    plain, told = net.network, _Told({}, {}, {})
+) -> _Predicted:
+    plain, predicted = net.network, _Predicted({}, {}, {})
     counts = expected_counts(plain, codes, max_memory=max_memory).counts if own_rows else []
     for i, name in enumerate(net.names):
         logs = log_posterior(plain, codes, i, max_memory=max_memory)
@@ -128,13 +128,13 @@ def _told(
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         if name in net.binnings:
-            told.said[name] = (weights @ net.inside(name).means)[:, None]
-            told.gone[name], seen = np.isnan(values[name]), values[name][:, None]
+            predicted.said[name] = (weights @ net.inside(name).means)[:, None]
+            predicted.gone[name], seen = np.isnan(values[name]), values[name][:, None]
         else:
-            told.said[name] = weights
-            told.gone[name], seen = codes[:, i] < 0, np.eye(weights.shape[1])[codes[:, i]]
-        told.start[name] = np.where(told.gone[name][:, None], told.said[name], seen)
-    return told
+            predicted.said[name] = weights
+            predicted.gone[name], seen = codes[:, i] < 0, np.eye(weights.shape[1])[codes[:, i]]
+        predicted.start[name] = np.where(predicted.gone[name][:, None], predicted.said[name], seen)
+    return predicted
 
 
 def _leave_own_row_out(
@@ -165,11 +165,11 @@ def _others(filled: Mapping[str, Array], name: str, rows: NDArray[np.bool_]) -> 
     return np.hstack([np.zeros((int(rows.sum()), 0)), *(c[rows] for other, c in filled.items() if other != name)])
 
 
-def _known(told: _Told, name: str, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _known(predicted: _Predicted, name: str, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Which of these are known and not filled in."""
     there = [
-        np.repeat(~told.gone[other][rows, None], column.shape[1], axis=1)
-        for other, column in told.start.items()
+        np.repeat(~predicted.gone[other][rows, None], column.shape[1], axis=1)
+        for other, column in predicted.start.items()
         if other != name
     ]
     return np.hstack([np.zeros((int(rows.sum()), 0), bool), *there])
