@@ -64,27 +64,27 @@ class Solver:
 
         Threads that would be idle answer what is likely to be asked next.
         """
-        cuts = {(id(w), q.key): (w, q) for w, q in asked if isinstance(q, Cut) and q.key not in w.binnings}
-        later = {(id(w), a.key): (w, a) for w, q in asked if isinstance(q, Cut) for a in q.ahead}
+        cuts = {(id(s), q.key): (s, q) for s, q in asked if isinstance(q, Cut) and q.key not in s.binnings}
+        later = {(id(s), a.key): (s, a) for s, q in asked if isinstance(q, Cut) for a in q.ahead}
         unknown = [(key, each) for key, each in later.items() if key not in cuts and key[1] not in each[0].binnings]
         cuts |= dict(unknown[: max(n_threads() - len(cuts), 0)])
         how: dict[Any, list[tuple[Solver, Cut]]] = defaultdict(list)
-        for shop, cut in cuts.values():
-            alone = cut.name in shop.data.grouped or shop.in_threads
-            how[None if alone else (shop.method, cut.grid, cut.refinements)].append((shop, cut))
+        for solver, cut in cuts.values():
+            alone = cut.name in solver.data.grouped or solver.in_threads
+            how[None if alone else (solver.method, cut.grid, cut.refinements)].append((solver, cut))
         single = how.pop(None, [])
         found = in_threads(lambda pair: pair[0].best(pair[1]), single, rows=MANY_ROWS if len(single) > 1 else 0)
         answers = list(zip(single, found, strict=True))
         for each, alike in how.items():
-            answers += zip(alike, best_binnings([shop.request(cut) for shop, cut in alike], *each), strict=True)
-        for (shop, cut), coding in answers:
-            shop.binnings[cut.key] = coding
+            answers += zip(alike, best_binnings([solver.request(cut) for solver, cut in alike], *each), strict=True)
+        for (solver, cut), coding in answers:
+            solver.binnings[cut.key] = coding
         families = {
-            (id(w), f.key): (w, f) for w, q in asked if not isinstance(q, Cut) for f in q if f.key not in w.scores
+            (id(s), f.key): (s, f) for s, q in asked if not isinstance(q, Cut) for f in q if f.key not in s.scores
         }
         scores = score_families([family for _, family in families.values()])
-        for (shop, family), score in zip(families.values(), scores, strict=True):
-            shop.scores[family.key] = score
+        for (solver, family), score in zip(families.values(), scores, strict=True):
+            solver.scores[family.key] = score
 
     @property
     def in_threads(self) -> bool:
@@ -194,7 +194,7 @@ def run_each(
             except StopIteration as end:
                 del running[number]
                 yield number, end.value
-        Solver.work_out([(shop, question) for shop, _, question in running.values() if question is not None])
+        Solver.work_out([(solver, question) for solver, _, question in running.values() if question is not None])
 
 
 def drive(learner: Learner[Any], question: Question | None, solver: Solver) -> Question:

@@ -14,7 +14,7 @@ import jaxbn
 from jaxbn.groups.grouping import Grouping
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.imputing.impute import Strategy, read_rows
-from jaxbn.model.imputing.regression import _told
+from jaxbn.model.imputing.regression import _predicted
 from jaxbn.model.imputing.ridge import fit_line
 from jaxbn.model.inference.answers import marginals
 from tests.helpers.random_networks import random_network
@@ -219,7 +219,7 @@ def test_means_for_the_lines_leave_each_row_out() -> None:
     graph, cuts = {"size": ["kind"], "count": ["size", "kind"]}, {"size": [0.5, 2.0], "count": [4.5, 7.5]}
     found = jaxbn.fit(data, graph, cuts, alpha=0.7)
     rows = read_rows(found, data, "error")
-    said = _told(found, rows.codes, rows.values, 2e9, own_rows=True).said
+    said = _predicted(found, rows.codes, rows.values, 2e9, own_rows=True).said
     for row in range(0, 30, 4):
         others = jaxbn.fit(data.drop(index=row), graph, cuts, alpha=0.7, bounds=found.bounds)
         for name in cuts:
