@@ -106,7 +106,7 @@ def learn(
         columns: what is known about columns: ``{"age": "continuous", "grade": "discrete"}``, or ``jaxbn.Columns(...)``
             for known cuts and more. Others are inferred, see ``jaxbn.as_table``. Identifiers, constants, copies and the
             like are left out, unless an argument names them.
-        missing: what to do about missing entries, see "Missing entries" in the documentation. ``"infer"``: rows are
+        missing: what to do about missing entries, see "Missing data" in the documentation. ``"infer"``: rows are
             completed under the network so far and learned from again, in rounds; the tables are those of what each
             row has. ``"error"`` refuses them, ``"drop"`` drops rows that have one, ``"state"`` makes being missing a
             state of its own.

@@ -197,7 +197,8 @@ class BayesNet(Written):
         It may be believed as far as the arcs are causes: nothing that acts on both variables is missing from the
         table, the rows were not selected by what comes after them, nothing acts back on its own cause, and the links
         are right. Directions need not be known: ``low`` and ``high`` are the range over all equivalent networks,
-        which fit the rows as well. Where they are far apart, rows like these cannot tell; ``tiers=`` of ``learn`` may.
+        which fit the rows as well. Where they are far apart, rows like these cannot tell. The range does not use the
+        constraints of ``learn``; if the order is known, read ``mean``, which follows the arcs as learned.
 
         Args:
             cause: the variable that is set.
