@@ -114,7 +114,7 @@ def _sentence(text: str) -> str:
         'With max_bins=8, at most 8.'
     """
     words = " ".join(text.split()).replace("``", "").replace("jaxbn.", "")
-    first = re.split(r"(?<=\w\w[.)\]])\s(?=[A-Z])", words)[0]
+    first = re.split(r"(?:(?<=\w\w[.)\]])|(?<=\s\d\.))\s(?=[A-Z])", words)[0]
     first = re.sub(r",? see [\w.]+\.?$", ".", first)
     return first[:1].upper() + first[1:]
 

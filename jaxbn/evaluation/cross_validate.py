@@ -15,7 +15,7 @@ from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.source_folds import scored_folds
 from jaxbn.evaluation.training import checked_training, structures
 from jaxbn.inputs import checks
-from jaxbn.inputs.graph import GraphLike
+from jaxbn.inputs.graph import GraphLike, names_in
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.options import check_structure_options, old_keywords
@@ -26,6 +26,7 @@ from jaxbn.model.lines import Lines, check_lines
 from jaxbn.runtime import limits
 from jaxbn.runtime.progress import Steps
 from jaxbn.sources.source import as_source
+from jaxbn.structure.constraints import as_constraints
 
 ROWS_SIDE_BY_SIDE = 2_000_000
 """Most training rows that are discretized together over all folds; small folds gain by it, large ones do not."""
@@ -156,7 +157,7 @@ def cross_validate(
         learning |= {"lines": lines, "progress": progress} if graph is None else {}
         fitting = {"alpha": "auto" if alpha is None else alpha, "lines": lines, "missing": missing}
         return _of_source(data, graph, folds, seed, fitting, learning, unused)
-    table = columns.table(data, missing)
+    table = columns.table(data, missing, keep=named_columns(graph, given, learning))
     learning = check_structure_options(cross_validate, learning, graph is not None)
     plan = checked_training(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
     method = plan.method
@@ -185,6 +186,12 @@ def cross_validate(
                 bar.done(fold + 1)
     per_fold = np.array([scores[fold_of_row == fold].mean() for fold in numbers])
     return CrossValidation(per_fold, scores, fold_of_row, {n: np.array(k) for n, k in n_bins.items()}, method)
+
+
+def named_columns(graph: Any, given: str | Sequence[str], learning: Mapping[str, Any]) -> list[str]:
+    """The columns that stay though nothing can be learned from them: those that something names, as in ``learn``."""
+    arcs = names_in(graph) if graph is not None else as_constraints(learning.get("constraints")).named
+    return [*arcs, *([given] if isinstance(given, str) else given)]
 
 
 def _of_source(

@@ -79,7 +79,8 @@ def load(path: PathLike) -> Any:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:  # the first covers invalid UTF-8 as well
         raise ValueError(
-            f"{os.fspath(path)!r} is truncated or not a JSON file ({error}); save the network again"
+            f"{os.fspath(path)!r} is truncated or not a JSON file ({error}); save the network again, or "
+            "use jaxbn.read for another format"
         ) from None
     source = repr(os.fspath(path))
     if isinstance(document, Mapping) and document.get("format") == AVERAGE:

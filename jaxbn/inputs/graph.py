@@ -150,9 +150,21 @@ of 10,000,000; give it fewer parents, or its variables fewer levels
             )
 
 
+def names_in(graph: Any) -> list[str]:
+    """Every name that a graph mentions.
+
+    Example:
+        >>> names_in([("a", "b")])
+        ['a', 'b']
+    """
+    return _arcs(graph, "graph")[1]
+
+
 def _arcs(graph: Any, argument: str) -> tuple[list[tuple[str, str]], list[str]]:
     """(parent, child) pairs in the order given, and every name the graph mentions."""
-    if hasattr(graph, "edges") and hasattr(graph, "nodes"):
+    if isinstance(getattr(graph, "parents", None), Mapping):  # a network
+        graph = graph.parents
+    elif hasattr(graph, "edges") and hasattr(graph, "nodes"):
         if not graph.is_directed():
             raise ArgumentTypeError(argument, "is undirected; pass a networkx.DiGraph")
         arcs = [(str(parent), str(child)) for child in graph.nodes for parent in graph.predecessors(child)]

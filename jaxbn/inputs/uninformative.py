@@ -71,7 +71,9 @@ def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) 
 
 
 def _tell(name: str, reason: str) -> None:
-    LOG.warning("left out: %r, %s; %s keeps it", name, reason, Mention("keep", name))
+    LOG.warning(
+        "left out: %r, %s; %s keeps it", name, reason, Mention("keep", name, f"columns=jaxbn.Columns(keep=[{name!r}])")
+    )
 
 
 def _reasons(table: Table, keep: Collection[str], infers: bool) -> Iterator[tuple[str, str]]:

@@ -234,7 +234,7 @@ def _unit_of_text(name: str, column: pd.Series, form: str | None, must: bool) ->
         return NUMBER
     if any(not times.equals(found[0][1]) for _, times in found[1:]):
         forms = " or ".join(repr(each) for each, _ in found)
-        mention = Mention("dates", found[0][0])
+        mention = Mention("dates", found[0][0], f"columns=jaxbn.Columns(dates={found[0][0]!r})")
         LOG.warning("column %r may hold dates, but as %s they differ; name the form with %s", name, forms, mention)
         return NUMBER
     return _unit(found[0][1], found[0][0])

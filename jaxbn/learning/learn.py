@@ -47,7 +47,7 @@ from jaxbn.runtime.limits import Ending
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.constraints import Constraints, as_constraints
 
 LOG = logging.getLogger("jaxbn")
 
@@ -132,7 +132,7 @@ def learn(
     """
     began = time.monotonic()
     check_lines(lines)
-    columns, constraints = as_columns(columns), constraints or Constraints()
+    columns, constraints = as_columns(columns), as_constraints(constraints)
     order = search.order if isinstance(search, K2) else None
     named = [*constraints.named, *(order or ()), *([] if target is None else [target])]
     large = Large.of(data, seed=seed, progress=progress, missing=missing)

@@ -34,7 +34,7 @@ class K2:
         >>> import jaxbn
         >>> rows = {"a": [0, 1, 0, 1], "b": [0, 1, 0, 1]}
         >>> jaxbn.learn(rows, search=K2(order=["b", "a"]), progress=False).arcs
-        [('b', 'a')]
+        (('b', 'a'),)
     """
 
     order: Sequence[str] | None = None

@@ -24,7 +24,7 @@ from jaxbn.learning.questions import Learner
 from jaxbn.learning.turn_runs import TurnRuns, begin_at, runs_for
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.structure.constraints import Constraints, Rules
+from jaxbn.structure.constraints import Constraints, Rules, as_constraints
 from jaxbn.structure.search import ArcSearch
 
 
@@ -81,7 +81,7 @@ class Plan(NamedTuple):
         restarts: int | None = None,
     ) -> Plan:
         """The plan of some options of ``learn``."""
-        rules = (constraints or Constraints()).rules(table, max_parents, max_cells)
+        rules = as_constraints(constraints).rules(table, max_parents, max_cells)
         if rules.links and method.name != "evidence":
             rest = f", got method {method.name!r}; leave it out, or put arcs into required or forbidden"
             raise ArgumentError("links", "is for ", Mention("method", "evidence"), rest)

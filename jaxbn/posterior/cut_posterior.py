@@ -32,7 +32,7 @@ class CutPosterior:
         >>> import jaxbn
         >>> found = jaxbn.cut_posterior([0.1, 0.2, 0.3, 0.7, 0.8, 0.9] * 5, parents=[[0, 0, 0, 1, 1, 1] * 5])
         >>> found.cuts.round(2).tolist(), found.chances.round(2).tolist()
-        ([0.15, 0.25, 0.5, 0.75, 0.85], [0.21, 0.31, 0.99, 0.31, 0.21])
+        ([0.15, 0.25, 0.5, 0.75, 0.85], [0.03, 0.03, 1.0, 0.03, 0.03])
     """
 
     log_evidence: float

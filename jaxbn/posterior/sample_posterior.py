@@ -34,7 +34,7 @@ from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import shaped
-from jaxbn.structure.constraints import Constraints, Rules
+from jaxbn.structure.constraints import Constraints, Rules, as_constraints
 
 MOST_POSITIONS = 2048
 """Positions of a column at which cuts are drawn, at most."""
@@ -125,7 +125,7 @@ def sample_posterior(
     options = as_method(method, max_bins, table.continuous)
     if not isinstance(options, Evidence):
         raise ArgumentError("method", f"must be 'evidence', got {options.name!r}: only the evidence is a probability")
-    rules = (constraints or Constraints()).rules(table, max_parents, max_cells)
+    rules = as_constraints(constraints).rules(table, max_parents, max_cells)
     for argument, value in (("draws", draws), ("chains", chains), ("thin", thin)):
         checks.at_least(argument, value, 1)
     checks.at_least("burn_in", burn_in, 0)

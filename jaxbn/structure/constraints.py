@@ -91,6 +91,23 @@ class Constraints:
         return Rules(names, int(max_parents), needed, banned, check_max_cells(max_cells), links=links)
 
 
+def as_constraints(constraints: Constraints | Mapping[str, Any] | None) -> Constraints:
+    """Constraints, also from a mapping of their arguments.
+
+    Example:
+        >>> as_constraints({"roots": ["age"]}).roots
+        ('age',)
+    """
+    if constraints is None or isinstance(constraints, Constraints):
+        return constraints or Constraints()
+    known = tuple(each.name for each in fields(Constraints))
+    if not isinstance(constraints, Mapping):
+        raise checks.ArgumentTypeError("constraints", f"must be jaxbn.Constraints(...), got {constraints!r}")
+    for name in constraints:
+        checks.one_of("constraints", name, known)
+    return Constraints(**constraints)
+
+
 @dataclass(frozen=True)
 class Rules:
     """Checked constraints, by name and as bit masks over the columns: bit i stands for column i.

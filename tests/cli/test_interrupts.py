@@ -24,7 +24,7 @@ main()
 @pytest.mark.parametrize("after", [0.1, 0.3, 1.0, 2.5])
 def test_an_interrupt_at_any_time_ends_with_a_word_and_its_code(real_command: RealCommand, after: float) -> None:
     real_command.has("table.csv", as_csv(frame()))
-    arguments = ["learn", "table.csv", "--restarts", "500", "--folds", "0", "--no-files", "-o", "model.json"]
+    arguments = ["learn", "table.csv", "--restarts", "20000", "--folds", "0", "--no-files", "-o", "model.json"]
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments],
         cwd=real_command.folder,

@@ -171,7 +171,7 @@ def test_500_rows_equal_the_program_over_the_number_of_bins(name):
 
 
 def test_prices_and_pruning_with_few_slots_change_nothing():
-    """Starts are appended in chunks, dropped at once or where their doom comes, compacted, and given more room."""
+    """Starts are appended in chunks, dropped at once or at a later row, compacted, and given more room."""
     with prices_and_few_slots() as calls:
         for problem, width in MANY.values():
             assert_exact(problem, width)

@@ -396,3 +396,14 @@ def test_cross_validation_by_the_evidence():
     assert {n: int(k[0]) for n, k in scores.bins.items()} == {n: p.n_bins for n, p in by_hand.binnings.items()}
     limited = jaxbn.cross_validate(iris.frame, graph, folds=3, method=jaxbn.Evidence(min_width=0.5))
     assert sum(k.sum() for k in limited.bins.values()) < sum(k.sum() for k in scores.bins.values())
+
+
+def test_columns_that_say_nothing_are_left_out_as_learn_does(caplog: pytest.LogCaptureFixture) -> None:
+    frame = jaxbn.datasets.load("iris").frame
+    with_names = frame.assign(name=[f"flower {i}" for i in range(len(frame))])
+    net = jaxbn.learn(with_names, max_parents=1, restarts=1, progress=False)
+    assert "columns=jaxbn.Columns(keep=['name'])" in caplog.text
+    expected = jaxbn.cross_validate(frame, net.graph, folds=3).per_fold
+    np.testing.assert_array_equal(jaxbn.cross_validate(with_names, net.graph, folds=3).per_fold, expected)
+    np.testing.assert_array_equal(jaxbn.cross_validate(with_names, net, folds=3).per_fold, expected)  # its graph
+    assert list(jaxbn.compare(with_names, net.graph, folds=3, methods=["bayesian"]).index) == ["bayesian"]

@@ -92,7 +92,7 @@ def prices_and_few_slots(settled: int = 256) -> Iterator[list[dict[str, bool]]]:
     def spied_advance(problem: Any, state: Any, until: Any, **kwargs: Any) -> Any:
         state = advance(problem, state, until, **kwargs)
         slots = int(state.settled.n_slots)
-        doomed = np.isfinite(np.asarray(state.settled.doom)[:, :slots]).any()
+        doomed = np.isfinite(np.asarray(state.settled.beaten_from)[:, :slots]).any()
         seen.append({"chunks": slots > 32, "doomed": bool(doomed), "more": False})
         return state
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.kernels import dense, interval_costs, layered
+from jaxbn.kernels import dense_partitions, interval_costs, layered
 from jaxbn.kernels.pruned import program
 from jaxbn.learning.options import in_objects
 from jaxbn.runtime.progress import Progress
@@ -474,7 +474,7 @@ def test_column_labels_that_are_no_strings() -> None:
 # --- compilations
 
 
-PROGRAMS = (dense.solve_dense, program.advance, interval_costs.interval_costs, layered.priced_intervals)
+PROGRAMS = (dense_partitions.best_with_cuts, program.advance, interval_costs.interval_costs, layered.priced_intervals)
 
 
 def compilations() -> int:

@@ -199,3 +199,13 @@ def test_a_checkpoint_knows_the_links(tmp_path: Path) -> None:
         call(data, constraints=known[0], **common)
         with pytest.raises(ValueError, match="links"):
             call(data, constraints=known[1], **common)
+
+
+def test_a_mapping_stands_for_constraints():
+    rows = {"a": list("xyxyxxyy"), "b": list("uvuvuuvv")}
+    net = jaxbn.learn(rows, constraints={"required": [("b", "a")]}, restarts=1, progress=False)
+    assert net.arcs == (("b", "a"),)
+    with pytest.raises(ValueError, match=r"constraints must be .*'tiers'"):
+        jaxbn.learn(rows, constraints={"tier": []}, progress=False)
+    with pytest.raises(TypeError, match=r"constraints must be jaxbn.Constraints\(...\), got 3"):
+        jaxbn.learn(rows, constraints=3, progress=False)
