@@ -1,4 +1,4 @@
-"""Cuts of one variable that look at nothing but its own values: what the methods of this library are compared with."""
+"""Unsupervised cuts, from a variable's own values alone: baselines for comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxbn.inputs.checks import ArgumentError
 
 MARGINAL_METHODS = ("equal_width", "equal_frequency", "bayesian_blocks")
 WITH_BINS = ("equal_width", "equal_frequency")
-"""Methods that are told how many bins to make."""
+"""Methods that take the number of bins as an option."""
 
 
 def marginal_binning(values: NDArray[np.float64], method: str, n_bins: int) -> Binning:

@@ -1,4 +1,4 @@
-"""A discretization binning: the cuts of one continuous variable."""
+"""A binning: the cuts of one continuous variable."""
 
 from __future__ import annotations
 

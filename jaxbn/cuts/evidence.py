@@ -5,7 +5,7 @@
 P is the K2 evidence of the codes, k_i the bins and m_i the distinct values of a variable, M_i(b) the share of a bin in
 the base measure of the column and Z_i the evidence of the column alone (`shape`); for a flat shape these are the length
 of the bin and 1, in the units of the column. With all the rest fixed,
-minus F is a charge A(k) for the number of bins of one variable plus a sum over its intervals, the same shape as the
+minus F is a charge A(k) for the number of bins of one variable plus a sum over its intervals, the same form as the
 minimum description length: the optimum is exact (docs/maths.md, "The evidence in original units").
 """
 
@@ -25,10 +25,10 @@ from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
 FEW_BINS = 2048
-"""What so many bins cost at most is kept apart: of millions of distinct values all numbers would fill the memory."""
+"""Costs of at most this many bins are cached by themselves: of millions of values all costs would fill the memory."""
 
 MANY_VALUES = 2**22
-"""Of more distinct values what few bins cost is computed without all the others."""
+"""With more distinct values the costs of few bins are computed without those of the others."""
 
 TOLERANCE = 1e-9
 """Share of `min_width` that rounding may take: on a regular grid a bin of one value is just one step wide."""
@@ -111,7 +111,7 @@ def evidence_problem(
 
 
 def smallest_gap(ordered: Ordered) -> float:
-    """The smallest gap between distinct values, 0 for a constant."""
+    """The smallest gap between distinct values; 0 for a constant."""
     gaps = np.diff(ordered.values)[ordered.can_cut[:-1]]
     return float(gaps.min()) if len(gaps) else 0.0
 

@@ -1,7 +1,7 @@
-"""The best cuts of one variable from counts alone: of its positions with its parents, and with each child.
+"""The best cuts of one variable from contingency tables alone: its positions by its parents, and by each child.
 
 The cost of an interval depends on the counts of each factor by itself, so any rows that have these counts will do. Rows
-are made by putting the cells of all factors beside each other, in order: as many as there are cells with weight.
+are made by pairing off the cells of all factors in order: no more than there are cells with weight.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def coupled(tables: Sequence[Counts]) -> tuple[NDArray[np.intp], Counts, list[ND
     """
     places = [np.flatnonzero(table) for table in tables]
     ends = [np.cumsum(table.ravel()[place]) for table, place in zip(tables, places, strict=True)]
-    every = np.unique(np.concatenate(ends))
+    every = np.unique(np.concatenate(ends))  # between two of these running weights every table stays in one cell
     at = [place[np.searchsorted(end, every)] for place, end in zip(places, ends, strict=True)]
     cells = [found % table.shape[1] for found, table in zip(at, tables, strict=True)]
     return at[0] // tables[0].shape[1], np.diff(every, prepend=0), cells

@@ -1,4 +1,4 @@
-"""Rows gathered into the groups between few positions: what the cost of any run of groups is made of.
+"""Rows aggregated into groups between few positions: the counts from which the cost of any run of groups follows.
 
 Shapes: n rows, G groups, C cells of all terms, E pairs of a group and a cell in which it has weight.
 """

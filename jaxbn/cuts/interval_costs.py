@@ -28,7 +28,7 @@ from jaxbn.runtime.placement import on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape
 
 _spare: dict[int, list[Array]] = defaultdict(list)
-"""Matrices out of use, by groups: room for the next ones, so that no memory has to be cleared."""
+"""Unused matrices by number of groups, kept for reuse: fresh memory would have to be cleared."""
 
 
 class CostMatrix:

@@ -27,7 +27,7 @@ EXACT_ROWS = 50_000
 """Up to this many rows the cuts of a learned network are proved the best by default: beyond, that takes minutes."""
 
 NO_RATE = 0.0
-"""Of methods, and of groups of levels, that do not depend on a rate."""
+"""The rate of methods, and of groupings, that do not use one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from jaxbn.runtime.devices import batch_bytes, double
 from jaxbn.runtime.shapes import bucket
 
 MOST_LAYERS = 64
-"""Numbers of intervals that are told apart there; a charge for more is a search over prices, which the host leads."""
+"""Most intervals that the layered program counts there; for more, the host searches over prices."""
 
 MOST_STATES = 2**16
 """States of a factor that the shared table has room for."""
@@ -49,7 +49,7 @@ class CutCosts(NamedTuple):
 
 
 def goes_there(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> bool:
-    """Whether a problem is one for an accelerator, and there is one."""
+    """Whether there is an accelerator and the problem suits it."""
     if not placement.accelerators():
         return False
     names = [problem.most_states, *(name for _, name in problem.mass_names)]

@@ -1,4 +1,4 @@
-"""A variable to cut as arrays: signed sums of table look-ups, what a cut costs, and the tables themselves."""
+"""The cutting problem of a variable as arrays: signed sums of table look-ups, the costs of cuts, and the tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ENTROPY = 0
 """Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
 
 LONG_TABLE = 2**18
-"""Tables of more entries are parts of one."""
+"""Longer tables are slices of one shared table."""
 
 MANY_STATES = 10**6
-"""From so many states on a table is a running sum."""
+"""From this many states on a table is a running sum: differences of ln Γ would lose their digits."""
 
 LARGEST_LOG = 690.0
 """Products below exp of this fit in a float, and so do their reciprocals."""
@@ -175,7 +175,7 @@ def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
 def _terms(
     factors: Iterable[Factor], context_table: Callable[[Factor], int], cell_table: int, first: int
 ) -> list[Term]:
-    """Two terms for each factor that has a choice, outcomes first; contexts that never change share one."""
+    """Two terms for each factor of more than one outcome, outcomes first; constant contexts share one term."""
     factors = sorted((factor for factor in factors if factor.n_states > 1), key=lambda factor: factor.n_contexts == 1)
     varying = [factor for factor in factors if factor.n_contexts > 1]
     constant = factors[len(varying) :]

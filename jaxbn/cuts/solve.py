@@ -1,4 +1,4 @@
-"""Best cuts where each has its own cost: few positions by all intervals, many by the pruned program."""
+"""The best cuts where each cut has its own cost: all intervals for few positions, the pruned program for many."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) 
 
 
 def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> State:
-    """One problem, in as many legs as the live starts need more room."""
+    """One problem, resumed with more room whenever the live starts outgrow it."""
     shape = pruned_shape(task.n_rows, **size(task))
     switches = Switches(
         width=shape.width,

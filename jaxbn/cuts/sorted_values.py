@@ -13,7 +13,7 @@ MANY_ROWS = 2**20
 """The order of more rows takes 32 bits each, to save memory; fewer are quicker with 64."""
 
 FEW_VALUES = 2048
-"""Up to this many values what cuts cost is remembered."""
+"""Up to this many values the costs of cuts are cached."""
 
 
 class Ordered(NamedTuple):

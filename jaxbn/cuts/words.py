@@ -1,4 +1,4 @@
-"""Cuts and numbers in words: with the fewest digits that tell them apart."""
+"""Cuts and numbers as text, with the fewest digits that distinguish them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def short_numbers(
 
     Args:
         numbers: finite, ascending.
-        among: further numbers that they must be told from, such as the ends of a range.
+        among: further numbers that they must differ from, such as the ends of a range.
         close: share of the distance to the nearest other number by which rounding may move a number.
         unit: what they stand for; dates and durations are written as such.
 

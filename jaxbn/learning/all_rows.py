@@ -1,9 +1,9 @@
 """From a network of a sample to one of all rows, in a few passes over a source that need not fit in memory.
 
-Each pass counts, for the cuts and arcs at hand, the families that came near on the sample, and for each variable where
-else its cuts could lie. From these counts follow the evidence of all rows, the best arcs of those families, and cuts to
-try in the next pass. A state with less evidence than the best so far is left again, so the evidence never falls
-(docs/large.md).
+Each pass counts, for the current cuts and arcs, the families that scored nearly best on the sample, and for each
+variable the values between other places for its cuts. From these counts follow the evidence of all rows, the best arcs
+of those families, and cuts to try in the next pass. A state with less evidence than the best so far is dropped, so the
+evidence never falls (docs/large.md).
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from jaxbn.structure.best_of_families import best_of_families
 from jaxbn.structure.constraints import Rules
 
 POSITIONS, SPREAD = 383, 96
-"""Places at which the cuts of a column are looked for in a pass, and how many of them lie anywhere."""
+"""Candidate places for the cuts of a column in a pass, and how many of them are spread over its whole range."""
 
 MOST_CELLS = 2**20
-"""Of a table of places and a family: of larger ones fewer places are looked at."""
+"""Most cells of a table of places and a family; where there would be more, fewer places are tried."""
 
 ROUNDS = 4
 """Passes after the first one, at most; the last of them only counts."""
 
 ENOUGH = 1e-9
-"""Share of the evidence that a change must promise."""
+"""Smallest gain that a change must promise, as a share of the evidence."""
 
 Counts = NDArray[np.int64]
 Structure = dict[str, tuple[str, ...]]
@@ -99,7 +99,7 @@ class AllRows:
         return Coded(name, levels=table.levels[name], groups=groups.astype(np.int32))
 
     def places(self, name: str, standing: Standing) -> Places:
-        """Places beside the cuts of a variable and some anywhere, each between two values of the sample."""
+        """Candidate places close to the cuts of a variable and some anywhere, each between two values of the sample."""
         binning, values = standing.codings[name], self.data.ordered[name].values
         assert isinstance(binning, Binning)
         every = np.concatenate([[0], np.flatnonzero(self.data.ordered[name].can_cut) + 1, [len(values)]])
@@ -111,7 +111,7 @@ class AllRows:
         inner = every[1:-1]
         edges = midpoints(values[inner - 1], values[inner])
         now = np.searchsorted(inner, cuts)
-        edges[now] = binning.cuts
+        edges[now] = binning.cuts  # so that the present cuts are among the candidates, and the result is no worse
         first, last = values[every[:-1]], values[every[1:] - 1]
         low, high = self.bounds(name)
         first[0], last[-1] = min(first[0], low), max(last[-1], high)
@@ -179,7 +179,7 @@ class AllRows:
     # --- passes
 
     def looked_at(self, standing: Standing, *, last: bool) -> tuple[Standing, Standing | None, dict[str, Cuts]]:
-        """One pass: a standing with its evidence, one with better arcs if there is one, and better cuts."""
+        """One pass: the standing with its evidence, one with better arcs if there is one, and better cuts."""
         coded = {name: self.coded(name, standing.codings.get(name)) for name in self.data.names}
         columns = self.data.recoded(standing.codings).columns
         near = {child: [parents] for child, parents in standing.parents.items()}
@@ -241,12 +241,13 @@ class Cuts(NamedTuple):
 
 
 def refined(rows: AllRows, standing: Standing, keep: Callable[[Standing], None]) -> Standing:
-    """The best standing of a few passes; each is told to `keep`."""
+    """The best standing of a few passes; `keep` is called with each new best."""
     best, alone = standing, False
     promised: Mapping[str, Cuts] = {}
     for number in range(ROUNDS):
         seen, rearranged, cuts = rows.looked_at(standing, last=number == ROUNDS - 1)
-        if seen.value < best.value:  # cuts that moved at once got in each other's way: some of them at a time
+        # each cut is the best given the old cuts of its neighbours; moved together they may lower the evidence
+        if seen.value < best.value:
             alone = True
         else:
             best = rearranged or seen
@@ -260,7 +261,7 @@ def refined(rows: AllRows, standing: Standing, keep: Callable[[Standing], None])
 
 
 def _moved(rows: AllRows, best: Standing, cuts: Mapping[str, Cuts], *, alone: bool) -> dict[str, Coding]:
-    """Codings with better cuts; where each moves `alone`, only of variables that are not each other's neighbours."""
+    """Codings with better cuts; with `alone`, only of variables outside each other's Markov blankets."""
     codings, taken = dict(best.codings), set()
     for name, found in sorted(cuts.items(), key=lambda pair: -pair[1].gain):
         if found.gain <= ENOUGH * abs(best.value) or (alone and name in taken):
@@ -286,7 +287,7 @@ def _same(one: Standing, other: Standing) -> bool:
 
 
 def _maximal(sets: Iterable[frozenset[str]]) -> list[tuple[str, ...]]:
-    """The sets that are part of no other, each in order of names."""
+    """The sets that are not subsets of others: the counts of a subset are sums of theirs."""
     distinct = sorted(set(sets), key=lambda some: (-len(some), sorted(some)))  # the same order in every process
     kept: list[frozenset[str]] = []
     for some in distinct:

@@ -1,7 +1,7 @@
-"""Raise one number over cuts, groups and arcs: F, the evidence of the table in original units.
+"""Coordinate ascent over cuts, groups and arcs: each step raises F, the evidence of the table in original units.
 
-F is worked out from its definition after every change, and the change is kept only if F rose. So the passes cannot go
-round in circles, and restarts are compared by the number they raise. See docs/maths.md, "The evidence in original
+F is computed from its definition after every change, and the change is kept only if F rose. So the passes cannot
+cycle, and restarts are compared by the same number that they maximize. See docs/maths.md, "The evidence in original
 units" and "The network loop".
 """
 
@@ -42,10 +42,12 @@ def ascend(
     refinements: int = 1,
     enough: float = 0.0,
 ) -> Learner[Settled]:
-    """Passes over the variables, `isolated` ones too, until F rises no more; a start is first moved to midpoints.
+    """Passes over the variables until F rises no more, with `isolated` those without neighbours too.
+
+    The cuts of the start are first moved to midpoints.
 
     With a `grid` cuts are searched among that many quantile positions only, refined around what was found there. A pass
-    that raises F by no more than a share of `enough` is the last.
+    that raises F by no more than `enough` times its size is the last.
     """
     start = at_midpoints(data, data.fitting(start, parents), options)
     columns, codings = dict(start.columns), dict(start.binnings)
@@ -59,6 +61,7 @@ def ascend(
     while changed and done < options.limit:
         done, changed, before = done + 1, False, trace[-1]
         for i, name in enumerate(visits):
+            # idle threads answer likely later questions; with few rows that is not worth their start
             later = visits[i + 1 :] if data.table.n_rows >= MANY_ROWS and n_threads() > 1 else ()
             coding = yield questions_ahead(name, later, parents, trace[-1] == before, question)
             column = data.coded(name, coding)
@@ -105,8 +108,8 @@ def climb(
 ) -> Learner[Learned]:
     """K2 by F: every variable gets the predecessors that raise F most, and all are cut again after each arc.
 
-    A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, which no arc could
-    ever raise. Sweeps over the variables are repeated, then with all of them cut, until no arc is added.
+    A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, and no arc from or
+    to one bin raises F. Sweeps are repeated, from the second on with all variables cut, until no arc is added.
     """
     cache = EvidenceCache(data, links=rules.links)
     parents = rules.start

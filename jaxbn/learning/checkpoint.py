@@ -1,4 +1,4 @@
-"""Long searches on disk: finished runs are written atomically, and the same call goes on from them."""
+"""Checkpoints of long searches: finished runs are written atomically, and the same call resumes from them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def open_checkpoint(
 
 @contextmanager
 def own_file(path: PathLike) -> Iterator[Path]:
-    """A file that only one process works on at a time; what a killed one left half-written is removed."""
+    """A file locked by one process at a time; half-written leftovers of a killed process are removed."""
     file = Path(path)
     if not file.parent.is_dir():
         raise ArgumentError("checkpoint", f"{str(path)!r}: there is no directory {str(file.parent)!r}; make it first")

@@ -68,7 +68,7 @@ class Discretization:
 
     @property
     def codings(self) -> dict[str, Coding]:
-        """Policies and groupings together, as ``fit`` takes them."""
+        """Binnings and groupings together, as ``fit`` takes them."""
         return {**self.binnings, **self.groupings}
 
     def transform(self, data: DataLike) -> Any:

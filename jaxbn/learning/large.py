@@ -51,7 +51,7 @@ def on_all_rows(
     checkpoint: PathLike | None,
     began: float,
 ) -> BayesNet:
-    """The network of a sample led on over all rows; the best so far where the time is up."""
+    """The network of a sample refined on all rows; the best so far when time is up."""
     passes = 1
 
     def count(requests: Sequence[Sequence[Coded]]) -> list[NDArray[np.int64]]:

@@ -1,4 +1,4 @@
-"""What a learner ends with, and who watches it."""
+"""The result of a learner, and the callback that watches it."""
 
 from __future__ import annotations
 

@@ -45,14 +45,14 @@ class ManyRuns:
     unfinished: dict[int, tuple[dict[str, tuple[str, ...]], Settled]] = field(default_factory=dict)
 
     def resume(self, numbers: Sequence[int]) -> None:
-        """Take over what the checkpoint has of these runs."""
+        """Restore these runs from the checkpoint, as far as it has them."""
         known = exchanged(self.saved.finished if self.saved else {}, self.mates)
         self.found.update({i: known[i] for i in numbers if i in known})
         for i, learned in self.found.items():
             self.bar.finished(i, learned.criterion)
 
     def do(self, numbers: Sequence[int], make: Maker) -> None:
-        """Do the runs that are not done yet; every process gets all of them."""
+        """Do the runs that are not done yet; every process gets all results."""
         todo = [i for i in numbers if i not in self.found]
         step = self.side_by_side * self.mates.size if self.mates.size > 1 else max(len(todo), 1)
         for first in range(0, len(todo), step):

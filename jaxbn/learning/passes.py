@@ -13,7 +13,7 @@ from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, largest
 
 
 class Settled(NamedTuple):
-    """What a discretization of a network ends with."""
+    """The result of discretizing a network."""
 
     columns: dict[str, Column]
     binnings: dict[str, Coding]
@@ -67,9 +67,9 @@ def visiting_order(
 def questions_ahead(
     name: str, later: Sequence[str], parents: Parents, quiet: bool, question: Callable[[str], Cut]
 ) -> Cut:
-    """The question for a variable, with those for later ones that its answer, or another before them, leaves as is.
+    """The question for a variable, with the questions for later ones that no earlier answer can change.
 
-    Where nothing has changed in this pass yet (`quiet`), nothing may change at all: then all of them are worth asking.
+    If nothing has changed in this pass yet (`quiet`), probably nothing will: then all later questions are included.
     """
     chosen, touched = [], {name}
     for other in later:
@@ -85,6 +85,7 @@ def cut_question(
     """The question for one variable, given the current columns of the others."""
 
     def sort(names: Sequence[str]) -> tuple[Column, ...]:
+        # in a fixed order, so that equal questions have equal keys in the solver's cache
         return tuple(sorted((columns[other] for other in names), key=lambda column: column.key))
 
     children = [

@@ -22,7 +22,7 @@ class Cut(NamedTuple):
     rate: float
     grid: int | None = None  # candidate positions at most; None for all
     refinements: int = 1  # of the grid around its cuts
-    ahead: tuple[Cut, ...] = ()  # what will be asked next, unless this answer changes it: for threads that are idle
+    ahead: tuple[Cut, ...] = ()  # likely next questions, for idle threads
 
     @property
     def key(self) -> tuple[Any, ...]:

@@ -48,7 +48,7 @@ class Large:
 
     @classmethod
     def of(cls, data: Any, *, seed: int = 0, progress: bool = False, missing: Missing = "infer") -> Large | None:
-        """The source that some data is, looked at once; None for a table in memory."""
+        """The source behind some data, after a first pass over it; None for a table in memory."""
         source = as_source(data)
         if source is None:
             return None
@@ -89,7 +89,7 @@ class Large:
         return AllRows(self.facts, data, options, limits, lambda asked: self.count(asked, next(passes)), False, True)
 
     def refined(self, data: CodedTable, parents: Parents, found: Settled, options: Method) -> Settled:
-        """A discretization of the sample led on over all rows, by the evidence."""
+        """A discretization of the sample, refined on all rows by the evidence."""
         rows, trace = self.all_rows(data, options), list[float]()
         first = Standing({name: tuple(parents[name]) for name in data.names}, shaped(data, found.binnings))
         codings = refined(rows, first, lambda now: trace.append(now.value)).codings

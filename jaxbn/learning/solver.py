@@ -1,4 +1,4 @@
-"""Answers what the learners ask, in batches, and remembers every answer.
+"""Answers the learners' questions in batches, and caches every answer.
 
 A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the binning or the scores. Many run
 side by side, so that what they ask for at the same time is computed together. An answer depends on the question
@@ -60,7 +60,7 @@ class Solver:
 
     @staticmethod
     def work_out(asked: Sequence[tuple[Solver, Question]]) -> None:
-        """Find and remember the answers to some questions, over all tables: in threads, or a batch for each kind.
+        """Compute and cache the answers to some questions, of all tables: in threads, or in one batch for each kind.
 
         Threads that would be idle answer what is likely to be asked next.
         """
@@ -106,7 +106,7 @@ class Solver:
         return best_grouping(self.data.table.levels[cut.name], codes, factors, most=self._most_states(cut))
 
     def _most_states(self, cut: Cut) -> int:
-        """Bins or groups of a variable with which the tables of its family and its children's keep to their limit."""
+        """Most bins or groups of a variable with which the tables of its own and its children's families fit."""
         others = [cut.parents, *((child, *spouses) for child, spouses in cut.children)]
         cells = max(math.prod(column.size for column in columns) for columns in others)
         return max(self.data.max_cells // cells, 1)
@@ -126,7 +126,7 @@ class Solver:
     def _factor(self, child: Column | None, others: Sequence[Column], n_rows: int) -> Factor:
         """The factor of a child and the spouses, or of all parents, in the order of the table.
 
-        It is remembered: a variable is mostly asked about again when one of its neighbours has changed.
+        It is cached: when a variable is cut again, usually only one of its neighbours has changed.
         """
         key = None if child is None else child.key, tuple(other.key for other in others)
         made = self.factors.get(key)
@@ -198,7 +198,7 @@ def run_each(
 
 
 def drive(learner: Learner[Any], question: Question | None, solver: Solver) -> Question:
-    """Let a learner go on until it asks something that is not known yet."""
+    """Advance a learner until it asks a question whose answer is not cached."""
     question = next(learner) if question is None else learner.send(solver.answer(question))
     while (known := solver.answer(question)) is not None:
         question = learner.send(known)

@@ -1,8 +1,8 @@
-"""The runs of a search in turns: from several plain starts, then from perturbations of the best, then to the end.
+"""The runs of a search in turns: several plain starts, perturbations of the best, and the final steps.
 
-Cuts are searched on a grid while arcs move; the best network is then led further by changes of single arcs with new
-cuts, and gets its last cuts. Of a very long table the runs see a sample, which shows every arc that matters and about
-where the cuts are; the last steps see all rows.
+Cuts are searched on a grid while arcs move; the best network is then improved by changes of single arcs with new
+cuts, and gets its final cuts. In a very long table the runs see a sample, which shows every arc that matters and
+roughly where the cuts are; the final steps see all rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STARTS = (("frequency", 5), ("alone", 5), ("width", 5), ("frequency", 9))
 """Where the first runs begin: plain bins of a kind and number, or every variable cut alone, without any arc."""
 
 TOGETHER = 4
-"""Perturbations of one network, so that they can run side by side; the next ones perturb the best of them."""
+"""Perturbations of the same network, so that they can run side by side; the next batch perturbs the best so far."""
 
 PERTURBED = 0.3
 """Share of the coded variables that a perturbation puts back into plain bins."""
@@ -52,7 +52,8 @@ SAMPLE, MANY_ROWS = 5 * 10**5, 2 * 10**6
 """Rows of a sample, and of a table that is sampled."""
 
 ENOUGH = 1e-5
-"""Share of F that ends the last passes over such a table: of millions of rows each pass moves some across a cut."""
+"""A smaller gain, as a share of F, ends the final passes over such a table: with millions of rows each pass still
+moves a few across a cut."""
 
 SAMPLING = 2
 """Goes into the seed, so that a sample is drawn apart from everything else."""
@@ -91,12 +92,12 @@ def begin_at(net: BayesNet, data: CodedTable, rules: Rules) -> Learned:
 
 
 def size_of(n_rows: int, n_columns: int) -> int:
-    """Rows times pairs of columns, which the time of a search grows with."""
+    """Rows times squared columns: the time of a search is about proportional to it."""
     return n_rows * n_columns**2
 
 
 def runs_for(n_rows: int, n_columns: int) -> int:
-    """How many runs a table gets by default: the larger it is, the surer is each, and the longer it takes.
+    """Default number of runs: with a larger table each run is more reliable, and takes longer.
 
     Example:
         >>> runs_for(392, 8), runs_for(20_000, 12), runs_for(10**6, 7)
@@ -156,14 +157,14 @@ class TurnRuns:
         return alternate(self.data, start, self.arcs, self.options, watch)
 
     def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]:
-        """A run from where a network stands that was learned on another completion of the same table."""
+        """A run that starts from a network learned on another completion of the same table."""
         start = self.data.recoded(learned.binnings)
         if self.options.name != "evidence":
             return alternate(self.data, start, self.arcs, self.options, watch)
         return evidence_turns(self.data, start, self.arcs, self.options, self.cache, watch, parents=learned.parents)
 
     def from_sample(self, learned: Learned) -> Learned:
-        """A network of a sample, its cuts now between the values of all rows, and judged on these."""
+        """The network of a sample with its cuts moved between the values of all rows, and scored on all rows."""
         uncut = {
             n: replace(c, method=NOT_CUT) if isinstance(c, Binning) and n not in self.data.given else c
             for n, c in learned.binnings.items()
@@ -175,14 +176,14 @@ class TurnRuns:
         return judged(self.data, learned.parents, Settled(start.columns, start.binnings, 0, False), self.options)
 
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
-        """The best network with its last cuts; of several runs on a small table, led further by joint moves before."""
+        """The best network with its final cuts; after several runs on a small table, joint moves come first."""
         if self.n_runs > 1 and size_of(self.data.table.n_rows, len(self.data.names)) <= SMALL:
             best = yield from joint_moves(self.data, best, self.arcs, self.options, self.cache, watch)
         enough = ENOUGH if self.data.table.n_rows > MANY_ROWS else 0.0
         return (yield from finish(self.data, best, self.arcs, self.options, self.cache, watch, enough))
 
     def _perturbed(self, learned: Learned, number: int) -> Start:
-        """The codings of a network, some of them put back into plain bins or groups."""
+        """The codings of a network, some of them reset to plain bins or groups."""
         rng = np.random.default_rng([self.seed, number])
         start = self.data.recoded(learned.binnings)
         names = [name for name in learned.binnings if name not in self.data.given]

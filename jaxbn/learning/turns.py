@@ -1,7 +1,7 @@
-"""Structure and cuts in turns: the best arcs for the cuts at hand, then the best cuts for these arcs.
+"""Alternating optimization: the best arcs for the current cuts, then the best cuts for these arcs, in turns.
 
 Under ``"evidence"`` every step raises F, so the turns end where neither half can improve alone. The other methods have
-no common objective for both halves: there the best state met is kept, and a repeated state ends the turns.
+no common objective for both halves: there the best state visited is kept, and a repeated state ends the turns.
 See docs/maths.md, "Turns of structure and cuts".
 """
 
@@ -46,9 +46,9 @@ def evidence_turns(
 ) -> Learner[Learned]:
     """Turns that raise F from a start, with cuts on the grid; without `parents`, from the required arcs alone.
 
-    A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, which no arc
-    could ever touch. From the start `alone`, where every variable is first cut without any arc, F ends no lower than
-    that of the network without arcs.
+    A variable keeps the bins of its start until it has a neighbour: alone it may be best in one bin, and no arc from
+    or to one bin raises F. With `alone` every variable is first cut without any arc, so F ends no lower than that of
+    the network without arcs.
     """
     if parents is None:
         parents = arcs.rules.start
@@ -71,11 +71,11 @@ def finish(
     watch: Watcher,
     enough: float = 0.0,
 ) -> Learner[Learned]:
-    """The same network with its last cuts, exact or to the last row, in turns with its arcs until none can improve.
+    """The network with its final cuts, exact or refined to single rows, in turns with its arcs until neither improves.
 
-    A pass over the cuts that raises F by no more than a share of `enough` is the last.
-    Exact cuts take longer, so those of the grid are first placed to the last row around where they are: then exact
-    ones are asked for few times. Without a common objective the arcs stay as they are.
+    A pass over the cuts that raises F by no more than `enough` times its size is the last.
+    Exact cuts are slow, so the cuts of the grid are first refined to single rows: then few exact passes are needed.
+    Without a common objective the arcs stay as they are.
     """
     on_grid = data.on_grid(options.grid)
     last = (None, 1) if options.proves_cuts(data.table.n_rows) else (FINE_GRID, FINE)
@@ -115,7 +115,7 @@ def _last_passes(
 def joint_moves(
     data: CodedTable, learned: Learned, arcs: ArcSearch, options: Method, cache: EvidenceCache, watch: Watcher
 ) -> Learner[Learned]:
-    """Change an arc and cut again, as long as that raises F: neither half of a turn can do so alone."""
+    """Change an arc and cut again, as long as that raises F: a move that neither half of a turn can make alone."""
     if options.name != "evidence" or not learned.binnings:
         return learned
     while better := (yield from _better_neighbour(data, learned, arcs, options, cache)):
@@ -139,7 +139,10 @@ def _better_neighbour(
 
 
 def _promising(parents: Structure, columns: Columns, arcs: ArcSearch, cache: EvidenceCache) -> list[Structure]:
-    """Changes of an arc that cost least with the cuts at hand, the best first."""
+    """The changes of an arc that lower F least with the current cuts, best first.
+
+    Every change lowers it, as the arcs are the best for these cuts; new cuts may more than make up for that.
+    """
 
     def value(change: Structure) -> float:
         return math.fsum(
@@ -211,7 +214,7 @@ def _settle(
 
 
 def _without_idle_arcs(parents: Structure, columns: Columns, arcs: ArcSearch) -> Structure:
-    """The structure without arcs that say nothing: F is the same."""
+    """The structure without idle arcs; F does not charge for these, so it stays the same."""
     required = arcs.rules.required
     return {child: effective_parents(child, found, columns, required) for child, found in parents.items()}
 

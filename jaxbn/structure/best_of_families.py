@@ -1,4 +1,4 @@
-"""The best structure of given families, proved: a whole-number program that rules out cycles as they come."""
+"""The best structure of given families, proved: an integer program, with cycle constraints added as cycles turn up."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Families = Mapping[str, Mapping[tuple[str, ...], float]]
 
 
 def best_of_families(families: Families) -> dict[str, tuple[str, ...]]:
-    """The structure without cycles of the highest score, a family for each variable.
+    """The acyclic structure with the highest score: one family for each variable.
 
-    Some structure must be possible: one family without parents for each variable is enough.
+    An acyclic choice must exist; a family without parents for each variable ensures that.
 
     Example:
         >>> best_of_families({"a": {(): 0.0, ("b",): 3.0}, "b": {(): 0.0, ("a",): 2.0}})
@@ -26,7 +26,7 @@ def best_of_families(families: Families) -> dict[str, tuple[str, ...]]:
     best = {child: max(found.values()) for child, found in families.items()}
     losses = (
         np.array([best[child] for child, _ in chosen]) - scores
-    )  # small numbers: what a family is short of the best
+    )  # relative to the best family: small numbers, as the solver's tolerance is relative
     rows = [[child == name for child, _ in chosen] for name in families]
     limits = [LinearConstraint(np.array(rows, np.float64), 1, 1)]
     while True:
@@ -38,7 +38,7 @@ def best_of_families(families: Families) -> dict[str, tuple[str, ...]]:
         cycles = [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
         if not cycles:
             return {child: parents[child] for child in families}
-        for part in cycles:  # some variable of a cycle must have no parent in it
+        for part in cycles:  # cutting planes: some variable of each cycle must have no parent in it
             cycle = {tail for tail, _ in nx.find_cycle(graph.subgraph(part))}
             outside = [child in cycle and not cycle & set(each) for child, each in chosen]
             limits.append(LinearConstraint(np.array([outside], np.float64), 1, np.inf))

@@ -1,4 +1,4 @@
-"""The best arrangement of a few connected columns with all others as they are: reverses whole chains in one move."""
+"""The best order of a few connected columns, all others fixed: can reverse whole chains of arcs in one move."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Blocks:
                 self.below[parent] |= self.below[column] | 1 << column
 
     def rearranged(self, rng: random.Random, width: int = WIDTH) -> list[int] | None:
-        """An order with a random block in its best arrangement; None if it has it already."""
+        """The order with a random block rearranged in the best way; None if it already is."""
         column = rng.randrange(len(self.order))
         block = self.block(column, width, rng)
         if block in self._tried:
@@ -50,7 +50,7 @@ class Blocks:
         return arranged(self.table, order, first, block.bit_count())
 
     def block(self, column: int, width: int, rng: random.Random) -> int:
-        """Columns linked with one another around one; what lies on a path between two of them belongs to it."""
+        """Linked columns around a given one, with every column on a directed path between two of them."""
         block = 1 << column
         edge = self.near[column]
         while edge and block.bit_count() < width:
@@ -83,7 +83,7 @@ class Blocks:
 
 
 def arranged(table: FamilyTable, order: list[int], first: int, width: int) -> list[int] | None:
-    """The order with some neighbours in their best arrangement; None if they have it."""
+    """The order with a window of columns rearranged in the best way; None if it already is."""
     if width < 2:
         return None
     window = order[first : first + width]

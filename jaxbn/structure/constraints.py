@@ -1,4 +1,4 @@
-"""What a structure must keep to: as the user says it, and as searches ask about it."""
+"""Constraints on a structure: as users state them, and as searches query them."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class Rules:
 
     @cached_property
     def allowed(self) -> tuple[int, ...]:
-        """Masks of those that it may have besides; a column of one state has none: it says nothing."""
+        """Masks of the parents that it may have besides; none for a column of one state, which says nothing."""
         live = mask_of(i for i, states in enumerate(self.n_states) if states > 1)
         pairs = enumerate(zip(self.n_states, self.must, self.never, strict=True))
         return tuple(live & ~(1 << i | must | never) if states > 1 else 0 for i, (states, must, never) in pairs)
@@ -269,7 +269,7 @@ def _check_required(
 
 
 def _each(arcs: Iterable[Any]) -> Iterator[Any]:
-    """Arcs, with one for each pair of columns where a group stands in the place of a column."""
+    """The arcs, with groups of columns expanded to all their pairs."""
     for arc in arcs:
         ends = list(arc) if isinstance(arc, Sequence) and not isinstance(arc, str) else []
         if len(ends) != 2 or all(isinstance(end, str) or not isinstance(end, Iterable) for end in ends):

@@ -1,4 +1,4 @@
-"""No structure of the known families is worth more than this: every column's best family, less what cycles must cost.
+"""An upper bound on every structure of the known families: each column's best family, less what cycles must cost.
 
 The best families of all columns together would be a bound, but they form cycles: with A the best parent of B and B that
 of A, one of the two must do without the other. For a set C of columns, some member of C comes first in any order and
@@ -6,7 +6,7 @@ has no parent in C. So for any prices λ ≥ 0,
 
     value of a structure ≤ Σ_v max_f [value(f) + Σ_{C with v} λ_C · 1(f has no parent in C)] - Σ_C λ_C,
 
-because every structure earns each price once at least. Prices are lowered where the maxima on the right earn them more
+because every structure earns each price at least once. Prices are lowered where the maxima on the right earn them more
 than once and raised where they do not earn them at all, by subgradient steps; sets are the cycles that the maxima form
 (docs/maths.md, "The best structure").
 """
@@ -27,7 +27,7 @@ STEPS = 100
 """Steps of the prices."""
 
 LENGTH = 0.1
-"""Of the first steps, as a part of the step that would close the gap if prices did not meet."""
+"""Length of the first steps, as a share of the step that would close the gap if prices did not interact."""
 
 STALLS = 8
 """Steps without a better bound after which steps become shorter."""

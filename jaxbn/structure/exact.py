@@ -1,7 +1,7 @@
-"""The best structure, proved: every family within the constraints is scored, and every order is weighed.
+"""The best structure, proved: dynamic programming over all subsets of the columns, with every permitted family scored.
 
-Best families inside every set of columns come from one pass of maxima a column over the subsets; the best last column
-of every set then follows from the sets with one column less (Silander and Myllymäki, UAI 2006;
+The best family of each column within every set of candidates comes from one pass of maxima over the subsets; the best
+sink (last column) of every set then follows from the sets with one column fewer (Silander and Myllymäki, UAI 2006;
 docs/maths.md, "The best structure").
 
 Ties. Of structures with equal scores one with the fewest arcs is returned; of those, the one whose last columns of
@@ -29,13 +29,13 @@ MOST_COLUMNS = 20
 """Columns up to which the search is meant to be used."""
 
 COLUMNS_AT_ALL = 22
-"""Columns up to which the numbers fit: 0.5 GB and twenty seconds."""
+"""Most columns that fit in memory: 0.5 GB and twenty seconds."""
 
 MOST_SETS = 2**18
 """Sets of columns that are counted at most: a minute and a few hundred megabytes."""
 
 ARC = 2**8
-"""Scores are multiplied by this and arcs subtracted: more arcs than 22 columns can have."""
+"""Scores are multiplied by this and arcs subtracted, to break ties by fewer arcs: 22 columns have fewer arcs."""
 
 
 def exact_structure(scores: SetScores, rules: Rules, *, most_columns: int = MOST_COLUMNS) -> Structure:
@@ -67,11 +67,13 @@ def exact_structure(scores: SetScores, rules: Rules, *, most_columns: int = MOST
     best = np.full((len(live), 1 << max(len(live) - 1, 0)), NOTHING, np.int64)
     for place, (masks, values) in enumerate(families):
         limits.check()
+        # a column is never its own parent, so its bit is dropped: half the memory
         best[place, without_bit(masks, place)] = values
         best_inside(best[place])
     value, order = best_sinks(best)
     parents: list[tuple[int, ...]] = [()] * scores.n_columns
     before = 0
+    # only values were kept in the program; the parents are looked up again, for the best order alone
     for place in order:
         parents[live[place]] = _first_best(*families[place], before, live)
         before |= 1 << place
@@ -150,7 +152,7 @@ class _Sets(NamedTuple):
 def _families(
     scores: SetScores, rules: Rules, live: list[int], place: int, sets: _Sets
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Masks over the live columns and values of all families of one of them, that with the required parents first."""
+    """Masks over the live columns, and values, of all families of one column; the required parents alone come first."""
     child, own = live[place], 1 << place
     must, allowed = _inner(rules.must[child], live), _inner(rules.allowed[child], live)
     kept = (sets.mask & ~(must | allowed) == 0) & (sets.mask & must == must) & (sets.mask != must)

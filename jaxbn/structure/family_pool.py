@@ -1,6 +1,6 @@
 """Candidate families of one column, grown where a search leads.
 
-A family is grown by scoring it with every further parent in one go; those that gain by their new parent join the pool.
+A family is grown by scoring it with every further parent in one go; those that gain by the new parent join the pool.
 A search grows the families that it uses, so each of them is at least as good as its extensions by one parent, and
 everything that was scored on the way can be used later.
 """
@@ -14,11 +14,11 @@ from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits
 
 ARC_BITS = 13
-"""Values are scores times 2 to this, minus the number of parents: of equal scores the fewer arcs are better."""
+"""Values are scores times 2 to this, minus the number of parents: ties go to fewer arcs."""
 
 
 class FamilyPool:
-    """Families of one column that no known family with a parent less beats; masks are over all columns.
+    """Families of one column that no known family with one parent fewer beats; masks are over all columns.
 
     Example:
         >>> from jaxbn.counts.codes import Column
@@ -49,7 +49,7 @@ class FamilyPool:
         return parents in self._grown or parents.bit_count() >= self._rules.max_parents
 
     def grow(self, parents: int, value: int) -> bool:
-        """Score a family with every further parent, unless that was done; whether any joined the pool."""
+        """Score a family with each further parent, unless done before; returns whether any joined the pool."""
         if parents in self._grown:
             return False
         further = self._rules.further(self.child, parents)
@@ -60,6 +60,7 @@ class FamilyPool:
         self._grown[parents] = grown
         self.scored += further.bit_count()
         beaten = np.full(len(grown), value)
+        # a family no better than one of its parts is never used: wherever it fits, the part fits too
         for parent in bits(parents & ~self._required):
             smaller = self._grown.get(parents & ~(1 << parent))
             if smaller is not None:
@@ -71,12 +72,12 @@ class FamilyPool:
         return len(self.masks) > before
 
     def add(self, parents: int) -> None:
-        """Know a family, if the rules permit it."""
+        """Add a family to the pool, if the rules permit it."""
         if self._rules.permits(self.child, parents):
             self._join(parents, self._value(parents))
 
     def refine(self, parents: int) -> bool:
-        """Look at the families with one parent less and at all that replace it; whether any joined the pool."""
+        """Score the families with one parent dropped or replaced; returns whether any joined the pool."""
         before = len(self.masks)
         for parent in bits(parents & ~self._required):
             fewer = parents & ~(1 << parent)
@@ -86,13 +87,13 @@ class FamilyPool:
         return len(self.masks) > before
 
     def grow_freely(self) -> None:
-        """Grow the best family, whatever the order of the columns, until it is the best of its extensions."""
+        """Grow the best family regardless of any order, until no extension is better."""
         best = self.values.index(max(self.values))
         while self.grow(self.masks[best], self.values[best]):
             best = self.values.index(max(self.values))
 
     def look_at_pairs(self) -> None:
-        """Grow every single parent, even if it does not help alone."""
+        """Grow every single-parent family, even if the parent does not help alone: two may help together."""
         for parent in bits(self._rules.further(self.child, self._required)):
             family = self._required | 1 << parent
             if not self.is_grown(family):

@@ -1,7 +1,7 @@
-"""The known families of all columns in flat arrays, and how they stand in an order of the columns.
+"""The known families of all columns in flat arrays, and which of them fit an order of the columns.
 
-F families, K members at most, N columns. Families of a column stand together, the worse before the better, so that the
-best of some is the one with the highest number.
+F families, K members at most, N columns. Families of a column are adjacent, sorted from worst to best, so that the
+best of several is the one with the highest number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Standing(NamedTuple):
 
 
 class FamilyTable:
-    """Families of some pools; `update` takes in what the pools learned since.
+    """The families of some pools; `update` adds those that joined the pools since.
 
     Worths are values relative to the best of their column, scaled so that the sum over all columns fits in 62 bits.
     """
@@ -48,7 +48,7 @@ class FamilyTable:
         self._gather()
 
     def update(self) -> None:
-        """Take in the families that joined the pools."""
+        """Add the families that joined the pools."""
         changed = [part.update() for part in self._parts]
         if any(changed):
             self._gather()
@@ -88,7 +88,7 @@ class FamilyTable:
         return self.numbers[part][~inside[self.members[:, part]].any(axis=0)]
 
     def grow(self, families: NDArray[np.intp]) -> bool:
-        """Grow some families in their pools; whether any others joined, after which families have new numbers."""
+        """Grow some families in their pools; returns whether any joined, after which families are renumbered."""
         joined = False
         for family in families[~self._grown[families]].tolist():
             self._grown[family] = True
@@ -99,7 +99,7 @@ class FamilyTable:
         return joined
 
     def refine(self, families: NDArray[np.intp]) -> bool:
-        """Look at the families that differ from some by one parent less or another one; whether any joined."""
+        """Score families with one parent dropped or replaced; returns whether any joined."""
         found = [self.pools[self.child[family]].refine(self.mask(family)) for family in families.tolist()]
         if any(found):
             self.update()
@@ -132,7 +132,7 @@ class _Part:
         self.update()
 
     def update(self) -> bool:
-        """Take in new families; whether there were any."""
+        """Add new families; returns whether there were any."""
         new = self.pool.masks[len(self._sets) :]
         if not new:
             return False

@@ -1,6 +1,6 @@
-"""Arcs that predict one column from the others: chosen by how well the other rows predict every row's target.
+"""Arcs for predicting one column from the others, chosen by leave-one-out prediction of the target.
 
-Each feature is left out, a child of the target, or a child of the target and of one other feature. With the row itself
+A feature is left out, or is a child of the target, or of the target and one other feature. With the row itself
 taken out of its counts, the probability of its target has a closed form in the counts of all rows, so the score, the
 sum of its logarithms, needs no folds (docs/maths.md, "Arcs for a target").
 """
@@ -42,8 +42,8 @@ class _Change(NamedTuple):
 class TargetArcs:
     """A greedy search: the change that raises the score most, until none is worth its charge.
 
-    A feature is charged ln 2, and a second parent, chosen among the pairs of p features, 2 ln 2p: of many changes some
-    help by luck.
+    A feature is charged ln 2, and a second parent, chosen among the pairs of p features, 2 ln 2p: among many
+    changes some help by chance.
 
     Example:
         >>> target = Column(b"t", np.array([0, 1] * 20), 2)
@@ -73,7 +73,7 @@ class TargetArcs:
     def search(self) -> TargetArcs:
         """Choose arcs until no change is worth its charge; returns itself."""
         partners = [self._partners(i) for i in range(len(self.features))]
-        # gains mostly shrink as arcs are added: a change is looked at again only while its last gain leads
+        # lazy greedy: gains mostly shrink as arcs are added, so a change is scored again only while its last gain leads
         waiting = [_Change(-math.inf, i, other) for i, other in self._changes(partners)]
         while best := self._best(waiting):
             self.logs = self._with(best.feature, best.other)
@@ -139,7 +139,7 @@ class TargetArcs:
         return float(np.sum(own - np.logaddexp.reduce(logs, axis=1)))
 
     def _partners(self, i: int) -> list[int]:
-        """Features that, beside the target, predict this one best, again leaving each row out."""
+        """The features that best predict this one together with the target, again by leave-one-out."""
         feature = self.features[i]
         if feature.n_states < 2:
             return []

@@ -18,7 +18,7 @@ NOTHING = -(2**62)
 def best_inside(values: NDArray[np.int64]) -> None:
     """Replace the value of every subset [2^M] by the largest among its own subsets, in place."""
     for bit in range(values.size.bit_length() - 1):
-        halves = values.reshape(-1, 2, 1 << bit)
+        halves = values.reshape(-1, 2, 1 << bit)  # sets without the bit, and the same sets with it
         np.maximum(halves[:, 1], halves[:, 0], out=halves[:, 1])
 
 
@@ -54,12 +54,12 @@ def best_sinks(best: NDArray[np.int64]) -> tuple[int, list[int]]:
 def _one_size(
     sets: NDArray[np.int64], best: NDArray[np.int64], total: NDArray[np.int64], sink: NDArray[np.int8]
 ) -> None:
-    """Fill in the sets of one size from those with one column less."""
+    """Fill in the sets of one size from those with one column fewer."""
     for column, values in enumerate(best):
         holding = sets[(sets >> column) & 1 == 1]
         others = holding ^ (1 << column)
         found = total[others] + values[without_bit(others, column)]
-        better = found >= total[holding]
+        better = found >= total[holding]  # >=, so that ties go to the last column
         total[holding[better]] = found[better]
         sink[holding[better]] = column
     total[sets] = np.maximum(total[sets], NOTHING)

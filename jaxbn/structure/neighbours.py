@@ -1,4 +1,4 @@
-"""Structures that differ from one by an arc: one less, one turned, or another parent in the place of one."""
+"""Structures that differ from a given one by an arc: removed, reversed, or with another parent in its place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Change = dict[str, tuple[str, ...]]
 def neighbours(parents: Parents, rules: Rules) -> Iterator[Change]:
     """All changes of one arc that leave a structure acyclic and within its constraints, sizes of tables apart.
 
-    None adds an arc to those that are there: with cuts made to suit it, one is too easily found in noise.
+    No change adds an arc: with cuts tuned to it, a spurious arc is too easily found in noise.
 
     Example:
         >>> free = Rules(("a", "b"), 3, {}, frozenset())

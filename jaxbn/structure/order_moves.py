@@ -1,9 +1,9 @@
-"""What putting a column elsewhere in an order is worth, for all columns and places in one go, and climbing by it.
+"""Hill climbing over orders: the gain of moving any column to any place, for all of them at once.
 
-Moving column c to another gap changes its own family and those of the columns it passes. In front of the columns that
-it passes on its way forward it can become their parent; those that it passes on its way back lose it. Both are sums
-over the columns between, so one cumulative sum gives all gaps. Moves whose ranges of places do not overlap are worth
-what they are worth alone, so all of them are made at once.
+Moving column c to another gap changes its own family and those of the columns it passes. Columns that
+it passes on its way forward gain it as a possible parent; columns that it passes on its way back lose it. Both are sums
+over the columns between, so one cumulative sum gives all gaps. The gains of moves over disjoint
+ranges of places add up, so all of them are made at once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A good structure for any number of columns: orders improved by moving columns and by rearranging blocks of them.
 
-The value of an order is the sum of every column's best family among its predecessors. Orders climb with the families
-that are known: columns move to their best places (`order_moves`), and connected columns are put into their best
-arrangement (`blocks`). Then the families in use are grown, which may lead further. A few random orders are improved so.
+The value of an order is the sum of every column's best family among its predecessors. Orders are improved with the
+known families: columns move to their best places (`order_moves`), and connected columns are put into their best
+arrangement (`blocks`). Then the families in use are grown, which may lead further. This is done for a few random
+orders.
 For the best of them the search then looks at the families that would be used after one move, or that differ by one
 parent, and improves it with these, until nothing is gained.
 
@@ -28,7 +29,7 @@ STARTS = 3
 """Random orders that are improved on their own."""
 
 PATIENCE = 60
-"""Blocks in a row that may be in their best arrangement already before an order is left as it is."""
+"""An order is left as it is after this many blocks in a row without a gain."""
 
 WIDE = 20
 """With at most this many columns, families are also scored far from where orders lead."""
@@ -113,7 +114,7 @@ class _Search:
                 self._improve(self.best, patience)
 
     def _look_wide(self) -> None:
-        """With few columns: score all pairs of parents, and then all that are known with a further parent.
+        """With few columns: score all pairs of parents, then every known family with a further parent.
 
         Parents may help together where none helps alone.
         """
@@ -126,12 +127,12 @@ class _Search:
                 self.table.grow(self.table.numbers)
 
     def _look_around(self) -> bool:
-        """Score families close to those of the best order; whether any is of use."""
+        """Score families close to those of the best order; returns whether any helps."""
         swapped = self.table.refine(self.table.stand(self.best).best)
         return self.table.grow(rivals(self.table, self.table.stand(self.best))) or swapped
 
     def _improve(self, order: Sequence[int], patience: int) -> None:
-        """Raise an order until too many blocks in a row are as good as they can be; keep it if it is the best."""
+        """Improve an order until `patience` blocks in a row bring no gain; keep it if it is the best."""
         found, value = self._settle(order)
         blocks, failures = Blocks(self.table, found), 0
         while failures < patience and not self.stopped:
@@ -180,7 +181,7 @@ class _Search:
         return self._legal(order)
 
     def _legal(self, order: list[int]) -> list[int]:
-        """The same order, with columns put off until the parents that they must have are there."""
+        """The same order, with each column delayed until its required parents precede it."""
         if not any(self.rules.must):
             return order
         found: list[int] = []

@@ -36,7 +36,7 @@ class Arcs(NamedTuple):
 
 @dataclass
 class ArcSearch:
-    """Finds structures for one table again and again; only what changed in between is counted again."""
+    """Repeated searches on one table; only what changed in between is counted again."""
 
     names: Sequence[str]
     rules: Rules
@@ -54,7 +54,7 @@ class ArcSearch:
     def best(self, columns: Columns, now: Parents | None = None, *, thorough: bool = True) -> Arcs:
         """The best structure for these columns, or a good one where cuts will move again and it need not be `thorough`.
 
-        A search over orders begins at the structure they have now, if it has arcs.
+        A search over orders starts from the structure `now`, if it has arcs.
         """
         key = (thorough, *(columns[name].key for name in self.names))
         known = self._known.get(key)
