@@ -31,7 +31,7 @@ from jaxbn.learning.near_families import near_families
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import shaped_density
 from jaxbn.scores.evidence import effective_parents
-from jaxbn.scores.parent_prior import log_links, log_parent_prior
+from jaxbn.scores.parent_prior import log_prior
 from jaxbn.scores.tables import k2_score
 from jaxbn.sources.counting import Coded
 from jaxbn.sources.survey import Facts
@@ -162,8 +162,7 @@ class AllRows:
             together = np.concatenate([complete(table).reshape(-1, len(apart)), apart[None]])
             score = k2_score(together)
         kept = effective_parents(child, parents, columns, self.rules.required)
-        score += log_links(child, kept, self.rules.links)
-        return score + (log_parent_prior(len(self.data.names), len(kept)) if self.parent_prior else 0.0)
+        return score + log_prior(child, kept, len(self.data.names), self.rules.links, self.parent_prior)
 
     def _density(self, name: str, binning: Binning, counts: Counts) -> float:
         """The log density of the values of a column given their bins."""

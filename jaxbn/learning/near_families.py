@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import Columns
-from jaxbn.scores.parent_prior import log_parent_prior
+from jaxbn.scores.parent_prior import Links, log_prior
 from jaxbn.scores.tables import family_counts, k2_score
 from jaxbn.structure.constraints import Rules
 
@@ -42,14 +42,16 @@ def near_families(
         steps = {tuple(sorted(own)): tuple(own)}
         for each in _steps(child, own, columns, rules):
             steps.setdefault(tuple(sorted(each)), each)
-        values = {each: expected_score(child, each, columns, n_all, parent_prior) for each in steps.values()}
+        values = {each: expected_score(child, each, columns, n_all, parent_prior, rules.links) for each in steps.values()}
         best = max(values.values())
         order = sorted((each for each in values if values[each] >= best - NEAR), key=lambda each: -values[each])
         found[child] = [tuple(own), *(each for each in order[:MOST_FAMILIES] if each != tuple(own))]
     return found
 
 
-def expected_score(child: str, parents: Sequence[str], columns: Columns, n_all: int, parent_prior: bool) -> float:
+def expected_score(
+    child: str, parents: Sequence[str], columns: Columns, n_all: int, parent_prior: bool, links: Links
+) -> float:
     """The score of a family on all rows that its score on the sample lets expect, divided by how many more they are.
 
     The likelihood grows with the rows, and what d free parameters cost, d/2 ln n, with their logarithm.
@@ -60,7 +62,7 @@ def expected_score(child: str, parents: Sequence[str], columns: Columns, n_all: 
     n = int(counts.sum())
     more = n_all / max(n, 1)
     free = (counts.shape[-1] - 1) * int(np.count_nonzero(counts.sum(axis=-1)))
-    prior = log_parent_prior(len(columns), len(parents)) if parent_prior else 0.0
+    prior = log_prior(child, parents, len(columns), links, parent_prior)
     return k2_score(counts) + free / 2 * (math.log(n) - math.log(n_all) / more) + prior / more
 
 

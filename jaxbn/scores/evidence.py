@@ -20,7 +20,7 @@ from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import column_density, shaped_density
 from jaxbn.scores.families import Family, family_score
-from jaxbn.scores.parent_prior import Links, log_links, log_parent_prior
+from jaxbn.scores.parent_prior import Links, log_prior
 
 
 @dataclass
@@ -55,8 +55,7 @@ class EvidenceCache:
         if not (self.parent_prior or self.links):
             return 0.0
         kept = effective_parents(child, parents, columns, self.required)
-        of_number = log_parent_prior(len(self.data.names), len(kept)) if self.parent_prior else 0.0
-        return of_number + log_links(child, kept, self.links)
+        return log_prior(child, kept, len(self.data.names), self.links, self.parent_prior)
 
     def _coding(self, name: str, column: Column, coding: Coding) -> float:
         return _remembered(

@@ -6,7 +6,7 @@ See docs/maths.md, "The best structure".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 RATIO = 2.0
 """Each further parent is this many times less probable a priori."""
@@ -36,3 +36,8 @@ def log_links(child: str, parents: Iterable[str], links: Links) -> float:
         2.197
     """
     return math.fsum(links.get(frozenset((child, parent)), 0.0) for parent in parents) if links else 0.0
+
+
+def log_prior(child: str, parents: Sequence[str], n_columns: int, links: Links, parent_prior: bool) -> float:
+    """Ln of the prior of a family: that of the number of its parents, where there is one, and that of its links."""
+    return (log_parent_prior(n_columns, len(parents)) if parent_prior else 0.0) + log_links(child, parents, links)

@@ -120,7 +120,10 @@ class ArrowSource:
         import pyarrow
 
         made = (_as_batch(function(batch.to_pandas())) for _, batch in self._numbered(lambda rows: None))
-        head = next(made)
+        head = next(made, None)
+        if head is None:
+            limits.check()
+            raise ValueError("the source has no rows; pass at least one row")
         reader = pyarrow.RecordBatchReader.from_batches(head.schema, _chained(head, made))
         return self.native(reader)
 

@@ -208,15 +208,26 @@ def test_families_that_come_near() -> None:
     nothing: dict[str, tuple[str, ...]] = dict.fromkeys(data.names, ())
     free = Rules(data.names, 2, {}, frozenset({("noise", "weak")}))
     near = near_families(nothing, columns, free, 10**6, True)
-    values = {p: expected_score("weak", p, columns, 10**6, True) for p in [(), ("a",), ("b",)]}
+    values = {p: expected_score("weak", p, columns, 10**6, True, {}) for p in [(), ("a",), ("b",)]}
     best = max(values.values())
     assert near["weak"] == [
         (),
         *(p for p in sorted(values, key=lambda p: -values[p]) if p and values[p] >= best - NEAR),
     ]
     # a weak parent is worth more on a million rows than on a thousand: its likelihood grows, its price hardly
-    small = [expected_score("weak", p, columns, 1000, True) for p in ((), ("a",))]
+    small = [expected_score("weak", p, columns, 1000, True, {}) for p in ((), ("a",))]
     assert values["a",] - values[()] > small[1] - small[0]
+
+
+def test_families_come_near_by_what_is_known_of_their_links() -> None:
+    rng = np.random.default_rng(0)
+    data = CodedTable(as_table({name: rng.integers(0, 2, 500) for name in "abc"}))
+    nothing: dict[str, tuple[str, ...]] = dict.fromkeys(data.names, ())
+    links = {frozenset("ab"): 2 * NEAR, frozenset("ac"): -2 * NEAR}  # all but sure, and all but out of the question
+    rules = Rules(data.names, 2, {}, frozenset(), links=links)
+    near = near_families(nothing, data.start(2).columns, rules, 500, True)
+    assert near["a"] == [(), ("b",)]
+    assert ("a",) not in near["c"]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -229,6 +240,12 @@ def test_the_best_of_some_families_is_that_of_all_choices(seed: int) -> None:
         families[name] = {some: float(rng.normal() + len(some)) for some in sets}
     found = best_of_families(families)
     assert sum(families[n][found[n]] for n in names) == pytest.approx(best_structure(families))
+
+
+def test_a_source_of_no_rows_says_so() -> None:
+    net = jaxbn.fit(table(50), {"x": ["kind"]}, {"x": [0.0], "y": [0.0]})
+    with pytest.raises(ValueError, match="the source has no rows"):
+        net.log_likelihood(engine("reader", table(50).head(0), Path()))
 
 
 def test_what_is_no_source() -> None:
