@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from jaxbn.learning.learn import learn
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import density, shaped
-from jaxbn.scores.families import family_score
+from jaxbn.scores.families import structure_score
 
 NUMBERS_OF_BINS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
 """Numbers tried for methods that look at each variable alone: the highest evidence on the training rows wins."""
@@ -142,5 +141,4 @@ def _marginal(table: Table, plan: Training) -> dict[str, Binning]:
 def _evidence(data: CodedTable, parents: Parents, binnings: Mapping[str, Binning]) -> float:
     """Log evidence of the training rows in original units, as networks of this library are compared."""
     columns = data.recoded(binnings).columns
-    families = (family_score(columns[name], [columns[p] for p in parents[name]]) for name in data.names)
-    return math.fsum(families) + density(data, binnings)
+    return structure_score(parents, columns) + density(data, binnings)

@@ -7,7 +7,6 @@ units" and "The network loop".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -24,7 +23,7 @@ from jaxbn.learning.questions import Cut, Learner
 from jaxbn.runtime.threads import MANY_ROWS, n_threads
 from jaxbn.scores.coded_table import CodedTable, Columns, Start, same_coding
 from jaxbn.scores.evidence import EvidenceCache
-from jaxbn.scores.families import Family, family_score, first_best, tolerance
+from jaxbn.scores.families import Family, first_best, structure_score, tolerance
 from jaxbn.scores.parent_prior import log_links
 from jaxbn.structure.constraints import Rules, candidate_parents
 
@@ -129,8 +128,7 @@ def climb(
         settled = yield from ascend(data, parents, order, settled.start, options, cache)
         trace += settled.trace
         sweeps += 1
-    columns = settled.columns
-    score = math.fsum(family_score(columns[name], [columns[p] for p in parents[name]]) for name in data.names)
+    score = structure_score(parents, settled.columns)
     return Learned(tuple(order), parents, settled.binnings, score, trace[-1], tuple(trace))
 
 

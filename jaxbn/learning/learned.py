@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import NamedTuple
 
+from jaxbn.cuts.methods import Method
+from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.table import Table
 from jaxbn.learning.passes import Settled
 from jaxbn.model.bayesnet import BayesNet
@@ -17,7 +19,8 @@ from jaxbn.model.lines import Lines
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.density import shaped
+from jaxbn.scores.density import density, shaped
+from jaxbn.scores.families import structure_score
 
 
 class Learned(NamedTuple):
@@ -33,6 +36,13 @@ class Learned(NamedTuple):
 
 Watcher = Callable[[int, dict[str, tuple[str, ...]], Settled], None]
 """Called after every variable and every arc: variables done, parents so far, the current discretization."""
+
+
+def judged(data: CodedTable, parents: dict[str, tuple[str, ...]], settled: Settled, options: Method) -> Learned:
+    """A network with the options' criterion."""
+    score = structure_score(parents, settled.columns)
+    criterion = score + (density(data, settled.binnings) if options.by_density else 0.0)
+    return Learned(topological_order(parents), parents, settled.binnings, score, criterion)
 
 
 def as_network(data: CodedTable, learned: Learned, report: SearchReport, lines: Lines = "auto") -> BayesNet:

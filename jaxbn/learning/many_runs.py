@@ -22,7 +22,7 @@ from jaxbn.runtime.processes import Team
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.density import density
-from jaxbn.scores.families import family_score
+from jaxbn.scores.families import structure_score
 
 Maker = Callable[[int, Watcher], tuple[Solver, Learner[Learned]]]
 """Makes the run of a number when its turn comes; the watcher follows it."""
@@ -99,7 +99,8 @@ class ManyRuns:
             return self.best
         number = max(self.unfinished, key=lambda i: sum(map(len, self.unfinished[i][0].values())))
         parents, settled = self.unfinished.get(FINISH, self.unfinished[number])
-        score = math.fsum(family_score(settled.columns[n], [settled.columns[p] for p in parents[n]]) for n in parents)
+        score = structure_score(parents, settled.columns)
+        # in original units whatever the options' criterion: nothing else is compared with an unfinished run
         criterion = settled.trace[-1] if settled.trace else score + density(data, settled.binnings)
         return Learned(topological_order(parents), dict(parents), settled.binnings, score, criterion, settled.trace)
 

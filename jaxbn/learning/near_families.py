@@ -42,7 +42,9 @@ def near_families(
         steps = {tuple(sorted(own)): tuple(own)}
         for each in _steps(child, own, columns, rules):
             steps.setdefault(tuple(sorted(each)), each)
-        values = {each: expected_score(child, each, columns, n_all, parent_prior, rules.links) for each in steps.values()}
+        values = {
+            each: expected_score(child, each, columns, n_all, parent_prior, rules.links) for each in steps.values()
+        }
         best = max(values.values())
         order = sorted((each for each in values if values[each] >= best - NEAR), key=lambda each: -values[each])
         found[child] = [tuple(own), *(each for each in order[:MOST_FAMILIES] if each != tuple(own))]

@@ -17,7 +17,7 @@ from jaxbn.inputs.table import Table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.columns import Columns
 from jaxbn.learning.discretize import first_bins
-from jaxbn.learning.k2_runs import K2Runs, given_order, random_orders
+from jaxbn.learning.k2 import K2Runs, given_order, random_orders
 from jaxbn.learning.learned import Learned, Watcher
 from jaxbn.learning.options import K2, Orders, Search, search_name
 from jaxbn.learning.questions import Learner

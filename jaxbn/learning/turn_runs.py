@@ -19,10 +19,10 @@ from jaxbn.cuts.methods import Method
 from jaxbn.inputs.graph import topological_order
 from jaxbn.inputs.table import Table
 from jaxbn.learning.ascent import at_midpoints
-from jaxbn.learning.learned import Learned, Watcher
+from jaxbn.learning.learned import Learned, Watcher, judged
 from jaxbn.learning.passes import Settled
 from jaxbn.learning.questions import Learner
-from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish, joint_moves, judged, state
+from jaxbn.learning.turns import STAGES, alternate, evidence_turns, finish, joint_moves, state
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.scores.coded_table import CodedTable, Start
 from jaxbn.scores.evidence import EvidenceCache

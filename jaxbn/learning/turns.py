@@ -12,15 +12,14 @@ from dataclasses import replace
 
 from jaxbn.cuts.methods import Method
 from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID
-from jaxbn.inputs.graph import Parents, topological_order
+from jaxbn.inputs.graph import topological_order
 from jaxbn.learning.ascent import ascend, at_midpoints
-from jaxbn.learning.learned import Learned, Watcher
+from jaxbn.learning.learned import Learned, Watcher, judged
 from jaxbn.learning.passes import Settled, discretize_steps
 from jaxbn.learning.questions import Learner
 from jaxbn.scores.coded_table import CodedTable, Columns, Start
-from jaxbn.scores.density import density
 from jaxbn.scores.evidence import EvidenceCache, effective_parents
-from jaxbn.scores.families import family_score, tolerance
+from jaxbn.scores.families import structure_score, tolerance
 from jaxbn.structure.neighbours import neighbours
 from jaxbn.structure.search import ArcSearch
 
@@ -237,18 +236,7 @@ def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Method, 
         now = settled.start
 
 
-def judged(data: CodedTable, parents: Structure, settled: Settled, options: Method) -> Learned:
-    """A network with the options' criterion."""
-    score = _k2(parents, settled.columns)
-    criterion = score + (density(data, settled.binnings) if options.by_density else 0.0)
-    return Learned(topological_order(parents), parents, settled.binnings, score, criterion)
-
-
 def state(parents: Structure, now: Start, trace: tuple[float, ...]) -> Learned:
     """A network whose F is the last of its trace."""
-    score = _k2(parents, now.columns)
+    score = structure_score(parents, now.columns)
     return Learned(topological_order(parents), dict(parents), now.binnings, score, trace[-1], trace)
-
-
-def _k2(parents: Parents, columns: Columns) -> float:
-    return math.fsum(family_score(columns[name], [columns[p] for p in parents[name]]) for name in columns)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from jaxbn.counts.codes import Column
 from jaxbn.counts.counter import Counts
 from jaxbn.counts.host import counts_of
+from jaxbn.inputs.graph import Parents
 from jaxbn.runtime import limits
 from jaxbn.runtime.threads import in_threads
 from jaxbn.scores.tables import k2_of_counts
@@ -46,6 +48,11 @@ def family_score(child: Column, parents: Sequence[Column]) -> float:
     own = counts_of([(child.codes, child.n_states)])
     apart = own.table - np.bincount(counts.cell % child.n_states, cells, child.n_states).astype(np.int64)
     return k2_of_counts(np.append(cells, apart), np.append(contexts, apart.sum()), len(own.cell))
+
+
+def structure_score(parents: Parents, columns: Mapping[str, Column]) -> float:
+    """The score of a structure: the sum of those of its families."""
+    return math.fsum(family_score(columns[name], [columns[p] for p in found]) for name, found in parents.items())
 
 
 def _n_observed(counts: Counts) -> int:
