@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.counts.codes import Codes, compact_known, joint
+from jaxbn.inputs import checks
 
 MAX_CONFIGURATIONS = 10**300
 """Largest product of cardinalities: beyond it a float overflows."""
@@ -35,6 +36,26 @@ class Factor(NamedTuple):
     def at(self, rows: NDArray[np.intp] | slice) -> Factor:
         """The same for some of the rows, in any order."""
         return self._replace(context=self.context[rows], outcome=self.outcome[rows], cell=self.cell[rows])
+
+
+def checked_child(
+    i: int,
+    child: tuple[ArrayLike, Sequence[ArrayLike]],
+    n_rows: int,
+    check: Callable[..., NDArray[np.int64]] = checks.integers,
+) -> Child:
+    """The codes of a child and of its other parents, as an argument `children` has them."""
+    try:
+        codes, spouses = child
+    except (TypeError, ValueError):
+        raise checks.ArgumentError(
+            f"children[{i}]",
+            "must be a pair (codes, (spouse codes, ...)); write (codes, ()) for a child without spouses",
+        ) from None
+    return (
+        check(f"children[{i}]", codes, n_rows),
+        [check(f"children[{i}] spouse {s}", spouse, n_rows) for s, spouse in enumerate(spouses)],
+    )
 
 
 def _configurations(whose: str, cardinalities: Sequence[int]) -> int:
@@ -69,6 +90,12 @@ def factors_of(
         k = child[1] if child_states is None else child_states[i]
         factors.append(child_factor(child, others, n_rows, k, f"spouses of children[{i}]"))
     return factors
+
+
+def factors_at(parents: Sequence[Codes], children: Sequence[Child], rows: NDArray[np.intp]) -> list[Factor]:
+    """The factors of some of the rows."""
+    families = [(codes[rows], [spouse[rows] for spouse in spouses]) for codes, spouses in children]
+    return factors_of([codes[rows] for codes in parents], families, len(rows))
 
 
 def parents_factor(columns: Sequence[CompactColumn], n_rows: int) -> Factor:

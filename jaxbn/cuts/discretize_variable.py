@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.counts.codes import joint
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.blanket import Child, Factor, factors_of
+from jaxbn.cuts.blanket import Factor, checked_child, factors_at
 from jaxbn.cuts.by_number.charged import Charged, solve_charged
 from jaxbn.cuts.description_length import description_length_problem
 from jaxbn.cuts.evidence import evidence_problem
@@ -130,25 +130,18 @@ def variable_request(
     n = len(column)
     check = checks.holed_integers if holes else checks.integers
     parent_codes = [check(f"parents[{i}]", codes, n) for i, codes in enumerate(parents)]
-    families = [_checked_child(i, child, n, check) for i, child in enumerate(children)]
+    families = [checked_child(i, child, n, check) for i, child in enumerate(children)]
     counts = checks.row_weights(weights, n)
     checks.one_of("method", method, METHODS)
-    needs_rate = method == "bayesian"
-    if needs_rate and rate is None:
+    if method == "bayesian" and rate is None:
         raise checks.ArgumentError(
             "rate", "is missing; the bayesian method needs L > 0, for example the largest cardinality of the blanket"
         )
-    if not needs_rate and rate is not None:
-        raise checks.ArgumentError(
-            "rate",
-            "is for ",
-            checks.Mention("method", "bayesian"),
-            f", got {rate!r} with method {method!r}; leave it out",
-        )
+    only_for("bayesian", "rate", rate, method)
     number = checks.positive("rate", rate) if rate is not None else 1.0
     narrowest = smallest_width("min_width", min_width, method)
-    for_evidence("max_bins", None if max_bins == "auto" else max_bins, method)
-    for_evidence("shape", shape, method)
+    only_for("evidence", "max_bins", None if max_bins == "auto" else max_bins, method)
+    only_for("evidence", "shape", shape, method)
     most = (MAX_BINS if max_bins == "auto" else max_bins) if method == "evidence" else None
     flat = method != "evidence" or checks.one_of("shape", shape or "auto", ("auto", "flat")) == "flat"
 
@@ -157,11 +150,7 @@ def variable_request(
         raise checks.ArgumentError("weights", "are zero where there is a value; at least one such row must count")
     ordered = sort_values(column[kept])
     rows = kept[ordered.order]
-    factors = factors_of(
-        [codes[rows] for codes in parent_codes],
-        [(codes[rows], [spouse[rows] for spouse in spouses]) for codes, spouses in families],
-        len(rows),
-    )
+    factors = factors_at(parent_codes, families, rows)
     row_weights = None if counts is None or (counts[rows] == 1).all() else counts[rows].astype(np.int32)
     shapes = () if flat else column_shapes(ordered, row_weights)
     most = None if most is None else checks.at_least("max_bins", most, 1)
@@ -172,51 +161,25 @@ def smallest_width(argument: str, value: float | None, method: str) -> float:
     """A checked `min_width`; None is no limit."""
     if value is None or value == 0:
         return 0.0
-    for_evidence(argument, value, method)
+    only_for("evidence", argument, value, method)
     return checks.positive(argument, value)
 
 
-def for_evidence(argument: str, value: object, method: str) -> None:
-    """Refuse an option of ``"evidence"`` that was given with another method."""
-    if value is not None and method != "evidence":
+def only_for(whose: str, argument: str, value: object, method: str) -> None:
+    """Refuse an option of one method that was given with another."""
+    if value is not None and method != whose:
         raise checks.ArgumentError(
             argument,
             "is for ",
-            checks.Mention("method", "evidence"),
+            checks.Mention("method", whose),
             f", got {value!r} with method {method!r}; leave it out",
             value=value,
         )
 
 
-def _checked_child(
-    i: int,
-    child: tuple[ArrayLike, Sequence[ArrayLike]],
-    n_rows: int,
-    check: Callable[..., NDArray[np.int64]] = checks.integers,
-) -> Child:
-    try:
-        codes, spouses = child
-    except (TypeError, ValueError):
-        raise checks.ArgumentError(
-            f"children[{i}]",
-            "must be a pair (codes, (spouse codes, ...)); write (codes, ()) for a child without spouses",
-        ) from None
-    return (
-        check(f"children[{i}]", codes, n_rows),
-        [check(f"children[{i}] spouse {s}", spouse, n_rows) for s, spouse in enumerate(spouses)],
-    )
-
-
-class Answer(NamedTuple):
-    """The answer to a request."""
-
-    binning: Binning
-    exact: bool  # False if not all positions were looked at
-
-
-def answer_requests(
+def best_binnings(
     requests: Sequence[Request], method: str, grid: int | None = None, refinements: int = 1
-) -> list[Answer]:
+) -> list[Binning]:
     """The best binning for each request, many at once.
 
     Args:
@@ -238,27 +201,23 @@ def answer_requests(
         solutions = solve_charged(charged, grid, refinements)
     else:
         return _by_evidence(requests, grid, refinements)
-    return [
-        Answer(_binning(r.ordered, found, method), grid is None or r.ordered.n_distinct <= grid)
-        for r, found in zip(requests, solutions, strict=True)
-    ]
+    return [_binning(r.ordered, found, method) for r, found in zip(requests, solutions, strict=True)]
 
 
-def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int) -> list[Answer]:
+def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int) -> list[Binning]:
     """Each variable with the shape that it is best cut with."""
     if grid is None:
         requests = [_with_best_shape(request) for request in requests]
     tried = [(i, shape) for i, request in enumerate(requests) for shape in request.shapes or (None,)]
     charged = [_evidence_problem(requests[i], shape, grid) for i, shape in tried]
     found = list(zip(tried, solve_charged(charged, grid, refinements), strict=True))
-    answers = []
+    binnings = []
     for i, request in enumerate(requests):
         solution, shape = min(
             ((solution, shape) for (j, shape), solution in found if j == i), key=lambda pair: pair[0].cost
         )
-        binning = replace(_binning(request.ordered, solution, "evidence"), shape=shape)
-        answers.append(Answer(binning, grid is None or request.ordered.n_distinct <= grid))
-    return answers
+        binnings.append(replace(_binning(request.ordered, solution, "evidence"), shape=shape))
+    return binnings
 
 
 def _with_best_shape(request: Request) -> Request:
@@ -266,7 +225,7 @@ def _with_best_shape(request: Request) -> Request:
     if len(request.shapes) < 2 or request.ordered.n_distinct <= 2 * SHAPE_GRID:
         return request
     (found,) = _by_evidence([request], SHAPE_GRID, 1)
-    return request._replace(shapes=(found.binning.shape,))  # type: ignore[arg-type]
+    return request._replace(shapes=(found.shape,))  # type: ignore[arg-type]
 
 
 def _evidence_problem(request: Request, shape: Shape | None, grid: int | None) -> Charged:
@@ -274,13 +233,6 @@ def _evidence_problem(request: Request, shape: Shape | None, grid: int | None) -
     return evidence_problem(
         request.ordered, request.factors, request.weights, request.min_width, min(bounds, default=None), shape
     )
-
-
-def best_binnings(
-    requests: Sequence[Request], method: str, grid: int | None = None, refinements: int = 1
-) -> list[Binning]:
-    """The binnings alone, see ``answer_requests``."""
-    return [answer.binning for answer in answer_requests(requests, method, grid, refinements)]
 
 
 def _bayesian_task(request: Request) -> Task:
@@ -322,7 +274,4 @@ def _without_repeats(request: Request) -> Request:
     first = np.empty(n_codes, np.intp)
     first[code] = np.arange(n)
     total = np.bincount(code, weights, n_codes).astype(np.int32)
-    thinned = [factor.at(first) for factor in factors]
-    values = ordered.values[first]
-    can_cut = np.append(values[1:] > values[:-1], False)
-    return request._replace(ordered=Ordered(ordered.order[first], values, can_cut), factors=thinned, weights=total)
+    return request._replace(ordered=ordered.at(first), factors=[f.at(first) for f in factors], weights=total)

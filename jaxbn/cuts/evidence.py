@@ -56,12 +56,13 @@ def _choice_costs(m: int, most: int) -> NDArray[np.float64]:
     if most <= FEW_BINS and m > MANY_VALUES:  # next to all of the tail: the few terms that it lacks are below 1e-300
         k = np.arange(1, most + 1, dtype=np.float64)
         log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
-        return np.asarray(np.log(k) + log_choose - np.log(b))
-    k = np.arange(1, m + b, dtype=np.float64)
-    log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
-    log_tail = np.logaddexp.accumulate(log_choose[::-1])[::-1]
-    costs = np.log(k) + log_choose - log_tail + (m + b - 1) * np.log(2.0) + np.log1p(-(0.5**b)) - np.log(b)
-    costs = costs[: min(m, most)].copy()  # a view would keep all of them
+        costs = np.asarray(np.log(k) + log_choose - np.log(b))
+    else:
+        k = np.arange(1, m + b, dtype=np.float64)
+        log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
+        log_tail = np.logaddexp.accumulate(log_choose[::-1])[::-1]
+        costs = np.log(k) + log_choose - log_tail + (m + b - 1) * np.log(2.0) + np.log1p(-(0.5**b)) - np.log(b)
+        costs = costs[: min(m, most)].copy()  # a view would keep all of them
     costs.setflags(write=False)
     return costs
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.blanket import factors_of
+from jaxbn.cuts.blanket import factors_at
 from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered
@@ -57,12 +57,5 @@ def resampled_binnings(variable: Variable, weights: NDArray[np.integer], method:
 def _request(variable: Variable, weights: NDArray[np.int32]) -> Request:
     """The rows of one resample alone, by their weights [n]."""
     kept = np.flatnonzero(weights)
-    values = variable.ordered.values[kept]
-    can_cut = np.append(values[1:] > values[:-1], False)
-    factors = factors_of(
-        [codes[kept] for codes in variable.parents],
-        [(codes[kept], [spouse[kept] for spouse in spouses]) for codes, spouses in variable.children],
-        len(kept),
-    )
-    ordered = Ordered(variable.ordered.order[kept], values, can_cut)
-    return Request(ordered, factors, variable.rate, weights[kept], *variable[4:])
+    factors = factors_at(variable.parents, variable.children, kept)
+    return Request(variable.ordered.at(kept), factors, variable.rate, weights[kept], *variable[4:])

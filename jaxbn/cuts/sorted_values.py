@@ -28,6 +28,10 @@ class Ordered(NamedTuple):
         """Number of distinct values."""
         return int(self.can_cut.sum()) + 1
 
+    def at(self, ranks: NDArray[np.intp]) -> Ordered:
+        """The same for some of the ranks, ascending."""
+        return in_order(self.order[ranks], self.values[ranks])
+
     def edge(self, row: int) -> float:
         """The cut after a rank: the midpoint to the next value."""
         return midpoint(self.values[row], self.values[row + 1])
@@ -42,6 +46,11 @@ def sort_values(values: NDArray[np.float64]) -> Ordered:
     if len(values) and np.isnan(ascending[-1]):
         n = int(np.searchsorted(ascending, np.nan))
         order, ascending = order[:n], ascending[:n]
+    return in_order(order, ascending)
+
+
+def in_order(order: NDArray[np.integer], ascending: NDArray[np.float64]) -> Ordered:
+    """Sorted values with their rows, and where they may be cut."""
     return Ordered(order, ascending, np.append(ascending[1:] > ascending[:-1], False))
 
 

@@ -161,21 +161,16 @@ def group_levels(
         >>> group_levels(city, children=[(rain, ())]).groups
         ((0, 1, 2, 3), (4, 5, 6, 7))
     """
-    from jaxbn.cuts.blanket import factors_of
-    from jaxbn.cuts.discretize_variable import _checked_child
+    from jaxbn.cuts.blanket import checked_child, factors_at
     from jaxbn.groups.levels import best_grouping
 
     levels, codes = _levels(values)
     n = len(codes)
     parent_codes = [checks.integers(f"parents[{i}]", column, n) for i, column in enumerate(parents)]
-    families = [_checked_child(i, child, n) for i, child in enumerate(children)]
+    families = [checked_child(i, child, n) for i, child in enumerate(children)]
     counts = checks.row_weights(weights, n)
     kept = np.arange(n) if counts is None else np.flatnonzero(counts)
-    factors = factors_of(
-        [column[kept] for column in parent_codes],
-        [(column[kept], [spouse[kept] for spouse in spouses]) for column, spouses in families],
-        len(kept),
-    )
+    factors = factors_at(parent_codes, families, kept)
     return best_grouping(levels, codes[kept], factors, None if counts is None else counts[kept])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jaxbn.cuts.discretize_variable import answer_requests, variable_request
+from jaxbn.cuts.discretize_variable import best_binnings, variable_request
 from jaxbn.cuts.evidence import MANY_VALUES, _choice_costs
 from jaxbn.cuts.from_counts import Counted, best_cuts, coupled
 
@@ -22,7 +22,7 @@ def test_cuts_and_their_cost_are_those_of_the_rows(seed: int) -> None:
     request = variable_request(
         x, [first, second], [(child, [spouse])], missing="infer", min_width=width or None, shape="flat"
     )
-    (answer,) = answer_requests([request], "evidence")
+    (answer,) = best_binnings([request], "evidence")
     values = np.unique(x)
 
     def counts(*codes: np.ndarray) -> np.ndarray:
@@ -32,8 +32,8 @@ def test_cuts_and_their_cost_are_those_of_the_rows(seed: int) -> None:
 
     counted = Counted(values, values, counts(first, second), [counts(spouse, child)], len(values))
     found = best_cuts(counted, [], width, 8, None)
-    np.testing.assert_allclose([(values[g] + values[g + 1]) / 2 for g in found.after], answer.binning.cuts)
-    assert found.cost == pytest.approx(answer.binning.cost, rel=1e-10)
+    np.testing.assert_allclose([(values[g] + values[g + 1]) / 2 for g in found.after], answer.cuts)
+    assert found.cost == pytest.approx(answer.cost, rel=1e-10)
     assert best_cuts(counted, found.after, width, 8, None).gain == pytest.approx(0.0, abs=1e-8)
 
 

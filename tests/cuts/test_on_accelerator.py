@@ -13,7 +13,7 @@ import pytest
 
 import jaxbn
 from jaxbn.cuts import on_accelerator
-from jaxbn.cuts.discretize_variable import answer_requests
+from jaxbn.cuts.discretize_variable import best_binnings
 from jaxbn.runtime import placement
 from tests.helpers import shared_runs
 from tests.helpers.compilations import compilations
@@ -41,11 +41,11 @@ def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("n_rows", "grid"), [(1, None), (40, None), (150, None), (300, 64)])
 def test_same_cuts_as_on_the_host(method: str, n_rows: int, grid: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = answer_requests(requests(n_rows), method, grid)
+    expected = best_binnings(requests(n_rows), method, grid)
     monkeypatch.setenv(placement.AS_ACCELERATOR, "1")
-    for one, other in zip(answer_requests(requests(n_rows), method, grid), expected, strict=True):
-        assert one.binning.cuts.tolist() == other.binning.cuts.tolist()
-        assert one.binning.cost == close(other.binning.cost)
+    for one, other in zip(best_binnings(requests(n_rows), method, grid), expected, strict=True):
+        assert one.cuts.tolist() == other.cuts.tolist()
+        assert one.cost == close(other.cost)
 
 
 @pytest.mark.usefixtures("accelerated")
@@ -78,7 +78,7 @@ def test_loops_have_a_known_length(method: str, monkeypatch: pytest.MonkeyPatch)
             return program(*args, **kwargs)
 
         monkeypatch.setattr(on_accelerator, name, spied)
-    answer_requests(requests(60)[:1], method, None)
+    best_binnings(requests(60)[:1], method, None)
     assert texts
     for text in texts:
         loops = [line for line in text.splitlines() if re.search(r"= .* while\(", line)]
@@ -91,7 +91,7 @@ def test_few_programs_whatever_the_blanket() -> None:
     """One for blankets of few cells and one for those of more, however often they are asked about."""
     with compilations() as names:
         for _ in range(3):
-            answer_requests(requests(100), "evidence", 64)
+            best_binnings(requests(100), "evidence", 64)
     assert len(names) <= 2, names
 
 
@@ -105,7 +105,7 @@ def test_nothing_as_long_as_the_table_crosses(monkeypatch: pytest.MonkeyPatch) -
     )
     request = request_of(random_variable(0, rows, n_parents=1))
     with jax.transfer_guard("disallow"):  # nothing crosses but what is sent and fetched by name
-        answer_requests([request], "evidence", 64)
+        best_binnings([request], "evidence", 64)
     of_question = [array for array in sent if array.ndim > 1]  # the others are tables by count, sent once
     assert of_question
     assert all(max(array.shape[1:]) <= 256 for array in of_question)

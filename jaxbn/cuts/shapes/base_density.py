@@ -81,9 +81,13 @@ def flat_shape(column: ValueCounts, recording: Recording, charge: float = 0.0) -
     """One cell, from the smallest value to the largest; of recorded digits, from the start of a cell to an end."""
     low, high = column.values[0] - recording.half, column.values[-1] + recording.half
     length = float(np.diff(recording.length(np.array([low, high])))[0])
-    log_weight = float((column.counts * np.log(recording.weight(column.values))).sum())
+    log_weight = _log_weights(column, recording)
     evidence = (log_weight - charge) / float(column.counts.sum()) - np.log(length)
     return Shape.flat(low, high, recording, evidence)
+
+
+def _log_weights(column: ValueCounts, recording: Recording) -> float:
+    return float((column.counts * np.log(recording.weight(column.values))).sum())
 
 
 def histograms_mean(column: ValueCounts, recording: Recording, charge: float = 0.0, atoms: bool = False) -> Shape:
@@ -95,7 +99,7 @@ def histograms_mean(column: ValueCounts, recording: Recording, charge: float = 0
         charge: what is taken off the evidence.
         atoms: whether repeated values may have bins of their own.
     """
-    log_weight = float((column.counts * np.log(recording.weight(column.values))).sum()) - charge
+    log_weight = _log_weights(column, recording) - charge
     knots, counts = cells(column, recording)
     if atoms:
         knots, counts = with_atoms(knots, column, recording.step)
