@@ -166,10 +166,20 @@ def spell(mention: Mention, options: Collection[str]) -> str:
         return REMEDIES[mention.argument]
     if mention.argument not in options:
         return str(mention)
-    option = f"--{REPEATED.get(mention.argument, mention.argument).replace('_', '-')}"
+    option = flag_of(mention.argument)
     if mention.value is not None:
         option += f" {shlex.quote(mention.value)}"
     return f"pass {option}" if mention.words is not None else option
+
+
+def flag_of(argument: str) -> str:
+    """The option of an argument of the library.
+
+    Example:
+        >>> flag_of("na_values")
+        '--na-values'
+    """
+    return f"--{REPEATED.get(argument, argument).replace('_', '-')}"
 
 
 def _system_error(error: OSError) -> str:

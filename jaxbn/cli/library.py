@@ -18,7 +18,7 @@ import typer
 
 from jaxbn.cli import graph as graphs
 from jaxbn.cli import options
-from jaxbn.cli.errors import REPEATED, UsageError
+from jaxbn.cli.errors import UsageError, flag_of
 from jaxbn.cli.read_table import NamedTable, by_column, checked_table, form, names_in, read
 
 PACKAGE = Path(__file__).parents[1]
@@ -141,12 +141,11 @@ def _parameter(argument: Argument) -> Parameter:
         kind = (int if text.startswith("int") else float) | None
     elif text.startswith("PathLike"):
         kind = Path | None
-    flag = f"--{REPEATED.get(name, name).replace('_', '-')}"
     shown = argument.default.strip("'") if re.fullmatch(r"'\w+'|\d+", argument.default) else False
     default: Any = [] if kind == list[str] else False if kind is bool else None
     more: Any = {"show_default": shown} if kind not in (bool, list[str]) else {}
     panel = options.TABLE if name in arguments("Columns") or name == "missing" else options.LEARNING
-    option = typer.Option(flag, help=WORDS.get(name, argument.words), rich_help_panel=panel, **more)
+    option = typer.Option(flag_of(name), help=WORDS.get(name, argument.words), rich_help_panel=panel, **more)
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
 
@@ -237,7 +236,7 @@ def _asked(given: dict[str, Any], made: dict[str, Parameter]) -> Asked:
 
 def _value(name: str, value: Any, columns: Any) -> Any:
     """An option as the library takes it."""
-    flag = f"--{REPEATED.get(name, name).replace('_', '-')}"
+    flag = flag_of(name)
     if name in NAMES:
         return names_in(value, flag, columns)
     if name == "tiers":

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.codes import MOST_CELLS, Column
 from jaxbn.counts.counter import Counter, Counts, Tables, check_cells
+from jaxbn.counts.host import HostCounter
 from jaxbn.kernels.counting import (
     CHUNK,
     MOST_PRODUCT,
@@ -27,6 +28,7 @@ from jaxbn.kernels.counting import (
 )
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import batch_bytes, devices_in_use, double
+from jaxbn.runtime.placement import accelerators
 from jaxbn.runtime.shapes import bucket
 
 DENSE_CELLS = 2**20
@@ -34,6 +36,11 @@ DENSE_CELLS = 2**20
 
 AT_ONCE = (1, 4, 16)
 """Sets or bases of one call: few sizes of programs, whatever is asked for."""
+
+
+def best_counter(columns: Sequence[Column], weights: NDArray[np.integer] | None = None) -> Counter:
+    """Columns counted where it is quickest: on accelerators if there are any, else on the host."""
+    return (DeviceCounter if accelerators() else HostCounter)(columns, weights)
 
 
 class DeviceCounter(Counter):

@@ -165,7 +165,7 @@ def bootstrap(
             binnings[name], gaps[name] = _gathered(own, between, mates, count)
     if ending.early and (not binnings or mates.size > 1):
         with _in_time(seconds):
-            raise KeyboardInterrupt if ending.interrupted else limits.TimeIsUpError
+            ending.reraise()
     if limits.interrupted():
         limits.answered(f"these are the cuts of {', '.join(binnings)}")
     original = {

@@ -85,5 +85,5 @@ def learn_resamples(
             many.resume(range(count))
             many.do(range(count), resample)
         if ending.early and (not many.found or mates.size > 1):
-            raise KeyboardInterrupt if ending.interrupted else limits.TimeIsUpError
+            ending.reraise()
     return [many.found[i] for i in sorted(many.found)]

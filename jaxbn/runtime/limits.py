@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
+from typing import NoReturn
 
 GRACE = 2.0
 """Seconds in which a result is put together after the end of its time, or after Ctrl-C."""
@@ -82,6 +83,10 @@ class Ending(AbstractContextManager["Ending"]):
         if self.interrupted:
             _presses = _answered = 1  # also where the program has a handler of its own
         return True
+
+    def reraise(self) -> NoReturn:
+        """Raise what ended the block, where there is nothing to return."""
+        raise KeyboardInterrupt if self.interrupted else TimeIsUpError
 
 
 _limit: ContextVar[Limit | None] = ContextVar("limit", default=None)

@@ -17,9 +17,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.counts.choice import best_counter
 from jaxbn.counts.codes import Column
 from jaxbn.counts.counter import Counter
+from jaxbn.counts.device import best_counter
 from jaxbn.scores.count_tables import CountTables, unit_bits
 from jaxbn.scores.parent_prior import log_parent_prior
 

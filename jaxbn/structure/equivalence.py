@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, NamedTuple
+
+from jaxbn.inputs.graph import Parents
 
 if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.axes import Axes
 
-Parents = Mapping[str, Sequence[str]]
 Arc = tuple[str, str]
 Link = frozenset[str]
 

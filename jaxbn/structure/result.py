@@ -20,8 +20,3 @@ class Structure:
     def gap(self) -> float:
         """What another structure of the families in question might score more, in nats."""
         return max(self.bound - self.score, 0.0)
-
-    @property
-    def n_arcs(self) -> int:
-        """How many arcs it has."""
-        return sum(map(len, self.parents))

@@ -182,7 +182,7 @@ def fit_by_em(
                 break
             now = means(structure, counts, alphas)
     if found is None:
-        raise KeyboardInterrupt if ending.interrupted else limits.TimeIsUpError
+        ending.reraise()
     if ending.early:
         LOG.warning("ended early: the tables are those after %d rounds of EM", len(found.trace) - 1)
     return found
