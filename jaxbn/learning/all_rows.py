@@ -17,20 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.evidence import choice_cost
 from jaxbn.cuts.from_counts import Counted, best_cuts
 from jaxbn.cuts.methods import Method
 from jaxbn.cuts.on_grid.positions import beside
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
-from jaxbn.groups.levels import log_inside_counts, log_partitions
+from jaxbn.groups.levels import log_inside_counts
 from jaxbn.inputs.graph import children_of, markov_blanket
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.near_families import near_families
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
-from jaxbn.scores.density import shaped_density
-from jaxbn.scores.evidence import effective_parents
+from jaxbn.scores.density import log_measure, shaped_density
+from jaxbn.scores.evidence import coding_price, effective_parents
 from jaxbn.scores.parent_prior import log_prior
 from jaxbn.scores.tables import k2_score
 from jaxbn.sources.counting import Coded
@@ -147,12 +146,12 @@ class AllRows:
             counts = own.sum(axis=tuple(range(own.ndim - 1)))[:-1]
             if isinstance(coding, Grouping):
                 seen = standing.level_counts[name]
+                m = int((seen > 0).sum())
                 parts.append(log_inside_counts(coding, self.data.table.levels[name], seen))
-                m, k = int((seen > 0).sum()), int((counts > 0).sum())
-                parts.append(-math.log(m) - float(log_partitions(m, k)[-1]))
             else:
+                m = self.n_distinct(name)
                 parts.append(self._density(name, coding, counts))
-                parts.append(-float(choice_cost(self.n_distinct(name), int((counts > 0).sum()))))
+            parts.append(-coding_price(coding, m, int((counts > 0).sum())))
         return math.fsum(parts)
 
     def family(self, child: str, parents: Sequence[str], table: Counts, columns: Columns) -> float:
@@ -172,8 +171,7 @@ class AllRows:
             measures, each = np.diff([low, *binning.cuts, high]), 0.0
         else:
             measures, each = np.diff([0.0, *shape.below(binning.cuts), 1.0]), shape.log_evidence
-        held = (counts > 0) & (measures > 0)
-        return float(counts.sum() * each - (counts[held] * np.log(measures[held])).sum())
+        return float(counts.sum() * each) - log_measure(counts, measures)
 
     # --- passes
 

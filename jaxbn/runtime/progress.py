@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import AbstractContextManager
+from html import escape
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
-from jaxbn.runtime.notebook_bar import NotebookBar
+EVERY = 0.1
+"""Seconds between two pictures in a notebook."""
 
 LINES = 30.0
 """Seconds between two lines where standard error is neither a terminal nor a notebook."""
@@ -165,3 +167,43 @@ class _RichBar:
 
     def stop(self) -> None:
         self._rich.stop()
+
+
+class NotebookBar:
+    """A bar for notebooks that needs nothing else: a line of HTML that IPython's own display replaces in place."""
+
+    def __init__(self, total: int) -> None:
+        self._total = max(total, 1)
+        self._completed = 0
+        self._words = "starting"
+        self._start = time.monotonic()
+        self._last = float("-inf")
+        self._handle: Any = None
+
+    def start(self) -> None:
+        """Show the bar."""
+        from IPython.display import display
+
+        self._handle = display(self._bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+    def update(self, completed: int, words: str) -> None:
+        """Set what is done and the words beside it; the picture changes at most every `EVERY` seconds."""
+        self._completed, self._words = completed, words
+        if time.monotonic() - self._last >= EVERY:
+            self._draw()
+
+    def stop(self) -> None:
+        """Show the last state."""
+        self._draw()
+
+    def _draw(self) -> None:
+        self._last = time.monotonic()
+        if self._handle is not None:
+            self._handle.update(self._bundle(), raw=True)
+
+    def _bundle(self) -> dict[str, str]:
+        taken = int(time.monotonic() - self._start)
+        share = self._completed / self._total
+        text = f"{share:.0%} {self._words}, {taken // 60}:{taken % 60:02d}"
+        bar = f'<progress value="{self._completed}" max="{self._total}"></progress>'
+        return {"text/plain": text, "text/html": f"<div>{bar} {escape(text)}</div>"}

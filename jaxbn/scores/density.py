@@ -61,8 +61,11 @@ def shaped(data: CodedTable, codings: Mapping[str, Coding]) -> dict[str, Coding]
 
 
 def _sum_of_logs(data: CodedTable, name: str, binning: Binning, measures: NDArray[np.float64]) -> float:
-    """Σ n_b ln measure_b over the bins that hold values."""
     values = data.ordered[name].values
-    counts = np.diff(np.searchsorted(values, binning.cuts), prepend=0, append=len(values))
+    return log_measure(np.diff(np.searchsorted(values, binning.cuts), prepend=0, append=len(values)), measures)
+
+
+def log_measure(counts: NDArray[np.integer], measures: NDArray[np.float64]) -> float:
+    """Σ n_b ln measure_b over the bins that hold values."""
     occupied = (counts > 0) & (measures > 0)
     return float((counts[occupied] * np.log(measures[occupied])).sum())

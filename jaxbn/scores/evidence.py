@@ -79,14 +79,16 @@ def coding_evidence(data: CodedTable, name: str, coding: Coding, n_states: int) 
     inside = (
         column_density(data, name, coding) if isinstance(coding, Grouping) else shaped_density(data, name, coding)[0]
     )
-    return inside - _price(data, name, coding, n_states)
+    grouped = isinstance(coding, Grouping)
+    m = len(np.unique(data.known_codes(name))) if grouped else data.ordered[name].n_distinct
+    return inside - coding_price(coding, m, n_states)
 
 
-def _price(data: CodedTable, name: str, coding: Coding, n_states: int) -> float:
+def coding_price(coding: Coding, m: int, k: int) -> float:
+    """The charge for bins or groups: that of k among those of m distinct values."""
     if isinstance(coding, Grouping):
-        m = len(np.unique(data.known_codes(name)))
-        return math.log(m) + float(log_partitions(m, n_states)[-1])
-    return float(choice_cost(data.ordered[name].n_distinct, n_states))
+        return math.log(m) + float(log_partitions(m, k)[-1])
+    return float(choice_cost(m, k))
 
 
 def _remembered(known: dict[Any, float], key: Any, work_out: Callable[[], float]) -> float:
