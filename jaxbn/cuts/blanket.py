@@ -59,7 +59,7 @@ def checked_child(
 
 
 def _configurations(whose: str, cardinalities: Sequence[int]) -> int:
-    """How many joint configurations there could be; as a number of states it must fit in a float."""
+    """The number of possible joint configurations; used as a number of states, it must fit in a float."""
     product = math.prod(cardinalities)
     if product > MAX_CONFIGURATIONS:
         raise ValueError(

@@ -1,7 +1,7 @@
 """The minimum description length of Friedman and Goldszmidt (docs/maths.md, "Description length").
 
-Its penalty depends on the number of intervals k alone and is not linear in it, so the cuts are those of the best k:
-`penalty(k) + B(k)`, B(k) being the least entropy of a partition into k intervals.
+Its penalty depends on the number of intervals k alone and is not linear in it, so the cuts are those of the k with
+the least `penalty(k) + B(k)`, B(k) being the least entropy of a partition into k intervals.
 """
 
 from __future__ import annotations

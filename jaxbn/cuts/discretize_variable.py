@@ -249,6 +249,7 @@ def _with_few_bins(task: Task, most: int, grid: int | None, refinements: int) ->
         price = max(2 * low, 1.0) if best is None else (low + high) / 2
         (found,) = solve([replace(task, cut_cost=task.cut_cost + price)], grid=grid, refinements=refinements)
         if len(found.cuts) < most:
+            # the price only limits the bins and is no part of the objective
             high, best = price, replace(found, cost=found.cost - price * (len(found.cuts) + 1))
         else:
             low = price

@@ -22,7 +22,7 @@ Codes = NDArray[np.integer]
 
 
 def stream(seed: int, number: int) -> np.random.Generator:
-    """The random numbers of a resample: those of the seed's child with this number."""
+    """The random stream of a resample: the seed's spawned child with this number."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 

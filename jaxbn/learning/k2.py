@@ -129,7 +129,7 @@ def given_order(order: Sequence[str], table: Table, rules: Rules) -> tuple[str, 
 
 
 def random_orders(rules: Rules, restarts: int, seed: int | np.random.Generator) -> list[tuple[str, ...]]:
-    """Random orders in which required arcs point forward; more orders begin with the same ones."""
+    """Random orders in which required arcs point forward; a larger number extends the same sequence."""
     rng = np.random.default_rng(seed)
     orders = []
     for _ in range(restarts):

@@ -52,7 +52,7 @@ from jaxbn.structure.constraints import Constraints, as_constraints
 LOG = logging.getLogger("jaxbn")
 
 SIDE_BY_SIDE = 64
-"""Runs that go on together: what they ask for at the same time is computed as one batch."""
+"""Runs in progress at once: their simultaneous questions are computed as one batch."""
 
 
 @old_keywords
@@ -284,7 +284,7 @@ def _search(
 
 
 def _nothing_found(data: CodedTable, plan: Plan, ending: Ending, began: float) -> tuple[BayesNet, str]:
-    """The network of the required arcs and plain bins, where the time was too short for another."""
+    """The network of the required arcs and plain bins, if time was too short for any other."""
     if ending.interrupted:
         raise KeyboardInterrupt
     start = first_bins(data, replace(plan.options, initial="frequency"))
@@ -310,7 +310,7 @@ def _in_words(many: ManyRuns, n_runs: int) -> str:
 
 
 def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, ending: Ending) -> SearchReport:
-    """How the network was found; what its arcs are worth for its cuts is looked up once more, if there is time."""
+    """How the network was found; if time is left, its arcs are searched once more for its cuts, to report the bound."""
     finished = not ending.early
     report = SearchReport(plan.options.name, plan.search, n_runs, seconds, learned.criterion, finished=finished)
     runs, data = last.runs, last.data

@@ -112,7 +112,7 @@ MOVED = {
 }
 
 NONE_IS_GIVEN = ("grid", "max_passes")
-"""Options whose None says something; that of others says that they were not given."""
+"""Options for which None is a value; for all others it means not given."""
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,11 +139,11 @@ MAKERS: dict[str, deprecated.Maker] = {
 }
 
 old_keywords = deprecated.old_keywords(MOVED, MAKERS)
-"""Has a function take the keywords that have become parts of objects."""
+"""Lets a function still accept keywords that have moved into objects."""
 
 
 def in_objects(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of ``learn`` that stand side by side, as on the command line, in the objects that they are parts of.
+    """Flat options of ``learn``, as on the command line, collected into the objects that they belong to.
 
     Example:
         >>> in_objects({"seed": 3, "order": ["b", "a"]})

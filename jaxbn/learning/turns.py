@@ -56,7 +56,7 @@ def evidence_turns(
     if alone:
         settled = yield from ascend(data, parents, data.names, start, options, cache, grid=options.grid)
         learned = state(parents, settled.start, settled.trace)
-    for stage in (0, 1):
+    for stage in (0, 1):  # first without isolated variables, which would fall into one bin before they find an arc
         learned = yield from _settle(data, learned, arcs, options, cache, watch, stage=stage, grid=options.grid)
     return learned
 
@@ -230,7 +230,7 @@ def alternate(data: CodedTable, start: Start, arcs: ArcSearch, options: Method, 
             best = now_judged
         watch(0, parents, settled)
         state = (str(parents), *(column.key for column in settled.columns.values()))
-        if state in seen:
+        if state in seen:  # nothing makes these turns converge: they may go round in a cycle
             return best
         seen.add(state)
         now = settled.start

@@ -136,7 +136,7 @@ def test_the_tree_has_the_dependences_that_are_there() -> None:
 # --- cuts with holes raise the evidence of what each factor has
 
 
-def test_the_ledger_is_the_evidence_by_definition() -> None:
+def test_the_cache_is_the_evidence_by_definition() -> None:
     """F with holes, and the cost of a variable's cuts, differ by the same number whatever the cuts."""
     data = CodedTable(as_table(chain(60, 0.2), missing="infer"))
     parents = {"word": (), "x": ("word",), "y": ("x", "noise"), "noise": ()}

@@ -27,10 +27,10 @@ HOLES = 18
 """Added to the seed of the draws for missing entries."""
 
 FEW_ENTRIES, MANY_SWEEPS, FEW_SWEEPS = 10**6, 10, 4
-"""Rows times columns up to which what is expected has many sweeps."""
+"""Rows times columns up to which expected values get many sweeps; the sweeps up to there, and beyond."""
 
 SWEEPS = 2
-"""Times that every column is matched; the first time, missing values of its neighbours come from their bins alone."""
+"""Times that every column is drawn; the first time, missing values of its neighbours come from their bins alone."""
 
 Bins = tuple[NDArray[np.int32], NDArray[np.int32]]
 """Codes of a variable [n], -1 where missing, and the same completed."""
@@ -40,7 +40,7 @@ States = Mapping[str, Bins]
 
 
 class Predictor(NamedTuple):
-    """What a number is told from: a column, complete, and where it is known and not filled in, [n] each."""
+    """A predictor of a number: a completed column, and where it was observed, [n] each."""
 
     values: NDArray[np.float64]
     known: NDArray[np.bool_]
@@ -58,7 +58,7 @@ def completed(
     rng: np.random.Generator,
     basis: CodedTable | None = None,
 ) -> Table:
-    """The table of `data` completed by one draw from the exact posterior of each row, given what it has.
+    """The table of `data` completed by one draw from the exact posterior of each row given its observed entries.
 
     Args:
         data: the table with holes.
@@ -82,10 +82,10 @@ def matched(
     rng: np.random.Generator,
     basis: CodedTable | None = None,
 ) -> Table:
-    """The table of `data` completed by draws that keep what the network has no arc for: arguments as for ``completed``.
+    """The table of `data` completed by draws that keep dependencies without an arc; arguments as for ``completed``.
 
-    Levels are drawn as there. A number is that of a row, in any bin, of which a line over all other columns says nearly
-    the same, or that looks alike: as noisy as the rows, and as dependent on each other column.
+    Levels are drawn as there. A number is taken from a donor row, in any bin, with nearly the same prediction by
+    regression on all other columns, or similar in them: it is as noisy as the rows, and as dependent on other columns.
     """
 
     def of_rows_alike(column: NDArray[np.float64], bins: Bins, predictors: Predictors) -> NDArray[np.intp]:
@@ -105,7 +105,7 @@ def _drawn(
 ) -> Table:
     """The table completed by draws: states from the network, then numbers of rows that are alike.
 
-    Each number is told several times, given all others as they are then.
+    Each number is drawn several times, given the current values of all others.
     """
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
@@ -136,11 +136,11 @@ def expected(
     rng: np.random.Generator,
     basis: CodedTable | None = None,
 ) -> Table:
-    """The table of `data` completed by what is expected: the same arguments as for ``completed``.
+    """The table of `data` completed by expected values; arguments as for ``completed``.
 
     Levels are the most probable ones, by the network and by regressions on all other columns; a number is the observed
-    one nearest to what such a regression predicts. So what depends on each other does so more clearly than in the rows
-    themselves, also where the network so far has no arc.
+    one nearest to what such a regression predicts. So dependencies show more clearly than in the rows themselves, also
+    where the network so far has no arc.
     """
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, most_probable_completions(net, codes[data.table.holed_rows]))
@@ -251,7 +251,7 @@ def _filled(
 
 
 def _donors(known: NDArray[np.int32], drawn: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.intp]:
-    """For each drawn state a row that is known to be in it; all such rows in turn, in random order.
+    """A donor for each drawn state: the rows observed in it take turns, in random order.
 
     In turn, because a value that is taken much more often than its neighbours would look like a peak of the density.
     """

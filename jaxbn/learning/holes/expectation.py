@@ -1,4 +1,4 @@
-"""What is expected of all missing entries together: each told by regressions on all other columns, in sweeps.
+"""Expected values of all missing entries together: each by regression on all other columns, in sweeps.
 
 Numbers are predicted by a line. A level's chances are, in equal parts, those of the network, which sees bins, and those
 of lines through the columns, one for each level, which see what lies inside them.
@@ -20,7 +20,7 @@ from jaxbn.runtime import limits
 Array = NDArray[np.float64]
 
 LEAST = 1e-6
-"""Chance of a level that lines speak against."""
+"""Smallest probability that the regressions may give a level."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Expectation:
         self._lines = {name: RidgeRegressions(~gone, holed) for name, gone in self.absent.items()}
 
     def sweep(self, parents: Parents) -> None:
-        """Tell every missing entry once, given all others as they are now."""
+        """Predict every missing entry once, given the current values of all others."""
         for name, gone in self.absent.items():
             limits.check()
             predictors = [column for other in predictors_of(parents, name) for column in self._seen(other)]

@@ -1,6 +1,6 @@
 """The first completion: from the best tree of pairs, each scored on the rows that have both, scaled to all rows.
 
-Scores of families on different rows are not comparable as they are; per row they are (node-average likelihood: Balov
+Scores of families on different rows cannot be compared directly, but scores per row can (node-average likelihood: Balov
 2013; Bodewes and Scutari 2020), where entries are missing completely at random. The tree only has to carry the main
 dependencies into the first completion; what follows learns on complete tables.
 """
@@ -26,7 +26,7 @@ FEWEST_BINS, MOST_BINS = 4, 10
 
 
 def first_completion(data: CodedTable, rng: np.random.Generator) -> Table:
-    """The table of `data` completed by what is expected, given the best tree."""
+    """The table of `data` completed by expected values under the best tree."""
     return expected(data, *_tree(data), rng)
 
 
@@ -46,7 +46,7 @@ def _tree(data: CodedTable) -> tuple[dict[str, tuple[str, ...]], dict[str, Codin
 
 
 def best_tree(columns: Columns) -> dict[str, tuple[str, ...]]:
-    """At most one parent each, so that the sum of the gains per row is the largest; no arc without a gain."""
+    """The forest with the largest sum of gains per row, at most one parent each; no arc without a gain."""
     names = list(columns)
     pairs = list(itertools.combinations(range(len(names)), 2))
     gains = np.array([gain(columns[names[i]], columns[names[j]]) for i, j in pairs])
@@ -56,6 +56,7 @@ def best_tree(columns: Columns) -> dict[str, tuple[str, ...]]:
         return parents
     left, right, weight = (np.array(each) for each in zip(*kept, strict=True))
     n = len(names)
+    # of the gains with their signs turned: the tree of Chow and Liu (1968)
     tree = minimum_spanning_tree(coo_array((-weight, (left, right)), (n, n)).tocsr())
     done: set[int] = set()
     for root in range(n):

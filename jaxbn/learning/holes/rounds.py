@@ -1,8 +1,8 @@
 """Rounds of completing and learning: structural EM on completed tables.
 
-A round completes the rows under the network so far, by what is expected or by draws from the exact posterior, and
-learns on the complete table, from where the network stands. What is expected shows arcs that the network lacks, draws
-have as much noise as the rows. The best network of all rounds, by the evidence of what was observed, is finished with
+A round completes the rows under the current network, by expected values or by draws from the exact posterior, and
+learns on the complete table, starting from that network. Expected values reveal arcs that the network lacks; draws
+are as noisy as the rows. The best network of all rounds, by the evidence of what was observed, is finished with
 its last cuts. What a round settles depends on its draws alone, so the same seed gives the same result.
 """
 
@@ -85,7 +85,7 @@ def settle(
 
 @dataclass
 class _Best:
-    """The best network so far by the evidence of what was observed; the last one where that is not worked out."""
+    """The best network so far by the evidence of the observed entries; the last one where that is not computed."""
 
     plan: Plan
     holed: CodedTable
@@ -95,7 +95,7 @@ class _Best:
 
     @property
     def compares(self) -> bool:
-        """Whether networks are compared: in large tables all completions say the same."""
+        """Whether networks are compared: in large tables all completions lead to the same one."""
         few = self.holed.table.n_rows * len(self.holed.names) <= MOST_ENTRIES
         return few and self.plan.options.name == "evidence"
 
@@ -120,7 +120,7 @@ def same_network(a: Learned, b: Learned) -> bool:
 
 
 def observed_evidence(cache: EvidenceCache, data: CodedTable, parents: Parents, codings: Mapping[str, Coding]) -> float:
-    """F of a network with its cuts and groups, given what each row of a table has.
+    """F of a network with its cuts and groups, given the observed entries of each row.
 
     It is approximated as by Cheeseman and Stutz (1996), found the most accurate of the quick ways by Chickering and
     Heckerman (1997):
