@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -135,17 +135,19 @@ def sample_posterior(
     grouped = columns.merged(table)
     fixed = None if graph is None else as_parents(graph, table.names)
     with limits.within(deadline - time.monotonic()):
+        setup = Setup(table, options, rules, grouped, fixed, start, seed, time_limit, progress)
         if table.holes:
-            table = _completed(table, options, rules, grouped, fixed, start, seed, time_limit, progress)
+            table = _completed(setup)
+            setup = setup._replace(table=table)
         checks.at_least("seed", seed, 0)
         run = {}
         if checkpoint is not None:  # which needs the fingerprint of the table
-            run = _described(table, options, rules, grouped, fixed, chains, burn_in, thin, seed)
+            run = _described(setup, chains, burn_in, thin)
         coded = CodedTable(table, grouped, rules.max_cells, options.flat)
         coded.check_cells(fixed or rules.start)
         with open_kept(checkpoint, {**run, "grid": grid}) as (kept, saved):
             if not kept.starts:
-                kept.starts = _starts(table, options, rules, grouped, fixed, start, chains, seed, time_limit, progress)
+                kept.starts = _starts(setup, chains)
             widths = {name: options.narrowest(name, coded.ordered[name]) for name in table.continuous}
             bins = {name: options.most_bins(name) for name in table.continuous}
             likely = kept.starts[0].binnings
@@ -220,19 +222,23 @@ def _keep(chain: Chain, kept: Kept, number: int, sweep: int, state: State, burn_
         kept.draws.append(draw_of(chain, state, number, sweep))
 
 
-def _starts(
-    table: Table,
-    options: Evidence,
-    rules: Rules,
-    grouped: tuple[str, ...],
-    fixed: dict[str, tuple[str, ...]] | None,
-    start: BayesNet | None,
-    chains: int,
-    seed: int,
-    time_limit: float | None,
-    progress: bool,
-) -> list[Learned]:
+class Setup(NamedTuple):
+    """What the starts of chains depend on."""
+
+    table: Table
+    options: Evidence
+    rules: Rules
+    grouped: tuple[str, ...]
+    fixed: dict[str, tuple[str, ...]] | None
+    start: BayesNet | None
+    seed: int
+    time_limit: float | None
+    progress: bool
+
+
+def _starts(setup: Setup, chains: int) -> list[Learned]:
     """Where the chains begin."""
+    table, options, rules, grouped, fixed, start, seed, time_limit, progress = setup
     if start is not None:
         return [_learned(table, start.parents if fixed is None else fixed, start.codings, grouped)] * chains
     common: dict[str, Any] = {"columns": Columns(merge_levels=grouped), "max_cells": rules.max_cells}
@@ -259,23 +265,14 @@ def _starts(
     return found
 
 
-def _completed(
-    table: Table,
-    options: Evidence,
-    rules: Rules,
-    grouped: tuple[str, ...],
-    fixed: dict[str, tuple[str, ...]] | None,
-    start: BayesNet | None,
-    seed: int,
-    time_limit: float | None,
-    progress: bool,
-) -> Table:
+def _completed(setup: Setup) -> Table:
     """The table with its missing entries drawn given a network."""
-    found = start or _starts(table, options, rules, grouped, fixed, None, 1, seed, time_limit, progress)[0]
-    parents = found.parents if fixed is None else fixed
+    found = setup.start or _starts(setup, 1)[0]
+    parents = found.parents if setup.fixed is None else setup.fixed
     codings = found.codings if isinstance(found, BayesNet) else found.binnings
     LOG.warning("missing entries are filled in once, by a draw; the posterior is that of the completed table")
-    return completed(CodedTable(table, grouped), parents, codings, np.random.default_rng([seed, HOLES]))
+    rng = np.random.default_rng([setup.seed, HOLES])
+    return completed(CodedTable(setup.table, setup.grouped), parents, codings, rng)
 
 
 def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -> Learned:
@@ -290,18 +287,9 @@ def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -
     return Learned((), {name: tuple(parents[name]) for name in table.names}, own, 0.0, 0.0)
 
 
-def _described(
-    table: Table,
-    options: Evidence,
-    rules: Rules,
-    grouped: tuple[str, ...],
-    fixed: dict[str, tuple[str, ...]] | None,
-    chains: int,
-    burn_in: int,
-    thin: int,
-    seed: int,
-) -> dict[str, Any]:
+def _described(setup: Setup, chains: int, burn_in: int, thin: int) -> dict[str, Any]:
     """What the draws depend on, as JSON can hold it."""
+    table, options, rules, grouped, fixed, _, seed, *_ = setup
     return {
         "columns": list(table.names),
         "continuous": list(table.continuous),
