@@ -104,13 +104,7 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, low: Floats, high: Floats) -> Part:
-        """The parts between two shares; what rounding has put beyond 0 or 1 is there.
-
-        Example:
-            >>> Part.of(np.array([0.5]), np.array([1.0 + 2**-52])).end.tolist()
-            [inf]
-        """
-        low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        """The parts between two shares, from 0 to 1."""
         return cls(ndtri(low), ndtri(high), high - low)
 
     def means(self) -> Floats:
