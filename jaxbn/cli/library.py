@@ -197,11 +197,29 @@ def takes(function: str) -> Callable[[Callable[..., None]], Callable[..., None]]
             asked = _asked({n: v for n, v in given.items() if n not in own}, made)
             command(asked, **{n: given[n] for n in own})
 
-        call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {each.name: each.annotation for each in parameters}
-        return call
+        return _with_options(call, parameters)
 
     return decorate
+
+
+def reads_rows(command: Callable[..., None]) -> Callable[..., None]:
+    """Have a command take the options of how a text table is written, in the place of its argument ``written``."""
+    own = signature(command, eval_str=True).parameters
+    reading = {n: p for n, p in signature(_reading, eval_str=True).parameters.items() if n not in ("drop", "links")}
+    every = [each for n, p in own.items() for each in (reading.values() if n == "written" else (p,))]
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        written = form(*(given.pop(n) for n in reading))
+        command(**given, written=written)
+
+    return _with_options(call, [each.replace(kind=Parameter.KEYWORD_ONLY) for each in every])
+
+
+def _with_options(call: Callable[..., None], parameters: list[Parameter]) -> Callable[..., None]:
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    return call
 
 
 def _reading(

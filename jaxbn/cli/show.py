@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
 
     from jaxbn.cuts.binning import Binning
@@ -55,6 +56,12 @@ def posterior(found: pd.Series, labels: Sequence[str]) -> None:
     """A line for each state, with a bar."""
     rows = [(label, f"{p:.4f}", "█" * round(30 * p)) for label, p in zip(labels, found.tolist(), strict=True)]
     table((", ".join(map(str, found.index.names)), "probability", ""), rows, numbers=(1,))
+
+
+def consensus(graph: nx.DiGraph, word: str, threshold: float) -> None:
+    """The arcs that networks agree on, and by what."""
+    arcs = ", ".join(f"{parent} -> {child}" for parent, child in graph.edges) or "no arc"
+    say(f"consensus, {word} above {threshold:g}: {arcs}")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> None:

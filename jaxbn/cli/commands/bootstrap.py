@@ -76,8 +76,7 @@ def _give_arcs(found: ArcBootstrap, threshold: float, as_json: bool) -> None:
         output.put_json({**counted, "arcs": arcs, "bins": bins, "consensus": agreed})
     else:
         show.say(repr(found))
-        words = ", ".join(f"{parent} -> {child}" for parent, child in consensus.edges) or "no arc"
-        show.say(f"consensus, strength above {threshold:g}: {words}")
+        show.consensus(consensus, "strength", threshold)
 
 
 def _write(

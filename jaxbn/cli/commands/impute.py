@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from jaxbn.cli import options, output
 from jaxbn.cli.errors import tell
+from jaxbn.cli.library import reads_rows
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import form, read
+from jaxbn.cli.read_table import read
 
 
+@reads_rows
 def impute(
     model: options.Model,
     data: options.Data,
@@ -27,16 +29,13 @@ def impute(
     ] = "mean",
     seed: options.Seed = 0,
     unknown: options.Unknown = "error",
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = None,
-    na_values: options.NaValues = [],  # noqa: B006 (typer copies it)
+    written: Any = None,
     force: options.Force = False,
 ) -> None:
     """Fill in the missing entries of a table, given what each row has."""
     output.check_free((out,), force)
     net = read_model(model)
-    source = read(data, form(delimiter, encoding, decimal, na_values))
+    source = read(data, written)
     filled = net.impute(source.frame, strategy, seed=seed, unknown=unknown)  # type: ignore[arg-type]
     before, after = int(source.frame.isna().sum().sum()), int(filled.isna().sum().sum())
     left = f"; {after} are left, in columns that the network does not have" if after else ""

@@ -80,6 +80,5 @@ def _give(found: Posterior, threshold: float, as_json: bool) -> None:
         from jaxbn.drawing.posterior_page import agreement
 
         show.say(repr(found))
-        words = ", ".join(f"{parent} -> {child}" for parent, child in consensus.edges) or "no arc"
-        show.say(f"consensus, probability above {threshold:g}: {words}")
+        show.consensus(consensus, "probability", threshold)
         show.say(agreement(found))

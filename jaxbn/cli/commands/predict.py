@@ -8,8 +8,9 @@ import typer
 
 from jaxbn.cli import options, output
 from jaxbn.cli.errors import UsageError
+from jaxbn.cli.library import reads_rows
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import form, names_in, read
+from jaxbn.cli.read_table import names_in, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 
+@reads_rows
 def predict(
     model: options.Model,
     data: options.Data,
@@ -31,17 +33,14 @@ def predict(
         ),
     ] = "state",
     unknown: options.Unknown = "error",
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = None,
-    na_values: options.NaValues = [],  # noqa: B006 (typer copies it)
+    written: Any = None,
     force: options.Force = False,
 ) -> None:
     """Predict a variable for every row, given what the row has: a CSV with a line for each."""
     output.check_free((out,), force)
     net = read_model(model)
     names_in([target], "TARGET", net.names, "variable of the network")
-    source = read(data, form(delimiter, encoding, decimal, na_values))
+    source = read(data, written)
     output.put_csv(_predicted(net, source.frame, target, returns, unknown), out)
 
 

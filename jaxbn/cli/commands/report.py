@@ -11,13 +11,15 @@ from jaxbn.cli import options, output
 from jaxbn.cli.compiler import start_compiler
 from jaxbn.cli.errors import CommandError, UsageError
 from jaxbn.cli.held_out import held_out, published
+from jaxbn.cli.library import reads_rows
 from jaxbn.cli.read_model import read_model
-from jaxbn.cli.read_table import form, read
+from jaxbn.cli.read_table import read
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 
+@reads_rows
 def report(
     model: options.Model,
     data: Annotated[
@@ -27,10 +29,7 @@ def report(
     compare: Annotated[bool, typer.Option("--compare", help="Cross-validate the structure with every method.")] = False,
     folds: options.Folds = 10,
     seed: options.Seed = 0,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = None,
-    na_values: options.NaValues = [],  # noqa: B006
+    written: Any = None,
     force: options.Force = False,
     no_cache: options.NoCache = False,
 ) -> None:
@@ -43,7 +42,7 @@ def report(
     net = read_model(model)
     table, scores, notes = None, None, ""
     if data is not None:
-        source = read(data, form(delimiter, encoding, decimal, na_values))
+        source = read(data, written)
         from jaxbn.drawing.missing import rows_of
 
         _check_columns(net, source.frame)
