@@ -108,7 +108,7 @@ def measure(name: str, n: int) -> dict[str, Any]:
     """One line of the table, in this process."""
     from jaxbn.cuts import discretize_variable, solve
     from jaxbn.cuts.problem import Solution, Task
-    from jaxbn.runtime.shapes import DENSE_ROWS, bucket
+    from jaxbn.runtime.shapes import LEAST_ROWS, bucket
 
     idle = peak_memory()
     arguments = make(name, n)
@@ -130,7 +130,7 @@ def measure(name: str, n: int) -> dict[str, Any]:
     line |= {"memory": peak_memory() - idle, "bins": binning.n_bins, "cost": binning.cost, "load": os.getloadavg()[0]}
     costs = {"engine": binning.cost}
     task = asked[0]
-    if n <= UNPRUNED_ROWS and task.n_rows > DENSE_ROWS:
+    if n <= UNPRUNED_ROWS and 2 * task.n_rows > LEAST_ROWS:
         shape = solve.pruned_shape
         solve.pruned_shape = lambda *args, **sizes: shape(*args, **sizes)._replace(settled=bucket(n, 1024))
         costs["unpruned"] = solve.solve([task], prune=False)[0].cost

@@ -18,7 +18,7 @@ from jaxbn.cuts.evidence import charge, evidence_problem
 from jaxbn.cuts.problem import interval_starts
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered
-from jaxbn.kernels.counted_intervals import counted_intervals
+from jaxbn.kernels.interval_costs import counted_intervals
 from jaxbn.runtime.devices import double
 
 GROUPS, CELLS = 128, 256

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from jaxbn.kernels.pruned.block import BLOCK
 from jaxbn.kernels.pruned.tiles import CELL_GROUP
 
-DENSE_ROWS = 512
-"""Half the rows of the smallest pruned program."""
+LEAST_ROWS = 1024
+"""Rows of the smallest pruned program."""
 
 
 class PrunedShape(NamedTuple):
@@ -76,7 +76,7 @@ def bucket(size: int, least: int, ratio: int = 2) -> int:
 
 def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> PrunedShape:
     """The bucket of a larger problem."""
-    rows = bucket(n_rows, 2 * DENSE_ROWS)
+    rows = bucket(n_rows, LEAST_ROWS)
     wide = n_rows <= SHARED_ROWS
     terms = 2 if n_terms <= 2 and not wide else bucket(n_terms, 16)
     least = (FEW_CELLS if wide else 1) * CELL_GROUP
@@ -86,7 +86,7 @@ def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> 
         terms=terms,
         cells=cells,
         tables=terms // 2 + 3,  # two more for the floors
-        length=bucket(total_weight + 2 * BLOCK, 4 * DENSE_ROWS),
+        length=bucket(total_weight + 2 * BLOCK, 2 * LEAST_ROWS),
         settled=min(rows, 32768),
         recent=256,
         width=128,
