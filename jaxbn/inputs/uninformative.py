@@ -71,9 +71,8 @@ def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) 
 
 
 def _tell(name: str, reason: str) -> None:
-    LOG.warning(
-        "left out: %r, %s; %s keeps it", name, reason, Mention("keep", name, f"columns=jaxbn.Columns(keep=[{name!r}])")
-    )
+    remedy = Mention("keep", name, f"pass columns=jaxbn.Columns(keep=[{name!r}])")
+    LOG.warning("left out: %r, %s; %s to keep it", name, reason, remedy)
 
 
 def _reasons(table: Table, keep: Collection[str], infers: bool) -> Iterator[tuple[str, str]]:

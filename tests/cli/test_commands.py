@@ -262,8 +262,8 @@ def test_columns_that_say_nothing_are_left_out_and_kept_on_request(command: Comm
     data = command.has("table.csv", rows.to_csv(index=False))
     options = ("--restarts", "1", "--folds", "0", "--json")
     done = command("learn", data, *options)
-    assert "left out: 'code', which has a different value in each row; --keep code keeps it" in done.stderr
-    assert "left out: 'same', which has the same value in every row; --keep same keeps it" in done.stderr
+    assert "left out: 'code', which has a different value in each row; pass --keep code to keep it" in done.stderr
+    assert "left out: 'same', which has the same value in every row; pass --keep same to keep it" in done.stderr
     assert [each["name"] for each in json.loads(done.stdout)["network"]["variables"]] == ["kind", "size", "age"]
     done = command("learn", data, *options, "--keep", "same")
     assert json.loads(done.stdout)["network"]["variables"][-1]["name"] == "same"
