@@ -59,7 +59,7 @@ def learn_case(case: str) -> dict[str, Any]:
         size, options = TABLES[case]
         drawn = draw(*size)
         frame, arcs = drawn.frame, drawn.arcs
-        options = options | {"continuous": drawn.continuous}
+        options = options | {"columns": dict.fromkeys(drawn.continuous, "continuous")}
         if options.get("search") == "k2":
             options = options | {"order": drawn.order}
     seconds, spent = [], []
