@@ -12,7 +12,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention, suggest
 from jaxbn.learning.columns import as_columns
 from jaxbn.runtime import deprecated
-from jaxbn.structure.constraints import Constraints
+from jaxbn.structure.constraints import as_constraints
 from jaxbn.structure.orders import PATIENCE, STARTS
 from jaxbn.structure.search import SEARCHES
 
@@ -133,7 +133,7 @@ def _search(given: Any, options: Mapping[str, Any]) -> Any:
 
 MAKERS: dict[str, deprecated.Maker] = {
     "columns": lambda given, options: replace(as_columns(given), **_said(options)),
-    "constraints": lambda given, options: replace(given or Constraints(), **_said(options)),
+    "constraints": lambda given, options: replace(as_constraints(given), **_said(options)),
     "method": lambda given, options: with_options(as_method(given), _said(options)),
     "search": _search,
 }

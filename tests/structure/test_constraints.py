@@ -205,6 +205,8 @@ def test_a_mapping_stands_for_constraints():
     rows = {"a": list("xyxyxxyy"), "b": list("uvuvuuvv")}
     net = jaxbn.learn(rows, constraints={"required": [("b", "a")]}, restarts=1, progress=False)
     assert net.arcs == (("b", "a"),)
+    both = in_objects({"constraints": {"roots": ["b"]}, "required": [("b", "a")]})
+    assert jaxbn.learn(rows, **both, restarts=1, progress=False).arcs == (("b", "a"),)
     with pytest.raises(ValueError, match=r"constraints must be .*'tiers'"):
         jaxbn.learn(rows, constraints={"tier": []}, progress=False)
     with pytest.raises(TypeError, match=r"constraints must be jaxbn.Constraints\(...\), got 3"):
