@@ -87,6 +87,8 @@ def to_numbers(name: str, column: pd.Series, unit: Unit) -> NDArray[np.float64]:
     """
     if column.dtype.kind in "fiu":
         return column.to_numpy(np.float64, na_value=np.nan)
+    if column.isna().all():  # whatever its type: a column of None alone is one of objects
+        return np.full(len(column), np.nan)
     times = _read(column, unit) if is_text(column) else _times(column)
     if times is None or (times.dtype.kind == "m") != (unit.kind == "duration") or (times.isna() & column.notna()).any():
         culprit = column[column.notna() if times is None else times.isna() & column.notna()]

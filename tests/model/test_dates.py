@@ -99,3 +99,14 @@ def test_days_and_months_are_told_apart_by_the_form_of_the_network() -> None:
     assert own.binnings["day"].unit == Unit("date", "%d/%m/%Y")
     assert "2020-01-" in report(own, frame)
     assert jaxbn.discretize(table, {"even": ["day"]}).transform(frame)["day"].notna().all()
+
+
+def test_rows_without_a_date_are_scored(net: jaxbn.BayesNet, frame: pd.DataFrame) -> None:
+    """A column of None alone is one of objects, not of dates: the rows of each pattern of holes are such a table."""
+    holed = frame.copy()
+    holed.loc[:9, "day"] = None
+    holed.loc[5:14, "late"] = None
+    found = net.score_samples(holed, simulations=50)
+    assert (found.shares["day"][:10] == 0).all()
+    np.testing.assert_allclose(found.log_density, net.log_likelihood(holed))
+    assert (net.log_likelihood(frame.assign(day=None)) == net.log_likelihood(frame.assign(day=pd.NaT))).all()
