@@ -7,6 +7,7 @@ are made by pairing off the cells of all factors in order: no more than there ar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +16,10 @@ from numpy.typing import NDArray
 from jaxbn.cuts.blanket import factors_of
 from jaxbn.cuts.by_number.charged import Charged
 from jaxbn.cuts.evidence import charge, evidence_problem
-from jaxbn.cuts.problem import interval_starts
+from jaxbn.cuts.grouped_rows import GroupedRows
+from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered
-from jaxbn.kernels.interval_costs import counted_intervals
-from jaxbn.runtime.devices import double
-
-GROUPS, CELLS = 128, 256
-"""Groups are padded to a multiple of the first, and cells come in chunks of the second."""
 
 MOST_LAYERS = 64
 """Bins that are looked at, at most."""
@@ -56,22 +53,17 @@ def best_cuts(
 ) -> Cut:
     """The best partition of the groups, by the evidence; `now` are the groups that the cuts before fall after."""
     problem = _problem(counted, min_width, most_bins, shape)
-    costs = _interval_costs(problem, len(counted.first))
+    groups = GroupedRows(problem.rows, problem.rows.positions())
     n_layers = min(len(problem.charge), MOST_LAYERS)
-    before, last = np.append(0.0, np.full(len(costs), np.inf)), []
-    totals = []
-    for _ in range(n_layers):
-        through = before[:-1] + costs  # [end, start]
-        last.append(through.argmin(axis=1).astype(np.int32))
-        before = np.append(np.inf, through.min(axis=1))
-        totals.append(before[-1])
-    k = int(np.argmin(problem.charge[:n_layers] + totals))
-    after = [start - 1 for start in interval_starts(np.array(last[: k + 1]), len(costs) - 1)]
-    cost = float(problem.charge[k] + totals[k])
-    ends = [*now, len(costs) - 1]
-    old = problem.charge[min(len(now), len(problem.charge) - 1)]
-    old += sum(costs[end, start] for start, end in zip([0, *(g + 1 for g in now)], ends, strict=True))
-    return Cut(after, cost + problem.constant, float(old) - cost)
+    with CostMatrix(groups) as matrix:
+        totals = problem.charge[:n_layers] + matrix.layers(n_layers)[:n_layers]
+        k = int(np.argmin(totals)) + 1
+        after = (np.searchsorted(groups.positions, matrix.layer_cuts(k)) - 1).tolist()
+        bounds = [0, *(group + 1 for group in now), groups.n]
+        old = sum(float(matrix.costs[end - 1, start]) for start, end in pairwise(bounds))
+    cost = float(totals[k - 1])
+    old += float(problem.charge[min(len(now), len(problem.charge) - 1)])
+    return Cut(after, cost + problem.constant, old - cost)
 
 
 def _problem(counted: Counted, min_width: float, most_bins: int | None, shape: Shape | None) -> Charged:
@@ -117,35 +109,3 @@ def _codes(table: Counts, cells: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         return []
     found = np.unravel_index(cells, table.shape[1:])
     return [np.where(codes == size - 1, -1, codes) for codes, size in zip(found, table.shape[1:], strict=True)]
-
-
-def _interval_costs(problem: Charged, n: int) -> NDArray[np.float64]:
-    """Cost of the interval from group u to group v at [v, u], +inf where v comes before u."""
-    rows, width = problem.rows, -(-n // GROUPS) * GROUPS
-    group = np.append(0, np.cumsum(rows.can_cut[:-1]))
-    total = np.zeros((width, width))
-    with double():
-        for term in rows.terms:
-            counts = np.bincount(term.cells.astype(np.intp) * n + group, rows.weights, term.n_cells * n)
-            before = np.zeros((term.n_cells, width + 1))
-            before[:, 1 : n + 1] = counts.reshape(term.n_cells, n).cumsum(axis=1)
-            before[:, n + 1 :] = before[:, [n]]
-            for name in (term.tables[1:] and term.tables) or (None,):
-                names = term.names if name is None else np.full(term.n_cells, name)
-                for first in range(0, term.n_cells, CELLS):
-                    some = slice(first, first + CELLS)
-                    chunk = np.zeros((CELLS, width + 1)), np.ones(CELLS), np.zeros(CELLS)
-                    size = len(names[some])
-                    chunk[0][:size], chunk[1][:size], chunk[2][:size] = before[some], names[some], term.sign
-                    total += np.asarray(counted_intervals(*chunk))
-    costs = total[:n, :n]
-    if rows.spread is not None:
-        ends = rows.spread.positions[np.append(0, np.flatnonzero(np.append(rows.can_cut[:-1], True)) + 1)]
-        mass = np.append(0, np.cumsum(np.bincount(group, rows.weights, n)))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            costs += (mass[1:, None] - mass[:-1]) * np.log(ends[1:, None] - ends[:-1])
-        if rows.spread.latest is not None:
-            rows_from = rows.spread.latest[np.append(np.flatnonzero(rows.can_cut), rows.n - 1)]
-            latest = np.where(rows_from < 0, -1, group[rows_from])
-            costs[np.arange(n) > latest[:, None]] = np.inf
-    return np.where(np.tri(n, dtype=bool), costs, np.inf)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.codes import wide_enough
 from jaxbn.cuts.problem import ENTROPY, Rows, Term, padded, table, table_at
+from jaxbn.kernels.dense_partitions import Counted
 from jaxbn.kernels.interval_costs import GROUPS, STARTS, Entries
 from jaxbn.kernels.pruned.state import TINY
 from jaxbn.runtime.shapes import MatrixShape
@@ -32,8 +33,8 @@ class Pairs(NamedTuple):
 
     group: NDArray[np.int32]  # [E]
     cell: NDArray[np.int32]  # [E]
-    weight: NDArray[np.int32]  # [E]
-    seen: NDArray[np.int32]  # [E], weight of the earlier groups in the cell
+    weight: NDArray[np.signedinteger]  # [E]
+    seen: NDArray[np.signedinteger]  # [E], weight of the earlier groups in the cell
     sign: NDArray[np.float64]  # [C]
     name: NDArray[np.int64]  # [C], of the cell's table
 
@@ -76,9 +77,24 @@ class GroupedRows:
         return (np.searchsorted(self.positions, rows, side="right") - 1).astype(np.int32)
 
     @property
+    def entropy(self) -> bool:
+        """Whether the tables are those of n ln n."""
+        return any(ENTROPY in term.tables for term in self.rows.terms)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of `dense`."""
+        return len(self.pairs.sign) + len(self.mass_names)
+
+    @property
     def most_states(self) -> int:
         """The largest number that names a table of cells."""
         return max((term.tables[0] for term in self._of_cells), default=1)
+
+    @property
+    def largest_name(self) -> int:
+        """The largest number that names any table."""
+        return max((name for term in self.rows.terms for name in term.tables), default=1)
 
     @property
     def _of_all(self) -> list[Term]:
@@ -148,6 +164,25 @@ class GroupedRows:
             cost += float((masses * np.log(np.maximum(np.diff(self.end), TINY))).sum())
         return cost
 
+    def dense(self, n_groups: int, n_cells: int, dtype: Any = np.int32) -> Counted:
+        """All counts as padded NumPy arrays; terms of one cell are cells in which every group has its weight."""
+        pairs, of_all, mass = self.pairs, self.mass_names, np.diff(self.mass)
+        n_pairs = len(pairs.sign)
+        counts = np.zeros((n_cells, n_groups), dtype)
+        counts[pairs.cell, pairs.group] = pairs.weight
+        counts[n_pairs : n_pairs + len(of_all), : self.n] = mass
+        names = np.append(pairs.name, [name for _, name in of_all]).astype(np.int64)
+        made: Any = (
+            counts,
+            padded(np.where(names == ENTROPY, 0, names - 1), (n_cells,)),
+            padded(np.append(pairs.sign, [sign for sign, _ in of_all]), (n_cells,), 0.0, np.float64),
+            padded(mass, (n_groups,), 0, dtype),
+            padded(self.end, (n_groups + 1,), self.end[-1], np.float64),
+            padded(self.latest, (n_groups,), n_groups),
+            np.int32(self.n),
+        )
+        return Counted(*made)
+
     def chunks(self, shape: MatrixShape) -> Iterator[Entries]:
         """The entries of all pairs, in as many chunks as they need, made one by one; at least one."""
         return _chunks(self.pairs, 0, len(self.pairs.sign), self.n, shape)
@@ -155,7 +190,7 @@ class GroupedRows:
 
 def _weights(
     term: Term, of_row: NDArray[np.int32], n_groups: int, weights: NDArray[np.int32] | None
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.signedinteger]]:
     """Cell, group and weight of the pairs of a term."""
     size = term.n_cells * n_groups
     key = term.cells.astype(wide_enough(size))
@@ -169,12 +204,13 @@ def _weights(
         found, place = np.unique(key, return_inverse=True)
         weight = np.bincount(place, weights, len(found))
     cell, group = np.divmod(found, key.dtype.type(n_groups))
-    return cell.astype(np.int32, copy=False), group.astype(np.int32, copy=False), weight.astype(np.int32)
+    weight = weight.astype(wide_enough(int(weight.sum())))
+    return cell.astype(np.int32, copy=False), group.astype(np.int32, copy=False), weight
 
 
-def _seen(cell: NDArray[np.int32], weight: NDArray[np.int32]) -> NDArray[np.int32]:
+def _seen(cell: NDArray[np.int32], weight: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
     """Weight of the earlier pairs of the same cell [E]."""
-    running = np.cumsum(weight, dtype=np.int32) - weight
+    running = np.cumsum(weight, dtype=weight.dtype) - weight
     begins = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
     return since_begin(running, begins)
 

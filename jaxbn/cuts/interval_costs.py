@@ -19,13 +19,18 @@ from jax import Array
 from numpy.typing import NDArray
 
 from jaxbn.cuts.grouped_rows import GroupedRows, shared_tables
-from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
+from jaxbn.cuts.on_accelerator import MOST_STATES
+from jaxbn.cuts.problem import Solution, padded, table
+from jaxbn.kernels.dense_partitions import CELLS, dense_costs
 from jaxbn.kernels.interval_costs import Widths, interval_costs
 from jaxbn.kernels.layered import earliest_start, further_layers, priced_intervals
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double
 from jaxbn.runtime.placement import on_host
-from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape
+from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, bucket
+
+MOST_TABLED = 2**24
+"""Up to this total weight costs are looked up in tables; beyond, these would be long, and ln Γ is computed."""
 
 _spare: dict[int, list[Array]] = defaultdict(list)
 """Unused matrices by number of groups, kept for reuse: fresh memory would have to be cleared."""
@@ -45,16 +50,18 @@ class CostMatrix:
         self._before = [first]  # of 0, 1, … intervals
 
     def __enter__(self) -> CostMatrix:
-        problem, groups = self.problem, self.shape.groups
-        entropy = any(ENTROPY in term.tables for term in problem.rows.terms)
+        problem, groups, spread = self.problem, self.shape.groups, self.problem.rows.spread is not None
         with double(), on_host():
+            if problem.total > MOST_TABLED and not problem.entropy and problem.largest_name <= MOST_STATES:
+                counted = problem.dense(groups, bucket(problem.n_cells, 8 * CELLS, 4), np.float64)
+                self._costs = dense_costs(counted, None, spread=spread)
+                return self
             try:
                 costs = _spare[groups].pop()
             except IndexError:
                 costs = jax.device_put(np.zeros((groups, groups)))
-            widths, tables = _widths(problem, self.shape), _device_tables(entropy, self.shape.length)
+            widths, tables = _widths(problem, self.shape), _device_tables(problem.entropy, self.shape.length)
             for i, entries in enumerate(problem.chunks(self.shape)):
-                spread = problem.rows.spread is not None
                 costs = interval_costs(widths, entries, tables, costs, np.bool_(i > 0), spread=spread)
         self._costs = costs
         return self

@@ -17,7 +17,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
+from jaxbn.cuts.problem import ENTROPY, Solution, table
 from jaxbn.kernels.dense_partitions import CELLS, Counted, Partitions, best_by_number, best_with_cuts
 from jaxbn.runtime import limits, placement
 from jaxbn.runtime.devices import batch_bytes, double
@@ -25,6 +25,7 @@ from jaxbn.runtime.shapes import bucket
 
 MOST_LAYERS = 64
 """Most intervals that the layered program counts there; for more, the host searches over prices."""
+
 
 MOST_STATES = 2**16
 """States of a factor that the shared table has room for."""
@@ -52,9 +53,7 @@ def goes_there(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> 
     """Whether there is an accelerator and the problem suits it."""
     if not placement.accelerators():
         return False
-    names = [problem.most_states, *(name for _, name in problem.mass_names)]
-    few = isinstance(charge, CutCosts) or len(charge) <= MOST_LAYERS
-    return few and max(names) <= MOST_STATES
+    return problem.largest_name <= MOST_STATES and (isinstance(charge, CutCosts) or len(charge) <= MOST_LAYERS)
 
 
 def best_partitions(
@@ -77,14 +76,13 @@ def best_partitions(
 
 
 def _shape(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> _Shape:
-    names = [problem.most_states, *(name for _, name in problem.mass_names)]
     return _Shape(
         groups=bucket(problem.n, 128),
-        cells=bucket(len(problem.pairs.sign) + len(problem.mass_names), 8 * CELLS, 4),
+        cells=bucket(problem.n_cells, 8 * CELLS, 4),
         layers=0 if isinstance(charge, CutCosts) else bucket(len(charge), 8),
-        length=bucket(problem.total + max(2048, *names), 4096),
+        length=bucket(problem.total + max(2048, problem.largest_name), 4096),
         spread=problem.rows.spread is not None,
-        entropy=any(ENTROPY in term.tables for term in problem.rows.terms),
+        entropy=problem.entropy,
     )
 
 
@@ -96,7 +94,8 @@ def _solved(
 ) -> list[Solution]:
     """One call of the program; the first problem is repeated up to the size of the batch."""
     size = bucket(len(problems), len(devices), 4)
-    counted: Any = [np.stack(field) for field in zip(*(_counted(each, shape) for each in problems), strict=True)]
+    dense = [problem.dense(shape.groups, shape.cells) for problem in problems]
+    counted: Any = [np.stack(field) for field in zip(*dense, strict=True)]
     first, of_cuts = np.zeros(len(charges)), np.full((len(charges), shape.layers or shape.groups), np.inf)
     for b, charge in enumerate(charges):
         own = charge.of_cuts if isinstance(charge, CutCosts) else charge
@@ -116,27 +115,6 @@ def _solved(
 
 def _repeated(array: NDArray[Any], size: int) -> NDArray[Any]:
     return np.append(array, array[:1].repeat(size - len(array), axis=0), axis=0)
-
-
-def _counted(problem: GroupedRows, shape: _Shape) -> Counted:
-    """One problem as padded NumPy arrays; terms of one cell are cells in which every group has its weight."""
-    pairs, of_all = problem.pairs, problem.mass_names
-    n_cells, mass = len(pairs.sign), np.diff(problem.mass)
-    counts = np.zeros((shape.cells, shape.groups), np.int32)
-    counts[pairs.cell, pairs.group] = pairs.weight
-    counts[n_cells : n_cells + len(of_all), : problem.n] = mass
-    names = np.append(pairs.name, [name for _, name in of_all]).astype(np.int64)
-    sign = np.append(pairs.sign, [sign for sign, _ in of_all])
-    made: Any = (
-        counts,
-        padded(np.where(names == ENTROPY, 0, names - 1), (shape.cells,)),
-        padded(sign, (shape.cells,), 0.0, np.float64),
-        padded(mass, (shape.groups,)),
-        padded(problem.end, (shape.groups + 1,), problem.end[-1], np.float64),
-        padded(problem.latest, (shape.groups,), shape.groups),
-        np.int32(problem.n),
-    )
-    return Counted(*made)
 
 
 def _solution(problem: GroupedRows, cost: np.float64, begins: NDArray[np.bool_]) -> Solution:

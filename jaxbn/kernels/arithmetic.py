@@ -1,4 +1,4 @@
-"""Two elementary functions that compilers for CPUs make slow: the logarithm and the running sum."""
+"""Elementary functions that compilers for CPUs make slow: the logarithm, ln Γ and the running sum."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 MANTISSA_BITS = 52
 SERIES_DEGREE = 7
 """Of the polynomial in s² for artanh(s) / s: it is within 1e-16 where |s| <= (√2 - 1) / (√2 + 1)."""
+
+SHIFT = 7
+"""Stirling's series is used from here on: there five terms of it are as exact as a float64."""
+
+SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 ROWS_AT_ONCE = 4
 """Rows summed one after the other before the groups are."""
@@ -30,6 +35,19 @@ def log(x: Array) -> Array:
     s = (mantissa - 1) / (mantissa + 1)
     series = jnp.polyval(_SERIES, s * s, unroll=len(_SERIES))
     return exponent.astype(jnp.float64) * LN_2 + 2 * s * series
+
+
+def log_gamma(x: Array) -> Array:
+    """Ln Γ of numbers from 1 on, by Stirling's series."""
+    y = x + SHIFT
+    product = x
+    for i in range(1, SHIFT):
+        product = product * (x + i)
+    inverse = 1 / y
+    square, tail = inverse * inverse, jnp.zeros_like(x)
+    for factor in reversed(SERIES):
+        tail = tail * square + factor
+    return (y - 0.5) * jnp.log(y) - y + 0.5 * jnp.log(2 * jnp.pi) + tail * inverse - jnp.log(product)
 
 
 def _artanh_series() -> NDArray[np.float64]:

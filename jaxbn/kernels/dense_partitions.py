@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbn.kernels.arithmetic import log_gamma
 from jaxbn.kernels.layered import ENDS, rounding
 from jaxbn.kernels.pruned.state import log_width
 
@@ -27,10 +28,10 @@ CELLS = 8
 class Counted(NamedTuple):
     """Problems as counts; without the first axis, one of them."""
 
-    counts: Array  # [A, C, G] int32, weight of each group in each cell
+    counts: Array  # [A, C, G] int32, weight of each group in each cell; float64 where these are very many
     place: Array  # [A, C] int32, where in the table an empty interval is looked up
     sign: Array  # [A, C] float64, 0 for padding
-    mass: Array  # [A, G] int32, weight of each group
+    mass: Array  # [A, G] of the same type, weight of each group
     end: Array  # [A, G + 1] float64, where each position lies, in units of the range
     latest: Array  # [A, G] int32, the last group that an interval may begin with if it ends with each
     n_groups: Array  # [A] int32
@@ -55,7 +56,7 @@ def best_by_number(problems: Counted, table: Array, charge: Array, *, spread: bo
     """
 
     def of_one(problem: Counted, charge: Array) -> Partitions:
-        costs = _interval_costs(problem, table, spread)
+        costs = dense_costs(problem, table, spread=spread)
         n, n_layers = len(costs), len(charge)
 
         def layer(before: Array, _: None) -> tuple[Array, Array]:
@@ -96,7 +97,7 @@ def best_with_cuts(problems: Counted, table: Array, cut_cost: Array, first_cost:
     """
 
     def of_one(problem: Counted, cut_cost: Array, first_cost: Array) -> Partitions:
-        costs = _interval_costs(problem, table, spread)
+        costs = dense_costs(problem, table, spread=spread)
         n = len(costs)
         inside = _paths(costs, cut_cost)
 
@@ -115,19 +116,28 @@ def best_with_cuts(problems: Counted, table: Array, cut_cost: Array, first_cost:
     return jax.vmap(of_one)(problems, cut_cost, first_cost)
 
 
-def _interval_costs(problem: Counted, table: Array, spread: bool) -> Array:
-    """Cost of the interval from group u to group v, both included, at [v, u]; +inf where u > v."""
+@partial(jax.jit, static_argnames=("spread",))
+def dense_costs(problem: Counted, table: Array | None, *, spread: bool) -> Array:
+    """Cost of the interval from group u to group v, both included, at [v, u]; +inf where u > v.
+
+    Without a table ln Γ is computed: one up to very large counts would take more memory than the counts themselves.
+    """
     n = problem.counts.shape[1]
     before = _positions(problem.counts)
     chunks = before.reshape(-1, CELLS, n + 1), problem.place.reshape(-1, CELLS), problem.sign.reshape(-1, CELLS)
 
+    def look_up(place: Array, count: Array) -> Array:
+        if table is None:
+            return log_gamma(1.0 + place + count)
+        return table.at[place + count].get(mode="promise_in_bounds")
+
     def some(total: Array, chunk: tuple[Array, Array, Array]) -> tuple[Array, None]:
         for counts, place, sign in zip(*chunk, strict=True):
             count = jnp.maximum(counts[1:, None] - counts[:-1], 0)
-            total = total + sign * table.at[place + count].get(mode="promise_in_bounds")
+            total = total + sign * look_up(place, count)
         return total, None
 
-    empty = -(problem.sign * table[problem.place]).sum()
+    empty = -(problem.sign * look_up(problem.place, jnp.zeros_like(problem.place))).sum()
     total, _ = lax.scan(some, jnp.full((n, n), empty), chunks)
     groups = jnp.arange(n, dtype=jnp.int32)
     latest = groups

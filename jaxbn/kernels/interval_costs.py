@@ -4,8 +4,8 @@ The positions divide the rows into groups, and an interval is a run of groups. A
 a list of *entries*, one for each of these groups: an entry adds the table's step from the count before its group to the
 count after it to the intervals that end there or later; the start of the interval enters by one subtraction. So the
 work is the number of entries times half the number of starts, and cells that a group does not touch cost nothing. A
-cell that most groups touch is looked up once for each interval instead. (`dense_costs`, for accelerators, does so
-with every cell.)
+cell that most groups touch is looked up once for each interval instead. (`dense_partitions`, for accelerators, does
+so with every cell.)
 
 The matrix is filled in tiles, a block of groups by some starts, and the loops run to the sizes in use: one program
 serves all problems that fit into its arrays. What does not fit is added by further calls.
@@ -31,11 +31,6 @@ GROUPS = 32
 
 STARTS = 128
 """Starts of a tile; G is a multiple of it."""
-
-SHIFT = 7
-"""Stirling's series is used from here on: there five terms of it are as exact as a float64."""
-
-SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 
 
 class Widths(NamedTuple):
@@ -152,38 +147,3 @@ def _by_width(widths: Widths, b: Array, t: Array, spread: bool) -> Array:
     starts = t * STARTS + jnp.arange(STARTS, dtype=jnp.int32)
     latest = lax.dynamic_slice_in_dim(widths.latest, b * GROUPS, GROUPS)[:, None]
     return cost + jnp.where(starts <= latest, log_width(mass, width), jnp.inf)
-
-
-@jax.jit
-def counted_intervals(before: Array, states: Array, sign: Array) -> Array:
-    """Sum over cells of sign · [ln Γ(n + K) - ln Γ(K)], of the interval from group u to group v at [v, u].
-
-    For counts of any size, few groups: ln Γ is computed, as a table up to the largest count would take more memory than
-    the counts themselves.
-
-    Args:
-        before: [C, G + 1] float64, weight in each cell before each group; whole numbers.
-        states: [C] float64, K.
-        sign: [C] float64, 0 for cells that are not in use.
-    """
-
-    def with_cell(total: Array, cell: tuple[Array, Array, Array]) -> tuple[Array, None]:
-        before, states, sign = cell
-        weight = jnp.maximum(before[1:, None] - before[None, :-1], 0.0)
-        return total + sign * (log_gamma(weight + states) - log_gamma(states)), None
-
-    n = before.shape[1] - 1
-    return lax.scan(with_cell, jnp.zeros((n, n), before.dtype), (before, states, sign))[0]
-
-
-def log_gamma(x: Array) -> Array:
-    """Ln Γ of numbers from 1 on, by Stirling's series."""
-    y = x + SHIFT
-    product = x
-    for i in range(1, SHIFT):
-        product = product * (x + i)
-    inverse = 1 / y
-    square, tail = inverse * inverse, jnp.zeros_like(x)
-    for factor in reversed(SERIES):
-        tail = tail * square + factor
-    return (y - 0.5) * jnp.log(y) - y + 0.5 * jnp.log(2 * jnp.pi) + tail * inverse - jnp.log(product)

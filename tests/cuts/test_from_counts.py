@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jaxbn.cuts import interval_costs
 from jaxbn.cuts.discretize_variable import best_binnings, variable_request
 from jaxbn.cuts.evidence import MANY_VALUES, _choice_costs
 from jaxbn.cuts.from_counts import Counted, best_cuts, coupled
 
 
+@pytest.mark.parametrize("tabled", [True, False], ids=["by tables", "by ln Γ"])
 @pytest.mark.parametrize("seed", range(6))
-def test_cuts_and_their_cost_are_those_of_the_rows(seed: int) -> None:
+def test_cuts_and_their_cost_are_those_of_the_rows(seed: int, tabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, n = np.random.default_rng(seed), 300
     first, second, spouse = rng.integers(0, 3, n), rng.integers(0, 2, n), rng.integers(0, 3, n)
     x = np.round(rng.normal(first, 1.0), 1 if seed % 2 else 4)
@@ -30,6 +32,8 @@ def test_cuts_and_their_cost_are_those_of_the_rows(seed: int) -> None:
         np.add.at(table, (np.searchsorted(values, x), *(np.where(c < 0, c.max() + 1, c) for c in codes)), 1)
         return table
 
+    if not tabled:
+        monkeypatch.setattr(interval_costs, "MOST_TABLED", 0)
     counted = Counted(values, values, counts(first, second), [counts(spouse, child)], len(values))
     found = best_cuts(counted, [], width, 8, None)
     np.testing.assert_allclose([(values[g] + values[g + 1]) / 2 for g in found.after], answer.cuts)
