@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from inspect import signature
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from jaxbn import __version__
-from jaxbn.cli.commands.bootstrap import bootstrap
-from jaxbn.cli.commands.compare import compare
-from jaxbn.cli.commands.datasets import datasets
-from jaxbn.cli.commands.discretize import discretize
-from jaxbn.cli.commands.evaluate import evaluate
-from jaxbn.cli.commands.export import export
-from jaxbn.cli.commands.impute import impute
-from jaxbn.cli.commands.learn import learn
-from jaxbn.cli.commands.paper import paper
-from jaxbn.cli.commands.posterior import posterior
-from jaxbn.cli.commands.predict import predict
-from jaxbn.cli.commands.query import query
-from jaxbn.cli.commands.report import report
-from jaxbn.cli.commands.sample import sample
-from jaxbn.cli.commands.score import score
+import jaxbn
+from jaxbn.cli import output
 from jaxbn.cli.errors import run
+from jaxbn.cli.learning import bootstrap, discretize, evaluate, learn, posterior, start_compiler
+from jaxbn.cli.library import POSITIONAL, command
+from jaxbn.cli.models import compare, export, impute, predict, query, report, sample, score
 
 app = typer.Typer(
     name="jaxbn",
@@ -35,22 +25,64 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@command()
+def datasets(name: str | None = None, out: Path | None = None, force: bool = False, as_json: bool = False) -> None:
+    """List the built-in data sets, or print one.
+
+    Options:
+        name: Print this data set as CSV.
+        out: CSV file instead of standard output.
+    """
+    from jaxbn.datasets._catalogue import CATALOGUE
+
+    output.check_free((out,), force)
+    if name is not None:
+        output.put(jaxbn.datasets.load(name).frame, out)
+    elif as_json:
+        shown = {
+            key: {"columns": each.columns.split(), "continuous": each.continuous, "target": each.target,
+                  "structures": list(each.structures), "source": each.source}
+            for key, each in CATALOGUE.items()
+        }  # fmt: skip
+        output.put(output.json_text(shown))
+    else:
+        rows = [
+            (key, str(len(each.columns.split())), str(len(each.continuous)), each.target, ", ".join(each.structures))
+            for key, each in CATALOGUE.items()
+        ]
+        output.table(("name", "columns", "continuous", "target", "structures"), rows, numbers=(1, 2))
+
+
+@command()
+def paper(out: Path = Path("paper"), quick: bool = False, force: bool = False, no_cache: bool = False) -> None:
+    """Reproduce the tables and figures of the paper beside the published ones.
+
+    Options:
+        out: Directory for tables and figures.
+        quick: A subset, in under two minutes.
+    """
+    start_compiler(no_cache)
+    from jaxbn.paper import run
+
+    run(out, quick, force)
+
+
 COMMANDS = (
     learn, discretize, bootstrap, posterior, query, predict, score, evaluate, sample, impute, export, compare,
     report, datasets, paper,
 )  # fmt: skip
-for command in COMMANDS:
-    app.command()(command)
+for each in COMMANDS:
+    app.command()(each)
 
-POSITIONAL = {"data", "model", "other", "target", "targets", "name"}
-OPTIONS = {argument for command in COMMANDS for argument in signature(command).parameters} - POSITIONAL
-OPTIONS |= {"merge_levels"}
+OPTIONS = {name for each in COMMANDS for name in signature(each).parameters}.difference(POSITIONAL) | {"merge_levels"}
 """Arguments of the library that are options of the command line."""
 
 
 def _show_version(shown: bool) -> None:
     if shown:
-        typer.echo(f"jaxbn {__version__}")
+        typer.echo(f"jaxbn {jaxbn.__version__}")
         raise typer.Exit
 
 

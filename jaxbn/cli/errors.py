@@ -39,8 +39,10 @@ REMEDIES = {
 """Remedies at the command line, in place of those for Python users."""
 
 
-REPEATED = {"merge_levels": "group", "tiers": "tier", "roots": "root", "leaves": "leaf", "links": "known"}
-"""Lists of the library that are options which can be given several times."""
+REPEATED = {
+    "merge_levels": "group", "tiers": "tier", "roots": "root", "leaves": "leaf", "links": "known", "as_json": "json",
+}  # fmt: skip
+"""Arguments whose options have other names, most because they can be given several times."""
 
 
 class CommandError(Exception):
@@ -83,7 +85,7 @@ def run(call: Callable[[], Any], options: Collection[str]) -> None:
     except MemoryError as error:
         stop(str(error) or "not enough memory; use fewer rows or columns", FAILED, error)
     except OSError as error:
-        stop(_system_error(error), FAILED, error)
+        stop(str(error) if error.filename is None else f"{error.filename!r}: {error.strerror or error}", FAILED, error)
     except (ValueError, TypeError, ImportError) as error:
         stop(*in_options(error, options), error)
     except Exception as error:
@@ -99,11 +101,8 @@ def _interrupted() -> None:
     """Say what there is after Ctrl-C, and exit."""
     from jaxbn.cli.output import written
 
-    tell(
-        f"jaxbn: interrupted after writing {', '.join(written)}"
-        if written
-        else "jaxbn: interrupted; there is no result"
-    )
+    done = f" after writing {', '.join(written)}" if written else "; there is no result"
+    tell(f"jaxbn: interrupted{done}")
     code = KEPT if written else INTERRUPTED
     if limits.pressed_twice():  # a program may still run on a device, which would not end well
         sys.stdout.flush()
@@ -180,12 +179,6 @@ def flag_of(argument: str) -> str:
         '--na-values'
     """
     return f"--{REPEATED.get(argument, argument).replace('_', '-')}"
-
-
-def _system_error(error: OSError) -> str:
-    if error.filename is None:
-        return str(error)
-    return f"{error.filename!r}: {error.strerror or error}"
 
 
 def _one_line(message: str) -> str:

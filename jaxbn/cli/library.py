@@ -1,6 +1,6 @@
-"""Options of commands made from the library: its functions say which there are, and its docstrings what they do.
+"""Options of commands, from signatures and docstrings: those of the library's functions and those of the commands.
 
-The functions are read, not imported, so that ``--help`` answers at once.
+The functions of the library are read, not imported, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -8,18 +8,16 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from jaxbn.cli import graph as graphs
-from jaxbn.cli import options
+from jaxbn.cli import reading
 from jaxbn.cli.errors import UsageError, flag_of
-from jaxbn.cli.read_table import NamedTable, by_column, checked_table, form, names_in, read
 
 PACKAGE = Path(__file__).parents[1]
 HOMES = {
@@ -63,6 +61,38 @@ WORDS = {
 }
 """Help on options that are written otherwise here than in Python."""
 
+SHARED = {
+    "data": "A CSV, TSV or Parquet file (also .gz, .bz2, .xz, .zip), a built-in data set, or - for stdin.",
+    "model": "A model file that `jaxbn learn` wrote, or one that ends in .bif, .xml (XMLBIF), .xdsl, .net or .uai.",
+    "graph": "The structure: a>b,b>c; a model or JSON file; or a built-in data set's own, such as paper.",
+    "folds": "Folds of the cross-validation; 0 for none.",
+    "seed": "Seed of the random numbers.",
+    "unknown": "Levels that the network does not know: error or missing.",
+    "out": "CSV file; by default standard output.",
+    "force": "Replace files that exist.",
+    "as_json": "Print the result as JSON.",
+    "no_cache": "Do not keep compiled kernels on disk.",
+    "drop": "Columns to leave out, a,b,c.",
+    "delimiter": "Character between cells; by default guessed from the header line.",
+    "encoding": "Encoding of a text file.",
+    "decimal": "Decimal mark; by default a point, or a comma if a column has only such numbers.",
+    "na_values": "Words that stand for a missing entry, such as ?,-.",
+    "links": "CSV file with rows from,to,value; value is required, forbidden, or the probability of a link, such as "
+    "0.9.",
+    "no_group": "Merge no levels.",
+}
+"""Help on options that commands share and the library does not have, unless a command says otherwise."""
+
+POSITIONAL = ("data", "model", "other", "target", "targets", "name")
+SHORT = {"out": "-o", "delimiter": "-d", "graph": "-g", "n": "-n", "strategy": "--how", "returns": "--give"}
+"""Second names of options."""
+
+READING, LEARNING, OUTPUT = "Reading the table", "Learning", "Output"
+PANELS = {
+    **dict.fromkeys(("drop", "delimiter", "encoding", "decimal", "na_values"), READING),
+    **dict.fromkeys(("links", "no_group", "seed"), LEARNING),
+    **dict.fromkeys(("out", "report", "no_files", "force", "as_json", "no_cache"), OUTPUT),
+}
 NOT_HERE = ("graph", "progress", "lines", "start", "folds", "given", "alpha", "bins", "links", "columns", "constraints")
 NAMES = ("order", "roots", "leaves", "merge_levels", "continuous", "discrete", "keep")
 """Options that are lists of columns."""
@@ -100,8 +130,8 @@ def arguments(name: str) -> dict[str, Argument]:
 
 
 def _described(docstring: str) -> dict[str, str]:
-    """What the section on arguments says of each, its first sentence."""
-    section = docstring.partition("Args:\n")[2].split("\n\n")[0]
+    """What the section on arguments, or on options, says of each: its first sentence."""
+    section = re.split(r"^(?:Args|Options):\n", docstring, flags=re.M)[-1].split("\n\n")[0]
     found = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", section, re.M | re.S)
     return {name: _sentence(text) for name, text in found}
 
@@ -113,7 +143,7 @@ def _sentence(text: str) -> str:
         >>> _sentence("with ``max_bins=8``, at most 8. More.")
         'With max_bins=8, at most 8.'
     """
-    words = " ".join(text.split()).replace("``", "").replace("jaxbn.", "")
+    words = re.sub(r"(?<![\w.])jaxbn\.", "", " ".join(text.split()).replace("``", ""))
     first = re.split(r"(?:(?<=\w\w[.)\]])|(?<=\s\d\.))\s(?=[A-Z])", words)[0]
     first = re.sub(r",? see [\w.]+\.?$", ".", first)
     return first[:1].upper() + first[1:]
@@ -129,7 +159,7 @@ def library_options(function: str) -> dict[str, Argument]:
     return {name: argument for name, argument in found.items() if name not in NOT_HERE}
 
 
-def _parameter(argument: Argument) -> Parameter:
+def _of_library(argument: Argument) -> Parameter:
     """The option of an argument; None, or nothing in a list, says that it was not given."""
     text, name = argument.annotation, argument.name
     kind: Any = str | None
@@ -142,127 +172,150 @@ def _parameter(argument: Argument) -> Parameter:
     elif text.startswith("PathLike"):
         kind = Path | None
     shown = argument.default.strip("'") if re.fullmatch(r"'\w+'|\d+", argument.default) else False
-    default: Any = [] if kind == list[str] else False if kind is bool else None
+    panel = READING if name in arguments("Columns") or name == "missing" else LEARNING
     more: Any = {"show_default": shown} if kind not in (bool, list[str]) else {}
-    panel = options.TABLE if name in arguments("Columns") or name == "missing" else options.LEARNING
-    option = typer.Option(flag_of(name), help=WORDS.get(name, argument.words), rich_help_panel=panel, **more)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
+    return _parameter(name, kind, False if kind is bool else None, WORDS.get(name, argument.words), panel, **more)
+
+
+def _of_command(parameter: Parameter, words: dict[str, str]) -> Parameter:
+    """The option, or the argument, of an argument of a command."""
+    name, kind = parameter.name, parameter.annotation
+    more: Any = {"envvar": "JAXBN_NO_CACHE"} if name == "no_cache" else {}
+    kind = list[str] if kind == Sequence[str] else kind
+    return _parameter(name, kind, parameter.default, words.get(name) or SHARED[name], PANELS.get(name), **more)
+
+
+def _parameter(name: str, kind: Any, default: Any, words: str, panel: str | None, **more: Any) -> Parameter:
+    flags = (flag_of(name), *([SHORT[name]] if name in SHORT else ()))
+    is_option = name not in POSITIONAL or (name in ("model", "target") and default is None)
+    made = typer.Option(*flags, help=words, rich_help_panel=panel, **more) if is_option else typer.Argument(help=words)
+    default = [] if kind == list[str] and default in (None, ()) else default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, made])
 
 
 @dataclass(frozen=True)
 class Asked:
     """What a command was asked to do: the table, and the options that were given."""
 
-    source: NamedTable
+    source: reading.NamedTable
     missing: str
     keep: list[str]
     chosen: dict[str, Any]  # arguments of the library side by side
 
     def table(self, *, keep_all: bool = False) -> Any:
         """The checked table; columns that say nothing are left out, but for those that options name."""
-        return checked_table(self.source, self.missing, None if keep_all else self._named())
+        return self.source.table(self.missing, None if keep_all else self._named())
 
     def with_structure(self, graph: str | None) -> tuple[Asked, Any]:
         """The same with the columns of a structure alone, and the structure."""
-        source, found = graphs.structure(self.source, graph)
+        source, found = reading.structure(self.source, graph)
         return replace(self, source=source), found
 
+    def arguments(self, *functions: str) -> dict[str, Any]:
+        """The options that were given, as the library takes them; if functions are named, theirs alone."""
+        from jaxbn.learning.options import in_objects
+
+        known = {option for function in functions for option in library_options(function)}
+        return in_objects({name: value for name, value in self.chosen.items() if not functions or name in known})
+
     def _named(self) -> list[str]:
-        arcs = [
-            name for said in ("required", "forbidden", "links") for arc in self.chosen.get(said, ()) for name in arc
-        ]
-        lists = [self.chosen.get(option, ()) for option in ("order", "merge_levels", "roots", "leaves")]
-        names = [name for each in (*lists, *self.chosen.get("tiers", ())) for name in each]
-        return [*self.keep, *names, *self.source.cuts, *arcs, *filter(None, [self.chosen.get("target")])]
+        said = self.chosen
+        arcs = [*said.get("required", ()), *said.get("forbidden", ()), *said.get("links", ())]
+        lists = [said.get(option, ()) for option in ("order", "merge_levels", "roots", "leaves")]
+        names = [name for each in (*lists, *said.get("tiers", ()), *arcs) for name in each]
+        return [*self.keep, *names, *self.source.cuts, *filter(None, [said.get("target")])]
 
 
-def takes(function: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Have a command read a table and take the options of a function of the library.
+def _reading(
+    drop: Sequence[str] = (),
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    decimal: str | None = None,
+    na_values: Sequence[str] = (),
+    links: Path | None = None,
+    no_group: bool = False,
+) -> None:
+    """Options of commands that read a table, which the library does not have."""
 
-    The command's first argument is an ``Asked``; its others are options of its own, which come first.
+
+def command(function: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function: its options are its arguments, with the words of its docstring.
+
+    An argument ``asked`` stands for a table and the options of a function of the library, which is named; an argument
+    ``written`` for the options that say how a text table is written.
     """
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = dict(signature(command, eval_str=True).parameters)
-        own.pop(next(iter(own)))
-        made = {n: _parameter(a) for n, a in library_options(function).items() if n not in own}
-        knows = "constraints" in arguments(function)
-        reading = {n: p for n, p in signature(_reading, eval_str=True).parameters.items() if n != "links" or knows}
-        merging = {"no_group": Parameter("no_group", Parameter.KEYWORD_ONLY, default=False, annotation=options.NoGroup)}
-        every = {"data": Parameter("data", Parameter.KEYWORD_ONLY, annotation=options.Data), **own, **reading, **made}
-        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (every | merging).values()]
+    def decorate(run: Callable[..., None]) -> Callable[..., None]:
+        help_text, _, _ = cleandoc(run.__doc__ or "").partition("\n\nOptions:")
+        words = _described(cleandoc(run.__doc__ or ""))
+        own = {n: p for n, p in signature(run, eval_str=True).parameters.items() if n != "asked"}
+        read = {n: _of_command(p, {}) for n, p in signature(_reading, eval_str=True).parameters.items()}
+        parameters: dict[str, Parameter] = {}
+        for name, parameter in own.items():
+            written = {n: read[n] for n in ("delimiter", "encoding", "decimal", "na_values")}
+            parameters |= written if name == "written" else {name: _of_command(parameter, words)}
+        made = {n: _of_library(a) for n, a in library_options(function).items() if n not in own} if function else {}
+        if function:
+            merging = {"no_group": read.pop("no_group")}
+            if "constraints" not in arguments(function):
+                del read["links"]
+            data = _parameter("data", str, Parameter.empty, SHARED["data"], None)
+            parameters = {"data": data, **parameters, **read, **made, **merging}
 
-        @functools.wraps(command)
+        @functools.wraps(run)
         def call(**given: Any) -> None:
-            asked = _asked({n: v for n, v in given.items() if n not in own}, made)
-            command(asked, **{n: given[n] for n in own})
+            mine = {n: given[n] for n in own if n != "written"}
+            if function:
+                mine["asked"] = _asked({n: v for n, v in given.items() if n not in own}, made)
+            if "written" in own:
+                mine["written"] = _form(given)
+            run(**mine)
 
-        return _with_options(call, parameters)
+        call.__doc__ = help_text
+        call.__signature__ = Signature(list(parameters.values()))  # type: ignore[attr-defined]
+        call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+        return call
 
     return decorate
 
 
-def reads_rows(command: Callable[..., None]) -> Callable[..., None]:
-    """Have a command take the options of how a text table is written, in the place of its argument ``written``."""
-    own = signature(command, eval_str=True).parameters
-    reading = {n: p for n, p in signature(_reading, eval_str=True).parameters.items() if n not in ("drop", "links")}
-    every = [each for n, p in own.items() for each in (reading.values() if n == "written" else (p,))]
+def _form(given: dict[str, Any]) -> Any:
+    """How a text table is written; words are repeated or separated by commas."""
+    from jaxbn.inputs.text_tables import Format
 
-    @functools.wraps(command)
-    def call(**given: Any) -> None:
-        written = form(*(given.pop(n) for n in reading))
-        command(**given, written=written)
-
-    return _with_options(call, [each.replace(kind=Parameter.KEYWORD_ONLY) for each in every])
-
-
-def _with_options(call: Callable[..., None], parameters: list[Parameter]) -> Callable[..., None]:
-    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {each.name: each.annotation for each in parameters}
-    return call
-
-
-def _reading(
-    drop: options.Drop = [],  # noqa: B006 (typer copies it)
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
-    decimal: options.Decimal = None,
-    na_values: options.NaValues = [],  # noqa: B006
-    links: options.Known = None,
-) -> None:
-    """Options of reading a table that the library does not have."""
+    words = tuple(word.strip() for text in given["na_values"] for word in text.split(",") if word.strip())
+    return Format(given["delimiter"], given["encoding"], given["decimal"], words)
 
 
 def _asked(given: dict[str, Any], made: dict[str, Parameter]) -> Asked:
     """The table that was named, and the options that were given, as the library takes them."""
-    written = form(given["delimiter"], given["encoding"], given["decimal"], given["na_values"])
     kinds = {n: given[n] for n in ("continuous", "discrete", "drop", "dates", "date_parts", "cuts")}
-    source = read(given["data"], written, **kinds)
+    source = reading.read(given["data"], _form(given), **kinds)
     columns = source.frame.columns
     chosen = {n: _value(n, given[n], columns) for n in made if n not in (*kinds, "keep", "missing")}
     if source.cuts:
         chosen["cuts"] = source.cuts
     if "required" in made:
-        chosen |= graphs.knowledge(given["required"], given["forbidden"], given.get("links"))
+        chosen |= reading.knowledge(given["required"], given["forbidden"], given.get("links"))
     kept = {n: v for n, v in chosen.items() if v is not None and v is not False and v != [] and v != {}}
     if given.get("max_bins") is not None:
         kept["max_bins"] = _bins(given["max_bins"])
     if given["no_group"]:
         kept["merge_levels"] = ()
-    return Asked(source, given["missing"] or "infer", names_in(given["keep"], "--keep", columns), kept)
+    return Asked(source, given["missing"] or "infer", reading.names_in(given["keep"], "--keep", columns), kept)
 
 
 def _value(name: str, value: Any, columns: Any) -> Any:
     """An option as the library takes it."""
     flag = flag_of(name)
     if name in NAMES:
-        return names_in(value, flag, columns)
+        return reading.names_in(value, flag, columns)
     if name == "tiers":
-        return [names_in([tier], flag, columns) for tier in value]
+        return [reading.names_in([tier], flag, columns) for tier in value]
     if name == "labels":
-        return by_column(value, flag, columns)
+        return reading.by_column(value, flag, columns)
     if value is not None and name in ("rate", "min_width"):
-        return options.as_number(value)
+        return reading.as_number(value)
     return value
 
 

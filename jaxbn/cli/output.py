@@ -1,11 +1,14 @@
-"""Output files: checked before the work starts, written in one step, and replaced only if asked to."""
+"""Results: on standard output for people or as JSON, and in files.
+
+Files are checked before the work starts, written in one step, and replaced only if asked to.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +16,13 @@ from jaxbn.cli.errors import CommandError, tell
 from jaxbn.runtime import files
 
 if TYPE_CHECKING:
+    import networkx as nx
     import pandas as pd
+
+    from jaxbn.learning.discretize import Discretization
+    from jaxbn.model.bayesnet import BayesNet
+
+WIDE = 120  # characters of a line where there is no terminal
 
 written: list[str] = []
 """Files that this command has written."""
@@ -22,49 +31,44 @@ written: list[str] = []
 def check_free(paths: Iterable[Path | None], force: bool) -> None:
     """Refuse, before anything is computed, outputs that exist or cannot be written."""
     written.clear()
-    seen: set[Path] = set()
-    for path in paths:
-        if path is None:
-            continue
-        if path in seen:
+    named = [path for path in paths if path is not None]
+    for i, path in enumerate(named):
+        if path in named[:i]:
             raise CommandError(f"{str(path)!r} is named for two outputs; give each its own file")
-        seen.add(path)
         if path.is_dir():
             raise CommandError(f"cannot write {str(path)!r}: it is a directory; name a file in it")
         if path.exists() and not force:
             raise CommandError(f"{str(path)!r} exists and is kept; pass --force to replace it, or name another file")
-        _check_folder(path)
+        folder = path.parent
+        if not folder.is_dir():
+            raise CommandError(f"cannot write {str(path)!r}: there is no directory {str(folder)!r}; make it first")
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise CommandError(
+                f"cannot write {str(path)!r}: {error.strerror or error} in {str(folder)!r}; choose another directory"
+            ) from None
 
 
-def write(path: Path, writer: Callable[[Path], Any]) -> None:
-    """Write a file with a function of the library; these replace a file in one step."""
+def write(path: Path, content: str | bytes | Callable[[Path], Any]) -> None:
+    """Write a text or bytes, or call a function of the library that writes the file; it is replaced in one step."""
     try:
-        writer(path)
+        if callable(content):
+            content(path)
+        else:
+            files.write_bytes(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise CommandError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
     written.append(str(path))
     tell(f"wrote {path}")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file."""
-    write(path, lambda target: files.write_text(target, text))
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a binary file."""
-    write(path, lambda target: files.write_bytes(target, content))
-
-
-def put_csv(frame: pd.DataFrame, out: Path | None) -> None:
-    """Write rows as CSV, by default to standard output."""
-    put_text(frame.to_csv(index=False), out)
-
-
-def put_text(text: str, out: Path | None = None) -> None:
-    """Write a text file, or print the text."""
+def put(result: pd.DataFrame | str, out: Path | None = None) -> None:
+    """Write rows as CSV, or a text, to a file, by default to standard output."""
+    text = result if isinstance(result, str) else result.to_csv(index=False)
     if out is not None:
-        write_text(out, text)
+        write(out, text)
     else:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -73,24 +77,6 @@ def put_text(text: str, out: Path | None = None) -> None:
 def json_text(document: Any) -> str:
     """A result as JSON."""
     return json.dumps(_plain(document), indent=1, allow_nan=False) + "\n"
-
-
-def put_json(document: Any) -> None:
-    """Print a result as JSON."""
-    put_text(json_text(document))
-
-
-def _check_folder(path: Path) -> None:
-    folder = path.parent
-    if not folder.is_dir():
-        raise CommandError(f"cannot write {str(path)!r}: there is no directory {str(folder)!r}; make it first")
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise CommandError(
-            f"cannot write {str(path)!r}: {error.strerror or error} in {str(folder)!r}; choose another directory"
-        ) from None
 
 
 def _plain(value: Any) -> Any:
@@ -104,3 +90,72 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and value - value != 0:  # nan or infinite
         return None
     return str(value) if isinstance(value, Path) else value
+
+
+def network(net: BayesNet) -> None:
+    """A line for each variable: parents, number of states, cuts."""
+    from jaxbn.model.words import count_states, cuts_in_words, is_cut, worth
+
+    def content(name: str) -> str:
+        if name in net.groupings:
+            return " | ".join(net.groupings[name].labels)
+        if name in net.levels:
+            return " ".join(map(str, net.levels[name][:8])) + " …" * (len(net.levels[name]) > 8)
+        return cuts_in_words(net, name, " ") if is_cut(net, name) else ""
+
+    rows = [(name, ", ".join(found), count_states(net, name), content(name)) for name, found in net.parents.items()]
+    table(("variable", "parents", "states", "cuts or levels"), rows)
+    arcs = len(net.arcs)
+    say(f"{arcs} arc{'s' * (arcs != 1)}, {net.n_rows:,} rows" + (f", {words}" if (words := worth(net)) else ""))
+
+
+def discretization(found: Discretization) -> None:
+    """A line for each variable that was cut or grouped."""
+    from jaxbn.cuts.words import cut_words
+
+    def line(name: str) -> tuple[str, str, str]:
+        n = found.codings[name].n_bins
+        if name in found.groupings:
+            return name, f"{n} group{'s' * (n != 1)}", " | ".join(found.groupings[name].labels)
+        binning = found.binnings[name]
+        return (name, f"{n} bins", cut_words(binning, " ")) if binning.is_cut else (name, "not cut", "")
+
+    table(("variable", "states", "cuts"), map(line, found.codings))
+    say(f"{found.passes} passes, {'converged' if found.converged else 'not converged: raise --max-passes'}")
+
+
+def scores(found: pd.DataFrame, note: str) -> None:
+    """A line for each method, and a note if there is one."""
+    rows = [
+        (str(method).replace("_", " "), f"{row['mean']:.3f}", f"{row['standard_error']:.3f}", f"{row['bins']:.1f}")
+        for method, row in found.iterrows()
+    ]
+    table(("method", "log-likelihood a row", "standard error", "mean bins"), rows, numbers=(1, 2, 3))
+    if note:
+        say(note)
+
+
+def consensus(graph: nx.DiGraph, word: str, threshold: float) -> None:
+    """The arcs that networks agree on, and by what."""
+    arcs = ", ".join(f"{parent} -> {child}" for parent, child in graph.edges) or "no arc"
+    say(f"consensus, {word} above {threshold:g}: {arcs}")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> None:
+    """A table as wide as the terminal, or as ``WIDE`` where there is none."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, title in enumerate(head):
+        made.add_column(Text(title), justify="right" if i in numbers else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*map(Text, row))
+    Console(highlight=False, width=None if sys.stdout.isatty() else WIDE).print(made)
+
+
+def say(line: str) -> None:
+    """A line of the result."""
+    sys.stdout.write(line + "\n")

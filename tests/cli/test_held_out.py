@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import jaxbn
-from jaxbn.cli.held_out import held_out
+from jaxbn.cli.learning import held_out
 from jaxbn.inputs.table import as_table
 from tests.helpers.command import frame
 
@@ -18,7 +18,7 @@ def test_an_interrupt_while_scores_are_computed_keeps_the_network(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxbn.evaluation.compare.compare", interrupted)
+    monkeypatch.setattr("jaxbn.compare", interrupted)
     table = as_table(frame())
     net = jaxbn.fit(table, {"size": ["kind"]}, {"size": [1.5], "age": [0.5]})
     assert held_out(net, table, 3, 0, False, {"method": "evidence"}) is None

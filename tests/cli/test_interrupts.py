@@ -50,7 +50,7 @@ def test_an_interrupt_after_a_file_is_written_says_so(command: Command, monkeypa
         raise KeyboardInterrupt
 
     data = command.has("table.csv", as_csv(frame()))
-    monkeypatch.setattr("jaxbn.drawing.report.report", interrupted)
+    monkeypatch.setattr("jaxbn.report", interrupted)
     done = command("learn", data, "--restarts", "1", "--folds", "0")
     assert done.returncode == 3
     assert "interrupted after writing table.jaxbn.json" in done.stderr

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import warnings
-from pathlib import Path
 
 import pytest
 
 import jaxbn
-from jaxbn.cli import compiler
-from jaxbn.cli.app import COMMANDS, OPTIONS, app
+from jaxbn.cli.app import OPTIONS, app
 from jaxbn.cli.errors import in_options, run
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.learning.options import in_objects
@@ -162,17 +159,10 @@ def test_every_command_that_computes_starts_the_compiler_first(
     def start() -> None:
         raise Started
 
-    monkeypatch.setattr("jaxbn.runtime.compilation_cache.enable_compilation_cache", start)
+    monkeypatch.setattr("jaxbn.enable_compilation_cache", start)
     monkeypatch.chdir(command.folder)
     with pytest.raises(Started):
         app([{"DATA": data, "MODEL": model}.get(word, word) for word in arguments], standalone_mode=False)
-
-
-def test_every_command_has_a_module_of_its_name() -> None:
-    folder = Path(inspect.getfile(compiler)).parent / "commands"
-    assert {f"{command.__name__}.py" for command in COMMANDS} == {file.name for file in folder.glob("[!_]*.py")}
-    for command in COMMANDS:
-        assert command.__module__ == f"jaxbn.cli.commands.{command.__name__}"
 
 
 def test_arguments_without_an_option_keep_their_name() -> None:

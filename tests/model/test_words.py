@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.cli import show
+from jaxbn.cli import output
 from jaxbn.model.words import count_states, cuts_in_words, state_texts
 
 
@@ -44,8 +44,8 @@ def test_the_command_line_says_not_cut(
     net: jaxbn.BayesNet, frame: pd.DataFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for say in (
-        lambda: show.network(net),
-        lambda: show.discretization(jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")),
+        lambda: output.network(net),
+        lambda: output.discretization(jaxbn.discretize(frame, {"x": ["c"]}, method="bayesian")),
     ):
         say()
         line = next(line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("lone"))

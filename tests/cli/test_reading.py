@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxbn.cli.read_table import read
+from jaxbn.cli.reading import read
 from jaxbn.inputs.text_tables import Format
 
 FRAME = pd.DataFrame({"size": [0.5, 1.25, -3.0], "kind": ["a", "b", "a"]})
