@@ -24,16 +24,12 @@ from jaxbn.model import queries
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import in_units, mean_where_set, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
-from jaxbn.model.observations import Unknown, mean_density, observation_weights
-from jaxbn.model.point_predictions import Returns, check_returns, points
-from jaxbn.model.rows.sampling import sample
+from jaxbn.model.observations import Unknown, as_range, as_weights, mean_density, observation_weights
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Networks = Sequence[BayesNet]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +84,7 @@ class AverageNet:
             [0.275]
         """
         frame = as_frame(data)
-        logs = [queries.log_likelihood(net, frame, unknown, max_memory) for net in self.networks]
+        logs = [net.log_likelihood(frame, unknown=unknown, max_memory=max_memory) for net in self.networks]
         return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)))
 
     def predict_proba(
@@ -107,19 +103,20 @@ class AverageNet:
         """
         import pandas as pd
 
-        found = [queries.predict_proba(net, data, target, unknown, max_memory) for net in self.networks]
-        index = found[0].index
-        weights = _weights_of_rows(self.networks, data, target, unknown, max_memory)
+        options: dict[str, Any] = {"unknown": unknown, "max_memory": max_memory}
+        found = [net.predict_proba(data, target, **options) for net in self.networks]
         chances = sum(
-            w[:, None] * (each.to_numpy() @ _shares(net, self.networks, target))
-            for w, each, net in zip(weights, found, self.networks, strict=True)
+            weight[:, None] * (each.to_numpy() @ self._shares(net, target))
+            for weight, each, net in zip(
+                self._weights_of_rows(data, target, options), found, self.networks, strict=True
+            )
         )
         chances = np.minimum(chances, 1.0)  # by rounding alone it can be more
-        return pd.DataFrame(chances, index=index, columns=_states(self.networks, target))
+        return pd.DataFrame(chances, index=found[0].index, columns=self._states(target))
 
     @old_keywords({"give": "returns"}, {})
     def predict(
-        self, data: Any, target: str, *, returns: Returns = "state", unknown: Unknown = "error",
+        self, data: Any, target: str, *, returns: queries.Returns = "state", unknown: Unknown = "error",
         max_memory: float = MAX_MEMORY,
     ) -> pd.Series | pd.DataFrame:  # fmt: skip
         """The most probable level of one variable for every row; of a continuous one the interval of highest density.
@@ -135,18 +132,24 @@ class AverageNet:
         """
         import pandas as pd
 
-        check_returns(returns)
-        inside = _inside(self.networks, target) if target in self.networks[0].binnings else None
-        if inside is not None and isinstance(returns, str) and returns == "mean":
-            found = pd.concat(
-                [queries.expected(net, data, target, unknown, max_memory) for net in self.networks], axis=1
-            )
-            mean = (_weights_of_rows(self.networks, data, target, unknown, max_memory).T * found.to_numpy()).sum(axis=1)
-            return pd.Series(from_numbers(mean, self.networks[0].binnings[target].unit), index=found.index, name=target)
-        chances = self.predict_proba(data, target, unknown=unknown, max_memory=max_memory)
+        queries.check_returns(returns)
+        options: dict[str, Any] = {"unknown": unknown, "max_memory": max_memory}
+        continuous, unit = target in self.networks[0].binnings, NUMBER
+        if continuous:
+            unit = self.networks[0].binnings[target].unit
+        if continuous and isinstance(returns, str) and returns == "mean":  # of each network by its own bins and lines
+            found = [net.predict_proba(data, target, **options) for net in self.networks]
+            means = [
+                queries.means(net.inside(target), each.to_numpy(), queries.lean_of_rows(net, data, target, unknown))
+                for net, each in zip(self.networks, found, strict=True)
+            ]
+            mean = (self._weights_of_rows(data, target, options).T * np.column_stack(means)).sum(axis=1)
+            return pd.Series(from_numbers(mean, unit), index=found[0].index, name=target)
+        chances = self.predict_proba(data, target, **options)
+        # Between the cuts of all networks there is the shape of the first: those of draws are the same.
+        inside = InsideBins(self._edges(target), self.networks[0].binnings[target].shape) if continuous else None
         if not (isinstance(returns, str) and returns == "state"):
-            unit = NUMBER if inside is None else self.networks[0].binnings[target].unit
-            return points(inside, chances, target, returns, unit)
+            return queries.points(inside, chances, target, returns, unit)
         heights = chances.to_numpy()
         if inside is not None:
             widths = np.diff(inside.edges)
@@ -164,19 +167,18 @@ class AverageNet:
             >>> jaxbn.AverageNet(nets).query("x").round(3).tolist()  # below 2, from 2 to 3, from 3 on
             [0.5, 0.2, 0.3]
         """
-        given = given or {}
         import pandas as pd
 
+        given = given or {}
         wanted = [targets] if isinstance(targets, str) else list(targets)
         total: Any = 0.0
-        for weight, net in zip(_weights(self.networks, given, max_memory), self.networks, strict=True):
-            answer = queries.query(net, wanted, given, max_memory)
-            sizes = [len(queries.states(net, name)) for name in wanted]
-            chances = answer.to_numpy().reshape(sizes)
+        for weight, net in zip(self._weights(given, max_memory), self.networks, strict=True):
+            answer = net.query(wanted, given, max_memory=max_memory)
+            chances = answer.to_numpy().reshape([len(queries.states(net, name)) for name in wanted])
             for axis, name in enumerate(wanted):
-                chances = np.moveaxis(np.tensordot(chances, _shares(net, self.networks, name), (axis, 0)), -1, axis)
+                chances = np.moveaxis(np.tensordot(chances, self._shares(net, name), (axis, 0)), -1, axis)
             total = total + weight * chances
-        axes = [_states(self.networks, name) for name in wanted]
+        axes = [self._states(name) for name in wanted]
         index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=wanted)
         return pd.Series(np.asarray(total).ravel(), index=index, name="probability")
 
@@ -192,12 +194,11 @@ class AverageNet:
             >>> edges.tolist(), density.round(3).tolist()
             ([0.0, 2.0, 3.0, 4.0], [0.25, 0.2, 0.3])
         """
-        given = given or {}
-        found = [queries.density(net, target, given, max_memory) for net in self.networks]
+        found = [net.density(target, given, max_memory=max_memory) for net in self.networks]
         edges = np.unique(np.concatenate([own for own, _ in found]))
         middles = (edges[1:] + edges[:-1]) / 2
         total = np.zeros(len(middles))
-        for weight, (own, heights) in zip(_weights(self.networks, given, max_memory), found, strict=True):
+        for weight, (own, heights) in zip(self._weights(given or {}, max_memory), found, strict=True):
             total += weight * heights[np.searchsorted(own, middles, side="right") - 1]
         return edges, total
 
@@ -245,12 +246,12 @@ class AverageNet:
         for net in self.networks:
             own: Any = slice(None)
             if cause in net.binnings:  # of each bin between all cuts, by the network's own bin around it
-                own = np.searchsorted(net.binnings[cause].cuts, _edges(self.networks, cause)[:-1], side="right")
+                own = np.searchsorted(net.binnings[cause].cuts, self._edges(cause)[:-1], side="right")
             means.append(mean_where_set(net, cause, outcome, level, max_memory)[own])
             drawn.append(mean_where_set(with_drawn_tables(net, rng), cause, outcome, level, max_memory)[own])
         low, high = np.quantile(drawn, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
         columns = {"mean": np.mean(means, axis=0), "low": low, "high": high}
-        return pd.DataFrame(in_units(self.networks[0], outcome, columns), index=_states(self.networks, cause))
+        return pd.DataFrame(in_units(self.networks[0], outcome, columns), index=self._states(cause))
 
     def sample(self, n: int, seed: int | np.random.Generator = 0) -> pd.DataFrame:
         """Draw rows in original units: a network by chance for each, then a row from it.
@@ -266,7 +267,7 @@ class AverageNet:
         checks.at_least("n", n, 0)
         rng = np.random.default_rng(seed)
         chosen = rng.integers(len(self.networks), size=n)
-        parts = [sample(net, int((chosen == m).sum()), rng, {}) for m, net in enumerate(self.networks)]
+        parts = [net.sample(int((chosen == m).sum()), rng) for m, net in enumerate(self.networks)]
         rows = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
         order = np.argsort(np.argsort(chosen, kind="stable"), kind="stable")
         return rows.iloc[order].reset_index(drop=True)
@@ -299,25 +300,53 @@ class AverageNet:
         variables = f"{len(self.names)} variable{'s' * (len(self.names) != 1)} ({len(first.binnings)} continuous)"
         return f"AverageNet: {count} of {variables}, fitted to {first.n_rows} rows"
 
+    def _weights_of_rows(self, data: Any, target: str, options: Mapping[str, Any]) -> NDArray[np.float64]:
+        """What each network weighs in each row: its density of the row without the target [M, B]."""
+        frame = as_frame(data)
+        hidden = {name: np.nan for name in self.names if name == target or name not in frame.columns}
+        frame = frame.assign(**hidden)
+        return _shared_out(np.array([net.log_likelihood(frame, **options) for net in self.networks]))
 
-def _weights_of_rows(
-    networks: Networks, data: Any, target: str, unknown: Unknown, max_memory: float
-) -> NDArray[np.float64]:
-    """What each network weighs in each row: its density of the row without the target [M, B]."""
-    frame = as_frame(data)
-    hidden = {name: np.nan for name in networks[0].names if name == target or name not in frame.columns}
-    frame = frame.assign(**hidden)
-    return _shared_out(np.array([queries.log_likelihood(net, frame, unknown, max_memory) for net in networks]))
+    def _weights(self, given: Mapping[str, Any], max_memory: float) -> NDArray[np.float64]:
+        """What each network weighs, given some variables [M]: a value counts by its density, a range by its chance."""
+        if not given:
+            return np.full(len(self.networks), 1 / len(self.networks))
+        logs = np.array([_log_given(net, given, max_memory) for net in self.networks])
+        if not np.isfinite(logs).any():
+            raise ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under all networks")
+        return _shared_out(logs)
 
+    def _edges(self, name: str) -> NDArray[np.float64]:
+        """The edges of all networks together [U + 1], the outer ones included."""
+        low, high = self.networks[0].bounds[name]
+        inner = np.unique(np.concatenate([net.binnings[name].cuts for net in self.networks]))
+        return np.array([low, *inner, high])
 
-def _weights(networks: Networks, given: Mapping[str, Any], max_memory: float) -> NDArray[np.float64]:
-    """What each network weighs, given some variables [M]: a value counts by its density, an interval by its chance."""
-    if not given:
-        return np.full(len(networks), 1 / len(networks))
-    logs = np.array([_log_given(net, given, max_memory) for net in networks])
-    if not np.isfinite(logs).any():
-        raise ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under all networks")
-    return _shared_out(logs)
+    def _states(self, name: str) -> pd.Index:
+        """Levels, or the intervals between all cuts."""
+        import pandas as pd
+
+        first = self.networks[0]
+        if name not in first.binnings:
+            return queries.states(first, name)
+        inner, unit = self._edges(name)[1:-1].tolist(), first.binnings[name].unit
+        if unit.kind != "number":
+            return pd.Index(bin_words(inner, *first.bounds[name], unit), name=name)
+        breaks = [-np.inf, *rounded(inner, among=first.bounds[name]), np.inf]
+        return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
+
+    def _shares(self, net: BayesNet, name: str) -> NDArray[np.float64]:
+        """How a network's probability of each of its states is shared among the common ones [own states, U]."""
+        if name not in net.binnings:
+            return np.eye(len(net.levels[name]))
+        edges, own = self._edges(name), net.inside(name)
+        of = np.minimum(np.searchsorted(own.edges[1:-1], edges[:-1], side="right"), len(own.measures) - 1)
+        shares = np.zeros((len(own.measures), len(of)))
+        shares[of, np.arange(len(of))] = np.diff(own.below(edges))
+        totals = shares.sum(axis=1, keepdims=True)
+        atoms = (totals == 0) & (np.arange(len(own.measures))[:, None] == of)  # bins without measure are as they are
+        shares = np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), atoms)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def _shared_out(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -327,59 +356,10 @@ def _shared_out(logs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _log_given(net: BayesNet, given: Mapping[str, Any], max_memory: float) -> float:
+    """The log probability of what is given; of numbers in one bin, their log density."""
     weights = observation_weights(net, given)
     for name, value in given.items():
-        if name in net.binnings and np.count_nonzero(weights[name]) == 1 and not _is_interval(value):
+        numbers = name in net.binnings and as_weights(name, value) is None and as_range(net, name, value) is None
+        if numbers and np.count_nonzero(weights[name]) == 1:
             weights[name] = weights[name] * mean_density(net, name, value)
     return log_chance(net, weights, max_memory)
-
-
-def _is_interval(value: Any) -> bool:
-    """Whether it is a range of values, or likelihoods, which count by probability; one without length is a value."""
-    import pandas as pd
-
-    if isinstance(value, Mapping | pd.Series):
-        return True
-    if isinstance(value, pd.Interval):
-        return bool(value.left != value.right)
-    return isinstance(value, tuple) and len(value) == 2 and value[0] != value[1]
-
-
-def _edges(networks: Networks, name: str) -> NDArray[np.float64]:
-    """The edges of all networks together [U + 1], the outer ones included."""
-    low, high = networks[0].bounds[name]
-    inner = np.unique(np.concatenate([net.binnings[name].cuts for net in networks]))
-    return np.array([low, *inner, high])
-
-
-def _states(networks: Networks, name: str) -> pd.Index:
-    """Levels, or the intervals between all cuts."""
-    import pandas as pd
-
-    if name not in networks[0].binnings:
-        return queries.states(networks[0], name)
-    inner = _edges(networks, name)[1:-1].tolist()
-    unit = networks[0].binnings[name].unit
-    if unit.kind != "number":
-        return pd.Index(bin_words(inner, *networks[0].bounds[name], unit), name=name)
-    breaks = [-np.inf, *rounded(inner, among=networks[0].bounds[name]), np.inf]
-    return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
-
-
-def _shares(net: BayesNet, networks: Networks, name: str) -> NDArray[np.float64]:
-    """How a network's probability of each of its states is shared among the common ones [own states, U]."""
-    if name not in net.binnings:
-        return np.eye(len(net.levels[name]))
-    edges, own = _edges(networks, name), net.inside(name)
-    of = np.minimum(np.searchsorted(own.edges[1:-1], edges[:-1], side="right"), len(own.measures) - 1)
-    shares = np.zeros((len(own.measures), len(of)))
-    shares[of, np.arange(len(of))] = np.diff(own.below(edges))
-    totals = shares.sum(axis=1, keepdims=True)
-    atoms = (totals == 0) & (np.arange(len(own.measures))[:, None] == of)  # bins without measure are as they are
-    shares = np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), atoms)
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-
-def _inside(networks: Networks, name: str) -> InsideBins:
-    """The bins between the cuts of all networks, with the shape of the first: those of draws are the same."""
-    return InsideBins(_edges(networks, name), networks[0].binnings[name].shape)

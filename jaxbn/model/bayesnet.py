@@ -2,32 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs import checks
-from jaxbn.inputs.columns import Level
+from jaxbn.inputs.columns import MISSING, Level
 from jaxbn.inputs.frames import in_kind_of
+from jaxbn.inputs.states import missing_flag_name, with_signs
+from jaxbn.inputs.table import as_frame
 from jaxbn.model import queries
 from jaxbn.model.effects import effect, influence
 from jaxbn.model.imputing.impute import Strategy, impute
-from jaxbn.model.in_batches import in_batches
+from jaxbn.model.inference import answers
+from jaxbn.model.inference.questions import joint
+from jaxbn.model.lines import lean
 from jaxbn.model.most_probable import MostProbable, most_probable
-from jaxbn.model.observations import Unknown
-from jaxbn.model.point_predictions import Returns
+from jaxbn.model.observations import Unknown, encode_frame, observation_weights, tell_absent
 from jaxbn.model.rows.sampling import intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
+from jaxbn.model.words import count_states
 from jaxbn.model.written import Written
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY
+from jaxbn.sources.source import as_source
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def in_batches(method: Method) -> Method:
+    """A method whose first argument are rows, also for sources that need not fit in memory.
+
+    Of these it gives what the engine calls a table: a Dask or PySpark DataFrame, a DuckDB relation, a Polars LazyFrame,
+    and else a ``pyarrow.RecordBatchReader``, which writers of Arrow take.
+    """
+
+    @wraps(method)
+    def answered(self: Any, data: Any, *given: Any, **options: Any) -> Any:
+        source = as_source(data)
+        if source is None:
+            return method(self, data, *given, **options)
+        return source.mapped(partial(_of_batch, self, method.__name__, given, options))
+
+    return answered  # type: ignore[return-value]
+
+
+def _of_batch(net: Any, method: str, given: tuple[Any, ...], options: dict[str, Any], frame: Any) -> Any:
+    """What a method of a network says of a batch, as a frame that every engine can hold."""
+    import pandas as pd
+
+    found = getattr(net, method)(frame, *given, **options)
+    if isinstance(found, np.ndarray):
+        found = pd.DataFrame({method: found})
+    found = found.to_frame() if isinstance(found, pd.Series) else found
+    found = found.set_axis([str(name) for name in found.columns], axis=1)
+    intervals = [name for name in found if any(isinstance(value, pd.Interval) for value in found[name].head(1))]
+    return found.astype(dict.fromkeys(intervals, str))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,7 +134,12 @@ class BayesNet(Written):
             >>> np.exp(net.log_likelihood({"x": [0.5, 3.0, None]})).round(6).tolist()
             [0.3, 0.2, 1.0]
         """
-        return queries.log_likelihood(self, data, unknown, max_memory)
+        frame = with_signs(as_frame(data), self.names)
+        codes = encode_frame(self, frame, unknown)
+        result = answers.log_likelihood(self.network, codes, max_memory=max_memory)
+        for inside in queries.log_inside_states(self, frame, codes, unknown).T:
+            result += inside
+        return result
 
     def update(self, data: Any, *, tell: bool = True) -> BayesNet:
         """The network with new rows added to its tables: for complete rows exactly as if it had been fitted once.
@@ -186,8 +229,19 @@ class BayesNet(Written):
             >>> net.query("kind", do={"size": 1.5}).tolist()  # size does not act on kind
             [0.5, 0.5]
         """
+        import pandas as pd
+
         given = given or {}
-        return queries.query(intervened(self, do, given) if do else self, targets, {**given, **(do or {})}, max_memory)
+        net = intervened(self, do, given) if do else self
+        given = {**given, **(do or {})}
+        wanted = [targets] if isinstance(targets, str) else list(targets)
+        queries.check_targets(net, wanted, given)
+        chances = joint(net, wanted, observation_weights(net, given), max_memory)
+        for axis, name in enumerate(wanted):
+            chances = queries.over_levels(net, name, chances, axis)
+        axes = [queries.states(net, name) for name in wanted]
+        index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=wanted)
+        return pd.Series(chances.ravel(), index=index, name="probability")
 
     def effect(
         self, cause: str, outcome: str, *, level: Level | None = None, max_memory: float = MAX_MEMORY
@@ -306,7 +360,18 @@ class BayesNet(Written):
             >>> edges.tolist(), density.tolist()
             ([0.0, 2.0, 4.0], [0.3, 0.2])
         """
-        return queries.density(self, target, given or {}, max_memory)
+        queries.check_targets(self, [target], given or {})
+        edges = self.bin_edges(target)
+        if edges[0] == edges[-1]:
+            raise ValueError(f"{target!r} is constant ({edges[0]:g}) and has no density; use query instead")
+        if edges[-2] == edges[-1]:
+            raise ValueError(
+                f"{target!r} has a cut at its largest value {edges[-1]:g}, an atom without density; use query instead"
+            )
+        chances = joint(self, [target], observation_weights(self, given or {}), max_memory)
+        leaning = lean(self, target, *queries.as_row(self, given or {})) if target in self.lines else None
+        pieces, of, share = self.inside(target).pieces(leaning and leaning.take(0))
+        return pieces, chances[of] * share / np.diff(pieces)
 
     @in_batches
     def predict_proba(
@@ -345,12 +410,30 @@ class BayesNet(Written):
             >>> net.predict_proba({"size": [None]}, "kind", soft={"size": [[0.1, 0.9]]}).round(3).to_numpy().tolist()
             [[0.3, 0.7]]
         """
-        return queries.predict_proba(self, data, target, unknown, max_memory, soft)
+        import pandas as pd
+
+        queries.check_targets(self, [target], {})
+        frame = queries.without(data, target, self.names)
+        asked = (target, missing_flag_name(target))  # whether the target is missing is not looked at
+        told = {*asked, *(soft or {}), *frame.columns}
+        tell_absent(self, [name for name in self.names if name not in told])
+        codes = encode_frame(self, frame, unknown, optional=self.names)
+        evidence = {}
+        for name, value in (soft or {}).items():
+            queries.check_targets(self, [name], {target: None})
+            evidence[self.names.index(name)] = queries.log_likelihoods(self, name, value, len(codes))
+            codes[:, self.names.index(name)] = MISSING
+        place = self.names.index(target)
+        logs = answers.log_posterior(self.network, codes, place, evidence=evidence, max_memory=max_memory)
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        chances = queries.over_levels(self, target, weights / weights.sum(axis=1, keepdims=True), 1)
+        index = data.index if isinstance(data, pd.DataFrame) else None
+        return pd.DataFrame(chances, index=index, columns=queries.states(self, target))
 
     @old_keywords({"give": "returns"}, {})
     @in_batches
     def predict(
-        self, data: Any, target: str, *, returns: Returns = "state", unknown: Unknown = "error",
+        self, data: Any, target: str, *, returns: queries.Returns = "state", unknown: Unknown = "error",
         max_memory: float = MAX_MEMORY,
     ) -> pd.Series | pd.DataFrame:  # fmt: skip
         """Most probable level, or interval, of one variable for every row; see ``predict_proba``.
@@ -364,7 +447,16 @@ class BayesNet(Written):
             >>> jaxbn.fit(data, [("kind", "size")], {"size": [4.5]}).predict({"size": [1.5, 8.0]}, "kind").tolist()
             ['a', 'b']
         """
-        return queries.predict(self, data, target, returns, unknown, max_memory)
+        import pandas as pd
+
+        queries.check_returns(returns)
+        chances = self.predict_proba(data, target, unknown=unknown, max_memory=max_memory)
+        if isinstance(returns, str) and returns == "state":
+            return pd.Series(chances.columns.take(chances.to_numpy().argmax(axis=1)), index=chances.index, name=target)
+        if target not in self.binnings:
+            return queries.points(None, chances, target, returns)
+        leaning = queries.lean_of_rows(self, data, target, unknown)
+        return queries.points(self.inside(target), chances, target, returns, self.binnings[target].unit, leaning)
 
     @old_keywords({"how": "strategy"}, {})
     @in_batches
@@ -451,7 +543,19 @@ class BayesNet(Written):
             a            0.75        0.25
             b            0.25        0.75
         """
-        return queries.cpt(self, name)
+        import pandas as pd
+
+        queries.check_targets(self, [name], {})
+
+        def labels(of: str) -> pd.Index:
+            if of not in self.groupings:
+                return queries.states(self, of)
+            return pd.Index([", ".join(map(str, group)) for group in self.groupings[of].groups], name=of)
+
+        table, found = self.tables[name], self.parents[name]
+        axes = [labels(parent) for parent in found]
+        index = pd.MultiIndex.from_product(axes, names=found) if len(axes) > 1 else axes[0] if axes else None
+        return pd.DataFrame(table.reshape(-1, table.shape[-1]), index=index, columns=labels(name))
 
     def sample(
         self,
@@ -483,4 +587,14 @@ class BayesNet(Written):
         return sample(net, n, seed, {**given, **(do or {})}, max_memory)
 
     def __repr__(self) -> str:
-        return queries.describe(self)
+        arcs = sum(map(len, self.parents.values()))
+        fitted = f", fitted to {self.n_rows} rows, score {self.score:.2f}" if self.n_rows else ""
+        count = f"{len(self.names)} variable{'s' * (len(self.names) != 1)} ({len(self.binnings)} continuous)"
+        heads = [f"{name} <- {', '.join(found)}" if found else name for name, found in self.parents.items()]
+        sizes = [
+            count_states(self, name) + (f" of {len(self.levels[name])} levels" if name in self.groupings else "")
+            for name in self.names
+        ]
+        width = max(map(len, heads)) + 4
+        lines = [f"  {head:<{width}} {size}" for head, size in zip(heads, sizes, strict=True)]
+        return "\n".join([f"BayesNet: {count}, {arcs} arc{'s' * (arcs != 1)}{fitted}", *lines])

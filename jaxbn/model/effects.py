@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference.questions import joint
-from jaxbn.model.queries import check_targets, query, states
+from jaxbn.model.queries import check_targets, states
 from jaxbn.structure.equivalence import parent_sets
 
 if TYPE_CHECKING:
@@ -117,12 +117,13 @@ def influence(net: BayesNet, target: str, given: Mapping[str, Any], max_memory: 
         found = [mutual_information(joint(net, [target, name], {}, max_memory)) for name in others]
         frame = pd.DataFrame({"mutual_information": found}, index=pd.Index(others, name="variable"))
         return frame.sort_values("mutual_information", ascending=False, kind="stable")
-    nothing, everything = query(net, target, {}, max_memory), query(net, target, given, max_memory)
+    nothing, everything = net.query(target, max_memory=max_memory), net.query(target, given, max_memory=max_memory)
     likeliest = int(everything.to_numpy().argmax())
     rows = []
     for name, value in given.items():
-        alone = query(net, target, {name: value}, max_memory)
-        without = query(net, target, {other: v for other, v in given.items() if other != name}, max_memory)
+        alone = net.query(target, {name: value}, max_memory=max_memory)
+        rest = {other: v for other, v in given.items() if other != name}
+        without = net.query(target, rest, max_memory=max_memory)
         pairs = ((alone, nothing), (everything, without))
         changes = [float(now.iloc[likeliest] - before.iloc[likeliest]) for now, before in pairs]
         rows.append((*changes, *(_divergence(now.to_numpy(), before.to_numpy()) for now, before in pairs)))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Set
+import sys
+import warnings
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.words import rounded
+from jaxbn.cuts.words import rounded, short_numbers
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
-from jaxbn.inputs.states import with_signs
-from jaxbn.inputs.table import as_frame
-from jaxbn.inputs.units import Unit, to_number
-from jaxbn.model.notices import tell_far
+from jaxbn.inputs.units import Unit, in_words, to_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,24 +25,22 @@ if TYPE_CHECKING:
 Unknown = Literal["error", "missing"]
 
 
-def encode_rows(net: BayesNet, data: Any, *, unknown: Unknown, optional: Iterable[str] = ()) -> NDArray[np.int32]:
-    """Codes of new rows, one column a variable, -1 where an entry is missing.
+FAR = 1.0
+"""Values further outside the fitted range than this multiple of its width are pointed out."""
+
+
+def encode_frame(
+    net: BayesNet, frame: pd.DataFrame, unknown: Unknown, optional: Collection[str] = ()
+) -> NDArray[np.int32]:
+    """Codes of new rows, one column a variable in the order of ``net.names``, -1 where an entry is missing.
 
     Args:
         net: the fitted network.
-        data: what ``as_table`` accepts; columns that are not variables are ignored.
+        frame: the rows; columns that are not variables are ignored.
         unknown: what to do with levels that were not fitted, see ``encode``.
         optional: variables whose column may be absent, which is the same as missing in every row.
-
-    Returns:
-        int32 codes [rows, variables], variables in the order of ``net.names``.
     """
-    return encode_frame(net, with_signs(as_frame(data), net.names), unknown, optional)
-
-
-def encode_frame(net: BayesNet, frame: pd.DataFrame, unknown: Unknown, optional: Iterable[str]) -> NDArray[np.int32]:
-    """The same of a checked frame, which may have no columns at all where all are optional."""
-    absent = [name for name in net.names if name not in frame.columns and name not in set(optional)]
+    absent = [name for name in net.names if name not in frame.columns and name not in optional]
     if absent:
         raise ValueError(
             f"the data lacks column(s) {', '.join(map(repr, absent))}; add them, filled with NaN where not known"
@@ -204,3 +201,54 @@ def _number(name: str, value: Any, unit: Unit, *, finite: bool = True) -> float:
     if math.isnan(number) or (finite and math.isinf(number)):
         raise ValueError(f"the value given for {name!r} is {value!r}; leave the name out if it is not known")
     return number
+
+
+# --- what a network says once about the data it is asked with
+
+
+def tell_once(net: BayesNet, about: Hashable, message: str) -> None:
+    """Warn, but never twice about the same thing for the same network; the line named is the caller's own."""
+    told = net.__dict__.setdefault("_told", set())
+    if about in told:
+        return
+    told.add(about)
+    warn_caller(message)
+
+
+def warn_caller(message: str) -> None:
+    """Warn; the line named is that which called the package."""
+    depth, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "jaxbn":
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=depth)
+
+
+def tell_far(net: BayesNet, name: str, values: NDArray[np.float64]) -> None:
+    """Point out values of a continuous variable far outside the range it was fitted to; NaN is not looked at."""
+    low, high = net.bounds[name]
+    reach = FAR * (high - low)
+    if not (0 < reach < np.inf):
+        return
+    far = values[(values < low - reach) | (values > high + reach)]
+    if not len(far):
+        return
+    unit = net.binnings[name].unit
+    ends = " to ".join(short_numbers([low, high], unit=unit))
+    count = f"a value of {name!r} lies" if len(far) == 1 else f"{len(far)} values of {name!r} lie"
+    tell_once(
+        net,
+        ("far", name),
+        f"{count} far outside the range the network was fitted to, {ends}: {in_words(far[0], unit)}, which counts as "
+        "the outermost bin; are these the units of the fitted data?",
+    )
+
+
+def tell_absent(net: BayesNet, names: Sequence[str]) -> None:
+    """Point out variables without a column in the data."""
+    if names:
+        shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+        tell_once(
+            net,
+            ("absent", tuple(names)),
+            f"the data lacks {shown} of the network: what is not there is summed out, as if missing in every row",
+        )

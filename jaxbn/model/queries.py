@@ -1,40 +1,34 @@
-"""What a fitted network answers, in original units and levels."""
+"""What answers of a network are made of: states as users see them, shares of levels, point predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.words import rounded
-from jaxbn.inputs.checks import suggest
+from jaxbn.inputs.checks import ArgumentError, suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
-from jaxbn.inputs.states import missing_flag_name, with_signs
+from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.model.inference import answers
-from jaxbn.model.inference.questions import joint
+from jaxbn.inputs.units import NUMBER, Unit, from_numbers
 from jaxbn.model.lines import lean, log_ratios
-from jaxbn.model.notices import tell_absent
-from jaxbn.model.observations import (
-    Unknown,
-    as_members,
-    as_range,
-    as_weights,
-    encode_frame,
-    encode_rows,
-    observation_weights,
-)
-from jaxbn.model.point_predictions import Returns, check_returns, means, points
-from jaxbn.model.words import count_states, state_texts
+from jaxbn.model.observations import Unknown, as_members, as_range, as_weights, encode_frame, observation_weights
+from jaxbn.model.words import state_texts
 from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.model.bayesnet import BayesNet
+
+Returns = str | float | Sequence[float]
+"""What ``predict`` returns: "state", "mean", "median", a quantile or several."""
 
 ROWS = 2**14
 """Rows whose lines are worked out at a time: they stay in the processor's cache."""
@@ -55,16 +49,6 @@ def states(net: BayesNet, name: str) -> pd.Index:
             found = pd.Index(list(net.levels[name]), name=name)
         net.shown_states[name] = found
     return found
-
-
-def log_likelihood(net: BayesNet, data: Any, unknown: Unknown, max_memory: float) -> NDArray[np.float64]:
-    """Log density of each row, see ``BayesNet.log_likelihood``."""
-    codes = encode_rows(net, data, unknown=unknown)
-    result = answers.log_likelihood(net.network, codes, max_memory=max_memory)
-    frame = as_frame(data)
-    for inside in log_inside_states(net, frame, codes, unknown).T:
-        result += inside
-    return result
 
 
 def log_inside_states(
@@ -88,40 +72,7 @@ def log_inside_states(
     return found
 
 
-def query(net: BayesNet, targets: str | Sequence[str], given: Mapping[str, Any], max_memory: float) -> pd.Series:
-    """Posterior of the targets, see ``BayesNet.query``."""
-    import pandas as pd
-
-    wanted = [targets] if isinstance(targets, str) else list(targets)
-    check_targets(net, wanted, given)
-    probabilities = joint(net, wanted, observation_weights(net, given), max_memory)
-    for axis, name in enumerate(wanted):
-        probabilities = _over_levels(net, name, probabilities, axis)
-    axes = [states(net, name) for name in wanted]
-    index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=wanted)
-    return pd.Series(probabilities.ravel(), index=index, name="probability")
-
-
-def density(
-    net: BayesNet, target: str, given: Mapping[str, Any], max_memory: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Edges and posterior density of a continuous variable, see ``BayesNet.density``."""
-    check_targets(net, [target], given)
-    edges = net.bin_edges(target)
-    if edges[0] == edges[-1]:
-        raise ValueError(f"{target!r} is constant ({edges[0]:g}) and has no density; use query instead")
-    if edges[-2] == edges[-1]:
-        raise ValueError(
-            f"{target!r} has a cut at its largest value {edges[-1]:g}, an atom without density; use query instead"
-        )
-    probabilities = joint(net, [target], observation_weights(net, given), max_memory)
-    found = lean(net, target, *_as_row(net, given)) if target in net.lines else None
-    own = None if found is None else found.take(0)
-    pieces, of, share = net.inside(target).pieces(own)
-    return pieces, probabilities[of] * share / np.diff(pieces)
-
-
-def _as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, NDArray[np.float64]]]:
+def as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, NDArray[np.float64]]]:
     """What is given as a row of codes and its numbers, missing where it is not one state or not one number."""
     codes, values = np.full((1, len(net.names)), MISSING, np.int32), {n: np.full(1, np.nan) for n in net.binnings}
     for name, weights in observation_weights(net, given).items():
@@ -133,54 +84,7 @@ def _as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32],
     return codes, values
 
 
-def cpt(net: BayesNet, name: str) -> pd.DataFrame:
-    """The conditional table of a variable, see ``BayesNet.cpt``."""
-    import pandas as pd
-
-    check_targets(net, [name], {})
-
-    def labels(of: str) -> pd.Index:
-        if of not in net.groupings:
-            return states(net, of)
-        return pd.Index([", ".join(map(str, group)) for group in net.groupings[of].groups], name=of)
-
-    table, found = net.tables[name], net.parents[name]
-    axes = [labels(parent) for parent in found]
-    index = pd.MultiIndex.from_product(axes, names=found) if len(axes) > 1 else axes[0] if axes else None
-    return pd.DataFrame(table.reshape(-1, table.shape[-1]), index=index, columns=labels(name))
-
-
-def predict_proba(
-    net: BayesNet,
-    data: Any,
-    target: str,
-    unknown: Unknown,
-    max_memory: float,
-    soft: Mapping[str, Any] | None = None,
-) -> pd.DataFrame:
-    """Posterior of the target for each row, see ``BayesNet.predict_proba``."""
-    import pandas as pd
-
-    check_targets(net, [target], {})
-    index = data.index if isinstance(data, pd.DataFrame) else None
-    frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
-    asked = (target, missing_flag_name(target))  # whether the target is missing is not looked at
-    told = {*asked, *(soft or {}), *frame.columns}
-    tell_absent(net, [name for name in net.names if name not in told])
-    codes = encode_frame(net, frame, unknown, optional=net.names)
-    evidence = {}
-    for name, value in (soft or {}).items():
-        check_targets(net, [name], {target: None})
-        evidence[net.names.index(name)] = _log_likelihoods(net, name, value, len(codes))
-        codes[:, net.names.index(name)] = MISSING
-    target_place = net.names.index(target)
-    logs = answers.log_posterior(net.network, codes, target_place, evidence=evidence, max_memory=max_memory)
-    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-    chances = _over_levels(net, target, weights / weights.sum(axis=1, keepdims=True), 1)
-    return pd.DataFrame(chances, index=index, columns=states(net, target))
-
-
-def _log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> NDArray[np.float64]:
+def log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> NDArray[np.float64]:
     """Logarithms of the likelihoods of a variable's states in each row, [rows, cardinality]."""
     if as_weights(name, value) is not None:
         weights = np.tile(observation_weights(net, {name: value})[name], (n_rows, 1))
@@ -198,62 +102,31 @@ def _log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> NDArr
         return np.asarray(np.log(weights))
 
 
-def predict(
-    net: BayesNet, data: Any, target: str, returns: Returns, unknown: Unknown, max_memory: float
-) -> pd.Series | pd.DataFrame:
-    """Most probable state of the target for each row, or its mean or quantiles, see ``BayesNet.predict``."""
-    import pandas as pd
-
-    check_returns(returns)
-    probabilities = predict_proba(net, data, target, unknown, max_memory)
-    if not (isinstance(returns, str) and returns == "state"):
-        if target not in net.binnings:
-            return points(None, probabilities, target, returns)
-        found = _lean_of_rows(net, data, target, unknown)
-        return points(net.inside(target), probabilities, target, returns, net.binnings[target].unit, found)
-    best = probabilities.to_numpy().argmax(axis=1)
-    return pd.Series(probabilities.columns.take(best), index=probabilities.index, name=target)
+def without(data: Any, target: str, names: Sequence[str]) -> pd.DataFrame:
+    """Rows without the column that is asked about; the signs of missing entries are added where they are variables."""
+    return with_signs(as_frame(data).drop(columns=target, errors="ignore"), names)
 
 
-def expected(net: BayesNet, data: Any, target: str, unknown: Unknown, max_memory: float) -> pd.Series:
-    """The mean of a continuous target for each row, as a number whatever its unit."""
-    import pandas as pd
-
-    chances, found = predict_proba(net, data, target, unknown, max_memory), _lean_of_rows(net, data, target, unknown)
-    return pd.Series(means(net.inside(target), chances.to_numpy(), found), index=chances.index)
-
-
-def _lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Lean | None:
-    """How the target leans inside each of its bins, given the other columns, [rows, bins]."""
-    if target not in net.lines:
-        return None
-    frame = with_signs(as_frame(data).drop(columns=target, errors="ignore"), net.names)
-    values = {
+def numbers_of(net: BayesNet, frame: pd.DataFrame, names: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    """Continuous columns as numbers, NaN where missing; an absent column is missing in every row."""
+    return {
         name: as_floats(name, frame[name], net.binnings[name].unit)
         if name in frame.columns
         else np.full(len(frame), np.nan)
-        for name in net.lines[target].parents
+        for name in names
     }
+
+
+def lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Lean | None:
+    """How the target leans inside each of its bins, given the other columns, [rows, bins]."""
+    if target not in net.lines:
+        return None
+    frame = without(data, target, net.names)
+    values = numbers_of(net, frame, net.lines[target].parents)
     return lean(net, target, encode_frame(net, frame, unknown, optional=net.names), values)
 
 
-def describe(net: BayesNet) -> str:
-    """The network in a few lines: one for each variable, with its parents and number of states."""
-    arcs = sum(map(len, net.parents.values()))
-    fitted = f", fitted to {net.n_rows} rows, score {net.score:.2f}" if net.n_rows else ""
-    count = f"{len(net.names)} variable{'s' * (len(net.names) != 1)} ({len(net.binnings)} continuous)"
-    heads = [f"{name} <- {', '.join(found)}" if found else name for name, found in net.parents.items()]
-    width = max(map(len, heads)) + 4
-    lines = [f"  {h:<{width}} {_size(net, name)}" for h, name in zip(heads, net.names, strict=True)]
-    return "\n".join([f"BayesNet: {count}, {arcs} arc{'s' * (arcs != 1)}{fitted}", *lines])
-
-
-def _size(net: BayesNet, name: str) -> str:
-    size = count_states(net, name)
-    return f"{size} of {len(net.levels[name])} levels" if name in net.groupings else size
-
-
-def _over_levels(net: BayesNet, name: str, chances: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+def over_levels(net: BayesNet, name: str, chances: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     """Chances of a grouped variable's groups shared out among its levels; those of other variables as they are."""
     if name not in net.groupings:
         return chances
@@ -307,3 +180,88 @@ def check_targets(net: BayesNet, targets: Sequence[str], given: Mapping[str, Any
     repeated = {name for name in targets if list(targets).count(name) > 1}
     if repeated:
         raise ValueError(f"targets repeat {sorted(repeated)}; name each variable once")
+
+
+# --- numbers in place of the intervals of a continuous target: the mean, the median or quantiles of its posterior
+
+
+def points(
+    inside: InsideBins | None, chances: pd.DataFrame, target: str, returns: Returns, unit: Unit = NUMBER,
+    lean: Lean | None = None,
+) -> pd.Series | pd.DataFrame:  # fmt: skip
+    """Means or quantiles of a continuous target, from what lies inside its bins and their chances [rows, bins]."""
+    import pandas as pd
+
+    if inside is None:
+        raise ArgumentError(
+            "returns",
+            f"is {returns!r}, but {target!r} is discrete and has no mean or quantiles; leave it out",
+            value=returns,
+        )
+    if isinstance(returns, str) and returns == "mean":
+        found = means(inside, chances.to_numpy(), lean)
+        return pd.Series(from_numbers(found, unit), index=chances.index, name=target)
+    levels = [0.5] if isinstance(returns, str) else _quantile_levels(returns)
+    found = from_numbers(quantiles(inside, chances.to_numpy(), levels, lean), unit)
+    if isinstance(returns, str | numbers.Real):
+        return pd.Series(found[:, 0], index=chances.index, name=target)
+    return pd.DataFrame(found, index=chances.index, columns=pd.Index(levels, name=target))
+
+
+def check_returns(returns: Returns) -> None:
+    """Refuse what ``predict`` cannot return."""
+    if isinstance(returns, str):
+        if returns not in ("state", "mean", "median"):
+            raise ArgumentError(
+                "returns", f"must be 'state', 'mean', 'median', a quantile or several, got {returns!r}", value=returns
+            )
+    else:
+        _quantile_levels(returns)
+
+
+def means(inside: InsideBins, chances: NDArray[np.float64], lean: Lean | None = None) -> NDArray[np.float64]:
+    """Means of a continuous variable [rows], from the chances of its bins and how values lean in them."""
+    if lean is None:
+        return np.asarray(chances @ inside.means)
+    return np.asarray((chances * inside.means_by(lean)).sum(axis=1))
+
+
+def quantiles(
+    inside: InsideBins, chances: NDArray[np.float64], levels: Sequence[float], lean: Lean | None = None
+) -> NDArray[np.float64]:
+    """Quantiles of a continuous variable, [rows, levels].
+
+    Args:
+        inside: its bins.
+        chances: probability of each bin, [rows, bins].
+        levels: shares of the probability that lie below, between 0 and 1.
+        lean: how values lean in the bins, [rows, bins].
+
+    Example:
+        >>> bins = InsideBins(np.array([0.0, 1.0, 3.0]))
+        >>> quantiles(bins, np.array([[0.5, 0.5], [0.2, 0.8]]), [0.1, 0.5, 0.75]).tolist()
+        [[0.2, 1.0, 2.0], [0.5, 1.75, 2.375]]
+    """
+    ends = np.cumsum(chances, axis=1)
+    found = np.empty((len(chances), len(levels)))
+    for k, level in enumerate(levels):
+        wanted = level * ends[:, -1:]
+        place = np.minimum((ends < wanted).sum(axis=1), chances.shape[1] - 1)[:, None]
+        own = np.take_along_axis(chances, place, 1)
+        below = np.take_along_axis(ends, place, 1) - own
+        share = np.divide(wanted - below, own, out=np.zeros_like(below), where=own > 0)
+        share = np.clip(share, 0.0, 1.0)
+        if lean is not None:
+            share = lean.take(np.arange(len(place))[:, None], place).at(share)
+        found[:, k] = inside.at(place[:, 0], share[:, 0])
+    return found
+
+
+def _quantile_levels(returns: Any) -> list[float]:
+    levels = [returns] if isinstance(returns, numbers.Real) else list(returns)
+    for level in levels:
+        if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 <= float(level) <= 1:
+            raise ArgumentError("returns", f"has the quantile {level!r}, which is not between 0 and 1", value=returns)
+    if not levels:
+        raise ArgumentError("returns", "is empty; name at least one quantile between 0 and 1", value=returns)
+    return [float(level) for level in levels]

@@ -8,7 +8,7 @@ import pytest
 
 import jaxbn
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.model.point_predictions import quantiles
+from jaxbn.model.queries import quantiles
 
 DATA = {"kind": list("aabb") * 5, "size": [1.0, 2.0, 7.0, 9.0] * 5}
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import one_of
-from jaxbn.inputs.columns import MISSING, as_floats
+from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
@@ -18,9 +18,8 @@ from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.inference.answers import draw_completions, marginals, most_probable_completions
 from jaxbn.model.inference.network import Network, network
 from jaxbn.model.lines import by_lines, lean
-from jaxbn.model.notices import tell_absent
-from jaxbn.model.observations import Unknown, encode_rows
-from jaxbn.model.point_predictions import means
+from jaxbn.model.observations import Unknown, encode_frame, tell_absent
+from jaxbn.model.queries import draw_levels, means, numbers_of, over_levels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,13 +73,11 @@ def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> Rows:
     """Rows as codes and numbers; absent columns are missing in every row."""
     frame = with_signs(as_frame(data), net.names)
     tell_absent(net, [name for name in net.names if name not in frame.columns])
-    codes = encode_rows(net, frame, unknown=unknown, optional=net.names)
-    nothing = np.full(len(frame), np.nan)
-    values = {
-        name: as_floats(name, frame[name], binning.unit) if name in frame.columns else nothing
-        for name, binning in net.binnings.items()
-    }
-    return Rows(holes_as_codes(net, frame, codes), values)
+    codes = encode_frame(net, frame, unknown, optional=net.names)
+    for name in with_missing_level(net):  # a hole, and not the level of its own that a network may have for it
+        if name in frame.columns:
+            codes[frame[name].isna().to_numpy(), net.names.index(name)] = MISSING
+    return Rows(codes, numbers_of(net, frame, net.binnings))
 
 
 def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
@@ -101,9 +98,7 @@ def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[An
 
 def _levels(net: BayesNet, name: str, chances: NDArray[np.float64]) -> NDArray[np.int64]:
     """The most probable level (its position) of a discrete variable, from the chances of its states, [rows]."""
-    if name in net.groupings:
-        chances = chances[:, net.group_codes[name]] * net.shares[name]
-    return chances.argmax(axis=1)
+    return over_levels(net, name, chances, 1).argmax(axis=1)
 
 
 def _most_probable(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
@@ -124,8 +119,6 @@ def _most_probable(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, ND
 
 def _drawn(net: BayesNet, rows: Rows, rng: np.random.Generator, max_memory: float) -> dict[str, NDArray[Any]]:
     """All entries of a row together, from their joint posterior."""
-    from jaxbn.model.queries import draw_levels
-
     codes = draw_completions(net.network, rows.codes, rng, max_memory=max_memory).astype(np.int64)
     found: dict[str, NDArray[Any]] = {}
     for name in by_lines(net):
@@ -193,12 +186,3 @@ def without_missing_level(net: BayesNet) -> BayesNet:
 def with_missing_level(net: BayesNet) -> list[str]:
     """The variables that have a missing level."""
     return [name for name, levels in net.levels.items() if MISSING_LEVEL in levels]
-
-
-def holes_as_codes(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The rows' codes, with -1 in the place of missing levels."""
-    codes = codes.copy()
-    for name in with_missing_level(net):
-        if name in frame.columns:
-            codes[frame[name].isna().to_numpy(), net.names.index(name)] = MISSING
-    return codes

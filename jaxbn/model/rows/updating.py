@@ -15,8 +15,7 @@ from jaxbn.inputs.graph import check_table_sizes
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference.em import expected_counts
-from jaxbn.model.notices import warn_caller
-from jaxbn.model.observations import encode_frame
+from jaxbn.model.observations import encode_frame, warn_caller
 from jaxbn.model.rows.scores import score_samples
 from jaxbn.runtime.memory import MAX_MEMORY
 from jaxbn.scores.shrinkage import shrunken_weights
