@@ -10,7 +10,7 @@ import pytest
 import jaxbn
 from jaxbn.cuts.shapes.base_density import ValueCounts, cells, column_shapes, distinct, histograms_mean
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.cuts.shapes.recording import Recording, recorded, recording_step
+from jaxbn.cuts.shapes.recording import Recording, _preferred, recorded, recording_step
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import sort_values
 from tests.helpers.programs import close
@@ -148,6 +148,30 @@ def test_preferred_digits_are_found_and_told():
     assert "multiples of 1 " in str(shape.recording)
     rounded_evenly = np.round(rng.normal(20, 6, 600), 1)
     assert not recorded(*distinct(sort_values(rounded_evenly))).has_digits
+
+
+def test_preferred_digits_are_found_on_a_grid_of_millions_of_cells():
+    """Numbers written with six digits: those above 100 have three decimals, the others four."""
+    values = np.array([float(f"{x:.6g}") for x in np.random.default_rng(2).uniform(1, 900, 2000)])
+    found = recorded(*distinct(sort_values(np.round(values, 4))))
+    assert found.step == 0.0001
+    assert "multiples of 0.001 " in str(found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_endings_are_compared_with_the_mean_over_a_period(seed):
+    rng = np.random.default_rng(seed)
+    cell, counts = np.unique(rng.integers(-60, rng.integers(20, 400), 80) // 3 * 3, return_counts=True)
+    every = np.bincount(np.repeat(cell - cell[0], counts))
+    for divisors in ((2,), (5,), (10, 5, 2)):
+        period = divisors[0]
+        first = np.clip(np.arange(len(every)) - period // 2, 0, len(every) - period)
+        smooth = np.array([every[begin : begin + period].mean() for begin in first])
+        places = cell[0] + np.arange(len(every))
+        kind = np.array([next((d for d in divisors if place % d == 0), 1) for place in places])
+        ratio = {k: (every[kind == k].sum() + 0.5) / (smooth[kind == k].sum() + 0.5) for k in np.unique(kind)}
+        expected = np.array([ratio[kind[(t - cell[0]) % period]] for t in range(period)])
+        np.testing.assert_allclose(_preferred(cell, counts, divisors).weights, expected / expected.mean(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(50))

@@ -30,9 +30,6 @@ DIVISORS = ((2,), (5,), (4, 2), (10, 5), (10, 5, 2), (100, 50, 10, 5), (1000, 50
 FEWEST_ROWS = 20
 """Fewer rows say nothing about digits."""
 
-MOST_CELLS = 2**22
-"""A grid of more cells than this is not looked at for digits."""
-
 
 @dataclass(frozen=True)
 class Recording:
@@ -138,8 +135,6 @@ def recorded(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Recordin
     if not step or counts.sum() < FEWEST_ROWS:
         return Recording(step)
     cell = np.round(values / step).astype(np.int64)
-    if cell[-1] - cell[0] >= MOST_CELLS:
-        return Recording(step)
     tried = [_preferred(cell, counts, divisors) for divisors in DIVISORS]
     best = max(tried, key=lambda found: found.gain)
     return Recording(step, tuple(best.weights.tolist()) if best.gain > 0 else ())
@@ -169,34 +164,29 @@ class _Preferred(NamedTuple):
 
 
 def _preferred(cell: NDArray[np.int64], counts: NDArray[np.int64], divisors: tuple[int, ...]) -> _Preferred:
-    """Weights of the classes of endings, compared with what the neighbours of each cell let one expect of it."""
-    period = divisors[0]
-    every = np.zeros(int(cell[-1] - cell[0]) + 1)
-    every[cell - cell[0]] = counts
-    if len(every) < 2 * period:
+    """Weights of the classes of endings, compared with what the neighbours of each cell let one expect of it.
+
+    That is the mean over the period around a cell, or over the outer one that it lies in. So a value is expected, a
+    share each, in as many cells as a period has, and no grid is too long to be looked at.
+    """
+    period, span = divisors[0], int(cell[-1] - cell[0]) + 1
+    if span < 2 * period:
         return _Preferred(np.ones(period), -np.inf)
-    ending = (np.arange(len(every)) + cell[0]) % period
     class_of = np.array([next((i for i, d in enumerate(divisors) if e % d == 0), len(divisors)) for e in range(period)])
-    of_cell = class_of[ending]
-    seen = np.bincount(of_cell, every, len(divisors) + 1)
-    weights = np.ones(period)
-    for _ in range(4):  # the neighbourhood is judged by the weights that it is to find: a few rounds settle both
-        smooth = _running_mean(every, period) / np.maximum(_running_mean(weights[ending], period), 1e-300)
-        expected = np.bincount(of_cell, smooth, len(divisors) + 1)
-        ratio = (seen + 0.5) / np.maximum(expected + 0.5, 1e-300)
-        weights = ratio[class_of] / ratio[class_of].mean()
-    share = seen / max(seen.sum(), 1)
-    usual = expected / max(expected.sum(), 1e-300)
-    told = np.where(seen > 0, seen * np.log(np.maximum(share, 1e-300) / np.maximum(usual, 1e-300)), 0.0).sum()
+    seen = np.bincount(class_of[cell % period], counts, len(divisors) + 1)
+    sizes = np.cumsum(np.eye(len(divisors) + 1)[class_of], axis=0)  # endings of each class up to one
+    before = np.vstack([np.zeros_like(sizes[:1]), sizes])
+
+    def of_class(up_to: NDArray[np.int64]) -> NDArray[np.float64]:
+        cycle, ending = np.divmod(cell[0] + up_to, period)
+        return np.asarray(cycle[:, None] * sizes[-1] + before[ending], np.float64)
+
+    place = cell - cell[0]
+    begin = np.where(place < period, 0, place - period + 1 + period // 2)
+    end = np.where(place >= span - period, span, place + 1 + period // 2)
+    expected = counts @ (of_class(end) - of_class(begin)) / period
+    ratio = (seen + 0.5) / (expected + 0.5)
+    share, usual = seen / seen.sum(), expected / expected.sum()
+    told = np.where(seen > 0, seen * np.log(np.maximum(share, 1e-300) / usual), 0.0).sum()
+    weights = ratio[class_of] / ratio[class_of].mean()
     return _Preferred(weights, float(told) - 0.5 * len(divisors) * np.log(max(counts.sum(), 2)))
-
-
-def _running_mean(values: NDArray[np.float64], period: int) -> NDArray[np.float64]:
-    """The mean over a period around each place, both half periods the same; cut off at the ends."""
-    before = np.append(0.0, np.cumsum(values))
-    place = np.arange(len(values))
-    low = np.maximum(place - period // 2, 0)
-    high = np.minimum(place - period // 2 + period, len(values))
-    low = np.minimum(low, np.maximum(high - period, 0))
-    high = np.maximum(high, np.minimum(low + period, len(values)))
-    return (before[high] - before[low]) / (high - low)
