@@ -26,13 +26,12 @@ from jaxbn.inputs.table import DataLike, Missing
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.columns import Columns, as_columns
-from jaxbn.learning.discretize import first_bins, settle_steps, split_codings
+from jaxbn.learning.discretize import split_codings
 from jaxbn.learning.holes.completion import HOLES, completed
 from jaxbn.learning.options import check_structure_options, old_keywords
-from jaxbn.learning.passes import cut_question
+from jaxbn.learning.passes import Passes, cut_question
 from jaxbn.learning.plan import Plan
-from jaxbn.learning.questions import Cut
-from jaxbn.learning.solver import Solver, run_alone
+from jaxbn.learning.solver import Cut, run_alone
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import Team, team
@@ -129,10 +128,10 @@ def bootstrap(
     _refuse({"checkpoint": checkpoint}, "is for learning the structure; leave it out, or leave out ")
     parents = as_parents(graph, table.names)
     coded = CodedTable(table, columns.merged(table), flat=options.flat, given=columns.binnings(table))
-    start = first_bins(coded, options)
     coded.check_cells(parents)
+    passes = Passes(coded, options)
     with _in_time(seconds):
-        settled = run_alone(settle_steps(coded, parents, start, options), Solver.of(coded, options))
+        settled = run_alone(passes.settle(parents, passes.first_bins()), passes.solver)
         if table.holes:
             filled = completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES]))
             coded = coded.like(filled)

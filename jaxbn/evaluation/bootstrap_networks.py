@@ -14,11 +14,10 @@ from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns
 from jaxbn.learning.holes.completion import completed
 from jaxbn.learning.learn import learn
-from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.many_runs import ManyRuns
-from jaxbn.learning.plan import Plan, all_runs
-from jaxbn.learning.questions import Learner
-from jaxbn.learning.solver import Solver
+from jaxbn.learning.many_runs import ManyRuns, all_runs
+from jaxbn.learning.passes import Learned, Watcher
+from jaxbn.learning.plan import Plan
+from jaxbn.learning.solver import Learner, Solver
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
@@ -73,7 +72,8 @@ def learn_resamples(
         data = whole.like(table.take(drawn_rows(rng, table.n_rows)))
         if guess is not None:
             data = data.like(completed(data, guess.parents, guess.codings, rng))
-        return Solver.of(data, plan.options), all_runs(plan.runs(data, rng), watch)
+        runs = plan.runs(data, rng)
+        return runs.solver, all_runs(runs, watch)
 
     with team(lambda: f"{count} resamples of {json.dumps(about())}") as mates:
         with (

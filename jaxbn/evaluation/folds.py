@@ -14,10 +14,8 @@ from jaxbn.cuts.methods import Method
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table, as_frame, as_table
-from jaxbn.learning.discretize import first_bins, settle_steps
-from jaxbn.learning.passes import Settled
-from jaxbn.learning.questions import Learner
-from jaxbn.learning.solver import Solver, run_each
+from jaxbn.learning.passes import Passes, Settled
+from jaxbn.learning.solver import Learner, Solver, run_each
 from jaxbn.scores.coded_table import CodedTable
 
 
@@ -70,8 +68,8 @@ def settle_together(
 
     def make(table: Table) -> tuple[Solver, Learner[Settled]]:
         table = as_table(table, missing="infer")  # which sees that every column has a value
-        data = CodedTable(table, grouped, flat=options.flat, given=given or {})
-        return Solver.of(data, options), settle_steps(data, parents, first_bins(data, options), options)
+        passes = Passes(CodedTable(table, grouped, flat=options.flat, given=given or {}), options)
+        return passes.solver, passes.settle(parents, passes.first_bins())
 
     settled = dict(run_each([partial(make, table) for table in tables], len(tables)))
     return [settled[i] for i in range(len(tables))]

@@ -16,7 +16,7 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.table import Table
-from jaxbn.learning.learned import Learned
+from jaxbn.learning.passes import Learned
 from jaxbn.runtime.files import PathLike, locked, remove_drafts, write_text
 from jaxbn.runtime.processes import Team
 from jaxbn.scores.coded_table import Coding

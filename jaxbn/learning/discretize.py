@@ -16,21 +16,18 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats
 from jaxbn.inputs.frames import in_kind_of
-from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, Parents, as_parents, check_max_cells
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents, check_max_cells
 from jaxbn.inputs.table import DataLike, Missing, as_frame
 from jaxbn.inputs.units import NUMBER
-from jaxbn.learning.ascent import ascend
 from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.options import old_keywords
-from jaxbn.learning.passes import Settled, discretize_steps
-from jaxbn.learning.questions import Learner
+from jaxbn.learning.passes import Passes
 from jaxbn.learning.sampled import Large
-from jaxbn.learning.solver import Solver, run_alone
+from jaxbn.learning.solver import run_alone
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_attribute
-from jaxbn.scores.coded_table import CodedTable, Coding, Start, initial_bins
+from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import shaped
-from jaxbn.scores.evidence import EvidenceCache
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,23 +161,16 @@ def discretize(
     table = table if large is None else large.facts.completed(table)
     parents = as_parents(graph, table.names)
     options = as_method(method, max_bins, table.continuous)
-    coded = CodedTable(table, columns.merged(table), check_max_cells(max_cells), options.flat)
-    coded.given = columns.binnings(table)
+    merged, given = columns.merged(table), columns.binnings(table)
+    coded = CodedTable(table, merged, check_max_cells(max_cells), options.flat, given=given)
     coded.check_cells(parents)
-    start = first_bins(coded, options)
-    found = run_alone(settle_steps(coded, parents, start, options), Solver.of(coded, options))
+    passes = Passes(coded, options)
+    found = run_alone(passes.settle(parents, passes.first_bins()), passes.solver)
     if large is not None and large.is_sampled and options.name == "evidence":
         found = large.refined(coded, parents, found, options)
     binnings, groupings = split_codings(shaped(coded, found.binnings), table.names)
     binnings = {name: binning.in_unit(table.units.get(name, NUMBER)) for name, binning in binnings.items()}
     return Discretization(binnings, found.passes, found.converged, groupings, found.trace)
-
-
-def settle_steps(data: CodedTable, parents: Parents, start: Start, options: Method) -> Learner[Settled]:
-    """Passes over a network until nothing changes, by the method that the options name."""
-    if options.name == "evidence":
-        return ascend(data, parents, data.names, start, options, EvidenceCache(data))
-    return discretize_steps(data, parents, data.names, start, options)
 
 
 def split_codings(
@@ -196,9 +186,3 @@ def _codes(name: str, binning: Coding, column: pd.Series) -> NDArray[np.int32]:
         return binning(column, name=name)
     values = as_floats(name, column, binning.unit)
     return np.where(np.isnan(values), MISSING, binning(values)).astype(np.int32)
-
-
-def first_bins(data: CodedTable, options: Method) -> Start:
-    """The bins that passes begin with."""
-    n_bins = options.initial_bins or initial_bins(data.table, data.grouped)
-    return data.start(n_bins, options.start_kind)

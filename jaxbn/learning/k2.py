@@ -3,50 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbn.cuts.methods import Method
-from jaxbn.inputs import checks
-from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import topological_order
-from jaxbn.inputs.table import Table
-from jaxbn.learning.ascent import climb
-from jaxbn.learning.learned import Learned, Watcher, judged
-from jaxbn.learning.passes import discretize_steps
-from jaxbn.learning.questions import Learner
-from jaxbn.scores.coded_table import CodedTable, Start
+from jaxbn.learning.passes import Learned, Passes, Watcher
+from jaxbn.learning.solver import Learner
+from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.scores.families import Family, first_best, tolerance
-from jaxbn.structure.constraints import Rules, candidate_parents
+from jaxbn.scores.parent_prior import log_links
+from jaxbn.structure.constraints import Rules
 
 if TYPE_CHECKING:
-    from jaxbn.structure.search import ArcSearch
+    from jaxbn.learning.plan import Plan
 
 
-@dataclass
-class K2Runs:
+class K2Runs(Passes):
     """Numbered runs on one table, an order each."""
 
-    data: CodedTable
-    start: Start
-    orders: Sequence[tuple[str, ...]]
-    rules: Rules
-    options: Method
-    warm_start: bool = False
+    arcs = None  # K2 has no search of its own
 
-    arcs: ArcSearch | None = None  # K2 has no search of its own
-
-    @property
-    def n_runs(self) -> int:
-        """How many runs there are."""
-        return len(self.orders)
-
-    @property
-    def n_steps(self) -> int:
-        """Steps of a run, for a bar."""
-        return len(self.data.names)
+    def __init__(self, data: CodedTable, plan: Plan, seed: int | np.random.Generator) -> None:
+        super().__init__(data, plan.options, EvidenceCache(data, links=plan.rules.links))
+        self.rules, self.warm_start, self.start = plan.rules, plan.k2.warm_start, self.first_bins()
+        given = plan.k2.order
+        self.orders = random_orders(plan.rules, plan.restarts, seed) if given is None else [tuple(given)]
+        self.n_runs, self.n_steps = len(self.orders), len(data.names)
 
     def rounds(self) -> Iterator[range]:
         """Numbers of runs that can be done together: all of them."""
@@ -54,78 +38,53 @@ class K2Runs:
 
     def learner(self, number: int, found: Mapping[int, Learned], watch: Watcher) -> Learner[Learned]:
         """The run of a number."""
-        order, rules = self.orders[number], self.rules
-        if self.options.name == "evidence":
-            return climb(self.data, order, self.start, rules, self.options, watch)
-        return k2_steps(self.data, order, self.start, rules, self.options, warm_start=self.warm_start, watch=watch)
+        return self._run(self.orders[number], watch)
 
     def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]:
         """A run with the order of a network that was learned on another completion of the same table."""
-        return replace(self, orders=[learned.order]).learner(0, {}, watch)
+        return self._run(learned.order, watch)
 
     def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]:
         """The best run as it is."""
         yield from ()
         return best
 
+    def _run(self, order: Sequence[str], watch: Watcher) -> Learner[Learned]:
+        """Give every variable the predecessors that raise its score most, and cut all again after each arc.
 
-def k2_steps(
-    data: CodedTable,
-    order: Sequence[str],
-    start: Start,
-    rules: Rules,
-    options: Method,
-    *,
-    warm_start: bool,
-    watch: Watcher = lambda done, parents, settled: None,
-) -> Learner[Learned]:
-    """Give every variable the predecessors that raise its score most, re-discretizing after each accepted arc.
-
-    The score to beat is that of the codes before the arc was accepted; it is not recomputed on the new ones, as in the
-    authors' program.
-    """
-    parents = rules.start
-    settled = yield from discretize_steps(data, parents, order, start, options)
-    for position, name in enumerate(order):
-        own = tuple(settled.columns[p] for p in parents[name])
-        (to_beat,) = yield [Family(settled.columns[name], own)]
-        while len(parents[name]) < rules.max_parents:
-            candidates = candidate_parents(name, order[:position], parents[name], settled.columns, rules)
-            if not candidates:
-                break
-            columns = settled.columns
-            own = tuple(columns[p] for p in parents[name])
-            scores = yield [Family(columns[name], (*own, columns[candidate])) for candidate in candidates]
-            best = first_best(scores)
-            if not scores[best] > to_beat + tolerance(to_beat):
-                break
-            to_beat = scores[best]
-            parents[name] = (*parents[name], candidates[best])
-            again = settled.start if warm_start else start
-            settled = yield from discretize_steps(data, parents, order, again, options)
-            watch(position, parents, settled)
-        watch(position + 1, parents, settled)
-    return judged(data, parents, settled, options)._replace(order=tuple(order))
-
-
-def given_order(order: Sequence[str], table: Table, rules: Rules) -> tuple[str, ...]:
-    """An order that names every column once, with the parents of required arcs first."""
-    names = [str(name) for name in order]
-    for name in names:
-        checks.known_name("order", name, table.names)
-        if names.count(name) > 1:
-            raise ArgumentError("order", f"names {name!r} {names.count(name)} times; name every column once")
-    missing = [name for name in table.names if name not in names]
-    if missing:
-        raise ArgumentError("order", f"leaves out {', '.join(map(repr, missing))}; name every column once")
-    for child, found in rules.required.items():
-        for parent in found:
-            if names.index(parent) > names.index(child):
-                raise ArgumentError(
-                    "order",
-                    f"has {child!r} before {parent!r}, but the arc {parent!r} -> {child!r} is required; exchange them",
-                )
-    return tuple(names)
+        The score to beat is that of the codes before the arc was accepted; it is not computed again on the new ones, as
+        in the authors' program. Under the evidence it is; there sweeps are repeated until no arc is added. A variable
+        keeps the bins of its start until the second sweep or until it has a neighbour: alone it may be best in one bin,
+        and no arc from or to one bin raises F.
+        """
+        evidence, rules, parents = self.cache is not None, self.rules, self.rules.start
+        now = yield from self.settle(parents, self.start, priority=order, isolated=False)
+        trace, sweep, added = [*now.trace], 0, True
+        while added or (evidence and sweep < 2):
+            added = False
+            for position, name in enumerate(order):
+                to_beat = None
+                while candidates := rules.candidates(name, order[:position], parents[name], now.columns):
+                    own = tuple(now.columns[p] for p in parents[name])
+                    families = [(), *((now.columns[candidate],) for candidate in candidates)]
+                    score, *scores = yield [Family(now.columns[name], (*own, *more)) for more in families]
+                    scores = [s + log_links(name, [c], rules.links) for s, c in zip(scores, candidates, strict=True)]
+                    best = first_best(scores)
+                    to_beat = score if evidence or to_beat is None else to_beat
+                    if scores[best] <= to_beat + (100 if evidence else 1) * tolerance(to_beat):
+                        break
+                    to_beat, added = scores[best], evidence
+                    parents[name] = (*parents[name], candidates[best])
+                    again = now if evidence or self.warm_start else self.start
+                    now = yield from self.settle(parents, again, priority=order, isolated=sweep > 0)
+                    trace += now.trace
+                    watch(position, parents, now)
+                watch(position + 1, parents, now)
+            if evidence:
+                now = yield from self.settle(parents, now, priority=order)
+                trace += now.trace
+            sweep += 1
+        return self.learned(parents, now._replace(trace=tuple(trace)), order)
 
 
 def random_orders(rules: Rules, restarts: int, seed: int | np.random.Generator) -> list[tuple[str, ...]]:

@@ -22,13 +22,12 @@ from jaxbn.learning.all_rows import AllRows, Standing, complete, refined
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns
 from jaxbn.learning.discretize import discretize
-from jaxbn.learning.learned import Learned, as_network
+from jaxbn.learning.passes import Learned
 from jaxbn.learning.plan import Plan
 from jaxbn.learning.sampled import Large
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.model.inference.em import expected_counts
-from jaxbn.model.lines import Lines
 from jaxbn.model.observations import encode_frame
 from jaxbn.model.rows.updating import recounted
 from jaxbn.model.search_report import SearchReport
@@ -47,7 +46,6 @@ def on_all_rows(
     net: BayesNet,
     data: CodedTable,
     plan: Plan,
-    lines: Lines,
     checkpoint: PathLike | None,
     began: float,
 ) -> BayesNet:
@@ -97,8 +95,7 @@ def on_all_rows(
     if not found.tables:
         return replace(net, search=replace(report, rows=None))
     with limits.grace(60.0) if ending.early else ExitStack():
-        fitted = as_network(data, _learned(found, trace), replace(report, sample=None), lines)
-        fitted = counted(large, rows, fitted, found, ended=ending.early)
+        fitted = counted(large, rows, plan.network(data, _learned(found, trace)), found, ended=ending.early)
     return replace(fitted, trace=tuple(trace), search=report)
 
 

@@ -23,20 +23,18 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS, topological_order
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns, as_columns
-from jaxbn.learning.discretize import first_bins
 from jaxbn.learning.for_target import network_for_target
 from jaxbn.learning.holes.completion import HOLES
 from jaxbn.learning.holes.first import first_completed, first_completion
-from jaxbn.learning.holes.rounds import Round, settle
+from jaxbn.learning.holes.rounds import settle
 from jaxbn.learning.large import on_all_rows
-from jaxbn.learning.learned import Learned, Watcher, as_network
 from jaxbn.learning.many_runs import FINISH, ManyRuns
 from jaxbn.learning.options import K2, Search, old_keywords
+from jaxbn.learning.passes import Learned, Passes, Watcher
 from jaxbn.learning.plan import Plan
-from jaxbn.learning.questions import Learner
 from jaxbn.learning.sampled import Large
-from jaxbn.learning.solver import Solver
-from jaxbn.learning.turn_runs import MANY_ROWS, TurnRuns, sample_rows
+from jaxbn.learning.solver import Learner, Solver
+from jaxbn.learning.turns import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.model.lines import Lines, check_lines
@@ -152,10 +150,9 @@ def learn(
         max_cells=max_cells,
         restarts=restarts,
     )
-    if start is not None:
-        if plan.search == "k2":
-            raise ArgumentError("start", "has no use with ", Mention("search", "k2"), "; leave one of them out")
-        plan = plan._replace(begin=start)
+    if start is not None and plan.search == "k2":
+        raise ArgumentError("start", "has no use with ", Mention("search", "k2"), "; leave one of them out")
+    plan = plan._replace(begin=start, lines=lines)
     if target is not None:
         _refuse_with_target(
             start=start is not None,
@@ -165,13 +162,13 @@ def learn(
             checkpoint=checkpoint,
         )
         with limits.within(time_limit and checks.positive("time_limit", time_limit)):
-            return _for_target(table, target, plan, columns, lines, began)
+            return _for_target(table, target, plan, columns, began)
     coded = plan.coded(table)
     deadline = math.inf if time_limit is None else began + checks.positive("time_limit", time_limit)
     with limits.within(deadline - time.monotonic() + limits.GRACE):  # a first network may take a little longer
-        net, found = _learned(coded, plan, lines, checkpoint, progress, began, deadline)
+        net, found = _learned(coded, plan, checkpoint, progress, began, deadline)
         if large is not None and large.is_sampled:
-            net = on_all_rows(large, net, coded, plan, lines, checkpoint, began)
+            net = on_all_rows(large, net, coded, plan, checkpoint, began)
     if net.search is not None and limits.interrupted():
         limits.answered(found)
     return net
@@ -183,30 +180,24 @@ def _refuse_with_target(**given: Any) -> None:
             raise ArgumentError(argument, "has no use with ", Mention("target"), "; leave one of them out", value=value)
 
 
-def _for_target(table: Table, target: str, plan: Plan, columns: Columns, lines: Lines, began: float) -> BayesNet:
+def _for_target(table: Table, target: str, plan: Plan, columns: Columns, began: float) -> BayesNet:
     """The network that predicts one column."""
     checks.known_name("target", target, table.discrete, "a discrete column")
     merged = [name for name in columns.merged(table) if name != target]
     known: Any = {"columns": replace(columns, merge_levels=merged), "max_cells": plan.rules.max_cells}
     graph, found = network_for_target(first_completed(table, plan.seed), target, method=plan.options, **known)
-    net = fit(table, graph, found.codings, inside_bins=True, lines=lines)
+    net = fit(table, graph, found.codings, inside_bins=True, lines=plan.lines)
     report = SearchReport(plan.options.name, "target", 1, time.monotonic() - began, net.score, finished=True)
     return replace(net, search=report)
 
 
 def _learned(
-    coded: CodedTable,
-    plan: Plan,
-    lines: Lines,
-    checkpoint: PathLike | None,
-    progress: bool,
-    began: float,
-    deadline: float,
+    coded: CodedTable, plan: Plan, checkpoint: PathLike | None, progress: bool, began: float, deadline: float
 ) -> tuple[BayesNet, str]:
     """The best network by the deadline, and how it was found in words."""
     rng = np.random.default_rng([plan.seed, HOLES])
     with limits.ending_early() as ending:
-        now = Round.of(_first_rows(coded, plan, rng), plan)
+        runs = plan.runs(_first_rows(coded, plan, rng))
     if ending.early:
         return _nothing_found(coded, plan, ending, began)
 
@@ -214,7 +205,6 @@ def _learned(
     def described() -> dict[str, Any]:
         return {"kind": "learn", **plan.described(coded.table)}
 
-    runs, seen = now.runs, now.data.table.n_rows
     with team(lambda: f"learn by {runs.n_runs} runs from seed {plan.seed}: {json.dumps(described())}") as mates:
         if mates.size > 1 and deadline < math.inf:
             raise ArgumentError("time_limit", "is for one process, and there are several; leave it out")
@@ -224,49 +214,42 @@ def _learned(
                 saved = stack.enter_context(open_checkpoint(checkpoint, described(), runs.orders))
             bar = stack.enter_context(Progress(progress and mates.rank == 0, runs.n_runs, runs.n_steps))
             many = ManyRuns(mates, bar, saved, SIDE_BY_SIDE, deadline)
-            learned, now, ending = _search(many, now, plan, coded, rng)
+            many.begin(runs)
+            learned, ending = _search(many, plan, coded, rng)
             if learned is None:
                 return _nothing_found(coded, plan, ending, began)
             if coded.table.holes:  # by EM, which takes its time
                 bar.say("fitting the tables")
-            report = _report(plan, now, learned, len(many.found), time.monotonic() - began, ending)
-            report = report if seen == coded.table.n_rows else replace(report, sample=seen)
-            net = as_network(coded, learned, report, lines)
+            report = _report(many, plan, learned, time.monotonic() - began, ending)
+            if runs.data.table.n_rows < coded.table.n_rows:
+                report = replace(report, sample=runs.data.table.n_rows)
+            net = replace(plan.network(coded, learned), search=report)
     return net, _in_words(many, runs.n_runs)
 
 
-def _search(
-    many: ManyRuns, first: Round, plan: Plan, table: CodedTable, rng: np.random.Generator
-) -> tuple[Learned | None, Round, Ending]:
-    """The best network of all runs, if there is one, what it was found on, and how the search ended."""
-    runs, solver, now = first.runs, first.solver, first
-    sampled = first.data.table.n_rows < table.table.n_rows
-
-    def begin(each: Round) -> None:
-        nonlocal now
-        now = each  # and none before it: a completion of a large table takes much memory
-        if each.runs.arcs is not None:
-            each.runs.arcs.should_stop = many.is_over
+def _search(many: ManyRuns, plan: Plan, table: CodedTable, rng: np.random.Generator) -> tuple[Learned | None, Ending]:
+    """The best network of all runs, if there is one, and how the search ended."""
+    runs = many.runs
+    sampled = runs.data.table.n_rows < table.table.n_rows
 
     def run(number: int, watch: Watcher) -> tuple[Solver, Learner[Learned]]:
-        return solver, runs.learner(number, dict(many.found), watch)
+        return runs.solver, runs.learner(number, dict(many.found), watch)
 
     def on_all_rows(learned: Learned) -> Learned:
-        if now is first:
-            begin(Round.of(table, plan))
-        assert isinstance(now.runs, TurnRuns)  # K2 sees all rows
-        return now.runs.from_sample(learned)
+        if many.runs is runs:
+            many.begin(plan.runs(table))
+        assert isinstance(many.runs, TurnRuns)  # K2 sees all rows
+        return many.runs.from_sample(learned)
 
-    begin(first)
     with limits.ending_early() as ending:
         try:
             many.resume(range(runs.n_runs))
             for numbers in runs.rounds():
                 many.do(numbers, run)
             if table.table.holes:
-                return settle(many, first, plan, table, rng, begin), now, ending
-            best = on_all_rows(many.best) if sampled else None
-            return many.finish(now.solver, now.runs.finish, best), now, ending
+                return settle(many, plan, table, rng), ending
+            best = on_all_rows(many.best) if sampled else many.best
+            return many.finish(many.runs.finish, best), ending
         except Exception as error:
             if many.mates.size > 1 or many.empty:
                 raise
@@ -275,23 +258,23 @@ def _search(
             LOG.debug(why, exc_info=True)
             ending.early = True
     if many.empty:
-        return None, now, ending
+        return None, ending
     if ending.interrupted and many.mates.size > 1:
         raise KeyboardInterrupt
     with limits.grace():
-        learned = many.best_so_far(now.data)
-        return on_all_rows(learned) if sampled and FINISH not in many.unfinished else learned, now, ending
+        learned = many.best_so_far
+        return on_all_rows(learned) if sampled and FINISH not in many.unfinished else learned, ending
 
 
 def _nothing_found(data: CodedTable, plan: Plan, ending: Ending, began: float) -> tuple[BayesNet, str]:
     """The network of the required arcs and plain bins, if time was too short for any other."""
     if ending.interrupted:
         raise KeyboardInterrupt
-    start = first_bins(data, replace(plan.options, initial="frequency"))
+    start = Passes(data, replace(plan.options, initial="frequency")).first_bins()
     parents = plan.rules.start
     learned = Learned(topological_order(parents), parents, start.binnings, math.nan, math.nan)
     report = SearchReport(plan.options.name, plan.search, 0, time.monotonic() - began, math.nan, finished=False)
-    return as_network(data, learned, report), "this is a network without a search"
+    return replace(plan.network(data, learned), search=report), "this is a network without a search"
 
 
 def _first_rows(data: CodedTable, plan: Plan, rng: np.random.Generator) -> CodedTable:
@@ -309,11 +292,11 @@ def _in_words(many: ManyRuns, n_runs: int) -> str:
     return f"this is the best of {len(many.found)} finished runs out of {n_runs}"
 
 
-def _report(plan: Plan, last: Round, learned: Learned, n_runs: int, seconds: float, ending: Ending) -> SearchReport:
+def _report(many: ManyRuns, plan: Plan, learned: Learned, seconds: float, ending: Ending) -> SearchReport:
     """How the network was found; if time is left, its arcs are searched once more for its cuts, to report the bound."""
-    finished = not ending.early
+    finished, runs, data = not ending.early, many.runs, many.runs.data
+    n_runs = len(many.found)
     report = SearchReport(plan.options.name, plan.search, n_runs, seconds, learned.criterion, finished=finished)
-    runs, data = last.runs, last.data
     if runs.arcs is None:
         return report
     exact = plan.options.proves_cuts(data.table.n_rows) or not data.on_grid(FINE_GRID)

@@ -11,22 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from jaxbn.inputs.graph import Parents, topological_order
+from jaxbn.inputs.graph import Parents
 from jaxbn.learning.checkpoint import Checkpoint, exchanged
-from jaxbn.learning.learned import Learned, Watcher
-from jaxbn.learning.passes import Settled
-from jaxbn.learning.questions import Learner
-from jaxbn.learning.solver import Solver, run_each
+from jaxbn.learning.passes import Learned, Settled, Watcher
+from jaxbn.learning.plan import Runs
+from jaxbn.learning.solver import Learner, Solver, run_each
 from jaxbn.runtime import limits
 from jaxbn.runtime.processes import Team
 from jaxbn.runtime.progress import Progress
-from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.density import density
-from jaxbn.scores.families import structure_score
 
 Maker = Callable[[int, Watcher], tuple[Solver, Learner[Learned]]]
 """Makes the run of a number when its turn comes; the watcher follows it."""
-
 
 FINISH = -1
 """The number that stands for the last steps of the best run."""
@@ -40,9 +35,16 @@ class ManyRuns:
     bar: Progress
     saved: Checkpoint | None  # held by the first process
     side_by_side: int
-    deadline: float = float("inf")  # by time.monotonic()
+    deadline: float = math.inf  # by time.monotonic()
     found: dict[int, Learned] = field(default_factory=dict)
-    unfinished: dict[int, tuple[dict[str, tuple[str, ...]], Settled]] = field(default_factory=dict)
+    unfinished: dict[int, tuple[Parents, Settled]] = field(default_factory=dict)
+    runs: Runs = field(init=False)  # of the table that is learned from now
+
+    def begin(self, runs: Runs) -> None:
+        """Go on with the runs of another table."""
+        self.runs = runs  # and none before it: a completion of a large table takes much memory
+        if runs.arcs is not None:
+            runs.arcs.should_stop = self.is_over
 
     def resume(self, numbers: Sequence[int]) -> None:
         """Restore these runs from the checkpoint, as far as it has them."""
@@ -56,28 +58,21 @@ class ManyRuns:
         todo = [i for i in numbers if i not in self.found]
         step = self.side_by_side * self.mates.size if self.mates.size > 1 else max(len(todo), 1)
         for first in range(0, len(todo), step):
-            self._round(todo[first : first + step], make)
+            batch = todo[first : first + step]
+            mine = [batch[k] for k in self.mates.share(len(batch))]
+            makers = [partial(make, i, partial(self._watch, i)) for i in mine]
+            own: dict[int, Learned] = {}
+            for k, learned in run_each(makers, self.side_by_side, self.check_time):
+                own[mine[k]] = learned
+                self._keep(mine[k], learned)
+            for i, learned in exchanged(own, self.mates).items():
+                if i not in self.found:
+                    self._keep(i, learned)
 
-    def _round(self, numbers: Sequence[int], make: Maker) -> None:
-        mine = [numbers[k] for k in self.mates.share(len(numbers))]
-        makers = [partial(make, i, partial(self._watch, i)) for i in mine]
-        own: dict[int, Learned] = {}
-        for k, learned in run_each(makers, self.side_by_side, self.check_time):
-            own[mine[k]] = learned
-            self._keep(mine[k], learned)
-        for i, learned in exchanged(own, self.mates).items():
-            if i not in self.found:
-                self._keep(i, learned)
-
-    def finish(
-        self,
-        solver: Solver,
-        last_steps: Callable[[Learned, Watcher], Learner[Learned]],
-        learned: Learned | None = None,
-    ) -> Learned:
-        """The best run, or what became of it, finished by every process for itself."""
-        steps = last_steps(self.best if learned is None else learned, partial(self._watch, FINISH))
-        return next(run_each([lambda: (solver, steps)], 1, self.check_time))[1]
+    def finish(self, last_steps: Callable[[Learned, Watcher], Learner[Learned]], learned: Learned) -> Learned:
+        """The best run, or what became of it, taken further by every process for itself."""
+        steps = last_steps(learned, partial(self._watch, FINISH))
+        return next(run_each([lambda: (self.runs.solver, steps)], 1, self.check_time))[1]
 
     def check_time(self) -> None:
         """Raise if the time limit has been reached and there is something to return."""
@@ -93,16 +88,18 @@ class ManyRuns:
         """Whether there is no network yet, not even an unfinished one."""
         return not self.found and not self.unfinished
 
-    def best_so_far(self, data: CodedTable) -> Learned:
+    @property
+    def best(self) -> Learned:
+        """The run with the highest criterion; of equal ones the first."""
+        return max(sorted(self.found.items()), key=lambda item: item[1].criterion)[1]
+
+    @property
+    def best_so_far(self) -> Learned:
         """The best finished run, or if there is none the unfinished one with the most arcs."""
         if self.found and FINISH not in self.unfinished:
             return self.best
-        number = max(self.unfinished, key=lambda i: sum(map(len, self.unfinished[i][0].values())))
-        parents, settled = self.unfinished.get(FINISH, self.unfinished[number])
-        score = structure_score(parents, settled.columns)
-        # in original units whatever the options' criterion: nothing else is compared with an unfinished run
-        criterion = settled.trace[-1] if settled.trace else score + density(data, settled.binnings)
-        return Learned(topological_order(parents), dict(parents), settled.binnings, score, criterion, settled.trace)
+        number = max(self.unfinished, key=lambda i: (i == FINISH, sum(map(len, self.unfinished[i][0].values()))))
+        return self.runs.learned(*self.unfinished[number])
 
     def _watch(self, number: int, done: int, parents: Parents, settled: Settled) -> None:
         self.unfinished[number] = ({name: tuple(found) for name, found in parents.items()}, settled)
@@ -119,7 +116,12 @@ class ManyRuns:
         if self.saved is not None:
             self.saved.add(number, learned)
 
-    @property
-    def best(self) -> Learned:
-        """The run with the highest criterion; of equal ones the first."""
-        return max(sorted(self.found.items()), key=lambda item: item[1].criterion)[1]
+
+def all_runs(runs: Runs, watch: Watcher) -> Learner[Learned]:
+    """Every run of a table one after the other, the best of them finished: for tables that are themselves many."""
+    found: dict[int, Learned] = {}
+    for numbers in runs.rounds():
+        for number in numbers:
+            found[number] = yield from runs.learner(number, dict(found), watch)
+    best = max(found.values(), key=lambda learned: learned.criterion)
+    return (yield from runs.finish(best, watch))

@@ -1,82 +1,196 @@
-"""Passes over the variables of a network, each coded again given the others (docs/maths.md, "The network loop")."""
+"""Passes over the variables of a network, each coded again given the others (docs/maths.md, "The network loop").
+
+Under the evidence F is computed from its definition after every change, and a change is kept only if F rose. So the
+passes cannot cycle, and runs are compared by the same number that they maximize (docs/maths.md, "The evidence in
+original units").
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from jaxbn.counts.codes import Column
+from jaxbn.cuts.binning import NOT_CUT, Binning
+from jaxbn.cuts.evidence import TOLERANCE
 from jaxbn.cuts.methods import NO_RATE, Method, Rate
+from jaxbn.cuts.sorted_values import midpoints
+from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological_order
-from jaxbn.learning.questions import Cut, Learner
-from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, largest_cardinality, same_coding
+from jaxbn.learning.solver import Cut, Learner, Solver
+from jaxbn.runtime.threads import MANY_ROWS, n_threads
+from jaxbn.scores.coded_table import (
+    CodedTable,
+    Coding,
+    Columns,
+    Start,
+    initial_bins,
+    largest_cardinality,
+    same_coding,
+)
+from jaxbn.scores.density import density
+from jaxbn.scores.evidence import EvidenceCache
+from jaxbn.scores.families import structure_score, tolerance
 
 
 class Settled(NamedTuple):
-    """The result of discretizing a network."""
+    """The variables of a network as passes left them."""
 
     columns: dict[str, Column]
     binnings: dict[str, Coding]
-    passes: int
-    converged: bool
+    passes: int = 0
+    converged: bool = False
     trace: tuple[float, ...] = ()  # of the evidence, where that is the objective
 
-    @property
-    def start(self) -> Start:
-        """The start of a further discretization."""
-        return Start(self.columns, self.binnings)
+
+class Learned(NamedTuple):
+    """A structure with its binnings."""
+
+    order: tuple[str, ...]
+    parents: dict[str, tuple[str, ...]]  # in order of addition
+    binnings: dict[str, Coding]
+    score: float  # ln P(D* | G)
+    criterion: float  # what restarts are compared by
+    trace: tuple[float, ...] = ()  # of the evidence, where that is the objective
 
 
-def discretize_steps(
-    data: CodedTable,
-    parents: Parents,
-    priority: Sequence[str],
-    start: Start,
-    options: Method,
-    grid: int | None = None,
-    refinements: int = 1,
-) -> Learner[Settled]:
-    """Passes from a start until one changes nothing.
-
-    The variables are visited in the reverse of a topological order, ties broken by `priority`. With a `grid` cuts are
-    searched among that many quantile positions only, refined around what was found there.
-    """
-    start = data.fitting(start, parents)
-    columns, binnings = dict(start.columns), dict(start.binnings)
-    visits = visiting_order(parents, priority, binnings.keys() - data.given)
-    done, changed = 0, True
-    while changed and done < options.limit:
-        done, changed = done + 1, False
-        for name in visits:
-            own_rate = NO_RATE if name in data.grouped else options.prior_rate
-            binning = yield cut_question(name, parents, columns, own_rate, data.grid(name, grid), refinements)
-            changed |= not same_coding(binning, binnings[name])
-            binnings[name], columns[name] = binning, data.coded(name, binning)
-    return Settled(columns, binnings, done, not changed)
+Watcher = Callable[[int, Parents, Settled], None]
+"""Called after every variable and every arc: variables done, parents so far, the current discretization."""
 
 
-def visiting_order(
-    parents: Parents, priority: Sequence[str], coded: Container[str], *, isolated: bool = False
-) -> list[str]:
-    """The coded variables that have neighbours, or all of them, leaves first."""
+@dataclass
+class Passes:
+    """Passes over the variables of one table, by one method."""
+
+    data: CodedTable
+    options: Method
+    cache: EvidenceCache | None = None  # of F, where that is the objective
+    solver: Solver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.solver = Solver(self.data, self.options)
+        if self.options.name != "evidence":
+            self.cache = None
+        elif self.cache is None:
+            self.cache = EvidenceCache(self.data)
+
+    def first_bins(self) -> Start:
+        """The bins that passes begin with."""
+        n_bins = self.options.initial_bins or initial_bins(self.data.table, self.data.grouped)
+        return self.data.start(n_bins, self.options.start_kind)
+
+    def settle(
+        self,
+        parents: Parents,
+        start: Start | Settled,
+        *,
+        priority: Sequence[str] | None = None,
+        isolated: bool = True,
+        grid: int | None = None,
+        refinements: int = 1,
+        most_passes: float | None = None,
+        enough: float = 0.0,
+    ) -> Learner[Settled]:
+        """Passes from a start until nothing changes, or F rises no more.
+
+        Args:
+            parents: the structure.
+            start: where the passes begin; under the evidence its cuts are first moved to midpoints.
+            priority: variables are visited from the leaves to the roots, ties broken by this order.
+            isolated: under the evidence, whether variables without neighbours are visited too.
+            grid: cuts are searched among so many quantile positions, then around what was found there; None for all.
+            refinements: of the grid.
+            most_passes: most passes, by default those of the method.
+            enough: a pass that raises F by no more than this share of it is the last.
+        """
+        data, cache = self.data, self.cache
+        fitting = data.fitting(Start(start.columns, start.binnings), parents)
+        now = self.valued(parents, fitting if cache is None else self.at_midpoints(fitting))
+        columns, codings, trace = dict(now.columns), dict(now.binnings), list(now.trace)
+        visits = _visiting_order(parents, priority or data.names, isolated and cache is not None)
+        visits = [name for name in visits if name in codings and name not in data.given]
+        # idle threads answer likely later questions; with few rows that is not worth their start
+        looks_ahead = data.table.n_rows >= MANY_ROWS and n_threads() > 1
+        limit = self.options.limit if most_passes is None else most_passes
+        done, changed = 0, True
+
+        def question(name: str) -> Cut:
+            rate = NO_RATE if name in data.grouped else self.options.prior_rate
+            return cut_question(name, parents, columns, rate, data.grid(name, grid), refinements)
+
+        while changed and done < limit:
+            done, changed, before = done + 1, False, trace[-1] if trace else 0.0
+            for i, name in enumerate(visits):
+                later = _unaffected(name, visits[i + 1 :], parents, quiet=not changed) if looks_ahead else []
+                coding = yield question(name)._replace(ahead=tuple(map(question, later)))
+                column = data.coded(name, coding)
+                if not same_coding(coding, codings[name]):
+                    if cache is not None:
+                        value = cache.evidence(parents, {**columns, name: column}, {**codings, name: coding})
+                        if value <= trace[-1] + tolerance(value):
+                            continue
+                        trace.append(value)
+                    changed = cache is None or trace[-1] > before + enough * abs(before)
+                codings[name], columns[name] = coding, column  # an equal coding is kept too: it knows its cost
+        return Settled(columns, codings, done, not changed, tuple(trace))
+
+    def valued(self, parents: Parents, now: Start) -> Settled:
+        """A start with its F, where that is the objective."""
+        trace = () if self.cache is None else (self.cache.evidence(parents, now.columns, now.binnings),)
+        return Settled(now.columns, now.binnings, trace=trace)
+
+    def at_midpoints(self, start: Start) -> Start:
+        """The same codes with the cuts halfway between neighbours, as F has them; one bin where some are too narrow."""
+        columns, codings = dict(start.columns), dict(start.binnings)
+        for name, coding in start.binnings.items():
+            if isinstance(coding, Grouping) or coding.method == "evidence" or name in self.data.given:
+                continue
+            ordered = self.data.ordered[name]
+            values, codes = ordered.values, columns[name].taken(ordered.order)
+            cuts = np.flatnonzero(codes[1:] != codes[:-1])
+            edges = midpoints(values[cuts], values[cuts + 1])
+            most = self.options.most_bins(name)
+            if most is not None and len(edges) >= most:
+                edges = edges[np.linspace(0, len(edges) - 1, most - 1).round().astype(np.intp)]
+            widths = np.diff([values[0], *edges, values[-1]])
+            if widths.min(initial=np.inf) < self.options.narrowest(name, ordered) * (1 - TOLERANCE):
+                edges = edges[:0]
+            codings[name] = Binning(edges, lower=float(values[0]), upper=float(values[-1]), method=NOT_CUT)
+            columns[name] = self.data.coded(name, codings[name])
+        return Start(columns, codings)
+
+    def learned(self, parents: Parents, now: Settled, order: Sequence[str] | None = None) -> Learned:
+        """A network with what runs are compared by: F, the density of the data, or the score alone."""
+        score = structure_score(parents, now.columns)
+        if self.cache is not None:
+            criterion = now.trace[-1]
+        else:
+            criterion = score + (density(self.data, now.binnings) if self.options.by_density else 0.0)
+        found = {name: tuple(parents[name]) for name in parents}
+        return Learned(tuple(order or topological_order(parents)), found, now.binnings, score, criterion, now.trace)
+
+
+def _visiting_order(parents: Parents, priority: Sequence[str], isolated: bool) -> list[str]:
+    """The variables that have neighbours, or all of them, leaves first."""
     order = topological_order({name: parents[name] for name in priority})
     near = {parent for found in parents.values() for parent in found} | {name for name in order if parents[name]}
-    return [name for name in reversed(order) if name in coded and (isolated or name in near)]
+    return [name for name in reversed(order) if isolated or name in near]
 
 
-def questions_ahead(
-    name: str, later: Sequence[str], parents: Parents, quiet: bool, question: Callable[[str], Cut]
-) -> Cut:
-    """The question for a variable, with the questions for later ones that no earlier answer can change.
+def _unaffected(name: str, later: Sequence[str], parents: Parents, *, quiet: bool) -> list[str]:
+    """Later variables whose questions no earlier answer can change.
 
-    If nothing has changed in this pass yet (`quiet`), probably nothing will: then all later questions are included.
+    If nothing has changed in this pass yet (`quiet`), probably nothing will: then these are all.
     """
     chosen, touched = [], {name}
     for other in later:
         if quiet or not touched.intersection(markov_blanket(parents, other)):
-            chosen.append(question(other))
+            chosen.append(other)
         touched.add(other)
-    return question(name)._replace(ahead=tuple(chosen))
+    return chosen
 
 
 def cut_question(

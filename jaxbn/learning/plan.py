@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,40 +18,21 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS
 from jaxbn.inputs.table import Table
 from jaxbn.learning.checkpoint import fingerprint
 from jaxbn.learning.columns import Columns
-from jaxbn.learning.discretize import first_bins
-from jaxbn.learning.k2 import K2Runs, given_order, random_orders
-from jaxbn.learning.learned import Learned, Watcher
+from jaxbn.learning.k2 import K2Runs
 from jaxbn.learning.options import K2, Orders, Search, search_name
-from jaxbn.learning.questions import Learner
-from jaxbn.learning.turn_runs import TurnRuns, begin_at, runs_for
+from jaxbn.learning.passes import Learned
+from jaxbn.learning.turns import TurnRuns, runs_for
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fit import fit
+from jaxbn.model.fitted import Alpha
+from jaxbn.model.lines import Lines
+from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.density import shaped
 from jaxbn.structure.constraints import Constraints, Rules, as_constraints
-from jaxbn.structure.search import ArcSearch
 
-
-class Runs(Protocol):
-    """Numbered runs on one table, in rounds; the best is finished at the end."""
-
-    @property
-    def arcs(self) -> ArcSearch | None: ...  # noqa: D102
-
-    @property
-    def n_runs(self) -> int: ...  # noqa: D102
-
-    @property
-    def n_steps(self) -> int: ...  # noqa: D102
-
-    @property
-    def orders(self) -> Sequence[tuple[str, ...]]: ...  # noqa: D102
-
-    def rounds(self) -> Iterator[range]: ...  # noqa: D102
-
-    def learner(self, number: int, found: Mapping[int, Learned], watch: Watcher) -> Learner[Learned]: ...  # noqa: D102
-
-    def again(self, learned: Learned, watch: Watcher) -> Learner[Learned]: ...  # noqa: D102
-
-    def finish(self, best: Learned, watch: Watcher) -> Learner[Learned]: ...  # noqa: D102
+Runs = TurnRuns | K2Runs
+"""Numbered runs on one table, in rounds; the best is finished at the end."""
 
 
 class Plan(NamedTuple):
@@ -65,6 +48,7 @@ class Plan(NamedTuple):
     merged: tuple[str, ...]
     given: Mapping[str, Binning]
     begin: BayesNet | None = None
+    lines: Lines = "auto"
 
     @classmethod
     def checked(
@@ -121,16 +105,29 @@ class Plan(NamedTuple):
         seed = self.seed if stream is None else stream
         data.check_cells(self.rules.start)
         if self.search == "k2":
-            start = first_bins(data, self.options)
-            given = self.k2.order
-            orders = random_orders(self.rules, self.restarts, seed) if given is None else [tuple(given)]
-            return K2Runs(data, start, orders, self.rules, self.options, self.k2.warm_start)
-        number = int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else seed
-        prior = self.options.name == "evidence"
-        limits = self.orders.starts, self.orders.patience
-        arcs = ArcSearch(data.names, self.rules, self.search, parent_prior=prior, seed=number, orders=limits)
-        begin = None if self.begin is None else begin_at(self.begin, data, self.rules)
-        return TurnRuns(data, arcs, self.options, self.restarts, number, begin)
+            return K2Runs(data, self, seed)
+        return TurnRuns(data, self, int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else seed)
+
+    def network(self, data: CodedTable, learned: Learned) -> BayesNet:
+        """The fitted network of a learned structure; its score is that of the codes it was learned with."""
+        parents = {name: list(learned.parents[name]) for name in data.names}
+        codings = {**learned.binnings, **data.given}
+        with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as shaping:
+            binnings = shaped(data, codings)
+        if shaping.early:  # no time to find shapes
+            data.flat = True
+            binnings = shaped(data, codings)
+        alpha: Alpha = "auto" if self.options.name == "evidence" else 1.0
+        options: Any = {"alpha": alpha, "inside_bins": True, "lines": self.lines}
+        with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as ending:
+            net = fit(data.table, parents, binnings, **options)
+        if ending.early:
+            with limits.grace():
+                net = fit(data.table, parents, binnings, **options)
+        if data.table.holes:  # score and trace are those of a completion; `net.em_trace` is that of what was observed
+            return net
+        score = net.score if math.isnan(learned.score) else learned.score
+        return replace(net, score=score, trace=learned.trace)
 
     def described(self, table: Table) -> dict[str, Any]:
         """What the runs depend on, as JSON can hold it."""
@@ -158,11 +155,21 @@ def _cuts(binnings: Mapping[str, Binning]) -> dict[str, list[float]]:
     return {name: binning.cuts.tolist() for name, binning in binnings.items()}
 
 
-def all_runs(runs: Runs, watch: Watcher) -> Learner[Learned]:
-    """Every run of a table one after the other, the best of them finished: for tables that are themselves many."""
-    found: dict[int, Learned] = {}
-    for numbers in runs.rounds():
-        for number in numbers:
-            found[number] = yield from runs.learner(number, dict(found), watch)
-    best = max(found.values(), key=lambda learned: learned.criterion)
-    return (yield from runs.finish(best, watch))
+def given_order(order: Sequence[str], table: Table, rules: Rules) -> tuple[str, ...]:
+    """An order that names every column once, with the parents of required arcs first."""
+    names = [str(name) for name in order]
+    for name in names:
+        checks.known_name("order", name, table.names)
+        if names.count(name) > 1:
+            raise ArgumentError("order", f"names {name!r} {names.count(name)} times; name every column once")
+    missing = [name for name in table.names if name not in names]
+    if missing:
+        raise ArgumentError("order", f"leaves out {', '.join(map(repr, missing))}; name every column once")
+    for child, found in rules.required.items():
+        for parent in found:
+            if names.index(parent) > names.index(child):
+                raise ArgumentError(
+                    "order",
+                    f"has {child!r} before {parent!r}, but the arc {parent!r} -> {child!r} is required; exchange them",
+                )
+    return tuple(names)

@@ -1,17 +1,17 @@
-"""Answers the learners' questions in batches, and caches every answer.
+"""What learners ask, answered in batches; every answer is remembered.
 
-A learner is a generator: it yields a `Cut` or a list of `Family` and is sent back the binning or the scores. Many run
-side by side, so that what they ask for at the same time is computed together. An answer depends on the question
-alone, so the results do not depend on how many run together.
+A learner is a generator with the algorithm of one run: it yields a question, a `Cut` or a list of `Family`, and is sent
+the answer, a coding or scores. Many run side by side, so that what they ask for at the same time is computed together.
+An answer depends on the question alone, so the results do not depend on how many run together.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,16 +21,37 @@ from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.cuts.methods import Method
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
-from jaxbn.learning.questions import Cut, Learner, Question, Result
 from jaxbn.runtime import limits
 from jaxbn.runtime.placement import accelerators
 from jaxbn.runtime.threads import MANY_ROWS, in_threads, n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.families import Family as Family
-from jaxbn.scores.families import score_families
+from jaxbn.scores.families import Family, score_families
 
 MOST_CODES = 2**22
 """Rows of all factors that are remembered, at most."""
+
+
+class Cut(NamedTuple):
+    """A question: the best binning of a variable given its blanket. Members are sorted by key."""
+
+    name: str
+    parents: tuple[Column, ...]
+    children: tuple[tuple[Column, tuple[Column, ...]], ...]
+    rate: float
+    grid: int | None = None  # candidate positions at most; None for all
+    refinements: int = 1  # of the grid around its cuts
+    ahead: tuple[Cut, ...] = ()  # likely next questions, for idle threads
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the answer depends on."""
+        children = tuple((child.key, tuple(s.key for s in spouses)) for child, spouses in self.children)
+        return self.name, tuple(p.key for p in self.parents), children, self.rate, self.grid, self.refinements
+
+
+Question = Cut | list[Family]
+Result = TypeVar("Result")
+Learner = Generator[Question, Any, Result]
 
 
 @dataclass
@@ -38,18 +59,10 @@ class Solver:
     """Answers questions about one table."""
 
     data: CodedTable
-    method: str
-    min_widths: Mapping[str, float] = field(default_factory=dict)  # of bins, where the method looks at widths
-    most_bins: Mapping[str, int | None] = field(default_factory=dict)
+    options: Method
     binnings: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
     scores: dict[tuple[int, ...], float] = field(default_factory=dict)
     factors: dict[tuple[Any, ...], Factor] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, data: CodedTable, options: Method) -> Solver:
-        """The solver for a table under some options."""
-        widths = {name: options.narrowest(name, ordered) for name, ordered in data.ordered.items()}
-        return cls(data, options.name, widths, {name: options.most_bins(name) for name in data.ordered})
 
     def answer(self, question: Question) -> Any:
         """The answer if it is known, else None."""
@@ -71,7 +84,7 @@ class Solver:
         how: dict[Any, list[tuple[Solver, Cut]]] = defaultdict(list)
         for solver, cut in cuts.values():
             alone = cut.name in solver.data.grouped or solver.in_threads
-            how[None if alone else (solver.method, cut.grid, cut.refinements)].append((solver, cut))
+            how[None if alone else (solver.options.name, cut.grid, cut.refinements)].append((solver, cut))
         single = how.pop(None, [])
         found = in_threads(lambda pair: pair[0].best(pair[1]), single, rows=MANY_ROWS if len(single) > 1 else 0)
         answers = list(zip(single, found, strict=True))
@@ -96,7 +109,7 @@ class Solver:
         limits.check()
         if cut.name in self.data.grouped:
             return self.group(cut)
-        return best_binnings([self.request(cut)], self.method, cut.grid, cut.refinements)[0]
+        return best_binnings([self.request(cut)], self.options.name, cut.grid, cut.refinements)[0]
 
     def group(self, cut: Cut) -> Grouping:
         """The groups of a discrete variable's levels; the rate plays no part."""
@@ -145,13 +158,13 @@ class Solver:
         """The question as rows in ascending order of the variable's values."""
         ordered = self.data.ordered[cut.name]
         factors = self._factors(cut, ordered.order, len(ordered.values))
-        limits = [k for k in (self._most_states(cut), self.most_bins.get(cut.name)) if k is not None]
-        most = min(limits)
+        most = self._most_states(cut)
+        most = min(most, self.options.most_bins(cut.name) or most)
         return Request(
             ordered,
             factors,
             cut.rate,
-            min_width=self.min_widths.get(cut.name, 0.0),
+            min_width=self.options.narrowest(cut.name, ordered),
             most_bins=most if most < ordered.n_distinct else None,
             shapes=self.data.shapes_of(cut.name),
         )
@@ -159,14 +172,7 @@ class Solver:
 
 def run_alone(learner: Learner[Result], solver: Solver) -> Result:
     """Run one learner to its end."""
-    return next(run_together([lambda: learner], solver, 1))[1]
-
-
-def run_together(
-    learners: Sequence[Callable[[], Learner[Result]]], solver: Solver, at_once: int
-) -> Iterator[tuple[int, Result]]:
-    """Run learners on one table side by side, see `run_each`."""
-    yield from run_each([lambda make=make: (solver, make()) for make in learners], at_once)  # type: ignore[misc]
+    return next(run_each([lambda: (solver, learner)], 1))[1]
 
 
 def run_each(

@@ -15,7 +15,7 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.groups.grouping import Grouping
 from jaxbn.learning.checkpoint import from_json, own_file, read_sealed, to_json, write_sealed
-from jaxbn.learning.learned import Learned
+from jaxbn.learning.passes import Learned
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.runtime.files import PathLike
 from jaxbn.scores.coded_table import Coding

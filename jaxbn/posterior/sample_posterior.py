@@ -23,8 +23,8 @@ from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.discretize import discretize
 from jaxbn.learning.holes.completion import HOLES, completed
 from jaxbn.learning.learn import learn
-from jaxbn.learning.learned import Learned
 from jaxbn.learning.options import old_keywords
+from jaxbn.learning.passes import Learned
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.posterior.draws import Kept, draw_of, open_kept, restored

@@ -223,6 +223,17 @@ class Rules:
                 return False
         return not any(ancestors(graph, child) >> child & 1 for child in changed)
 
+    def candidates(self, name: str, others: Sequence[str], chosen: Sequence[str], columns: Columns) -> list[str]:
+        """Others that may still join the parents of a variable: those with which its table is not too large."""
+        own = math.prod(columns[member].size for member in (name, *chosen))
+        return [
+            other
+            for other in (others if len(chosen) < self.max_parents else ())
+            if other not in chosen
+            and (other, name) not in self.forbidden
+            and own * columns[other].size <= self.max_cells
+        ]
+
     def some_order(self) -> list[int]:
         """The first order of the columns in which required parents come first."""
         return [self.names.index(name) for name in topological_order(self.start, "required")]
@@ -233,18 +244,6 @@ class Rules:
     def _narrow(self, most: int) -> int:
         """Columns of at most `most` states."""
         return mask_of(i for i, states in enumerate(self.sizes) if states <= most)
-
-
-def candidate_parents(
-    name: str, predecessors: Sequence[str], chosen: Sequence[str], columns: Columns, rules: Rules
-) -> list[str]:
-    """Predecessors that may still become a parent, except those with which the table would be too large."""
-    own = math.prod(columns[member].size for member in (name, *chosen))
-    return [
-        other
-        for other in predecessors
-        if other not in chosen and (other, name) not in rules.forbidden and own * columns[other].size <= rules.max_cells
-    ]
 
 
 def _check_required(

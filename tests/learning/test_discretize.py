@@ -15,8 +15,8 @@ from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.cuts.methods import as_method, with_options
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.options import in_objects
-from jaxbn.learning.passes import Settled, discretize_steps
-from jaxbn.learning.solver import Solver, run_alone
+from jaxbn.learning.passes import Passes, Settled
+from jaxbn.learning.solver import run_alone
 from jaxbn.scores.coded_table import CodedTable
 from tests.helpers.paper import as_in_the_paper
 from tests.helpers.random_tables import Drawn, assert_edges, golden, lettered, random_table
@@ -171,20 +171,17 @@ def test_a_variable_is_cut_only_when_its_blanket_or_rate_changed(requests: list[
 def test_a_pass_that_changes_nothing_asks_nothing_new(requests: list[Request], method: str) -> None:
     frame, continuous, graph = auto_mpg()
     data = CodedTable(as_table(frame, continuous=continuous))
-    solver = Solver(data, method)
+    passes = Passes(data, with_options(as_method(method), {"max_passes": 20}))
     parents = {name: tuple(graph.get(name, ())) for name in frame}
 
     def settle(start: Any) -> Settled:
-        return run_alone(
-            discretize_steps(data, parents, data.names, start, with_options(as_method(method), {"max_passes": 20})),
-            solver,
-        )
+        return run_alone(passes.settle(parents, start), passes.solver)
 
     first = settle(data.start(13))
     assert first.converged
     made = len(requests)
     assert made > 0
-    again = settle(first.start)
+    again = settle(first)
     assert (again.passes, again.converged) == (1, True)
     assert len(requests) == made
     assert all(again.binnings[name] is first.binnings[name] for name in again.binnings)

@@ -57,11 +57,11 @@ def test_they_are_kept_where_entries_are_missing() -> None:
 
 def test_they_are_kept_in_a_sample_of_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
     from jaxbn.learning import learn as module
-    from jaxbn.learning import turn_runs
+    from jaxbn.learning import turns
 
     monkeypatch.setattr(module, "MANY_ROWS", 200)
     monkeypatch.setattr(module, "FINE_GRID", 20)
-    monkeypatch.setattr(turn_runs, "SAMPLE", 150)
+    monkeypatch.setattr(turns, "SAMPLE", 150)
     net = jaxbn.learn(people(), restarts=1, progress=False, columns=jaxbn.Columns(cuts=CUTS, labels=LABELS))
     assert net.binnings["age"].cuts.tolist() == [18.0, 65.0]
     assert net.binnings["age"].is_cut

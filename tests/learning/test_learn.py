@@ -651,7 +651,7 @@ def test_a_column_of_too_many_levels_is_refused_at_the_start() -> None:
 
 
 def test_an_error_in_the_search_leaves_the_best_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    from jaxbn.learning.turn_runs import TurnRuns
+    from jaxbn.learning.turns import TurnRuns
 
     def failing(*args: Any) -> Any:
         raise MemoryError("no room")

@@ -14,7 +14,7 @@ import pytest
 import jaxbn
 from jaxbn.inputs.graph import children_of
 from jaxbn.learning.options import in_objects
-from jaxbn.learning.turn_runs import STARTS
+from jaxbn.learning.turns import STARTS
 from tests.helpers.random_tables import random_table
 from tests.reference import evidence as reference
 
@@ -137,7 +137,7 @@ def test_a_very_long_table_is_searched_on_a_sample_and_finished_on_all_rows(
     options: dict[str, Any] = {"continuous": continuous, "restarts": 1, "method": method, **QUIET}
     whole = jaxbn.learn(frame, **in_objects(options))
     monkeypatch.setattr("jaxbn.learning.learn.MANY_ROWS", 2500)
-    monkeypatch.setattr("jaxbn.learning.turn_runs.SAMPLE", 1000)
+    monkeypatch.setattr("jaxbn.learning.turns.SAMPLE", 1000)
     sampled = jaxbn.learn(frame, **in_objects(options))
     assert whole.search.sample is None
     assert sampled.search.sample == 1000
@@ -155,7 +155,7 @@ def test_a_sample_that_runs_out_of_time_has_the_range_of_all_rows(
 ) -> None:
     frame, continuous = long_table
     monkeypatch.setattr("jaxbn.learning.learn.MANY_ROWS", 2500)
-    monkeypatch.setattr("jaxbn.learning.turn_runs.SAMPLE", 1000)
+    monkeypatch.setattr("jaxbn.learning.turns.SAMPLE", 1000)
     net = jaxbn.learn(frame, **in_objects({"continuous": continuous, "time_limit": 1e-3, **QUIET}))
     assert not net.search.finished
     assert not net.search.cuts_proved
@@ -195,11 +195,11 @@ def test_an_arc_and_its_cuts_change_together(monkeypatch: pytest.MonkeyPatch) ->
     ask: dict[str, Any] = {"continuous": drawn.continuous, "restarts": 2, "shape": "flat", "max_bins": None, **QUIET}
     further = jaxbn.learn(drawn.frame, **in_objects(ask))
 
-    def stay(data: Any, learned: Any, *rest: Any) -> Any:
-        return learned
+    def stay(self: Any, parents: Any, now: Any, watch: Any) -> Any:
+        return parents, now
         yield
 
-    monkeypatch.setattr("jaxbn.learning.turn_runs.joint_moves", stay)
+    monkeypatch.setattr("jaxbn.learning.turns.TurnRuns.joint_moves", stay)
     turns = jaxbn.learn(drawn.frame, **in_objects(ask))
     assert further.trace[-1] > turns.trace[-1] + 1
     assert (np.diff(further.trace) > 0).all()

@@ -9,19 +9,15 @@ its last cuts. What a round settles depends on its draws alone, so the same seed
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.learning.holes.completion import completed, expected, matched
-from jaxbn.learning.learned import Learned
 from jaxbn.learning.many_runs import ManyRuns
-from jaxbn.learning.plan import Plan, Runs
-from jaxbn.learning.solver import Solver
+from jaxbn.learning.passes import Learned
+from jaxbn.learning.plan import Plan
 from jaxbn.model.inference.em import fit_by_em
 from jaxbn.model.inference.network import Structure, positions
 from jaxbn.scores.coded_table import CodedTable, Coding, same_coding
@@ -37,80 +33,40 @@ COMPARED_ROUNDS = (expected, expected, matched, matched)
 MOST_ENTRIES = 10**6
 """Rows times columns of a table whose networks of all rounds are compared."""
 
-
 TOLERANCE = 1e-4
 """EM ends when a round gains less than this for each row, in nats, where networks are compared."""
 
 
-class Round(NamedTuple):
-    """A completion of the table, and the search on it."""
-
-    data: CodedTable
-    runs: Runs
-    solver: Solver
-
-    @classmethod
-    def of(cls, data: CodedTable, plan: Plan) -> Round:
-        """The round on a complete table."""
-        return cls(data, plan.runs(data), Solver.of(data, plan.options))
-
-
-def settle(
-    many: ManyRuns, first: Round, plan: Plan, holed: CodedTable, rng: np.random.Generator, keep: Callable[[Round], None]
-) -> Learned:
-    """The best run of the first round, learned again on further completions; the best of these, with its last cuts.
+def settle(many: ManyRuns, plan: Plan, holed: CodedTable, rng: np.random.Generator) -> Learned:
+    """The best run on the first completion, learned again on further ones; the best of these, with its last cuts.
 
     Args:
-        many: the runs of the first round, which are done.
-        first: the first completion.
+        many: the runs on the first completion, which are done; it is told of every further one as it begins, so that it
+            is known if the search is interrupted.
         plan: options of the search.
         holed: the table with its holes.
         rng: of the draws.
-        keep: told every round as it begins, so that it is known if the search is interrupted.
     """
-    learned, now = many.best, first
-    kept = _Best(plan, holed, learned, now)
-    kept.see(learned, now)
-    for complete in COMPARED_ROUNDS if kept.compares else PLAIN_ROUNDS:
-        table = complete(holed, learned.parents, learned.binnings, rng, now.data)
-        now = Round.of(holed.like(table), plan)
-        keep(now)
-        before, learned = learned, many.finish(now.solver, now.runs.again, learned)
-        kept.see(learned, now)
-        if not kept.compares and same_network(before, learned):
+    # in large tables all completions lead to the same network
+    compares = plan.options.name == "evidence" and holed.table.n_rows * len(holed.names) <= MOST_ENTRIES
+    cache = EvidenceCache(holed, plan.search != "k2", plan.rules.required, plan.rules.links)
+
+    def value(learned: Learned) -> float:
+        return observed_evidence(cache, holed, learned.parents, learned.binnings) if compares else math.inf
+
+    learned = many.best
+    best = learned, many.runs, value(learned)
+    for complete in COMPARED_ROUNDS if compares else PLAIN_ROUNDS:
+        table = complete(holed, learned.parents, learned.binnings, rng, many.runs.data)
+        many.begin(plan.runs(holed.like(table)))
+        before, learned = learned, many.finish(many.runs.again, learned)
+        found = learned, many.runs, value(learned)
+        if not compares or found[2] > best[2]:
+            best = found
+        if not compares and same_network(before, learned):
             break
-    keep(kept.round)
-    return many.finish(kept.round.solver, kept.round.runs.finish, kept.learned)
-
-
-@dataclass
-class _Best:
-    """The best network so far by the evidence of the observed entries; the last one where that is not computed."""
-
-    plan: Plan
-    holed: CodedTable
-    learned: Learned
-    round: Round
-    value: float = -math.inf
-
-    @property
-    def compares(self) -> bool:
-        """Whether networks are compared: in large tables all completions lead to the same one."""
-        few = self.holed.table.n_rows * len(self.holed.names) <= MOST_ENTRIES
-        return few and self.plan.options.name == "evidence"
-
-    @cached_property
-    def cache(self) -> EvidenceCache:
-        return EvidenceCache(self.holed, self.plan.search != "k2", self.plan.rules.required, self.plan.rules.links)
-
-    def see(self, learned: Learned, now: Round) -> None:
-        """Look at a network and the round that found it."""
-        if self.compares:
-            value = observed_evidence(self.cache, self.holed, learned.parents, learned.binnings)
-            if value <= self.value:
-                return
-            self.value = value
-        self.learned, self.round = learned, now
+    many.begin(best[1])
+    return many.finish(many.runs.finish, best[0])
 
 
 def same_network(a: Learned, b: Learned) -> bool:
