@@ -28,7 +28,7 @@ EXCEPTIONS = {
     ("model.average", "formats.json_file"),  # average.save
     ("posterior.results", "drawing.posterior_plots"),  # found.plot_arcs and the like
     ("posterior.results", "drawing.posterior_page"),  # its display
-    ("model.written", "formats.labels"),  # net.state_labels
+    ("model.written", "formats.record"),  # net.state_labels
     ("model.written", "formats.json_file"),  # net.save
     ("structure.equivalence", "drawing.plots"),  # Comparison.plot
     ("model.written", "formats.read"),  # net.write, net.to_bif

@@ -113,7 +113,7 @@ def arguments(name: str) -> dict[str, Argument]:
     tree = ast.parse((PACKAGE / HOMES[name]).read_text(encoding="utf-8"))
     found = next(node for node in tree.body if getattr(node, "name", None) == name)
     assert isinstance(found, ast.FunctionDef | ast.ClassDef)
-    words = _described(ast.get_docstring(found) or "")
+    words = {n: _sentence(text) for n, text in _described(ast.get_docstring(found) or "").items()}
     if isinstance(found, ast.FunctionDef):
         pairs = zip(found.args.kwonlyargs, found.args.kw_defaults, strict=True)
         fields = [(each.arg, each.annotation, default) for each, default in pairs]
@@ -130,10 +130,10 @@ def arguments(name: str) -> dict[str, Argument]:
 
 
 def _described(docstring: str) -> dict[str, str]:
-    """What the section on arguments, or on options, says of each: its first sentence."""
+    """What the section on arguments, or on options, says of each."""
     section = re.split(r"^(?:Args|Options):\n", docstring, flags=re.M)[-1].split("\n\n")[0]
     found = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", section, re.M | re.S)
-    return {name: _sentence(text) for name, text in found}
+    return {name: " ".join(text.split()) for name, text in found}
 
 
 def _sentence(text: str) -> str:
@@ -143,7 +143,7 @@ def _sentence(text: str) -> str:
         >>> _sentence("with ``max_bins=8``, at most 8. More.")
         'With max_bins=8, at most 8.'
     """
-    words = re.sub(r"(?<![\w.])jaxbn\.", "", " ".join(text.split()).replace("``", ""))
+    words = re.sub(r"(?<![\w.])jaxbn\.", "", text.replace("``", ""))
     first = re.split(r"(?:(?<=\w\w[.)\]])|(?<=\s\d\.))\s(?=[A-Z])", words)[0]
     first = re.sub(r",? see [\w.]+\.?$", ".", first)
     return first[:1].upper() + first[1:]

@@ -12,7 +12,8 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.formats.record import ROUNDING, Record
+from jaxbn.formats.record import Record, normalized, sums_not_one
+from jaxbn.inputs.checks import is_number
 from jaxbn.inputs.graph import MAX_TABLE_CELLS
 
 _ROW = r"\([^(){}\[\]|;/\"]*\)[\d.eE+\-,\s]+;"  # states of parents and their probabilities, most of a large file
@@ -126,16 +127,12 @@ class _Parser:
 
     def file(self) -> Record:
         blocks = {"network": self._network, "variable": self._variable, "probability": self._probability}
-        while self._peek().text != END:
-            token = self._take()
-            if token.text not in blocks:
-                self._fail(token, "'network', 'variable' or 'probability'")
+        while (token := self._take()).text != END:
+            self._check(token.text in blocks, token, "'network', 'variable' or 'probability'")
             blocks[token.text]()
-        if not self._found.states:
-            self._fail(self._peek(), "a variable; is it a BIF file?")
-        lacking = [name for name in self._found.states if name not in self._found.tables]
-        if lacking:
-            self._fail(self._peek(), f"probabilities for {', '.join(map(repr, lacking))}")
+        self._check(bool(self._found.states), token, "a variable; is it a BIF file?")
+        lacking = [repr(name) for name in self._found.states if name not in self._found.tables]
+        self._check(not lacking, token, f"probabilities for {', '.join(lacking)}")
         return self._found
 
     def _network(self) -> None:
@@ -143,101 +140,93 @@ class _Parser:
             self._take()
         self._expect("{")
         self._properties()
-
-    def _properties(self) -> None:
-        """Properties up to the end of a block; nothing is read from them."""
-        while self._peek().text != "}":
-            self._property()
         self._expect("}")
 
-    def _property(self) -> None:
-        self._expect("property")
-        while self._take_until_end().text != ";":
-            pass
+    def _properties(self) -> None:
+        """Properties, if there are some; nothing is read from them."""
+        while self._peek().text == "property":
+            while (token := self._take()).text != ";":
+                self._check(token.text != END, token, "';'")
 
     def _variable(self) -> None:
-        token = self._word("the name of a variable")
-        if token.text in self._found.states:
-            self._fail(token, "a variable that is not declared yet")
+        name = self._word("the name of a variable")
+        self._check(name.text not in self._found.states, name, "a variable that is not declared yet")
         self._expect("{")
-        while self._peek().text == "property":
-            self._property()
-        for text in ("type", "discrete", "["):
-            self._expect(text)
+        self._properties()
+        self._expect("type", "discrete", "[")
         count = self._word("the number of states")
-        if not (count.text.isdecimal() and len(count.text) < 10 and int(count.text)):  # int() refuses long texts
-            self._fail(count, "the number of states")
-        self._expect("]")
-        self._expect("{")
-        states = self._list("}", "a state")
-        if len(states) != int(count.text):
-            self._fail(states[-1] if states else count, f"{count.text} states", f"{len(states)}")
-        repeated = [state for i, state in enumerate(states) if state.text in {s.text for s in states[:i]}]
-        if repeated:
-            self._fail(repeated[0], f"a state that {token.text!r} does not have yet")
+        is_count = count.text.isdecimal() and len(count.text) < 10 and int(count.text) > 0  # int() refuses long texts
+        self._check(is_count, count, "the number of states")
+        self._expect("]", "{")
+        states: dict[str, None] = {}
+        for state in self._list("}", "a state", "states", int(count.text)):
+            self._check(state.text not in states, state, f"a state that {name.text!r} does not have yet")
+            states[state.text] = None
         self._expect(";")
         self._properties()
-        self._found.states[token.text] = tuple(state.text for state in states)
+        self._expect("}")
+        self._found.states[name.text] = tuple(states)
 
     def _probability(self) -> None:
         self._expect("(")
-        child = self._declared()
-        if child.text in self._found.tables:
-            self._fail(child, "a variable that has no probabilities yet")
-        parents: list[Token] = []
+        child = self._word("the name of a variable")
+        self._check(child.text in self._found.states, child, "a declared variable")
+        self._check(child.text not in self._found.tables, child, "a variable that has no probabilities yet")
+        parents: list[str] = []
         if self._peek().text == "|":
             self._take()
-            parents = self._list(")", "a parent")
+            for parent in self._list(")", "a parent"):
+                self._check(parent.text in self._found.states, parent, "a declared variable")
+                wrong = parent.text in parents or child.text in self._with_ancestors(parent.text)
+                self._check(
+                    not wrong, parent, f"a parent of {child.text!r} that closes no cycle and is not named twice"
+                )
+                parents.append(parent.text)
         else:
             self._expect(")")
-        family = [child.text]
-        for parent in parents:
-            if parent.text not in self._found.states:
-                self._fail(parent, "a declared variable")
-            if parent.text in family or self._descends(parent.text, child.text):
-                self._fail(parent, f"a parent of {child.text!r} that closes no cycle and is not named twice")
-            family.append(parent.text)
-        names = tuple(family[1:])
-        self._found.parents[child.text] = names
-        self._found.tables[child.text] = self._table((*names, child.text))
+        self._found.parents[child.text] = tuple(parents)
+        self._found.tables[child.text] = self._table([self._found.states[name] for name in (*parents, child.text)])
 
-    def _descends(self, name: str, ancestor: str) -> bool:
-        """Whether a variable has this ancestor, as far as the file was read."""
+    def _with_ancestors(self, name: str) -> set[str]:
+        """A variable and its ancestors, as far as the file was read."""
         waiting, seen = [name], {name}
         while waiting:
             new = set(self._found.parents.get(waiting.pop(), ())) - seen
-            if ancestor in new:
-                return True
             seen |= new
             waiting += new
-        return False
+        return seen
 
-    def _table(self, family: tuple[str, ...]) -> NDArray[np.float64]:
-        states = [self._found.states[name] for name in family]
+    def _table(self, states: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """The probabilities of a family, whose last member is the child."""
         shape = tuple(map(len, states))
-        if math.prod(shape) > MAX_TABLE_CELLS:
-            self._fail(self._peek(), f"a table of at most {MAX_TABLE_CELLS:,} cells", f"{math.prod(shape):,}")
+        cells = math.prod(shape)
+        self._check(
+            cells <= MAX_TABLE_CELLS, self._peek(), f"a table of at most {MAX_TABLE_CELLS:,} cells", f"{cells:,}"
+        )
         table = np.full(shape, np.nan)
         places = [{state: i for i, state in enumerate(known)} for known in states[:-1]]
         self._expect("{")
         while self._tokens[self._next].text != "}":
             if self._tokens[self._next].is_row and self._row(table, places):
                 continue
+            if self._peek().text == "property":
+                self._properties()
+                continue
             token = self._take()
-            if token.text == "property":
-                self._next -= 1
-                self._property()
-            elif token.text == "table":  # without states in front: the child's states vary slowest
-                numbers = self._numbers(math.prod(shape))
-                table[...] = self._summed(np.moveaxis(numbers.reshape(shape[-1:] + shape[:-1]), 0, -1), token)
+            if token.text == "table":  # without states in front: the child's states vary slowest
+                numbers = self._numbers(cells).reshape(shape[-1:] + shape[:-1])
+                table[...] = self._summed(np.moveaxis(numbers, 0, -1), token)
             elif token.text == "default":
                 table[np.isnan(table).any(axis=-1)] = self._summed(self._numbers(shape[-1]), token)
-            elif token.text == "(" and len(family) > 1:
+            elif token.text == "(" and places:
                 cell = self._configuration(states[:-1])
                 table[cell] = self._summed(self._numbers(shape[-1]), token)
             else:
                 self._fail(token, "'table', 'default' or the states of the parents in parentheses")
-        self._check_complete(table, states)
+        absent = np.argwhere(np.isnan(table).any(axis=-1))
+        if len(absent):
+            labels = ", ".join(known[code] for known, code in zip(states, absent[0], strict=False))
+            self._fail(self._peek(), f"a row for ({labels})" if labels else "'table' with the probabilities")
         self._expect("}")
         return self._summed(table, self._peek())
 
@@ -257,9 +246,7 @@ class _Parser:
 
     def _configuration(self, states: Sequence[Sequence[str]]) -> tuple[int, ...]:
         """The states of the parents before a row of probabilities, as codes."""
-        found = self._list(")", "a state")
-        if len(found) != len(states):
-            self._fail(found[-1] if found else self._peek(), f"{len(states)} states of the parents", f"{len(found)}")
+        found = self._list(")", "a state", "states of the parents", len(states))
         for token, known in zip(found, states, strict=True):
             if token.text not in known:
                 self._fail(token, f"one of the states {', '.join(known)}")
@@ -267,67 +254,39 @@ class _Parser:
 
     def _numbers(self, count: int) -> NDArray[np.float64]:
         """Probabilities up to a semicolon."""
-        tokens = self._list(";", "a probability")
-        numbers = [self._probability_of(token) for token in tokens]
-        if len(numbers) != count:
-            self._fail(tokens[-1] if tokens else self._peek(), f"{count} probabilities", f"{len(numbers)}")
-        return np.array(numbers)
-
-    def _probability_of(self, token: Token) -> float:
-        try:
-            number = float(token.text)
-        except ValueError:
-            self._fail(token, "a probability")
-        if not 0 <= number <= 1:
-            self._fail(token, "a probability from 0 to 1")
-        return number
+        tokens = self._list(";", "a probability", "probabilities", count)
+        for token in tokens:
+            self._check(is_number(token.text), token, "a probability")
+            self._check(0 <= float(token.text) <= 1, token, "a probability from 0 to 1")
+        return np.array([float(token.text) for token in tokens])
 
     def _summed(self, table: NDArray[np.float64], token: Token) -> NDArray[np.float64]:
-        """Rows that sum to 1, but for digits that were left out in the file; those sum to 1 now."""
-        sums = table.sum(axis=-1, keepdims=True)
-        wrong = sums[~np.isclose(sums, 1.0)]
-        if wrong.size:
-            self._fail(token, "probabilities that sum to 1", f"{wrong.flat[0]:.6g}")
-        return np.where(np.abs(sums - 1.0) > ROUNDING, table / sums, table)  # others stay as they are, bit for bit
+        wrong = sums_not_one(table)
+        if len(wrong):
+            self._fail(token, "probabilities that sum to 1", f"{wrong[0]:.6g}")
+        return normalized(table)
 
-    def _check_complete(self, table: NDArray[np.float64], states: Sequence[Sequence[str]]) -> None:
-        absent = np.argwhere(np.isnan(table).any(axis=-1))
-        if len(absent):
-            labels = [known[code] for known, code in zip(states, absent[0], strict=False)]
-            row = f"a row for ({', '.join(labels)})" if labels else "'table' with the probabilities"
-            self._fail(self._peek(), row)
-
-    def _declared(self) -> Token:
-        token = self._word("the name of a variable")
-        if token.text not in self._found.states:
-            self._fail(token, "a declared variable")
-        return token
-
-    def _list(self, end: str, item: str) -> list[Token]:
-        """Words separated by commas or blanks, up to a mark."""
+    def _list(self, end: str, item: str, items: str = "", count: int | None = None) -> list[Token]:
+        """Words separated by commas or blanks, up to a mark; as many as there have to be."""
         found = []
         while self._peek().text != end:
             found.append(self._word(item))
             if self._peek().text == ",":
                 self._take()
         self._expect(end)
+        if count is not None and len(found) != count:
+            self._fail(found[-1] if found else self._peek(), f"{count} {items}", str(len(found)))
         return found
 
     def _word(self, meaning: str) -> Token:
         token = self._take()
-        if not token.is_word:
-            self._fail(token, meaning)
+        self._check(token.is_word, token, meaning)
         return token
 
-    def _expect(self, text: str) -> None:
-        token = self._take()
-        if token.text != text:
-            self._fail(token, repr(text))
-
-    def _take_until_end(self) -> Token:
-        if self._peek().text == END:
-            self._fail(self._peek(), "';'")
-        return self._take()
+    def _expect(self, *texts: str) -> None:
+        for text in texts:
+            token = self._take()
+            self._check(token.text == text, token, repr(text))
 
     def _peek(self) -> Token:
         if self._tokens[self._next].is_row:
@@ -338,6 +297,10 @@ class _Parser:
         token = self._peek()
         self._next = min(self._next + 1, len(self._tokens) - 1)  # the end stays
         return token
+
+    def _check(self, right: bool, token: Token, expected: str, found: str | None = None) -> None:
+        if not right:
+            self._fail(token, expected, found)
 
     def _fail(self, token: Token, expected: str, found: str | None = None) -> NoReturn:
         shown = found or (END if token.text == END and not token.is_word else reprlib.repr(token.text))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -38,52 +39,52 @@ class Field(NamedTuple):
             raise ValueError(f"{inner!r} is missing")
         return Field(self.value[key], inner)
 
+    def maybe(self, key: str, read: Callable[[Field], Any], default: Any = None) -> Any:
+        """What is read from a field inside, if it is there."""
+        return read(self.get(key)) if self.has(key) else default
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Errors inside name the place of this field."""
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{self.place!r}: {error}") from None
+
     def entries(self) -> dict[str, Field]:
         """All fields inside."""
         return {key: Field(value, self._inside(key)) for key, value in self._mapping().items()}
 
     def items(self) -> list[Field]:
         """The items of a list."""
-        if not isinstance(self.value, list):
-            self._wrong("a list")
-        return [Field(value, f"{self.place}[{i}]") for i, value in enumerate(self.value)]
+        found = self._if(isinstance(self.value, list), "a list")
+        return [Field(value, f"{self.place}[{i}]") for i, value in enumerate(found)]
 
     def text(self) -> str:
         """A text."""
-        if not isinstance(self.value, str):
-            self._wrong("a text")
-        return self.value
+        return str(self._if(isinstance(self.value, str), "a text"))
 
     def level(self) -> Level:
         """A level: a text, a finite number, or true or false."""
-        if not isinstance(self.value, bool | int | float | str):
-            self._wrong("a text, a number, or true or false")
-        if isinstance(self.value, float) and not math.isfinite(self.value):
-            self._wrong("a finite number")
-        if (
-            isinstance(self.value, int) and abs(self.value) > sys.float_info.max
-        ):  # some versions of pandas fail at these
-            self._wrong("a number of at most 308 digits")
-        return self.value
+        value: Level = self._if(isinstance(self.value, bool | int | float | str), "a text, a number, or true or false")
+        self._if(not isinstance(value, float) or math.isfinite(value), "a finite number")
+        large = isinstance(value, int) and abs(value) > sys.float_info.max  # some versions of pandas fail at these
+        self._if(not large, "a number of at most 308 digits")
+        return value
 
     def whole(self) -> int:
         """A whole number, not negative."""
-        if not isinstance(self.value, int) or isinstance(self.value, bool) or self.value < 0:
-            self._wrong("a whole number")
-        return self.value
+        is_whole = isinstance(self.value, int) and not isinstance(self.value, bool) and self.value >= 0
+        return int(self._if(is_whole, "a whole number"))
 
     def truth(self) -> bool:
         """True or false."""
-        if not isinstance(self.value, bool):
-            self._wrong("true or false")
-        return self.value
+        return bool(self._if(isinstance(self.value, bool), "true or false"))
 
     def number(self) -> float:
         """A number; those that JSON lacks are written as texts."""
-        if self.value in ("nan", "inf", "-inf"):
-            return float(self.value)
-        if not isinstance(self.value, int | float) or isinstance(self.value, bool):
-            self._wrong("a number")
+        is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        self._if(is_number or self.value in ("nan", "inf", "-inf"), "a number")
         try:
             return float(self.value)
         except OverflowError:  # an int beyond all floats
@@ -92,8 +93,7 @@ class Field(NamedTuple):
     def positive(self) -> float:
         """A finite number above zero."""
         number = self.number()
-        if not (math.isfinite(number) and number > 0):
-            self._wrong("a finite number above zero")
+        self._if(math.isfinite(number) and number > 0, "a finite number above zero")
         return number
 
     def numbers(self) -> NDArray[np.float64]:
@@ -102,19 +102,20 @@ class Field(NamedTuple):
             array = np.array(self.value)
         except ValueError:
             self._wrong("lists of equal length")
-        if not isinstance(self.value, list | np.ndarray) or array.dtype.kind not in "fi":
-            self._wrong("a list of numbers")
-        if not np.isfinite(array).all():
-            self._wrong("finite numbers")
+        self._if(isinstance(self.value, list | np.ndarray) and array.dtype.kind in "fi", "a list of numbers")
+        self._if(bool(np.isfinite(array).all()), "finite numbers")
         return array.astype(np.float64)
 
     def _mapping(self) -> Mapping[str, Any]:
-        if not isinstance(self.value, Mapping):
-            self._wrong("an object with fields")
-        return self.value
+        found: Mapping[str, Any] = self._if(isinstance(self.value, Mapping), "an object with fields")
+        return found
 
     def _inside(self, key: str) -> str:
         return f"{self.place}.{key}" if self.place else key
+
+    def _if(self, right: bool, wanted: str) -> Any:
+        """The value, if it is right."""
+        return self.value if right else self._wrong(wanted)
 
     def _wrong(self, wanted: str) -> NoReturn:
         shown = repr(self.value)

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS
 from jaxbn.inputs.units import UNITS, Unit
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines import Line
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime.files import PathLike, write_text
@@ -111,6 +110,7 @@ def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
     if isinstance(net, AverageNet):
         members = [to_dict(member) for member in net.networks]
         return {"format": AVERAGE, "version": max(each["version"] for each in members), "networks": members}
+    search = {} if net.search is None else net.search.as_dict()
     return {
         "format": FORMAT,
         "version": _version(net),
@@ -129,7 +129,7 @@ def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
             }
             for name in net.names
         ],
-        **({"search": _search(net.search)} if net.search is not None else {}),
+        **({"search": {k: _number(v) if isinstance(v, float) else v for k, v in search.items()}} if search else {}),
     }
 
 
@@ -154,23 +154,30 @@ def from_dict(document: Any, source: str = "the document") -> BayesNet:
 
 def _network(document: Field) -> BayesNet:
     variables = _by_name(document.get("variables"))
+
+    def each(key: str, read: Callable[[Field], Any]) -> dict[str, Any]:
+        return {name: read(variable.get(key)) for name, variable in variables.items() if variable.has(key)}
+
     net = BayesNet(
         parents={name: _parents(name, v.get("parents"), variables) for name, v in variables.items()},
-        binnings={name: _binning(v.get("policy")) for name, v in variables.items() if v.has("policy")},
-        levels={name: _levels(v.get("levels")) for name, v in variables.items() if v.has("levels")},
+        binnings=each("policy", _binning),
+        levels=each("levels", _levels),
         tables={name: _read_table(v.get("table")) for name, v in variables.items()},
         bounds={name: _bounds(v.get("bounds")) for name, v in variables.items() if v.has("policy")},
         score=document.get("score").number(),
         n_rows=document.get("n_rows").whole(),
-        alpha=_alpha(document.get("alpha")),
-        groupings={name: _grouping(v.get("grouping")) for name, v in variables.items() if v.has("grouping")},
+        alpha="auto" if document.get("alpha").value == "auto" else document.get("alpha").positive(),
+        groupings=each("grouping", _grouping),
         shares={name: v.get("shares").numbers() for name, v in variables.items() if v.has("grouping")},
-        alphas=_alphas(document.get("alphas"), variables) if document.has("alphas") else {},
-        search=_read_search(document.get("search")) if document.has("search") else None,
+        alphas={name: weight.positive() for name, weight in document.maybe("alphas", Field.entries, {}).items()},
+        search=document.maybe("search", _read_search),
         lines={name: _read_line(v.get("line"), v) for name, v in variables.items() if v.has("line")},
-        counts={name: _read_table(v.get("counts")) for name, v in variables.items() if v.has("counts")},
-        level_counts={name: v.get("level_counts").numbers() for name, v in variables.items() if v.has("level_counts")},
+        counts=each("counts", _read_table),
+        level_counts=each("level_counts", Field.numbers),
     )
+    for name in net.alphas:
+        if name not in variables:
+            raise ValueError(f"{f'alphas.{name}'!r} is not a variable")
     _check_counts(net)
     return net
 
@@ -227,51 +234,25 @@ def _binning(field: Field) -> Binning:
     if any(map(math.isnan, limits.values())):
         raise ValueError(f"'lower' and 'upper' of {field.place!r} must be numbers, got nan")
     edges, cost, method = field.get("edges").numbers(), field.get("cost").number(), field.get("method").text()
-    try:
-        shape = _shape(field.get("shape")) if field.has("shape") else None
-        labels = tuple(item.text() for item in field.get("labels").items()) if field.has("labels") else ()
-        return Binning(edges, cost=cost, method=method, shape=shape, **limits, unit=_unit(field), labels=labels)
-    except ValueError as error:
-        raise ValueError(f"{field.place!r}: {error}") from None
-
-
-def _unit(field: Field) -> Unit:
-    """What the numbers of a binning stand for; files without it have numbers."""
-    kind = field.get("unit").text() if field.has("unit") else "number"
-    form = field.get("form").text() if field.has("form") else None
-    return Unit(one_of("unit", kind, UNITS), form)
-
-
-def _unit_fields(unit: Unit) -> dict[str, str]:
-    return {key: value for key, value in (("unit", unit.kind), ("form", unit.form)) if value not in (None, "number")}
+    with field.named():
+        shape = field.maybe("shape", _shape)
+        unit = Unit(one_of("unit", field.maybe("unit", Field.text, "number"), UNITS), field.maybe("form", Field.text))
+        labels = tuple(item.text() for item in field.maybe("labels", Field.items, ()))
+        return Binning(edges, cost=cost, method=method, shape=shape, **limits, unit=unit, labels=labels)
 
 
 def _grouping(field: Field) -> Grouping:
     groups = tuple(_levels(group) for group in field.get("groups").items())
-    try:
+    with field.named():
         grouping = Grouping(groups, field.get("cost").number(), field.get("method").text())
         sorted(grouping.levels)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{field.place!r}: {error}") from None
     return grouping
-
-
-def _alpha(field: Field) -> Alpha:
-    return "auto" if field.value == "auto" else field.positive()
-
-
-def _alphas(field: Field, variables: Mapping[str, Field]) -> dict[str, float]:
-    for name, weight in field.entries().items():
-        if name not in variables:
-            raise ValueError(f"{weight.place!r} is not a variable")
-    return {name: weight.positive() for name, weight in field.entries().items()}
 
 
 def _shape(field: Field) -> Shape:
     knots, masses = field.get("knots").numbers(), field.get("masses").numbers()
-    step = field.get("step").number() if field.has("step") else 0.0
-    endings = field.get("endings").numbers() if field.has("endings") else np.zeros(0)
-    return Shape(knots, masses, Recording(step, tuple(endings.tolist())))
+    endings = field.maybe("endings", Field.numbers, np.zeros(0))
+    return Shape(knots, masses, Recording(field.maybe("step", Field.number, 0.0), tuple(endings.tolist())))
 
 
 def _table(table: NDArray[Any]) -> Any:
@@ -311,16 +292,10 @@ def _read_line(field: Field, variable: Field) -> Line:
     if not parents or not set(parents) <= set(own) or not variable.has("policy"):
         raise ValueError(f"{field.place + '.parents'!r} must be parents of a continuous variable, got {list(parents)}")
     cells, coefficients, scales = (_read_table(field.get(key)) for key in ("cells", "coefficients", "scales"))
-    try:
-        off, column = field.get("off").positive(), field.has("column") and field.get("column").truth()
-        slopes = tuple(item.number() for item in field.get("slopes").items()) if field.has("slopes") else ()
+    with field.named():
+        slopes = tuple(item.number() for item in field.maybe("slopes", Field.items, ()))
+        off, column = field.get("off").positive(), field.maybe("column", Field.truth, False)
         return Line(parents, cells.astype(np.int64), coefficients, scales, off, column, slopes)
-    except ValueError as error:
-        raise ValueError(f"{field.place!r}: {error}") from None
-
-
-def _search(report: SearchReport) -> dict[str, Any]:
-    return {key: _number(value) if isinstance(value, float) else value for key, value in report.as_dict().items()}
 
 
 def _read_search(field: Field) -> SearchReport:
@@ -355,15 +330,15 @@ def _states(net: BayesNet, name: str) -> dict[str, Any]:
         return {"levels": list(net.levels[name])}
     binning = net.binnings[name]
     fields = {key: _number(getattr(binning, key)) for key in ("cost", "lower", "upper")}
-    shape = {} if binning.shape is None else {"shape": binning.shape.fields()}
     return {
         "policy": {
             "edges": binning.cuts.tolist(),
             **fields,
             "method": binning.method,
-            **_unit_fields(binning.unit),
+            **({"unit": binning.unit.kind} if binning.unit.kind != "number" else {}),
+            **({"form": binning.unit.form} if binning.unit.form is not None else {}),
             **({"labels": list(binning.labels)} if binning.labels else {}),
-            **shape,
+            **({} if binning.shape is None else {"shape": binning.shape.fields()}),
         },
         "bounds": list(net.bounds[name]),
     }

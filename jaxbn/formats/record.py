@@ -11,7 +11,7 @@ import logging
 import math
 import re
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.formats.json_file import from_dict, to_dict
-from jaxbn.formats.labels import variable_labels
+from jaxbn.inputs.checks import is_number
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, topological_order
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.words import state_texts
 
 LOG = logging.getLogger("jaxbn")
 COMMENT = re.compile(r"^[ \t]*(?://|%|#|<!--) jaxbn (\{.*\})", re.MULTILINE)
+RESERVED = {"network", "variable", "probability", "property", "type", "discrete", "default", "table"}
+"""Words of the BIF format, which its readers look for anywhere."""
+
 ROUNDING = 1e-12
 """Rows of a table that sum to 1 but for this are as exact as floats are."""
 
@@ -133,25 +137,23 @@ def _table(numbers: Sequence[Any], shape: Sequence[int], what: str) -> NDArray[n
     try:
         table = np.array([float(number) for number in numbers]).reshape(shape)
     except ValueError:
-        wrong = next(number for number in numbers if not _is_number(number))
+        wrong = next(number for number in numbers if not is_number(number))
         raise ValueError(f"{what} must be numbers, found {reprlib.repr(wrong)}") from None
-    return summed(table, what)
-
-
-def summed(table: NDArray[np.float64], what: str) -> NDArray[np.float64]:
-    """Probabilities that sum to 1, but for digits that were left out in the file; those sum to 1 now."""
-    sums = table.sum(axis=-1, keepdims=True)
-    if not (table >= 0).all() or not np.isclose(sums, 1.0).all():
+    if not (table >= 0).all() or len(sums_not_one(table)):
         raise ValueError(f"{what} must be probabilities that sum to 1 for each state of the parents")
-    return np.where(np.abs(sums - 1.0) > ROUNDING, table / sums, table)  # others stay as they are, bit for bit
+    return normalized(table)
 
 
-def _is_number(text: Any) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def sums_not_one(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums of the rows of a table that are not 1, nor 1 but for digits that were left out."""
+    sums = np.atleast_1d(table.sum(axis=-1))
+    return sums[~np.isclose(sums, 1.0)]
+
+
+def normalized(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows from which digits were left out sum to 1 now; the others stay as they are, bit for bit."""
+    sums = table.sum(axis=-1, keepdims=True)
+    return np.where(np.abs(sums - 1.0) > ROUNDING, table / sums, table)
 
 
 def _description(net: BayesNet, kept: Sequence[str]) -> str:
@@ -204,3 +206,58 @@ def _size(variable: Mapping[str, Any]) -> int:
     if "policy" in variable:
         return len(variable["policy"]["edges"]) + 1
     return len(variable["grouping"]["groups"] if "grouping" in variable else variable["levels"])
+
+
+def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
+    """Labels of a variable's states, see ``BayesNet.state_labels``."""
+    if name in net.groupings:
+        return unique_labels(label.replace(",", "") for label in net.groupings[name].labels)
+    if name not in net.binnings:
+        return unique_labels(map(str, net.levels[name]))
+    texts = state_texts(net, name)
+    if net.binnings[name].labels:
+        return unique_labels(texts)
+    words = map(_word, texts) if net.binnings[name].unit.kind == "number" else texts
+    return unique_labels(re.sub(r"^(?=[0-9])", "from_", text) for text in words)
+
+
+def variable_labels(names: Iterable[str]) -> dict[str, str]:
+    """A label for each variable.
+
+    Example:
+        >>> variable_labels(["miles per gallon", "2nd", "miles-per-gallon"])
+        {'miles per gallon': 'miles_per_gallon', '2nd': 'x2nd', 'miles-per-gallon': 'miles_per_gallon_2'}
+    """
+    originals = list(names)
+    return dict(zip(originals, unique_labels(originals), strict=True))
+
+
+def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:
+    """Names for other programs: a letter, then letters, digits and underscores, and never the same one twice.
+
+    All writers of pyAgrum and GeNIe ask for that.
+
+    Example:
+        >>> unique_labels(["a b", "a-b", "", "a_b", "3"])
+        ('a_b', 'a_b_2', 'x', 'a_b_3', 'x3')
+    """
+    cleaned = [_clean(text) for text in texts]
+    taken: set[str] = set()
+    result = []
+    for label in cleaned:
+        candidate, number = label, 2
+        while candidate in taken or (candidate != label and candidate in cleaned):
+            candidate, number = f"{label}_{number}", number + 1
+        taken.add(candidate)
+        result.append(candidate)
+    return tuple(result)
+
+
+def _clean(text: str) -> str:
+    label = re.sub(r"^(?![A-Za-z])", "x", re.sub(r"[^A-Za-z0-9_]", "_", text))
+    return f"{label}_" if label.lower() in RESERVED else label
+
+
+def _word(number: str) -> str:
+    """15.25 as 15_25, -3 as minus_3, 1e-05 as 1eminus_05."""
+    return number.replace("-", "minus_").replace("+", "").replace(".", "_")

@@ -29,7 +29,7 @@ class Written(Fitted):
             >>> jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}).state_labels("x")
             ('below_0_5', 'from_0_5_to_2', 'from_2_or_more')
         """
-        from jaxbn.formats.labels import state_labels
+        from jaxbn.formats.record import state_labels
 
         return state_labels(self._net, name)
 

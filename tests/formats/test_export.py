@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.formats.labels import variable_labels
+from jaxbn.formats.record import variable_labels
 from jaxbn.model.bayesnet import BayesNet
 from tests.helpers.random_networks import random_network, representative
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from jaxbn.cuts.binning import Binning
 from jaxbn.formats import json_file
 from jaxbn.formats.json_file import load
-from jaxbn.formats.labels import unique_labels
 from jaxbn.formats.read import read_bif
+from jaxbn.formats.record import unique_labels
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.search_report import SearchReport
 from tests.helpers.random_networks import random_network
