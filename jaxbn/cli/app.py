@@ -64,9 +64,9 @@ def paper(out: Path = Path("paper"), quick: bool = False, force: bool = False, n
         quick: A subset, in under two minutes.
     """
     start_compiler(no_cache)
-    from jaxbn.paper import run
+    from jaxbn.paper.page import write_all
 
-    run(out, quick, force)
+    write_all(out, quick, force)
 
 
 COMMANDS = (
