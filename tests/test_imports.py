@@ -26,8 +26,7 @@ EXCEPTIONS = {
     ("evaluation.bootstrap_cuts", "drawing.plots"),  # found.plot
     ("learning.discretize", "drawing.notebook"),  # the display of a discretization
     ("model.average", "formats.json_file"),  # average.save
-    ("posterior.results", "drawing.posterior_plots"),  # found.plot_arcs and the like
-    ("posterior.results", "drawing.posterior_page"),  # its display
+    ("posterior.results", "drawing.posterior"),  # found.plot_arcs and the like, and its display
     ("model.written", "formats.record"),  # net.state_labels
     ("model.written", "formats.json_file"),  # net.save
     ("structure.equivalence", "drawing.plots"),  # Comparison.plot

@@ -298,7 +298,7 @@ def posterior(
         records = {name: frame.to_dict("records") for name, frame in frames.items()}
         output.put(output.json_text({**document, **records, "consensus": [*consensus.edges]}))
     else:
-        from jaxbn.drawing.posterior_page import agreement
+        from jaxbn.drawing.posterior import agreement
 
         output.say(repr(found))
         output.consensus(consensus, "probability", threshold)
@@ -306,7 +306,7 @@ def posterior(
     if out is not None:
         output.write(out, found.average.save)
     if report is not None:
-        from jaxbn.drawing.posterior_plots import consensus_network
+        from jaxbn.drawing.posterior import consensus_network
 
         net, used = consensus_network(found, threshold), {**asked.chosen, "threshold": threshold}
         output.write(report, jaxbn.report(net, table, title=asked.source.name, options=used, posterior=found))

@@ -12,6 +12,9 @@ from itertools import pairwise
 from jaxbn.inputs.graph import Parents, children_of, topological_order
 
 Node = str | tuple[str, str, int]  # a variable, or (parent, child, layer) where a long arc passes a layer
+Near = Mapping[Node, Sequence[Node]]
+Links = Sequence[tuple[Node, Node]]
+Arc = tuple[str, str]
 Point = tuple[float, float]
 SWEEPS = 8
 GAP = 22.0  # between boxes of a layer
@@ -44,7 +47,7 @@ class Layout:
     width: float
     height: float
     boxes: dict[str, Box]
-    arcs: dict[tuple[str, str], tuple[Point, ...]]
+    arcs: dict[Arc, tuple[Point, ...]]
 
 
 def layered(parents: Parents, widths: Mapping[str, float], *, height: float = 40.0, rise: float = 44.0) -> Layout:
@@ -62,24 +65,40 @@ def layered(parents: Parents, widths: Mapping[str, float], *, height: float = 40
         (70.0, 120.0, 100.0, ((35.0, 40.0), (35.0, 80.0)))
     """
     layer = _layers(parents)
-    rows, links = _rows(parents, layer)
-    rows = _untangled(rows, links)
+    rows: list[list[Node]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    for name, level in layer.items():
+        rows[level].append(name)
+    routes: dict[Arc, list[Node]] = {}  # long arcs pass every layer between their ends
+    for child, found in parents.items():
+        for parent in found:
+            between: list[Node] = [(parent, child, level) for level in range(layer[parent] + 1, layer[child])]
+            routes[parent, child] = [parent, *between, child]
+            for level, node in enumerate(between, layer[parent] + 1):
+                rows[level].append(node)
+    links = [link for route in routes.values() for link in pairwise(route)]
+    above: dict[Node, list[Node]] = {node: [] for row in rows for node in row}
+    below: dict[Node, list[Node]] = {node: [] for row in rows for node in row}
+    for upper, lower in links:
+        above[lower].append(upper)
+        below[upper].append(lower)
+    rows = _untangled(rows, links, above, below)
     size = {node: float(widths[node]) if isinstance(node, str) else THREAD for row in rows for node in row}
-    x = _straightened(rows, links, size)
+    x = _straightened(rows, {node: [*above[node], *below[node]] for node in above}, size)
     left = min((x[node] - size[node] / 2 for node in x), default=0.0)
-    right = max((x[node] + size[node] / 2 for node in x), default=0.0)
+    width = max((x[node] + size[node] / 2 for node in x), default=0.0) - left
+    x = {node: x[node] - left for node in x}
     step = height + rise
-    boxes = {
-        node: Box(x[node] - left, height / 2 + i * step, size[node], height)
-        for i, row in enumerate(rows)
-        for node in row
-        if isinstance(node, str)
-    }
-    arcs = _arcs(parents, layer, boxes, {node: x[node] - left for node in x}, step)
+    boxes = {name: Box(x[name], height / 2 + i * step, size[name], height) for name, i in layer.items()}
+    arcs = _arcs(routes, boxes, x, step)
+    place, top = 0.0, len(rows) * step  # of variables without neighbours
     lone = [name for name in parents if name not in layer]
-    width, bottom = right - left, len(rows) * step - rise if rows else -rise
-    width, bottom = _place_lone(lone, widths, boxes, width, bottom, height, rise)
-    return Layout(width, bottom, {name: boxes[name] for name in parents}, arcs)
+    limit = max(width, 480.0)
+    for name in lone:
+        if place and place + widths[name] > limit:
+            place, top = 0.0, top + height + GAP / 2
+        boxes[name] = Box(place + widths[name] / 2, top + height / 2, float(widths[name]), height)
+        place, width = place + widths[name] + GAP, max(width, place + widths[name])
+    return Layout(width, top + height if lone else top - rise, {name: boxes[name] for name in parents}, arcs)
 
 
 def _layers(parents: Parents) -> dict[str, int]:
@@ -95,56 +114,22 @@ def _layers(parents: Parents) -> dict[str, int]:
     return layer
 
 
-def _rows(parents: Parents, layer: Mapping[str, int]) -> tuple[list[list[Node]], list[tuple[Node, Node]]]:
-    """Nodes of each layer and the links between neighbouring layers, long arcs cut into pieces."""
-    rows: list[list[Node]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
-    for name, level in layer.items():
-        rows[level].append(name)
-    links: list[tuple[Node, Node]] = []
-    for child, found in parents.items():
-        for parent in found:
-            stops = _stops(parent, child, layer)
-            for node in stops[1:-1]:
-                rows[layer[parent] + stops.index(node)].append(node)
-            links += pairwise(stops)
-    return rows, links
-
-
-def _stops(parent: str, child: str, layer: Mapping[str, int]) -> list[Node]:
-    return [parent, *((parent, child, level) for level in range(layer[parent] + 1, layer[child])), child]
-
-
-def _untangled(rows: list[list[Node]], links: Sequence[tuple[Node, Node]]) -> list[list[Node]]:
+def _untangled(rows: list[list[Node]], links: Links, above: Near, below: Near) -> list[list[Node]]:
     """The rows reordered by the mean position of their neighbours, down and up; the order with fewest crossings."""
-    above, below = _neighbours(rows, links)
     best, fewest = [list(row) for row in rows], _crossings(rows, links)
     for sweep in range(SWEEPS):
-        down = sweep % 2 == 0
-        near = above if down else below
-        for i in range(len(rows)) if down else reversed(range(len(rows))):
-            other = i - 1 if down else i + 1
-            if 0 <= other < len(rows):
-                place = {node: k for k, node in enumerate(rows[other])}
-                own = {node: k for k, node in enumerate(rows[i])}
-                rows[i].sort(key=lambda node: _mean([place[n] for n in near[node]], own[node]))
+        near, other = (above, -1) if sweep % 2 == 0 else (below, 1)
+        for i in range(1, len(rows)) if sweep % 2 == 0 else reversed(range(len(rows) - 1)):
+            place = {node: k for k, node in enumerate(rows[i + other])}
+            own = {node: k for k, node in enumerate(rows[i])}
+            rows[i].sort(key=lambda node: _mean([place[n] for n in near[node]], own[node]))
         crossings = _crossings(rows, links)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
     return best
 
 
-def _neighbours(
-    rows: Sequence[Sequence[Node]], links: Sequence[tuple[Node, Node]]
-) -> tuple[dict[Node, list[Node]], dict[Node, list[Node]]]:
-    above: dict[Node, list[Node]] = {node: [] for row in rows for node in row}
-    below: dict[Node, list[Node]] = {node: [] for row in rows for node in row}
-    for upper, lower in links:
-        above[lower].append(upper)
-        below[upper].append(lower)
-    return above, below
-
-
-def _crossings(rows: Sequence[Sequence[Node]], links: Sequence[tuple[Node, Node]]) -> int:
+def _crossings(rows: Sequence[Sequence[Node]], links: Links) -> int:
     place = {node: (i, k) for i, row in enumerate(rows) for k, node in enumerate(row)}
     by_row: dict[int, list[tuple[int, int]]] = {}
     for upper, lower in links:
@@ -154,17 +139,14 @@ def _crossings(rows: Sequence[Sequence[Node]], links: Sequence[tuple[Node, Node]
     )
 
 
-def _straightened(
-    rows: Sequence[Sequence[Node]], links: Sequence[tuple[Node, Node]], size: Mapping[Node, float]
-) -> dict[Node, float]:
+def _straightened(rows: Sequence[Sequence[Node]], near: Near, size: Mapping[Node, float]) -> dict[Node, float]:
     """Position of every node: as near to its neighbours as the order and the widths of its row allow."""
-    above, below = _neighbours(rows, links)
     x: dict[Node, float] = {}
     for row in rows:
         x.update(zip(row, _spread([0.0] * len(row), row, size), strict=True))
     for sweep in range(4 * SWEEPS):
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            wanted = [_mean([x[n] for n in (*above[node], *below[node])], x[node]) for node in row]
+            wanted = [_mean([x[n] for n in near[node]], x[node]) for node in row]
             x.update(zip(row, _spread(wanted, row, size), strict=True))
     return x
 
@@ -188,60 +170,25 @@ def _spread(wanted: Sequence[float], row: Sequence[Node], size: Mapping[Node, fl
 
 
 def _arcs(
-    parents: Parents, layer: Mapping[str, int], boxes: Mapping[str, Box], x: Mapping[Node, float], step: float
-) -> dict[tuple[str, str], tuple[Point, ...]]:
+    routes: Mapping[Arc, Sequence[Node]], boxes: Mapping[str, Box], x: Mapping[Node, float], step: float
+) -> dict[Arc, tuple[Point, ...]]:
     """Points of every arc; those that share a side of a box are set apart there, in the order they come from."""
-    routes = {(p, c): _stops(p, c, layer) for c, found in parents.items() for p in found}
-    leaving: dict[str, list[tuple[str, str]]] = {name: [] for name in parents}
-    entering: dict[str, list[tuple[str, str]]] = {name: [] for name in parents}
-    for parent, child in routes:
-        leaving[parent].append((parent, child))
-        entering[child].append((parent, child))
-    starts = {arc: shift for name in leaving for arc, shift in _ports(leaving[name], routes, 1, x, boxes, name)}
-    ends = {arc: shift for name in entering for arc, shift in _ports(entering[name], routes, -2, x, boxes, name)}
+    ports: dict[tuple[Arc, int], float] = {}
+    for end, towards in ((0, 1), (1, -2)):  # where arcs leave, and where they enter
+        sides: dict[str, list[Arc]] = {}
+        for arc in routes:
+            sides.setdefault(arc[end], []).append(arc)
+        for name, own in sides.items():
+            apart = min(PORT, boxes[name].width / (len(own) + 1))
+            own.sort(key=lambda arc: x[routes[arc][towards]])
+            ports |= {(arc, end): boxes[name].x + (k - (len(own) - 1) / 2) * apart for k, arc in enumerate(own)}
     points = {}
     for arc, route in routes.items():
-        first, last = boxes[arc[0]], boxes[arc[1]]
-        sides = (-first.height / 2, first.height / 2)  # straight past the boxes of a layer, bent between layers
-        inner = [(x[node], first.y + (k + 1) * step + side) for k, node in enumerate(route[1:-1]) for side in sides]
-        start = (first.x + starts[arc], first.y + first.height / 2)
-        points[arc] = (start, *inner, (last.x + ends[arc], last.y - last.height / 2))
+        first, half = boxes[arc[0]].y, boxes[arc[0]].height / 2
+        # straight past the boxes of a layer, bent between layers
+        inner = [(x[n], first + k * step + side) for k, n in enumerate(route[1:-1], 1) for side in (-half, half)]
+        points[arc] = ((ports[arc, 0], first + half), *inner, (ports[arc, 1], boxes[arc[1]].y - half))
     return points
-
-
-def _ports(
-    arcs: list[tuple[str, str]],
-    routes: Mapping[tuple[str, str], Sequence[Node]],
-    towards: int,
-    x: Mapping[Node, float],
-    boxes: Mapping[str, Box],
-    name: str,
-) -> list[tuple[tuple[str, str], float]]:
-    if not arcs:
-        return []
-    apart = min(PORT, boxes[name].width / (len(arcs) + 1))
-    ordered = sorted(arcs, key=lambda arc: x[routes[arc][towards]])
-    return [(arc, (k - (len(arcs) - 1) / 2) * apart) for k, arc in enumerate(ordered)]
-
-
-def _place_lone(
-    lone: Sequence[str],
-    widths: Mapping[str, float],
-    boxes: dict[str, Box],
-    width: float,
-    bottom: float,
-    height: float,
-    rise: float,
-) -> tuple[float, float]:
-    """Set variables without neighbours in rows below the others; the width and height needed then."""
-    limit = max(width, 480.0)
-    x, y = 0.0, bottom + rise
-    for name in lone:
-        if x and x + widths[name] > limit:
-            x, y = 0.0, y + height + GAP / 2
-        boxes[name] = Box(x + widths[name] / 2, y + height / 2, float(widths[name]), height)
-        x, width = x + widths[name] + GAP, max(width, x + widths[name])
-    return width, (y + height if lone else bottom)
 
 
 def _mean(values: Sequence[float], default: float) -> float:

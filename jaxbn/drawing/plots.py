@@ -10,21 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.drawing.layout import layered
-from jaxbn.drawing.svg import (
-    BLUE,
-    CHARACTER,
-    ORANGE,
-    Directions,
-    arc_width,
-    arrows_of,
-    averaged,
-    histogram,
-    network_layout,
-    short,
-    strength_of,
-    top_of_scale,
-)
+from jaxbn.drawing import svg as figures
+from jaxbn.drawing.layout import Box, Layout, layered
+from jaxbn.drawing.svg import BLUE, ORANGE, short
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import as_floats
@@ -46,9 +34,7 @@ GREY = "0.78"
 def plot_binning(binning: Binning, values: ArrayLike, ax: Axes | None = None) -> Axes:
     """The cuts of a variable over the histogram of its values, with the density of each bin; see ``Binning.plot``."""
     numbers = checks.numbers("values", values)
-    ends = (
-        [*binning.cuts[[0, -1]], numbers.min(), numbers.max()] if len(binning.cuts) else [numbers.min(), numbers.max()]
-    )
+    ends = [*binning.cuts[:1], *binning.cuts[-1:], numbers.min(), numbers.max()]
     edges = np.array([min(ends), *binning.cuts, max(ends)])
     shares = np.bincount(binning(numbers), minlength=binning.n_bins) / len(numbers)
     pieces, of, inside = InsideBins(edges, binning.shape).pieces()
@@ -137,39 +123,23 @@ def plot_network(
     ax: Axes | None = None,
     *,
     strengths: Mapping[tuple[str, str], float] | None = None,
-    directions: Directions = "class",
+    directions: figures.Directions = "class",
 ) -> Axes:
     """The network drawn, with the number of bins at each variable; see ``BayesNet.plot``."""
-    from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
-
-    plan = network_layout(net)
+    plan, arrows = figures.network_layout(net), figures.arrows_of(net, directions)
     ax = new_axes(ax, (max(plan.width / 90, 2.5), max(plan.height / 90, 1.2)))
-    arrows = arrows_of(net, directions)
     for arc, points in plan.arcs.items():
-        strength = strength_of(strengths, arc, arc in arrows)
-        shade = 0.65 if strength is None else 0.2 + 0.8 * strength
-        curve = _curve(points, 7 * (arc in arrows))
-        ax.add_patch(
-            PathPatch(curve, fill=False, edgecolor="black", alpha=shade, linewidth=arc_width(net.arc_gains.get(arc)))
-        )
-        tip_x, tip_y = points[-1]
-        tip = [(tip_x - 4, tip_y - 8), (tip_x + 4, tip_y - 8), (tip_x, tip_y)]
-        if arc in arrows:
-            ax.add_patch(Polygon(tip, closed=True, color="black", alpha=shade, linewidth=0))
+        strength = figures.strength_of(strengths, arc, arc in arrows)
+        shade, width = 0.65 if strength is None else 0.2 + 0.8 * strength, figures.arc_width(net.arc_gains.get(arc))
+        _draw_arc(ax, points, 7, arc in arrows, color="black", alpha=shade, linewidth=width)
         if strength is not None:
-            ax.text(tip_x, tip_y - 12, f"{strength:.0%}", ha="center", va="bottom", fontsize=7)
+            x, y = points[-1]
+            ax.text(x, y - 12, f"{strength:.0%}", ha="center", va="bottom", fontsize=7)
     for name, box in plan.boxes.items():
-        corner = (box.x - box.width / 2, box.y - box.height / 2)
-        face = "0.85" if name in net.levels else "white"
-        style = "round,pad=0,rounding_size=8"
-        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle=style, facecolor=face, edgecolor="black"))
+        _draw_box(ax, box, "0.85" if name in net.levels else "white")
         ax.text(box.x, box.y - 1, short(name), ha="center", va="bottom", fontsize=9, parse_math=False)
         ax.text(box.x, box.y + 3, count_states(net, name), ha="center", va="top", fontsize=7.5, color="0.35")
-    ax.set_xlim(-3, plan.width + 3)
-    ax.set_ylim(plan.height + 3, -3)
-    ax.set_aspect("equal")
-    ax.axis("off")
-    return ax
+    return _framed(ax, plan)
 
 
 def plot_influence(net: BayesNet, target: str, given: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
@@ -193,7 +163,6 @@ def plot_influence(net: BayesNet, target: str, given: Mapping[str, Any] | None =
 def plot_comparison(found: Comparison, ax: Axes | None = None) -> Axes:
     """Two graphs drawn as one; see ``Comparison.plot``."""
     from matplotlib.lines import Line2D
-    from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
     from networkx import has_path
 
     parents: dict[str, tuple[str, ...]] = dict.fromkeys(found.nodes, ())
@@ -202,25 +171,48 @@ def plot_comparison(found: Comparison, ax: Axes | None = None) -> Axes:
     for parent, child in found.added:  # an arrow that would close a cycle of the drawing runs upwards
         below, above = (parent, child) if has_path(to_networkx(parents), child, parent) else (child, parent)
         parents[below] += (above,)
-    plan = layered(parents, {name: 18 + max(CHARACTER * len(short(name)), 44) for name in found.nodes})
+    plan = layered(parents, {name: 18 + max(figures.CHARACTER * len(short(name)), 44) for name in found.nodes})
     ax = new_axes(ax, (max(plan.width / 90, 3.5), max(plan.height / 90, 1.6)))
     kinds = {"in both": found.same, "added": found.added, "removed": found.removed, "turned": found.turned}
-    colors = {"in both": "0.55", "added": BLUE, "removed": ORANGE, "turned": "#7b3fa0"}
+    styles: dict[str, Any] = {
+        kind: {"color": color} for kind, color in zip(kinds, ("0.55", BLUE, ORANGE, "#7b3fa0"), strict=True)
+    }
+    styles["removed"]["linestyle"] = "--"
     for arc, points in plan.arcs.items():
         kind = next(kind for kind, arcs in kinds.items() if arc in arcs or arc[::-1] in arcs)
-        style = {"edgecolor": colors[kind], "linestyle": "--" if kind == "removed" else "-", "linewidth": 1.6}
-        ax.add_patch(PathPatch(_curve(points, 0), fill=False, **style))
         up = (kind == "turned") != (arc not in kinds[kind])
-        (x, y), side = points[0 if up else -1], 8 if up else -8
-        ax.add_patch(Polygon([(x - 4, y + side), (x + 4, y + side), (x, y)], closed=True, color=colors[kind]))
+        _draw_arc(ax, points, 0, True, up, **styles[kind], linewidth=1.6)
     for name, box in plan.boxes.items():
-        corner, rounded = (box.x - box.width / 2, box.y - box.height / 2), "round,pad=0,rounding_size=8"
-        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle=rounded, facecolor="white"))
+        _draw_box(ax, box, "white")
         ax.text(box.x, box.y, short(name), ha="center", va="center", fontsize=9, parse_math=False)
-    lines = [Line2D([], [], color=colors[k], linestyle="--" if k == "removed" else "-") for k in kinds if kinds[k]]
-    if lines:
-        ax.legend(lines, [k for k in kinds if kinds[k]], frameon=False, fontsize=8, loc="upper right")
-    ax.set_xlim(-3, plan.width + 3 + 70 * bool(lines))
+    shown = {kind: Line2D([], [], **styles[kind]) for kind, arcs in kinds.items() if arcs}
+    if shown:
+        ax.legend(shown.values(), shown.keys(), frameon=False, fontsize=8, loc="upper right")
+    return _framed(ax, plan, 70 * bool(shown))
+
+
+def _draw_arc(ax: Axes, points: Any, gap: float, headed: bool, up: bool = False, **style: Any) -> None:
+    """An arc and its head, before which the line ends; `up` if it points to where it begins."""
+    from matplotlib.patches import PathPatch, Polygon
+
+    color, alpha = style.pop("color"), style.get("alpha")
+    ax.add_patch(PathPatch(_curve(points, gap * headed), fill=False, edgecolor=color, **style))
+    if headed:
+        (x, y), side = points[0 if up else -1], 8 if up else -8
+        tip = [(x - 4, y + side), (x + 4, y + side), (x, y)]
+        ax.add_patch(Polygon(tip, closed=True, color=color, alpha=alpha, linewidth=0))
+
+
+def _draw_box(ax: Axes, box: Box, face: str) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    corner, style = (box.x - box.width / 2, box.y - box.height / 2), "round,pad=0,rounding_size=8"
+    ax.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle=style, facecolor=face, edgecolor="black"))
+
+
+def _framed(ax: Axes, plan: Layout, more: float = 0) -> Axes:
+    """The axes around a drawing, y downwards, with more room to the right for a legend."""
+    ax.set_xlim(-3, plan.width + 3 + more)
     ax.set_ylim(plan.height + 3, -3)
     ax.set_aspect("equal")
     ax.axis("off")
@@ -246,14 +238,14 @@ def _draw_variable(
     curve: tuple[NDArray[np.float64], NDArray[np.float64]],
     values: NDArray[np.float64],
 ) -> Axes:
-    edges, density = averaged(curve, cuts)
+    edges, density = figures.averaged(curve, cuts)
     low, high = float(min(edges[0], values.min())), float(max(edges[-1], values.max()))
-    bars, borders = histogram(values, low, high)
+    bars, borders = figures.histogram(values, low, high)
     ax.bar(borders[:-1], bars, np.diff(borders), align="edge", color=GREY, label="data")
     ax.stairs(density, edges, color=BLUE, linewidth=1.8, label="density")
     for i, cut in enumerate(cuts):
         ax.axvline(cut, color=ORANGE, linewidth=1, linestyle="--", label="cut" if i == 0 else None)
-    ax.set_ylim(0, 1.05 * top_of_scale(density, bars))
+    ax.set_ylim(0, 1.05 * figures.top_of_scale(density, bars))
     ax.set_ylabel("density")
     ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)

@@ -75,6 +75,19 @@ class ArgumentTypeError(CheckError, TypeError):
     """An argument of a type that cannot be used."""
 
 
+DROP = Mention("drop", words="drop it")
+
+
+def wrong(name: str, *message: str | Mention) -> ArgumentError:
+    """An error about the values of a column."""
+    return ArgumentError("data", *message, subject=f"column {name!r}")
+
+
+def wrong_type(name: str, *message: str | Mention) -> ArgumentTypeError:
+    """An error about the type of a column."""
+    return ArgumentTypeError("data", *message, subject=f"column {name!r}")
+
+
 def suggest(name: object, known: Iterable[object]) -> str:
     """A hint that names the nearest known names, or all of them when none is near and they are few.
 

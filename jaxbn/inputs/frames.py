@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention
+from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, wrong_type
 from jaxbn.inputs.missing import MISSING_LEVEL
-from jaxbn.inputs.refusals import wrong_type
 from jaxbn.inputs.table_files import read_file
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-from jaxbn.inputs.checks import ArgumentError, Mention, one_of
-from jaxbn.inputs.refusals import DROP, wrong
+from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,33 +21,6 @@ MISSING_CHOICES: tuple[Missing, ...] = ("infer", "error", "drop", "state")
 
 MISSING_LEVEL = "(missing)"
 """The level of a missing entry where that is a state of its own; a network that has it codes missing entries so."""
-
-
-class Holes(NamedTuple):
-    """How many entries are missing, and where."""
-
-    by_column: dict[str, int]  # columns that lack some
-    n_holed: int  # rows that lack some
-    n_rows: int
-    n_columns: int
-
-    @property
-    def n_entries(self) -> int:
-        """Missing entries."""
-        return sum(self.by_column.values())
-
-    def words(self) -> str:
-        """Entries, rows and columns, in a few words.
-
-        Example:
-            >>> Holes({"a": 1, "b": 2}, 2, 10, 3).words()
-            "3 of 30 entries (10 %), in 2 of 10 rows and 2 of 3 columns: 'a' (1), 'b' (2)"
-        """
-        every = self.n_rows * self.n_columns
-        return (
-            f"{self.n_entries} of {every} entries ({share_words(self.n_entries / every)}), in {self.n_holed} of "
-            f"{self.n_rows} rows and {len(self.by_column)} of {self.n_columns} columns: {listed(self.by_column)}"
-        )
 
 
 def share_words(share: float) -> str:
@@ -67,13 +39,6 @@ def listed(counts: Mapping[str, int], most: int = 12) -> str:
     return ", ".join(shown) + (", ..." if len(counts) > most else "")
 
 
-def holes_of(frame: pd.DataFrame) -> Holes:
-    """Where entries of a frame are missing."""
-    absent = frame.isna()
-    counts = {str(name): int(count) for name, count in absent.sum().items() if count}
-    return Holes(counts, int(absent.any(axis=1).sum()), len(frame), frame.shape[1])
-
-
 def settle(frame: pd.DataFrame, missing: Missing) -> tuple[pd.DataFrame, str]:
     """The frame with its missing entries dealt with, and one line that says what was found and done, if anything.
 
@@ -83,32 +48,31 @@ def settle(frame: pd.DataFrame, missing: Missing) -> tuple[pd.DataFrame, str]:
         ValueError: a column without any value, missing entries where they are refused, no row left.
     """
     one_of("missing", missing, MISSING_CHOICES)
-    holes = holes_of(frame)
-    if not holes.by_column:
+    absent = frame.isna()
+    counts = {str(name): int(count) for name, count in absent.sum().items() if count}
+    if not counts:
         return frame, ""
-    for name, count in holes.by_column.items():
+    for name, count in counts.items():
         if count == len(frame):
             raise wrong(name, f"has no value in any of the {len(frame)} rows; ", DROP)
-    if missing == "error":
-        raise refused(holes.by_column, holes.n_holed, holes.n_rows)
+    n_rows, n_holed = len(frame), int(absent.any(axis=1).sum())
+    if missing == "error" or (missing == "drop" and n_holed == n_rows):
+        raise refused(counts, n_holed, n_rows, every=missing == "drop")
     if missing == "drop":
-        return _complete_rows(frame, holes)
-    done = "inferred" if missing == "infer" else "a state of their own"
-    empty = frame.isna().all(axis=1)
+        complete = frame[frame.notna().all(axis=1)].reset_index(drop=True)
+        return complete, f"{n_holed} of {n_rows} rows were dropped for missing entries, in columns {listed(counts)}"
+    total = sum(counts.values())
+    line = (
+        f"missing: {total} of {frame.size} entries ({share_words(total / frame.size)}), in {n_holed} of {n_rows} rows "
+        f"and {len(counts)} of {frame.shape[1]} columns: {listed(counts)}; they are "
+        f"{'inferred' if missing == 'infer' else 'a state of their own'}"
+    )
+    empty = absent.all(axis=1)
     left_out = int(empty.sum()) if missing == "infer" else 0
-    line = f"missing: {holes.words()}; they are {done}"
     if left_out:
         frame = frame[~empty].reset_index(drop=True)
         line += f", and {left_out} row{'s' * (left_out != 1)} without any value left out"
     return frame, line
-
-
-def _complete_rows(frame: pd.DataFrame, holes: Holes) -> tuple[pd.DataFrame, str]:
-    complete = frame[frame.notna().all(axis=1)].reset_index(drop=True)
-    if complete.empty:
-        raise refused(holes.by_column, holes.n_holed, holes.n_rows, every=True)
-    line = f"{holes.n_holed} of {len(frame)} rows were dropped for missing entries, in columns "
-    return complete, line + listed(holes.by_column)
 
 
 def refused(by_column: Mapping[str, int], n_holed: int, n_rows: int, *, every: bool = False) -> ArgumentError:

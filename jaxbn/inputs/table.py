@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import ArgumentError, Mention, one_of
-from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
-from jaxbn.inputs.date_parts import with_parts
+from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong
+from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode, exceptions, kinds_of
 from jaxbn.inputs.frames import DataLike, as_frame
-from jaxbn.inputs.kinds import exceptions, kinds_of
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle, share_words
-from jaxbn.inputs.refusals import DROP, wrong
-from jaxbn.inputs.states import as_states
+from jaxbn.inputs.states import as_states, with_parts
 from jaxbn.inputs.uninformative import without_empty, without_uninformative
 from jaxbn.inputs.units import NUMBER, Dates, Unit, in_words
 

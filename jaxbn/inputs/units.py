@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import ArgumentError, Mention
+from jaxbn.inputs.checks import ArgumentError, Mention, wrong
 from jaxbn.inputs.missing import LOG
-from jaxbn.inputs.refusals import wrong
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.methods import Method
+from jaxbn.inputs.columns import MAX_INTEGER_LEVELS
 from jaxbn.inputs.graph import Parents
-from jaxbn.inputs.kinds import MAX_INTEGER_LEVELS
 from jaxbn.inputs.missing import Missing, refused
 from jaxbn.learning.all_rows import AllRows, Standing, refined
 from jaxbn.learning.columns import Columns

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbn.cuts.binning import Binning, date_forms
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError, suggest
-from jaxbn.inputs.columns import MISSING, Level
+from jaxbn.inputs.columns import MAX_INTEGER_LEVELS, MISSING, Level
 from jaxbn.inputs.graph import as_parents, check_table_sizes
-from jaxbn.inputs.kinds import MAX_INTEGER_LEVELS
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.inputs.units import NUMBER
 from jaxbn.model.bayesnet import BayesNet

@@ -194,7 +194,7 @@ class Posterior:
         Example:
             >>> found.plot_arcs()  # doctest: +SKIP
         """
-        from jaxbn.drawing.posterior_plots import plot_arcs
+        from jaxbn.drawing.posterior import plot_arcs
 
         return plot_arcs(self, ax, threshold)
 
@@ -208,7 +208,7 @@ class Posterior:
         Example:
             >>> found.plot_cuts("weight")  # doctest: +SKIP
         """
-        from jaxbn.drawing.posterior_plots import plot_cuts
+        from jaxbn.drawing.posterior import plot_cuts
 
         return plot_cuts(self, name, ax)
 
@@ -221,7 +221,7 @@ class Posterior:
         Example:
             >>> found.plot_trace()  # doctest: +SKIP
         """
-        from jaxbn.drawing.posterior_plots import plot_trace
+        from jaxbn.drawing.posterior import plot_trace
 
         return plot_trace(self, ax)
 
@@ -248,7 +248,7 @@ class Posterior:
         return text
 
     def _repr_html_(self) -> str:
-        from jaxbn.drawing.posterior_page import posterior_html
+        from jaxbn.drawing.posterior import posterior_html
 
         return posterior_html(self)
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.inputs.checks import wrong
 from jaxbn.inputs.columns import MISSING, Level, as_levels
 from jaxbn.inputs.missing import MISSING_LEVEL
-from jaxbn.inputs.refusals import wrong
 from jaxbn.sources.arrow_columns import floats, moments, scattered
 from jaxbn.sources.counting import Batches
 

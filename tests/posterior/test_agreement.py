@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.drawing.posterior_page import agreement
+from jaxbn.drawing.posterior import agreement
 from jaxbn.inputs.table import as_table
 from jaxbn.posterior.draws import Draw
 from jaxbn.posterior.results import Posterior

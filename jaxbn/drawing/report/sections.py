@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbn.drawing import posterior_page
 from jaxbn.drawing import svg as figures
 from jaxbn.drawing.missing import dependences, missing_in
+from jaxbn.drawing.posterior import agreement, arc_rows, cut_rows
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.drawing.report.links import Link
 from jaxbn.inputs import checks
@@ -132,13 +132,10 @@ def posterior(found: Posterior | None) -> str:
     """How probable arcs and cuts are."""
     if found is None:
         return ""
-    arcs = _table(("arc", "probability", "in either direction"), posterior_page.arc_rows(found), numbers=(1, 2))
-    cuts = _table(("variable", "bins", "most probable cuts"), posterior_page.cut_rows(found))
+    arcs = _table(("arc", "probability", "in either direction"), arc_rows(found), numbers=(1, 2))
+    cuts = _table(("variable", "bins", "most probable cuts"), cut_rows(found))
     grid = f" Cuts on a grid: {', '.join(found.on_grid)}." if found.on_grid else ""
-    note = (
-        f"From {len(found.draws)} networks drawn from the posterior of cuts and arcs. "
-        f"{posterior_page.agreement(found)}{grid}"
-    )
+    note = f"From {len(found.draws)} networks drawn from the posterior of cuts and arcs. {agreement(found)}{grid}"
     return _section("How probable", f"{_note(note)}{arcs}{cuts}")
 
 
