@@ -27,8 +27,7 @@ from jaxbn.kernels.counting import (
     renumbered,
 )
 from jaxbn.runtime import limits
-from jaxbn.runtime.devices import batch_bytes, devices_in_use, double
-from jaxbn.runtime.placement import accelerators
+from jaxbn.runtime.devices import accelerators, batch_bytes, devices_in_use, double
 from jaxbn.runtime.shapes import bucket
 
 DENSE_CELLS = 2**20

@@ -25,8 +25,7 @@ from jaxbn.kernels.dense_partitions import CELLS, dense_costs
 from jaxbn.kernels.interval_costs import Widths, interval_costs
 from jaxbn.kernels.layered import earliest_start, further_layers, priced_intervals
 from jaxbn.runtime import limits
-from jaxbn.runtime.devices import double
-from jaxbn.runtime.placement import on_host
+from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, bucket
 
 MOST_TABLED = 2**24

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.problem import ENTROPY, Solution, table
 from jaxbn.kernels.dense_partitions import CELLS, Counted, Partitions, best_by_number, best_with_cuts
-from jaxbn.runtime import limits, placement
-from jaxbn.runtime.devices import batch_bytes, double
+from jaxbn.runtime import limits
+from jaxbn.runtime.devices import accelerators, batch_bytes, double, spread_over
 from jaxbn.runtime.shapes import bucket
 
 MOST_LAYERS = 64
@@ -51,7 +51,7 @@ class CutCosts(NamedTuple):
 
 def goes_there(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> bool:
     """Whether there is an accelerator and the problem suits it."""
-    if not placement.accelerators():
+    if not accelerators():
         return False
     return problem.largest_name <= MOST_STATES and (isinstance(charge, CutCosts) or len(charge) <= MOST_LAYERS)
 
@@ -64,7 +64,7 @@ def best_partitions(
     for i, (problem, charge) in enumerate(zip(problems, charges, strict=True)):
         alike[_shape(problem, charge)].append(i)
     found: dict[int, Solution] = {}
-    devices = placement.accelerators()
+    devices = accelerators()
     for shape, numbers in alike.items():
         most = max(batch_bytes() // (16 * shape.groups**2), 1) * len(devices)
         for first in range(0, len(numbers), most):
@@ -103,7 +103,7 @@ def _solved(
         first[b] = charge.first if isinstance(charge, CutCosts) else 0.0
     with double():
         filled = [_repeated(each, size) for each in (*counted, of_cuts, first)]
-        *arrays, costs, empty = jax.device_put(filled, placement.spread_over(devices, "problems"))
+        *arrays, costs, empty = jax.device_put(filled, spread_over(devices, "problems"))
         shared = _table(shape.entropy, shape.length, devices)
         if shape.layers:
             answer = best_by_number(Counted(*arrays), shared, costs, spread=shape.spread)
@@ -125,4 +125,4 @@ def _solution(problem: GroupedRows, cost: np.float64, begins: NDArray[np.bool_])
 @lru_cache(maxsize=8)
 def _table(entropy: bool, length: int, devices: tuple[Any, ...]) -> Array:
     """The table that all cells share, on every device [length]."""
-    return jax.device_put(table(ENTROPY if entropy else 1, length), placement.spread_over(devices))
+    return jax.device_put(table(ENTROPY if entropy else 1, length), spread_over(devices))

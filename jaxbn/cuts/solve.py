@@ -28,8 +28,7 @@ from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
 from jaxbn.runtime import limits
-from jaxbn.runtime.devices import double
-from jaxbn.runtime.placement import on_host
+from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, SHARED_ROWS, PrunedShape, pruned_shape
 
 ROWS_AT_ONCE = 2**16

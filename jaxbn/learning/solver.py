@@ -22,7 +22,7 @@ from jaxbn.cuts.methods import Method
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
 from jaxbn.runtime import limits
-from jaxbn.runtime.placement import accelerators
+from jaxbn.runtime.devices import accelerators
 from jaxbn.runtime.threads import MANY_ROWS, in_threads, n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.families import Family, score_families

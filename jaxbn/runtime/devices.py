@@ -1,4 +1,8 @@
-"""Which devices there are, and how much a batch may take on each; `placement` says what goes where.
+"""Which devices there are, how much a batch may take on each, and which of them does what.
+
+Dense work on counts goes to the accelerators; chains of short steps, loops whose length depends on the data and single
+small problems go to a CPU, also where arrays land on an accelerator by default. A device that the user chose
+(``jax.default_device``, ``JAX_PLATFORMS``) is obeyed.
 
 Processes (`jaxbn.runtime.processes`) share the work before it comes here: a batch uses only the devices of this one.
 """
@@ -7,10 +11,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+AS_ACCELERATOR = "JAXBN_CPU_AS_ACCELERATOR"
+"""Environment variable: if set, CPU devices are given the work of accelerators, as tests and models of GPUs want."""
 
 CPU_BYTES = 32 * 2**20
 """Memory that a batch may take on a CPU, where larger ones are slower: they do not fit in the caches."""
@@ -31,6 +40,24 @@ def devices_in_use() -> tuple[jax.Device, ...]:
     if told is None:
         return tuple(jax.local_devices())
     return (jax.local_devices(backend=told)[0] if isinstance(told, str) else told,)
+
+
+def accelerators() -> tuple[Any, ...]:
+    """The devices that dense work goes to; none if those in use are CPUs."""
+    devices = devices_in_use()
+    return devices if devices[0].platform != "cpu" or os.environ.get(AS_ACCELERATOR) else ()
+
+
+def spread_over(devices: tuple[Any, ...], *axes: str) -> NamedSharding:
+    """How an array lies on some devices: spread by its first axis where that is named, else whole on each."""
+    return NamedSharding(Mesh(np.array(devices), ("problems",)), PartitionSpec(*axes))  # type: ignore[no-untyped-call]
+
+
+def on_host() -> AbstractContextManager[Any]:
+    """Inside, arrays land on a CPU device."""
+    if devices_in_use()[0].platform == "cpu":
+        return nullcontext()
+    return jax.default_device(jax.local_devices(backend="cpu")[0])
 
 
 def batch_bytes() -> int:

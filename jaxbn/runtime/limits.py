@@ -54,7 +54,7 @@ class Limit:
     """What ends a block of work."""
 
     deadline: float = math.inf  # by time.monotonic()
-    presses: int = 0  # of Ctrl-C that it knows of
+    presses: float = 0  # of Ctrl-C that it knows of
     outermost: bool = True
 
     @property
@@ -89,7 +89,10 @@ class Ending(AbstractContextManager["Ending"]):
         raise KeyboardInterrupt if self.interrupted else TimeIsUpError
 
 
-_limit: ContextVar[Limit | None] = ContextVar("limit", default=None)
+OUTSIDE = Limit(presses=math.inf)
+"""No block at all: nothing ends it."""
+
+_limit: ContextVar[Limit] = ContextVar("limit", default=OUTSIDE)
 _presses = 0  # of Ctrl-C since the outermost block began
 _answered = 0  # of these, by a result
 
@@ -107,7 +110,7 @@ def within(seconds: float | None = None) -> Iterator[Limit]:
     global _presses, _answered
     outer = _limit.get()
     deadline = math.inf if seconds is None else time.monotonic() + seconds
-    if outer is not None:
+    if outer is not OUTSIDE:
         with _set(Limit(min(deadline, outer.deadline), outer.presses, outermost=False)) as limit:
             yield limit
         return
@@ -135,8 +138,7 @@ def ending_early() -> Ending:
 @contextmanager
 def grace(seconds: float = GRACE) -> Iterator[None]:
     """A little more time to put a result together."""
-    outer = _limit.get() or Limit()
-    with _set(Limit(time.monotonic() + seconds, _presses, outer.outermost)):
+    with _set(Limit(time.monotonic() + seconds, _presses, _limit.get().outermost)):
         yield
 
 
@@ -147,8 +149,7 @@ def answered(words: str) -> None:
     """
     global _answered
     _answered = _presses
-    limit = _limit.get()
-    if limit is None or limit.outermost:
+    if _limit.get().outermost:
         warnings.warn(f"interrupted: {words}", InterruptedWarning, stacklevel=5)  # who called the decorated function
 
 
@@ -160,20 +161,18 @@ def check() -> None:
         KeyboardInterrupt: after Ctrl-C.
     """
     limit = _limit.get()
-    if limit is not None and limit.over:
+    if limit.over:
         raise KeyboardInterrupt if limit.interrupted else TimeIsUpError
 
 
 def over() -> bool:
     """Whether the work has to end."""
-    limit = _limit.get()
-    return limit is not None and limit.over
+    return _limit.get().over
 
 
 def interrupted() -> bool:
     """Whether Ctrl-C was pressed during this call."""
-    limit = _limit.get()
-    return limit is not None and limit.interrupted
+    return _limit.get().interrupted
 
 
 @contextmanager
@@ -214,7 +213,7 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
         come_again()
         return
     _presses += 1
-    if _limit.get() is None or _presses > 1:
+    if _limit.get() is OUTSIDE or _presses > 1:
         raise KeyboardInterrupt
 
 

@@ -14,7 +14,7 @@ import pytest
 import jaxbn
 from jaxbn.cuts import on_accelerator
 from jaxbn.cuts.discretize_variable import best_binnings
-from jaxbn.runtime import placement
+from jaxbn.runtime import devices
 from tests.helpers import shared_runs
 from tests.helpers.compilations import compilations
 from tests.helpers.programs import close, request_of
@@ -35,14 +35,14 @@ def requests(n_rows: int) -> list[Any]:
 
 @pytest.fixture
 def accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(placement.AS_ACCELERATOR, "1")
+    monkeypatch.setenv(devices.AS_ACCELERATOR, "1")
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("n_rows", "grid"), [(1, None), (40, None), (150, None), (300, 64)])
 def test_same_cuts_as_on_the_host(method: str, n_rows: int, grid: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = best_binnings(requests(n_rows), method, grid)
-    monkeypatch.setenv(placement.AS_ACCELERATOR, "1")
+    monkeypatch.setenv(devices.AS_ACCELERATOR, "1")
     for one, other in zip(best_binnings(requests(n_rows), method, grid), expected, strict=True):
         assert one.cuts.tolist() == other.cuts.tolist()
         assert one.cost == close(other.cost)
@@ -58,11 +58,11 @@ def test_a_charge_for_very_many_bins_stays_on_the_host(monkeypatch: pytest.Monke
 def test_a_device_that_was_chosen_is_obeyed() -> None:
     (device,) = jax.devices("cpu")
     with jax.default_device(device):
-        assert placement.accelerators() == (device,)
+        assert devices.accelerators() == (device,)
 
 
 def test_cpus_are_no_accelerators() -> None:
-    assert placement.accelerators() == ()
+    assert devices.accelerators() == ()
 
 
 @pytest.mark.usefixtures("accelerated")
@@ -115,7 +115,7 @@ def test_nothing_as_long_as_the_table_crosses(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("flags", ["", shared_runs.EIGHT_DEVICES["XLA_FLAGS"]])
 def test_same_networks_on_one_and_eight_devices(flags: str, tmp_path: Path) -> None:
     """All choices of an accelerator together: counts, scores and cuts."""
-    env = shared_runs.EIGHT_DEVICES | {"XLA_FLAGS": flags, placement.AS_ACCELERATOR: "1"}
+    env = shared_runs.EIGHT_DEVICES | {"XLA_FLAGS": flags, devices.AS_ACCELERATOR: "1"}
     process = shared_runs.start("networks", tmp_path / "out", env=env)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
