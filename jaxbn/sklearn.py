@@ -5,27 +5,25 @@ A discretizer, a classifier, an imputer, a detector of odd rows, and the network
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from jaxbn.cuts.methods import Method, as_method
 from jaxbn.estimators.discretizer import BayesianDiscretizer
-from jaxbn.estimators.frames import frame_of, table_of
-from jaxbn.estimators.imputer import BayesNetImputer
-from jaxbn.estimators.learner import BayesNetLearner
-from jaxbn.estimators.outliers import BayesNetOutlierDetector
+from jaxbn.estimators.frames import NetworkEstimator, frame_of, table_of
+from jaxbn.estimators.networks import BayesNetImputer, BayesNetLearner, BayesNetOutlierDetector
 from jaxbn.inputs.table import Missing, Table
 from jaxbn.learning.columns import Columns
+from jaxbn.model.average import AverageNet
 from jaxbn.model.fit import fit
 from jaxbn.structure.constraints import Constraints
 
 if TYPE_CHECKING:
-    from jaxbn.model.average import AverageNet
     from jaxbn.model.bayesnet import BayesNet
 
 __all__ = [
@@ -40,7 +38,8 @@ STRUCTURES = ("naive", "tan", "target", "learn")
 CHAINS = 2  # whose draws make an average
 
 
-class BayesNetClassifier(ClassifierMixin, BaseEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class BayesNetClassifier(ClassifierMixin, NetworkEstimator):
     """Classify with a Bayesian network whose cuts and tables, and if wanted structure, are learned from the data.
 
     Columns of a DataFrame are continuous or discrete as everywhere in jaxbn: floats are continuous, strings, booleans,
@@ -74,56 +73,17 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         ['no', 'yes']
     """
 
-    network_: BayesNet
-    average_: AverageNet | None
-
-    def __init__(
-        self,
-        *,
-        structure: str = "target",
-        max_parents: int = 2,
-        method: str | Method = "evidence",
-        alpha: float = 1.0,
-        average: int | None = None,
-        random_state: int = 0,
-        missing: Missing = "infer",
-    ) -> None:
-        self.structure = structure
-        self.missing = missing
-        self.max_parents = max_parents
-        self.method = method
-        self.alpha = alpha
-        self.average = average
-        self.random_state = random_state
+    structure: str = "target"
+    max_parents: int = 2
+    method: str | Method = "evidence"
+    alpha: float = 1.0
+    average: int | None = None
+    random_state: int = 0
+    missing: Missing = "infer"
 
     def fit(self, X: Any, y: ArrayLike) -> BayesNetClassifier:
         """Learn the network. X: DataFrame or numbers [rows, features]; y: classes [rows]."""
         return self._fit(X, y, None)
-
-    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> BayesNetClassifier:
-        """Learn the network from the first rows, and add further rows to its tables; structure and cuts then stay.
-
-        Args:
-            X: DataFrame or numbers [rows, features].
-            y: classes [rows].
-            classes: all classes that may come up; the first call needs them.
-        """
-        if not hasattr(self, "network_"):
-            if classes is None:
-                raise ValueError("the first call of partial_fit needs classes, all that may come up in y")
-            return self._fit(X, y, classes)
-        frame, y = frame_of(self, X, y, reset=False)
-        self._check_classes(y if classes is None else classes)
-        self._check_classes(y)
-        frame[self.class_name_] = [_labels(self.classes_)[code] for code in np.searchsorted(self.classes_, y)]
-        self.network_ = self.network_.update(frame, tell=False)
-        if self.average_ is not None:
-            self.average_ = type(self.average_)(tuple(n.update(frame, tell=False) for n in self.average_.networks))
-        return self
-
-    def _check_classes(self, found: ArrayLike) -> None:
-        if strange := set(np.unique(found).tolist()) - set(self.classes_.tolist()):
-            raise ValueError(f"the class {strange.pop()!r} is not among the classes {self.classes_.tolist()}")
 
     def _fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None) -> BayesNetClassifier:
         import pandas as pd
@@ -144,13 +104,37 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         frame[self.class_name_] = pd.Categorical.from_codes(codes, categories=pd.Index(_labels(self.classes_)))
         table = table_of(frame, self.missing)
         self.network_ = self._network(table)
-        self.average_ = None if self.average is None else self._average(table, self.average)
+        self.average_: AverageNet | None = None if self.average is None else self._average(table, self.average)
         return self
+
+    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> BayesNetClassifier:
+        """Learn the network from the first rows, and add further rows to its tables; structure and cuts then stay.
+
+        Args:
+            X: DataFrame or numbers [rows, features].
+            y: classes [rows].
+            classes: all classes that may come up; the first call needs them.
+        """
+        if not hasattr(self, "network_"):
+            if classes is None:
+                raise ValueError("the first call of partial_fit needs classes, all that may come up in y")
+            return self._fit(X, y, classes)
+        frame, y = frame_of(self, X, y, reset=False)
+        self._check_classes(y if classes is None else classes)
+        self._check_classes(y)
+        frame[self.class_name_] = [_labels(self.classes_)[code] for code in np.searchsorted(self.classes_, y)]
+        self.network_ = self.network_.update(frame, tell=False)
+        if self.average_ is not None:
+            self.average_ = AverageNet(tuple(n.update(frame, tell=False) for n in self.average_.networks))
+        return self
+
+    def _check_classes(self, found: ArrayLike) -> None:
+        if strange := set(np.unique(found).tolist()) - set(self.classes_.tolist()):
+            raise ValueError(f"the class {strange.pop()!r} is not among the classes {self.classes_.tolist()}")
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """P(class | features), [rows, n_classes], columns in the order of ``classes_``."""
-        check_is_fitted(self)
-        frame, _ = frame_of(self, X, reset=False)
+        frame = self._new(X)
         found = (self.average_ or self.network_).predict_proba(frame, self.class_name_, unknown="missing")
         # classes that came up after the first rows are the last levels, and those that never did are none
         return found.reindex(columns=_labels(self.classes_), fill_value=0.0).to_numpy()
@@ -200,12 +184,7 @@ class BayesNetClassifier(ClassifierMixin, BaseEstimator):
         found = jaxbn.sample_posterior(completed_by(self.network_, table), fixed, **options)
         drawn: Any = ((draw.parents, draw.codings) for draw in found.draws)
         fitted = (fit(table, graph, codings, alpha=self.alpha, inside_bins=True) for graph, codings in drawn)
-        return jaxbn.AverageNet(tuple(fitted))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+        return AverageNet(tuple(fitted))
 
 
 def _labels(classes: NDArray[Any]) -> list[Any]:

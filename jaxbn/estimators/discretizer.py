@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from jaxbn.cuts.methods import Bayesian, Evidence, Method, as_method
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BayesianDiscretizer(TransformerMixin, BaseEstimator):
     """Cut each feature into intervals given the class, where ``KBinsDiscretizer`` would cut without looking at it.
 
@@ -44,18 +46,10 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         [0.1, 0.55, 1.1]
     """
 
-    def __init__(
-        self,
-        *,
-        encode: str = "onehot",
-        method: str | Method = "evidence",
-        max_bins: int | Literal["auto"] | None = "auto",
-        dtype: Any = None,
-    ) -> None:
-        self.encode = encode
-        self.method = method
-        self.max_bins = max_bins
-        self.dtype = dtype
+    encode: str = "onehot"
+    method: str | Method = "evidence"
+    max_bins: int | Literal["auto"] | None = "auto"
+    dtype: Any = None
 
     def fit(self, X: Any, y: ArrayLike) -> BayesianDiscretizer:
         """Find the cuts of each feature. X: numbers [rows, features]; y: classes [rows]."""
