@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from jaxbn.drawing.plots import plot_pair as plot_pair
     from jaxbn.drawing.report import report as report
     from jaxbn.evaluation.bootstrap import bootstrap as bootstrap
-    from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap as ArcBootstrap
-    from jaxbn.evaluation.bootstrap_cuts import CutBootstrap as CutBootstrap
+    from jaxbn.evaluation.bootstrap_results import ArcBootstrap as ArcBootstrap
     from jaxbn.evaluation.bootstrap_results import Bootstrap as Bootstrap
+    from jaxbn.evaluation.bootstrap_results import CutBootstrap as CutBootstrap
     from jaxbn.evaluation.compare import compare as compare
     from jaxbn.evaluation.cross_validate import CrossValidation as CrossValidation
     from jaxbn.evaluation.cross_validate import cross_validate as cross_validate
+    from jaxbn.evaluation.refine import Refined as Refined
     from jaxbn.evaluation.refine import refine as refine
-    from jaxbn.evaluation.refine_results import Refined as Refined
     from jaxbn.formats.json_file import load as load
     from jaxbn.formats.read import read as read
     from jaxbn.formats.read import read_bif as read_bif
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 __version__ = "1.0.0rc1"
 
 _HOMES = {
-    "ArcBootstrap": "jaxbn.evaluation.bootstrap_arcs",
+    "ArcBootstrap": "jaxbn.evaluation.bootstrap_results",
     "AverageNet": "jaxbn.model.average",
     "BayesNet": "jaxbn.model.bayesnet",
     "Bayesian": "jaxbn.cuts.methods",
@@ -69,7 +69,7 @@ _HOMES = {
     "Constraints": "jaxbn.structure.constraints",
     "Cpdag": "jaxbn.structure.equivalence",
     "CrossValidation": "jaxbn.evaluation.cross_validate",
-    "CutBootstrap": "jaxbn.evaluation.bootstrap_cuts",
+    "CutBootstrap": "jaxbn.evaluation.bootstrap_results",
     "CutPosterior": "jaxbn.posterior.cut_posterior",
     "Discretization": "jaxbn.learning.discretize",
     "Evidence": "jaxbn.cuts.methods",
@@ -80,7 +80,7 @@ _HOMES = {
     "MostProbable": "jaxbn.model.most_probable",
     "Orders": "jaxbn.learning.options",
     "Posterior": "jaxbn.posterior.results",
-    "Refined": "jaxbn.evaluation.refine_results",
+    "Refined": "jaxbn.evaluation.refine",
     "RowScores": "jaxbn.model.rows.scores",
     "SearchReport": "jaxbn.model.search_report",
     "as_table": "jaxbn.inputs.table",

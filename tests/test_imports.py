@@ -23,7 +23,7 @@ OUTSIDE_OF_KERNELS = {"jax", "numpy", "optax", "scipy", "functools", "typing", "
 EXCEPTIONS = {
     ("cuts.binning", "drawing.plots"),  # binning.plot
     ("cuts.binning", "drawing.notebook"),  # its display
-    ("evaluation.bootstrap_cuts", "drawing.plots"),  # found.plot
+    ("evaluation.bootstrap_results", "drawing.plots"),  # found.plot
     ("learning.discretize", "drawing.notebook"),  # the display of a discretization
     ("model.average", "formats.json_file"),  # average.save
     ("posterior.results", "drawing.posterior"),  # found.plot_arcs and the like, and its display

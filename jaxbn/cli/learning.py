@@ -17,7 +17,7 @@ from jaxbn.runtime import limits
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
+    from jaxbn.evaluation.bootstrap_results import ArcBootstrap
     from jaxbn.inputs.table import Table
     from jaxbn.model.bayesnet import BayesNet
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from jaxbn.cuts.binning import Binning
-    from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
+    from jaxbn.evaluation.bootstrap_results import CutBootstrap
     from jaxbn.model.bayesnet import BayesNet
     from jaxbn.structure.equivalence import Comparison
 

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import json
+import pickle
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.counts.codes import Column
 from jaxbn.cuts.baselines import marginal_binning
-from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.methods import MaxBins, Method, as_method
 from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_binnings, stream
-from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
-from jaxbn.evaluation.bootstrap_cuts import CutBootstrap
-from jaxbn.evaluation.bootstrap_networks import learn_resamples, network_for_draws
-from jaxbn.evaluation.bootstrap_results import Bootstrap, check_share
+from jaxbn.evaluation.bootstrap_results import ArcBootstrap, Bootstrap, CutBootstrap
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents, markov_blanket
-from jaxbn.inputs.table import DataLike, Missing
+from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.inputs.units import NUMBER
-from jaxbn.learning.checkpoint import fingerprint
+from jaxbn.learning.checkpoint import fingerprint, open_checkpoint
 from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.discretize import split_codings
 from jaxbn.learning.holes.completion import HOLES, completed
+from jaxbn.learning.learn import learn
+from jaxbn.learning.many_runs import ManyRuns, all_runs
 from jaxbn.learning.options import check_structure_options, old_keywords
-from jaxbn.learning.passes import Passes, cut_question
+from jaxbn.learning.passes import Learned, Passes, Watcher, cut_question
 from jaxbn.learning.plan import Plan
-from jaxbn.learning.solver import Cut, run_alone
+from jaxbn.learning.solver import Learner, Solver, run_alone
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
-from jaxbn.runtime.processes import Team, team
+from jaxbn.runtime.processes import team
+from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable, initial_bins
+
+SIDE_BY_SIDE = 16
+"""Resamples that run together: what they ask for at the same time is computed as one batch."""
 
 
 @old_keywords
@@ -111,17 +115,20 @@ def bootstrap(
     checks.at_least("seed", seed, 0)
     learning = check_structure_options(bootstrap, learning, graph is not None)
     options = as_method(method, max_bins, table.continuous)
-    share = check_share("level", 0.9 if level is None else level, ends=False)
-    tolerance = None if tolerance is None else check_share("tolerance", tolerance, ends=True)
+    share = _check_share("level", 0.9 if level is None else level, ends=False)
+    tolerance = None if tolerance is None else _check_share("tolerance", tolerance, ends=True)
     if graph is None:
         _refuse({"level": level, "tolerance": tolerance}, "is for cuts of a known structure; leave it out, or pass ")
         plan = Plan.checked(table, options, columns=columns, seed=seed, **{"restarts": 1, **learning})
         with _in_time(seconds):
-            guess = network_for_draws(table, plan, learning)
-            found = learn_resamples(table, plan, count, checkpoint, progress, guess)
+            guess = None  # the network that missing entries of the resamples are drawn from
+            if table.holes:
+                own: Any = {"columns": Columns(merge_levels=plan.merged, cuts=plan.given), "method": options}
+                guess = learn(table, **{**learning, **own, "seed": seed, "progress": False, "restarts": 1})
+            found = _learn_resamples(table, plan, count, checkpoint, progress, guess)
         if limits.interrupted():
             limits.answered(f"these are {len(found)} of {count} resamples")
-        binnings = {name: tuple(_binning(each.binnings[name]) for each in found) for name in table.continuous}
+        binnings: Any = {name: tuple(each.binnings[name] for each in found) for name in table.continuous}
         structures = tuple({name: each.parents[name] for name in table.names} for each in found)
         groupings = tuple(split_codings(each.binnings, plan.merged)[1] for each in found)
         return ArcBootstrap(binnings, len(found), seed, structures, table, groupings)
@@ -143,25 +150,32 @@ def bootstrap(
         return f"bootstrap of {fingerprint(table)}, {count} resamples from seed {seed}, {parents}, {options}"
 
     with team(call) as mates, limits.within(left), limits.ending_early() as ending:
-        weights = _weights(seed, mates.share(count), table.n_rows)
+        drawn = [drawn_rows(stream(seed, i), table.n_rows) for i in mates.share(count)]
+        weights = np.array([np.bincount(rows, minlength=table.n_rows) for rows in drawn], np.int64)
+        weights = weights.reshape(len(drawn), table.n_rows)  # how often each resample has each row
         for name in [name for name in table.continuous if name not in coded.given]:
-            here = weights[:, coded.ordered[name].order]
+            ordered = coded.ordered[name]
+            values, here = ordered.values, weights[:, ordered.order]
             if options.name == "evidence" or markov_blanket(parents, name):
-                variable = _variable(coded, cut_question(name, parents, settled.columns, options.prior_rate))
+                cut = cut_question(name, parents, settled.columns, options.prior_rate)
+                around = [column.codes[ordered.order] for column in cut.parents]
+                children = [
+                    (child.codes[ordered.order], [spouse.codes[ordered.order] for spouse in spouses])
+                    for child, spouses in cut.children
+                ]
+                variable = Variable(ordered, around, children, cut.rate)
                 if options.name == "evidence":
-                    variable = variable._replace(
-                        min_width=options.narrowest(name, coded.ordered[name]),
-                        most_bins=options.most_bins(name),
-                        shapes=coded.shapes_of(name),
-                    )
+                    width, most = options.narrowest(name, ordered), options.most_bins(name)
+                    variable = variable._replace(min_width=width, most_bins=most, shapes=coded.shapes_of(name))
                 own = resampled_binnings(variable, here, options.name)
             else:
-                n_bins = options.initial_bins or initial_bins(table, coded.grouped)
-                own = [_plain_bins(coded.ordered[name].values, each, n_bins, options.start_kind) for each in here]
-            between = [
-                neighbours(p.cuts, coded.ordered[name].values[each > 0]) for p, each in zip(own, here, strict=True)
-            ]
-            binnings[name], gaps[name] = _gathered(own, between, mates, count)
+                n_bins, kind = options.initial_bins or initial_bins(table, coded.grouped), f"equal_{options.start_kind}"
+                own = [marginal_binning(np.repeat(values, each), kind, n_bins) for each in here]
+            between = [neighbours(p.cuts, values[each > 0]) for p, each in zip(own, here, strict=True)]
+            by_number = dict(zip(mates.share(count), zip(own, between, strict=True), strict=True))
+            for message in mates.exchange(pickle.dumps(by_number)) if mates.size > 1 else ():
+                by_number |= pickle.loads(message)
+            binnings[name], gaps[name] = zip(*(by_number[i] for i in range(count)), strict=True)
     if ending.early and (not binnings or mates.size > 1):
         with _in_time(seconds):
             ending.reraise()
@@ -172,8 +186,48 @@ def bootstrap(
         for name, binning in split_codings(settled.binnings, table.continuous)[0].items()
         if name in binnings
     }
-    values = {name: coded.ordered[name].values for name in binnings}
-    return CutBootstrap(binnings, count, seed, gaps, original, values, share, tolerance)
+    ascending = {name: coded.ordered[name].values for name in binnings}
+    return CutBootstrap(binnings, count, seed, gaps, original, ascending, share, tolerance)
+
+
+def _learn_resamples(
+    table: Table, plan: Plan, count: int, checkpoint: PathLike | None, progress: bool, guess: BayesNet | None
+) -> list[Learned]:
+    """The network of every resample, or of those that were finished when Ctrl-C or the time ended it.
+
+    Several processes share them; process 0 keeps the checkpoint. Where entries are missing, every resample is completed
+    by draws from the structure and cuts of `guess`.
+    """
+    order = None if plan.k2.order is None else list(plan.k2.order)
+
+    @cache
+    def about() -> dict[str, Any]:
+        own = {"seed": plan.seed, "restarts": plan.restarts, "order": order}
+        return {"kind": "bootstrap", **plan.described(table), **own}
+
+    whole = plan.coded(table)
+
+    def resample(number: int, watch: Watcher) -> tuple[Solver, Learner[Learned]]:
+        """One resample: its rows written out, and the best network of its runs."""
+        rng = stream(plan.seed, number)
+        data = whole.like(table.take(drawn_rows(rng, table.n_rows)))
+        if guess is not None:
+            data = data.like(completed(data, guess.parents, guess.codings, rng))
+        runs = plan.runs(data, rng)
+        return runs.solver, all_runs(runs, watch)
+
+    with team(lambda: f"{count} resamples of {json.dumps(about())}") as mates:
+        with (
+            nullcontext() if checkpoint is None or mates.rank else open_checkpoint(checkpoint, about()) as saved,
+            Progress(progress and mates.rank == 0, count, len(table.names), "resamples") as bar,
+            limits.ending_early() as ending,
+        ):
+            many = ManyRuns(mates, bar, saved, SIDE_BY_SIDE)
+            many.resume(range(count))
+            many.do(range(count), resample)
+        if ending.early and (not many.found or mates.size > 1):
+            ending.reraise()
+    return [many.found[i] for i in sorted(many.found)]
 
 
 @contextmanager
@@ -186,37 +240,19 @@ def _in_time(seconds: float | None) -> Iterator[None]:
         raise checks.ArgumentError("time_limit", "was over before a resample was finished; allow more") from None
 
 
-def _weights(seed: int, numbers: Sequence[int], n_rows: int) -> NDArray[np.int64]:
-    """How often each resample has each row [resamples, rows]."""
-    drawn = [np.bincount(drawn_rows(stream(seed, i), n_rows), minlength=n_rows) for i in numbers]
-    return np.array(drawn, np.int64).reshape(len(numbers), n_rows)
-
-
-def _plain_bins(ascending: NDArray[np.float64], weights: NDArray[np.int64], n_bins: int, kind: str) -> Binning:
-    """Bins of a resample by themselves; a row that was drawn twice counts twice."""
-    return marginal_binning(np.repeat(ascending, weights), f"equal_{kind}", n_bins)
-
-
-def _binning(coding: Any) -> Binning:
-    assert isinstance(coding, Binning)
-    return coding
-
-
 def _refuse(options: dict[str, Any], why: str) -> None:
     for name, value in options.items():
         if value is not None:
             raise checks.ArgumentError(name, why, checks.Mention("graph"), value=value)
 
 
-def _variable(coded: CodedTable, cut: Cut) -> Variable:
-    """A variable with its neighbours as they are on all the data."""
-    order = coded.ordered[cut.name].order
-
-    def sort(columns: Sequence[Column]) -> list[NDArray[np.int32]]:
-        return [column.codes[order] for column in columns]
-
-    children = [(child.codes[order], sort(spouses)) for child, spouses in cut.children]
-    return Variable(coded.ordered[cut.name], sort(cut.parents), children, cut.rate)
+def _check_share(argument: str, value: Any, *, ends: bool) -> float:
+    """A number between 0 and 1, the ends included if asked for."""
+    number = checks.positive(argument, value)
+    if number > 1 or (number == 1 and not ends):
+        most = "at most" if ends else "below"
+        raise checks.ArgumentError(argument, f"must be {most} 1, got {number}; for example 0.9", value=number)
+    return number
 
 
 def neighbours(cuts: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -228,20 +264,3 @@ def neighbours(cuts: NDArray[np.float64], values: NDArray[np.float64]) -> NDArra
     """
     right = np.searchsorted(values, cuts)
     return np.stack([values[right - 1], values[right]], axis=1)
-
-
-def _gathered(
-    own: Sequence[Binning], gaps: Sequence[NDArray[np.float64]], mates: Team, count: int
-) -> tuple[tuple[Binning, ...], tuple[NDArray[np.float64], ...]]:
-    """What all processes have found, in the order of the resamples."""
-    found = dict(zip(mates.share(count), zip(own, gaps, strict=True), strict=True))
-    message = [[p.cuts.tolist(), p.cost, p.lower, p.upper, p.method, gap.tolist()] for p, gap in found.values()]
-    if mates.size > 1:
-        for rank, text in enumerate(mates.exchange(json.dumps(message).encode())):
-            theirs = [
-                (Binning(np.array(edges), *rest), np.array(gap).reshape(-1, 2))
-                for edges, *rest, gap in json.loads(text)
-            ]
-            found.update(zip(range(rank, count, mates.size), theirs, strict=True))
-    ordered = [found[i] for i in range(count)]
-    return tuple(binning for binning, _ in ordered), tuple(gap for _, gap in ordered)

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from jaxbn.cuts.baselines import WITH_BINS, check_installed
 from jaxbn.cuts.methods import MaxBins, Method, Shaping, each_method, users_of
 from jaxbn.evaluation.cross_validate import cross_validate, named_columns
-from jaxbn.evaluation.folds import fold_numbers
-from jaxbn.evaluation.training import known_method
+from jaxbn.evaluation.folds import fold_numbers, known_method
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import GraphLike
 from jaxbn.inputs.table import DataLike, Missing

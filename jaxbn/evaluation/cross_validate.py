@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.methods import MaxBins, Method, Shaping, as_method
-from jaxbn.evaluation.folds import fold_numbers
+from jaxbn.evaluation.folds import Training, fold_numbers
 from jaxbn.evaluation.source_folds import scored_folds
-from jaxbn.evaluation.training import checked_training, structures
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, names_in
 from jaxbn.inputs.table import DataLike, Missing, Table
@@ -151,15 +150,21 @@ def cross_validate(
     check_lines(lines)
     columns = as_columns(columns)
     if as_source(data) is not None:
-        unused = {"given": given or None, "bins": bins, "shape": shape}
+        for option, value in {"given": given or None, "bins": bins, "shape": shape}.items():
+            if value is not None:
+                raise checks.ArgumentError(option, "is for tables in memory; leave it out for a source", value=value)
         known = {"method": method, "max_bins": max_bins, "columns": columns, "missing": missing}
         learning = known | check_structure_options(cross_validate, learning, graph is not None)
         learning |= {"lines": lines, "progress": progress} if graph is None else {}
         fitting = {"alpha": "auto" if alpha is None else alpha, "lines": lines, "missing": missing}
-        return _of_source(data, graph, folds, seed, fitting, learning, unused)
+        found, nets = scored_folds(data, graph, checks.at_least("folds", folds, 2), seed, fitting, learning)
+        fold_of_row = np.repeat(np.arange(len(found)), [len(each) for each in found])
+        by_net = {n: np.array([net.binnings[n].n_bins for net in nets if n in net.binnings]) for n in nets[0].binnings}
+        per_fold = np.array([each.mean() for each in found])
+        return CrossValidation(per_fold, np.concatenate(found), fold_of_row, by_net, as_method(method).name)
     table = columns.table(data, missing, keep=named_columns(graph, given, learning))
     learning = check_structure_options(cross_validate, learning, graph is not None)
-    plan = checked_training(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
+    plan = Training.checked(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
     method = plan.method
     conditions = _conditions(given, table)
     if alpha is None:
@@ -175,9 +180,8 @@ def cross_validate(
         for first in numbers[::step]:
             chunk = numbers[first : first + step]
             training = [table.take(fold_of_row != fold) for fold in chunk]
-            for fold, rows, found in zip(chunk, training, structures(training, plan), strict=False):
-                options_of_fit: Any = {"alpha": alpha, "bounds": bounds, "inside_bins": True, "lines": lines}
-                net = fit(rows, found.parents, found.binnings, **options_of_fit)
+            for fold, rows, (parents, codings) in zip(chunk, training, plan.structures(training), strict=False):
+                net = fit(rows, parents, codings, alpha=alpha, bounds=bounds, inside_bins=True, lines=lines)
                 limits.check()
                 held_out = fold_of_row == fold
                 scores[held_out] = _score(net, table.take(held_out), conditions)
@@ -192,26 +196,6 @@ def named_columns(graph: Any, given: str | Sequence[str], learning: Mapping[str,
     """The columns that stay though nothing can be learned from them: those that something names, as in ``learn``."""
     arcs = names_in(graph) if graph is not None else as_constraints(learning.get("constraints")).named
     return [*arcs, *([given] if isinstance(given, str) else given)]
-
-
-def _of_source(
-    data: Any,
-    graph: Any,
-    folds: Any,
-    seed: int,
-    fitting: dict[str, Any],
-    learning: dict[str, Any],
-    unused: Mapping[str, Any],
-) -> CrossValidation:
-    """The cross-validation of rows that need not be in memory; scores come fold by fold."""
-    for option, value in unused.items():
-        if value is not None:
-            raise checks.ArgumentError(option, "is for tables in memory; leave it out for a source", value=value)
-    scores, nets = scored_folds(data, graph, checks.at_least("folds", folds, 2), seed, fitting, learning)
-    numbers = np.repeat(np.arange(len(scores)), [len(each) for each in scores])
-    bins = {n: np.array([net.binnings[n].n_bins for net in nets if n in net.binnings]) for n in nets[0].binnings}
-    per_fold = np.array([each.mean() for each in scores])
-    return CrossValidation(per_fold, np.concatenate(scores), numbers, bins, as_method(learning["method"]).name)
 
 
 def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.float64]:

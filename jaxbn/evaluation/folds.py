@@ -1,22 +1,33 @@
-"""Folds of a cross-validation: which rows are held out together, and all folds discretized side by side."""
+"""Folds of a cross-validation: which rows are held out together, and structure and cuts from the others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbn.cuts.baselines import MARGINAL_METHODS, WITH_BINS, check_installed, marginal_binning
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.methods import Method
+from jaxbn.cuts.methods import MDL, METHODS, Evidence, MaxBins, Method, Shaping, as_method
 from jaxbn.inputs import checks
-from jaxbn.inputs.graph import Parents
+from jaxbn.inputs.checks import ArgumentError, Mention
+from jaxbn.inputs.graph import GraphLike, Parents, as_parents
 from jaxbn.inputs.table import Table, as_frame, as_table
+from jaxbn.learning.columns import Columns
+from jaxbn.learning.learn import learn
 from jaxbn.learning.passes import Passes, Settled
 from jaxbn.learning.solver import Learner, Solver, run_each
-from jaxbn.scores.coded_table import CodedTable
+from jaxbn.runtime import limits
+from jaxbn.scores.coded_table import CodedTable, Coding
+from jaxbn.scores.density import density, shaped
+from jaxbn.scores.families import structure_score
+
+NUMBERS_OF_BINS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
+"""Numbers tried for methods that look at each variable alone: the highest evidence on the training rows wins."""
 
 
 def fold_numbers(folds: int | ArrayLike, seed: int, table: Table, data: Any) -> NDArray[np.int64]:
@@ -31,27 +42,125 @@ def fold_numbers(folds: int | ArrayLike, seed: int, table: Table, data: Any) -> 
     """
     n = table.n_rows
     if np.ndim(folds) > 0:
-        numbers = _complete(np.asarray(folds), table, data)
+        numbers = np.asarray(folds)
+        if numbers.ndim == 1 and len(numbers) != n and not isinstance(data, Table):
+            absent = as_frame(data).isna()
+            for lost in (absent.any(axis=1), absent.all(axis=1)):  # rows with a missing entry, or without any value
+                if len(numbers) == len(lost) and int((~lost).sum()) == n:
+                    numbers = numbers[~lost.to_numpy()]
+                    break
         distinct, fold_of_row = np.unique(checks.integers("folds", numbers, n, "number the folds"), return_inverse=True)
         if len(distinct) < 2:
-            raise checks.ArgumentError("folds", f"puts every row into fold {distinct[0]}; number two folds or more")
+            raise ArgumentError("folds", f"puts every row into fold {distinct[0]}; number two folds or more")
         return fold_of_row.astype(np.int64)
     count = checks.at_least("folds", folds, 2)
     if count > n:
-        raise checks.ArgumentError("folds", f"is {count} but there are {n} rows; choose at most {n}", value=count)
+        raise ArgumentError("folds", f"is {count} but there are {n} rows; choose at most {n}", value=count)
     fold_of_row = np.empty(n, np.int64)
     fold_of_row[np.random.default_rng(seed).permutation(n)] = np.arange(n) % count
     return fold_of_row
 
 
-def _complete(numbers: NDArray[Any], table: Table, data: Any) -> NDArray[Any]:
-    """The fold numbers of rows that were kept, where there is one for each row of the original data."""
-    if numbers.ndim == 1 and len(numbers) != table.n_rows and not isinstance(data, Table):
-        absent = as_frame(data).isna()
-        for lost in (absent.any(axis=1), absent.all(axis=1)):  # rows with a missing entry, or without any value
-            if len(numbers) == len(lost) and int((~lost).sum()) == table.n_rows:
-                return numbers[~lost.to_numpy()]
-    return numbers
+def known_method(method: str | Method) -> str:
+    """The name of a method; one that looks at each variable alone may be it."""
+    return method.name if isinstance(method, Method) else checks.one_of("method", method, (*METHODS, *MARGINAL_METHODS))
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """How structure and cuts are found from the training rows of each fold.
+
+    Attributes:
+        method: its name; one that looks at each variable alone may be it.
+        options: those of the method.
+        parents: the structure, None where it is learned in each fold.
+        bins: of the methods that take their number, None for the best one.
+        learning: arguments of ``learn``.
+        merged: columns whose levels are merged.
+        shaped: whether values inside bins are distributed as their column is.
+        given: cuts that are known.
+    """
+
+    method: str
+    options: Method
+    parents: Parents | None
+    bins: int | None
+    learning: dict[str, Any]
+    merged: tuple[str, ...]
+    shaped: bool
+    given: Mapping[str, Binning]
+
+    @classmethod
+    def checked(
+        cls,
+        table: Table,
+        graph: GraphLike | None,
+        method: str | Method,
+        columns: Columns,
+        max_bins: MaxBins,
+        shape: Shaping | None,
+        bins: int | None,
+        learning: dict[str, Any],
+    ) -> Training:
+        """From arguments of a cross-validation, none of which is without use."""
+        name = known_method(method)
+        check_installed(name)
+        alone = name in MARGINAL_METHODS
+        options = as_method(MDL() if alone else method, max_bins, table.continuous)
+        if isinstance(options, Evidence):
+            options = replace(options, shape=shape or options.shape)
+        if bins is not None:
+            checks.at_least("bins", bins, 1)
+            if name not in WITH_BINS:
+                why = f"is for methods {' and '.join(map(repr, WITH_BINS))}, got {bins} with method {name!r}; leave it "
+                raise ArgumentError("bins", f"{why}out, or choose the start with ", Mention("initial_bins"), value=bins)
+        if graph is None and alone:
+            others = f", or choose one of {', '.join(map(repr, METHODS))}"
+            raise ArgumentError("method", f"{name!r} learns no structure; pass ", Mention("graph"), others, value=name)
+        inside = checks.one_of("shape", shape or ("flat" if options.flat else "auto"), ("auto", "flat"))
+        merged, known = () if alone else columns.merged(table), columns.binnings(table)
+        handed_on = {"method": options, "columns": Columns(merge_levels=merged, cuts=known), **learning}
+        parents = None if graph is None else as_parents(graph, table.names)
+        return cls(name, options, parents, bins, handed_on, merged, inside == "auto", known)
+
+    def structures(self, tables: Sequence[Table]) -> Iterator[tuple[Parents, Mapping[str, Coding]]]:
+        """Structure and cuts from the training rows of each fold."""
+        has_shapes = self.parents is None and self.method == "evidence"  # those that ``learn`` has found
+        for table, (parents, codings) in zip(tables, self._found(tables), strict=True):
+            wants = self.shaped and not has_shapes
+            yield parents, shaped(CodedTable(table, self.merged), codings) if wants else codings
+
+    def _found(self, tables: Sequence[Table]) -> Iterator[tuple[Parents, Mapping[str, Coding]]]:
+        if self.parents is None:
+            for table in tables:
+                net = learn(table, progress=False, **self.learning)
+                limits.check()  # Ctrl-C, which ``learn`` answers with the best so far, ends the cross-validation
+                yield net.parents, net.codings
+        elif self.method in MARGINAL_METHODS:
+            yield from ((self.parents, self._marginal(table, self.parents)) for table in tables)
+        else:
+            for settled in settle_together(tables, self.parents, self.options, self.merged, self.given):
+                yield self.parents, settled.binnings
+
+    def _marginal(self, table: Table, parents: Parents) -> dict[str, Binning]:
+        """Every variable cut without regard to the others, by default into the number of bins that serves best."""
+
+        def cut(n_bins: int) -> dict[str, Binning]:
+            limits.check()
+            return {
+                name: self.given.get(name) or marginal_binning(values[~np.isnan(values)], self.method, n_bins)
+                for name, values in table.values.items()
+            }
+
+        if self.bins is not None or self.method not in WITH_BINS:
+            return cut(self.bins or 1)
+        data = CodedTable(table, flat=True)
+
+        def evidence(binnings: Mapping[str, Binning]) -> float:
+            """Of the training rows in original units, as networks of this library are compared."""
+            return structure_score(parents, data.recoded(binnings).columns) + density(data, binnings)
+
+        return max(map(cut, NUMBERS_OF_BINS), key=evidence)
 
 
 def settle_together(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.sources.arrow_columns import row_hashes
 from jaxbn.sources.counting import Batches
-from jaxbn.sources.source import Answer, RowCount, Source, Task, as_source
+from jaxbn.sources.source import Answer, OnBatches, RowCount, Source, Task, as_source
 from jaxbn.sources.survey import Survey
 
 Scored = list[tuple[int, NDArray[np.float64]]]
@@ -38,34 +39,15 @@ class Fold:
 
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for these rows."""
-        return self.source.ask(_Some(task, self.folds, self.number, self.held_out, self.seed), watch)
-
-    def mapped(self, function: Callable[[Any], Any]) -> Any:
-        """What a function makes of these rows."""
-        return self.source.mapped(function)
+        chosen = partial(_chosen, self.folds, self.number, self.held_out, self.seed)
+        return self.source.ask(OnBatches(task, chosen), watch)
 
 
-@dataclass(frozen=True)
-class _Some:
-    """A task on the rows of a fold, or on the others."""
+def _chosen(folds: int, number: int, held_out: bool, seed: int, first: int, batch: Any) -> tuple[int, Any]:
+    import pyarrow
 
-    task: Any
-    folds: int
-    number: int
-    held_out: bool
-    seed: int
-
-    def of(self, batches: Batches) -> Any:
-        return self.task.of((first, self._chosen(batch)) for first, batch in batches)
-
-    def _chosen(self, batch: Any) -> Any:
-        import pyarrow
-
-        own = row_hashes(batch, self.seed) % np.uint64(self.folds) == self.number
-        return batch.filter(pyarrow.array(own == self.held_out))
-
-    def merge(self, one: Any, other: Any) -> Any:
-        return self.task.merge(one, other)
+    own = row_hashes(batch, seed) % np.uint64(folds) == number
+    return first, batch.filter(pyarrow.array(own == held_out))
 
 
 @dataclass(frozen=True)

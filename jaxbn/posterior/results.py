@@ -1,11 +1,12 @@
-"""What draws from the posterior say: how probable each arc is, where the cuts are, and the average network."""
+"""What many networks agree on, and what draws from the posterior say of arcs, cuts and the average network."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -13,11 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from jaxbn.cuts.binning import Binning
+from jaxbn.inputs import checks
+from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.posterior.consensus import arc_frame, arc_shares, bin_shares, bins_in_words, consensus_graph
 from jaxbn.posterior.diagnostics import effective_size, r_hat
 from jaxbn.posterior.draws import Draw
 
@@ -28,8 +31,78 @@ SHOWN = 12
 """Most arcs that are printed."""
 
 
+class Agreement:
+    """What many networks agree on: base of the results whose networks differ in their arcs."""
+
+    names: tuple[str, ...]
+    _structures: Sequence[Parents]
+
+    @cached_property
+    def strengths(self) -> dict[tuple[str, str], float]:
+        """The share of networks that have an arc, by (parent, child), largest first: for ``net.plot`` and reports."""
+        counts = Counter((p, child) for found in self._structures for child, ps in found.items() for p in ps)
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item))
+        return {arc: count / len(self._structures) for arc, count in ordered}
+
+    @cached_property
+    def _pairs(self) -> pd.DataFrame:
+        """A row for each ordered pair: the share with an arc in either direction, and of those the share this way."""
+        rows = []
+        for parent, child in permutations(self.names, 2):
+            this, other = self.strengths.get((parent, child), 0.0), self.strengths.get((child, parent), 0.0)
+            rows.append((parent, child, this + other, this / (this + other) if this + other else 0.0))
+        return pd.DataFrame(rows, columns=["from", "to", "strength", "direction"])
+
+    def consensus(self, threshold: float = 0.5) -> nx.DiGraph:
+        """The network of the arcs that most networks agree on.
+
+        An arc is in it if its strength, the share of networks with an arc between the two, is above the threshold and
+        its direction, the share of these that point this way, above a half. Where such arcs form a cycle the weakest of
+        it is left out: they are added from the strongest to the weakest (of equal strength the one with the clearer
+        direction first, then in column order), and one that would close a cycle is not.
+
+        Args:
+            threshold: from 0 to 1.
+
+        Returns:
+            A graph of all variables; each arc has its ``strength`` and ``direction``. Hand it to ``jaxbn.discretize``
+            for the cuts, or to ``jaxbn.fit`` for a network.
+
+        Example:
+            >>> import jaxbn
+            >>> structures = {"a": (), "b": ("a",)}, {"a": (), "b": ("a",)}, {"a": ("b",), "b": ()}
+            >>> list(jaxbn.ArcBootstrap({}, 3, 0, structures).consensus(0.5).edges(data="direction"))
+            [('a', 'b', 0.666...)]
+        """
+        if not isinstance(threshold, int | float) or isinstance(threshold, bool) or not 0 <= threshold <= 1:
+            raise checks.ArgumentError("threshold", f"must be a number from 0 to 1, got {threshold!r}", value=threshold)
+        graph, frame = nx.DiGraph(), self._pairs
+        graph.add_nodes_from(self.names)
+        clear = frame[(frame["strength"] > threshold) & (frame["direction"] > 0.5)]
+        for row in clear.sort_values(["strength", "direction"], ascending=False, kind="stable").to_dict("records"):
+            if not nx.has_path(graph, row["to"], row["from"]):
+                graph.add_edge(row["from"], row["to"], strength=row["strength"], direction=row["direction"])
+        return graph
+
+
+def bin_shares(binnings: Mapping[str, Sequence[Binning]], word: str) -> pd.DataFrame:
+    """How often each variable has each number of bins: columns ``variable``, ``bins`` and `word`."""
+    rows = []
+    for name, found in binnings.items():
+        counts = Counter(binning.n_bins for binning in found)
+        rows += [(name, n_bins, count / len(found)) for n_bins, count in sorted(counts.items())]
+    return pd.DataFrame(rows, columns=["variable", "bins", word])
+
+
+def bins_in_words(shares: pd.DataFrame, name: str) -> str:
+    """The most frequent numbers of bins of a variable in a line, see `bin_shares`."""
+    own = shares[shares["variable"] == name].iloc[:, 1:].sort_values(shares.columns[2], ascending=False, kind="stable")
+    words = [f"{bins} ({share:.0%})" for bins, share in own.itertuples(index=False)]
+    return ", ".join(words[:4]) + ", ..." * (len(words) > 4)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior:
+class Posterior(Agreement):
     """Networks drawn from their posterior, from ``jaxbn.sample_posterior``.
 
     Attributes:
@@ -54,9 +127,13 @@ class Posterior:
     on_grid: tuple[str, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
         """All variables, in column order."""
         return self.table.names
+
+    @property
+    def _structures(self) -> Sequence[Parents]:  # type: ignore[override]
+        return [draw.parents for draw in self.draws]
 
     @cached_property
     def networks(self) -> tuple[BayesNet, ...]:
@@ -69,11 +146,6 @@ class Posterior:
         return AverageNet(self.networks)
 
     @cached_property
-    def strengths(self) -> dict[tuple[str, str], float]:
-        """The probability of each arc that occurs, by (parent, child): for ``net.plot`` and ``jaxbn.report``."""
-        return arc_shares([draw.parents for draw in self.draws])
-
-    @cached_property
     def arcs(self) -> pd.DataFrame:
         """A row for each ordered pair of variables: ``from``, ``to``, ``probability``, ``strength`` and ``direction``.
 
@@ -81,7 +153,7 @@ class Posterior:
         direction, ``direction`` the share of these that point this way. Arcs from or to a variable that is in one bin
         say nothing and do not count.
         """
-        frame = arc_frame(self.names, self.strengths)
+        frame = self._pairs.copy()
         frame.insert(2, "probability", frame["strength"] * frame["direction"])
         return frame
 
@@ -165,24 +237,6 @@ class Posterior:
             ['mean', 'low', 'high']
         """
         return self.average.effect(cause, outcome, **options)
-
-    def consensus(self, threshold: float = 0.5) -> nx.DiGraph:
-        """The graph of the arcs that are probable, each with its ``strength`` and ``direction``.
-
-        An arc is in it if the probability of one between the two is above the threshold and more than half of it points
-        this way. Where such arcs form a cycle the weakest of it is left out. Hand it to ``jaxbn.fit`` for a network.
-
-        Args:
-            threshold: from 0 to 1.
-
-        Example:
-            >>> import jaxbn
-            >>> iris = jaxbn.datasets.load("iris").frame
-            >>> found = jaxbn.sample_posterior(iris, draws=8, chains=2, burn_in=2, progress=False)
-            >>> found.consensus(0.5).number_of_nodes()
-            5
-        """
-        return consensus_graph(self.names, self.arcs, threshold)
 
     def plot_arcs(self, ax: Axes | None = None, *, threshold: float = 0.5) -> Axes:
         """Draw the consensus network with the probability of each arc.

@@ -11,8 +11,7 @@ from typing import Any
 
 from jaxbn.runtime import limits
 from jaxbn.runtime.processes import gathered
-from jaxbn.sources.counting import Batches
-from jaxbn.sources.source import BATCH_ROWS, Answer, ArrowSource, RowCount, Source, Task
+from jaxbn.sources.source import BATCH_ROWS, Answer, ArrowSource, OnBatches, RowCount, Source, Task
 
 PART = 2**40
 """Rows of a part are numbered from this many times its number on."""
@@ -86,8 +85,7 @@ class SharedSource:
         """The answer for the rows of all processes."""
         import jax
 
-        first = jax.process_index() * PART
-        answer = self.own.ask(_Numbered(task, first), watch)
+        answer = self.own.ask(OnBatches(task, partial(_from, jax.process_index() * PART)), watch)
         return reduce(task.merge, map(pickle.loads, gathered(pickle.dumps(answer))))
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
@@ -103,18 +101,8 @@ def shared(source: Source) -> Source:
     return SharedSource(source) if several and isinstance(source, ArrowSource) else source
 
 
-@dataclass(frozen=True)
-class _Numbered:
-    """A task on rows that are numbered from `first` on."""
-
-    task: Any
-    first: int
-
-    def of(self, batches: Batches) -> Any:
-        return self.task.of((self.first + number, batch) for number, batch in batches)
-
-    def merge(self, one: Any, other: Any) -> Any:
-        return self.task.merge(one, other)
+def _from(start: int, first: int, batch: Any) -> tuple[int, Any]:
+    return start + first, batch
 
 
 def _of_frame(task: Task[Answer], number: int, frame: Any) -> Answer:

@@ -67,6 +67,22 @@ class RowCount:
 
 
 @dataclass(frozen=True)
+class OnBatches:
+    """A task on batches, and numbers of their first rows, that a function has changed; both go to other processes."""
+
+    task: Any
+    change: Callable[[int, Any], tuple[int, Any]]
+
+    def of(self, batches: Batches) -> Any:
+        """The answer for what the function makes of the batches of a part."""
+        return self.task.of(self.change(first, batch) for first, batch in batches)
+
+    def merge(self, one: Any, other: Any) -> Any:
+        """The answer for both parts."""
+        return self.task.merge(one, other)
+
+
+@dataclass(frozen=True)
 class ArrowSource:
     """Batches of Arrow on this machine, made again for each pass; threads take them in turns.
 

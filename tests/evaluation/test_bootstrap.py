@@ -15,8 +15,7 @@ import pytest
 import jaxbn
 from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_binnings, stream
 from jaxbn.cuts.sorted_values import sort_values
-from jaxbn.evaluation.bootstrap_arcs import ArcBootstrap
-from jaxbn.evaluation.bootstrap_cuts import CutBootstrap, nearest_cuts
+from jaxbn.evaluation.bootstrap_results import ArcBootstrap, CutBootstrap, nearest_cuts
 from jaxbn.learning.options import in_objects
 from tests.helpers.command import Command
 from tests.helpers.random_tables import random_table

@@ -15,8 +15,7 @@ import jaxbn
 from jaxbn.cuts.baselines import marginal_binning
 from jaxbn.cuts.methods import as_method
 from jaxbn.evaluation import cross_validate
-from jaxbn.evaluation.folds import settle_together
-from jaxbn.evaluation.training import NUMBERS_OF_BINS
+from jaxbn.evaluation.folds import NUMBERS_OF_BINS, settle_together
 from jaxbn.inputs.table import as_table
 from jaxbn.learning import many_runs
 from jaxbn.learning.options import in_objects

@@ -102,16 +102,16 @@ def _run(case: str, out: Path) -> Any:
     if case == "both":
         return {"cuts": cuts(), "arcs": arcs(checkpoint=out.with_name("run.json")), "restarts": restarts()}
     if case == "slow arcs":  # the second process takes its time, so that it can be killed meanwhile
-        from jaxbn.evaluation import bootstrap_networks
+        from jaxbn.evaluation import bootstrap
 
-        make = bootstrap_networks.all_runs
+        make = bootstrap.all_runs
 
         def slow(runs: Any, watch: Any) -> Any:
             if out.suffix == ".1":
                 time.sleep(3)
             return make(runs, watch)
 
-        bootstrap_networks.all_runs = slow
+        bootstrap.all_runs = slow
         return arcs(checkpoint=out.with_name("run.json"))
     if case == "networks":
         return networks()
