@@ -158,10 +158,10 @@ def held_out(
 
 def published(source: NamedTable) -> str:
     """The paper's figures for a built-in data set in a sentence; empty if it has none that can be compared."""
-    from jaxbn.paper.published import LOG_LIKELIHOOD
+    from jaxbn.datasets._catalogue import CATALOGUE
 
-    figures = LOG_LIKELIHOOD.get((source.name, "paper"))
-    if not source.builtin or figures is None or source.name in NOT_COMPARABLE:
+    figures = CATALOGUE[source.name].log_likelihood.get("paper") if source.builtin else None
+    if figures is None or source.name in NOT_COMPARABLE:
         return ""
     return f"The paper, with its own structure: {figures[0]:.2f} (bayesian), {figures[1]:.2f} (mdl)."
 

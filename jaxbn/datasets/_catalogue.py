@@ -1,4 +1,4 @@
-"""What is known of each data set: columns, kinds, target, source and the paper's network structures.
+"""What is known of each data set, from ``data/catalogue.toml``: columns, kinds, target, source, the paper's structures.
 
 Columns are in UCI's order, so that the n-th column is the n-th letter of the paper: A, B, C, …
 A structure is written in those letters, close to how the paper writes it: figures as arcs, ``"B>C C>DE"``
@@ -7,8 +7,10 @@ A structure is written in those letters, close to how the paper writes it: figur
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.resources import files
 from string import ascii_uppercase
 
 Structure = dict[str, tuple[str, ...]]
@@ -24,6 +26,7 @@ class Entry:
         target: name of the column UCI means to be predicted.
         source: citation.
         structures: name of a structure -> arcs or list of parents, in letters.
+        log_likelihood: name of a structure -> what the paper has for it, Bayesian and MDL.
     """
 
     columns: str
@@ -31,6 +34,7 @@ class Entry:
     target: str
     source: str
     structures: Mapping[str, str]
+    log_likelihood: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def letters(self) -> dict[str, str]:
@@ -67,97 +71,5 @@ def _from_parents(text: str) -> dict[str, str]:
     }
 
 
-_WINE_FIGURE = "H>AGIJM A>DKLBCNMI AD>E D>I AN>F F>J"
-
-CATALOGUE: dict[str, Entry] = {
-    "auto_mpg": Entry(
-        columns="mpg cylinders displacement horsepower weight acceleration model_year origin",
-        discrete="BGH",  # the paper: 5, 13 and 3 instantiations
-        target="mpg",
-        source="Quinlan (1993), Auto MPG, UCI Machine Learning Repository, doi:10.24432/C5859H",
-        structures={
-            "paper": "B>C C>DE C>G D>F E>AG A>G",
-            "paper_learned": "B>CEAHDF E>AHDF H>GDC A>G C>D D>F",
-            "appendix_b": "A>CGFED A>B E>D F>EBCG",
-        },
-    ),
-    "wine": Entry(
-        columns="class alcohol malic_acid ash alcalinity magnesium phenols flavanoids nonflav_phenols proanthocyanins "
-        "color hue od280 proline",
-        discrete="A",  # the paper: 3 instantiations
-        target="class",
-        source="Aeberhard and Forina (1992), Wine, UCI Machine Learning Repository, doi:10.24432/C5PC7J",
-        structures={
-            "paper": _WINE_FIGURE,  # what the paper's table comes from: without the figure's arc A>J
-            "paper_drawn": _WINE_FIGURE + " A>J",
-            "paper_learned": "C>LJIB D>JGIE J>IGM I>NFE I>B N>BG G>BH L>MN M>AE A>FKHE B>A L>A",
-        },
-    ),
-    "housing": Entry(
-        columns="crim zn indus chas nox rm age dis rad tax ptratio b lstat medv",
-        discrete="DI",  # the paper: 2 and 9 instantiations
-        target="medv",
-        source="Harrison and Rubinfeld (1978), Hedonic housing prices and the demand for clean air, "
-        "doi:10.1016/0095-0696(78)90006-2",
-        structures={
-            "paper": "E>BCHI E>G B>ICG B>J C>IJK I>JK J>KL G>M M>N NA>F",
-            "paper_learned": "B>IHCG B>N B>F L>CAN L>F N>MF G>M C>HKEJ KJ>I",
-        },
-    ),
-    "seeds": Entry(
-        columns="area perimeter compactness length width asymmetry groove class",
-        discrete="H",  # seven measurements and the variety
-        target="class",
-        source="Charytanowicz et al. (2010), Seeds, UCI Machine Learning Repository, doi:10.24432/C5H30K",
-        structures={"paper": "-,A,BE,AB,B,AH,BD,B"},  # the paper prints G among its own parents (BDG)
-    ),
-    "glass": Entry(
-        columns="ri na mg al si k ca ba fe type",
-        discrete="J",  # refractive index, eight oxides in weight percent, and the type
-        target="type",
-        source="German (1987), Glass Identification, UCI Machine Learning Repository, doi:10.24432/C5WW2P",
-        structures={"paper": "F,EFH,FGH,AFH,AF,-,AF,F,-,-"},
-    ),
-    "heart": Entry(
-        columns="age sex cp trestbps chol fbs restecg thalach exang oldpeak slope ca thal class",
-        # UCI: B, F, I binary, C, G, M nominal, K ordered. It calls L (ca, vessels coloured) real, but L is a count with
-        # the values 0 to 3, as coarse as the ordered K: discrete here. Ten-fold log-likelihood of the paper's network
-        # (published: -25.81), mean of 20 shuffles: -25.94 with L discrete, -25.43 with L continuous, -25.04 with both
-        # K and L continuous.
-        discrete="BCFGIKLMN",
-        target="class",
-        source="Statlog (Heart), UCI Machine Learning Repository, doi:10.24432/C57303",
-        structures={
-            "paper": "H,M,J,EF,-,-,J,IK,C,-,IJ,A,I"
-        },  # 13 variables: the class (N) is not in the paper's network
-    ),
-    "liver_disorders": Entry(
-        columns="mcv alkphos sgpt sgot gammagt drinks selector",
-        discrete="G",  # UCI: the selector is categorical, everything else continuous, drinks (16 values) included
-        target="drinks",  # UCI: the selector splits the rows into two sets and is not a diagnosis
-        source="Forsyth (1990), Liver Disorders, UCI Machine Learning Repository, doi:10.24432/C54G67",
-        structures={"paper": "-,EF,-,CE,C,CD,D"},
-    ),
-    "ilpd": Entry(
-        columns="age gender tb db alkphos sgpt sgot tp alb ag_ratio class",
-        discrete="BK",
-        target="class",
-        source="Ramana and Venkateswarlu (2022), ILPD (Indian Liver Patient Dataset), UCI Machine Learning Repository, "
-        "doi:10.24432/C5D02C",
-        structures={"paper": "DEFI,E,-,-,DG,-,F,CGIJ,DEJ,-,-"},  # 11 variables, though the paper's table says 10
-    ),
-    "banknote": Entry(
-        columns="variance skewness curtosis entropy class",
-        discrete="E",  # four statistics of the wavelet-transformed image, and the class
-        target="class",
-        source="Lohweg (2012), Banknote Authentication, UCI Machine Learning Repository, doi:10.24432/C55P57",
-        structures={"paper": "BD,D,AB,-,AD"},
-    ),
-    "iris": Entry(
-        columns="sepal_length sepal_width petal_length petal_width class",
-        discrete="E",  # the paper
-        target="class",
-        source="Fisher (1936), Iris, UCI Machine Learning Repository, doi:10.24432/C56C76",
-        structures={"paper": "E>ABCD"},  # naive Bayes
-    ),
-}
+_TEXT = files("jaxbn.datasets").joinpath("data/catalogue.toml").read_text("utf-8")
+CATALOGUE: dict[str, Entry] = {name: Entry(**fields) for name, fields in tomllib.loads(_TEXT).items()}
