@@ -21,7 +21,7 @@ import numpy as np
 
 from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID
-from jaxbn.inputs.graph import topological_order
+from jaxbn.inputs.graph import children_of, topological_order
 from jaxbn.inputs.table import Table
 from jaxbn.learning.passes import Learned, Passes, Settled, Watcher
 from jaxbn.learning.solver import Learner
@@ -30,7 +30,6 @@ from jaxbn.scores.coded_table import CodedTable, Columns, Start
 from jaxbn.scores.evidence import EvidenceCache, effective_parents
 from jaxbn.scores.families import tolerance
 from jaxbn.structure.constraints import Rules
-from jaxbn.structure.neighbours import neighbours
 from jaxbn.structure.search import ArcSearch
 
 if TYPE_CHECKING:
@@ -322,3 +321,30 @@ class TurnRuns(Passes):
             plain = self.data.plain_groups if name in self.data.grouped else self.data.plain_bins
             start.columns[name], start.binnings[name] = plain(name, size)
         return start
+
+
+def neighbours(parents: Structure, rules: Rules) -> Iterator[Structure]:
+    """All changes of one arc that leave a structure acyclic and within its constraints, sizes of tables apart.
+
+    A change is the new parents of one or two variables: an arc is removed, turned round, or has another parent in its
+    place. None adds an arc: with cuts tuned to it, a spurious arc is too easily found in noise.
+
+    Example:
+        >>> free = Rules(("a", "b"), 3, {}, frozenset())
+        >>> list(neighbours({"a": (), "b": ("a",)}, free))
+        [{'b': ()}, {'a': ('b',), 'b': ()}]
+    """
+    children, below = children_of(parents), dict[str, set[str]]()
+    for name in reversed(topological_order(parents)):
+        below[name] = set(children[name]).union(*(below[child] for child in children[name]))
+    for child, found in parents.items():
+        closed = {child, *found, *below[child], *(p for p, of in rules.forbidden if of == child)}
+        for parent in found:
+            if parent in rules.required.get(child, ()):
+                continue
+            rest = tuple(p for p in found if p != parent)
+            yield {child: rest}
+            turns = len(parents[parent]) < rules.max_parents and (child, parent) not in rules.forbidden
+            if turns and not below[parent].intersection(rest):  # there is no other path from the parent to the child
+                yield {parent: (*parents[parent], child), child: rest}
+            yield from ({child: (*rest, other)} for other in parents if other not in closed)

@@ -143,17 +143,14 @@ class Rules:
         needed = {names[child]: tuple(names[p] for p in parents) for child, parents in (required or {}).items()}
         banned = frozenset((names[parent], names[child]) for parent, child in forbidden)
         counts = tuple(map(int, n_states)), tuple(map(int, sizes or n_states))
-        return cls(names, int(max_parents), needed, banned, max_cells or MAX_TABLE_CELLS, *counts).checked()
+        rules = cls(names, int(max_parents), needed, banned, max_cells or MAX_TABLE_CELLS, *counts)
+        topological_order(rules.start, "required")  # which refuses cycles
+        return rules
 
     def of_columns(self, columns: Mapping[str, Column]) -> Rules:
         """The rules for columns with these states."""
         states = tuple(columns[name].n_states for name in self.names)
         return replace(self, n_states=states, sizes=tuple(columns[name].size for name in self.names))
-
-    def checked(self) -> Rules:
-        """Itself, unless required arcs form a cycle."""
-        topological_order(self.start, "required")
-        return self
 
     @property
     def start(self) -> dict[str, tuple[str, ...]]:
@@ -202,7 +199,8 @@ class Rules:
         if parents.bit_count() >= self.max_parents:
             return 0
         others = self.allowed[child] & ~parents
-        return others and others & self._narrow(self.max_cells // cells(parents | 1 << child, self.sizes))
+        room = self.max_cells // cells(parents | 1 << child, self.sizes)
+        return mask_of(i for i in bits(others) if self.sizes[i] <= room)
 
     def permits(self, child: int, parents: int) -> bool:
         """Whether a column may have these parents."""
@@ -234,16 +232,8 @@ class Rules:
             and own * columns[other].size <= self.max_cells
         ]
 
-    def some_order(self) -> list[int]:
-        """The first order of the columns in which required parents come first."""
-        return [self.names.index(name) for name in topological_order(self.start, "required")]
-
     def _mask(self, names: Iterable[str]) -> int:
         return mask_of(self.names.index(name) for name in names)
-
-    def _narrow(self, most: int) -> int:
-        """Columns of at most `most` states."""
-        return mask_of(i for i, states in enumerate(self.sizes) if states <= most)
 
 
 def _check_required(
@@ -372,13 +362,18 @@ def cells(members: int, n_states: Sequence[int]) -> int:
     return math.prod(n_states[column] for column in bits(members))
 
 
+def union_of(sets: Sequence[int], columns: int) -> int:
+    """The union of the sets of some columns, all as masks."""
+    union = 0
+    for column in bits(columns):
+        union |= sets[column]
+    return union
+
+
 def ancestors(graph: Sequence[int], column: int) -> int:
     """All columns from which a path leads to a column; the column itself only if it lies on a cycle."""
     found, new = 0, graph[column]
     while new:
         found |= new
-        following = 0
-        for parent in bits(new):
-            following |= graph[parent]
-        new = following & ~found
+        new = union_of(graph, new) & ~found
     return found

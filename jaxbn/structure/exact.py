@@ -12,6 +12,9 @@ every set come last in column order, and whose parent sets come first in it. Sco
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -22,43 +25,60 @@ from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.runtime import limits
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits
-from jaxbn.structure.lattice import NOTHING, best_inside, best_sinks, without_bit
-from jaxbn.structure.result import Structure
 
 MOST_COLUMNS = 20
-"""Columns up to which the search is meant to be used."""
-
-COLUMNS_AT_ALL = 22
-"""Most columns that fit in memory: 0.5 GB and twenty seconds."""
+"""Columns up to which the search is meant to be used: with two more it takes 0.5 GB and twenty seconds."""
 
 MOST_SETS = 2**18
 """Sets of columns that are counted at most: a minute and a few hundred megabytes."""
 
 ARC = 2**8
-"""Scores are multiplied by this and arcs subtracted, to break ties by fewer arcs: 22 columns have fewer arcs."""
+"""Scores are multiplied by this and arcs subtracted, to break ties by fewer arcs: 20 columns have fewer arcs."""
+
+NOTHING = -(2**62)
+"""The value of what is not possible; two of them still fit in an int64."""
+
+FEW_COLUMNS, SETS_AT_ONCE = 10, 2**12
+"""Columns up to which all sets are listed once and for all, and sets that are looked at together: these fit in a cache
+of the processor."""
 
 
-def exact_structure(scores: SetScores, rules: Rules, *, most_columns: int = MOST_COLUMNS) -> Structure:
+@dataclass(frozen=True)
+class Structure:
+    """A structure over columns 0 to N - 1, and what is known about it."""
+
+    parents: tuple[tuple[int, ...], ...]  # of every column, ascending
+    score: float  # ln P(codes | structure), with the prior over parent sets where it was asked for
+    bound: float  # no structure of the families in question scores more
+    proved: bool  # whether no structure within the constraints scores more
+    families: int  # scored families that the bound speaks of
+    finished: bool = True  # whether the search ended by itself
+
+    @property
+    def gap(self) -> float:
+        """What another structure of the families in question might score more, in nats."""
+        return max(self.bound - self.score, 0.0)
+
+
+def exact_structure(scores: SetScores, rules: Rules) -> Structure:
     """The structure with the highest score.
 
     Args:
         scores: of the columns at hand.
         rules: what the structure must keep to.
-        most_columns: refuse more columns than this, at most 22; those of one state do not count.
 
     Returns:
         The structure; `proved` is true and the gap zero.
 
     Raises:
-        ValueError: if there are too many columns.
+        ValueError: if more than 20 columns have several states.
     """
     live = _live(rules)
-    most = min(most_columns, COLUMNS_AT_ALL)
-    if len(live) > most:
+    if len(live) > MOST_COLUMNS:
         raise ArgumentError(
             "search",
-            f"weighs all subsets of the columns and takes up to {most} of them, and {len(live)} have more than one "
-            "state; use ",
+            f"weighs all subsets of the columns and takes up to {MOST_COLUMNS} of them, and {len(live)} have more than "
+            "one state; use ",
             Mention("search", "orders"),
             " or leave out columns",
             subject="the exact search",
@@ -70,7 +90,7 @@ def exact_structure(scores: SetScores, rules: Rules, *, most_columns: int = MOST
         # a column is never its own parent, so its bit is dropped: half the memory
         best[place, without_bit(masks, place)] = values
         best_inside(best[place])
-    value, order = best_sinks(best)
+    value, order = best_order(best)
     parents: list[tuple[int, ...]] = [()] * scores.n_columns
     before = 0
     # only values were kept in the program; the parents are looked up again, for the best order alone
@@ -179,3 +199,69 @@ def _first_best(masks: NDArray[np.int64], values: NDArray[np.int64], before: int
     best = values[inside].max()
     sets = masks[inside][values[inside] == best].tolist()
     return min(tuple(live[place] for place in bits(mask)) for mask in sets)
+
+
+# --- programs over all subsets of some columns: a subset is the number whose bits are its members
+
+
+def without_bit(sets: NDArray[np.integer], bit: int | NDArray[np.integer]) -> NDArray[np.integer]:
+    """Subsets that lack a column, numbered by the other columns alone: its bit is taken out."""
+    low = (1 << bit) - 1
+    return (sets & low) | ((sets >> 1) & ~low)
+
+
+def best_inside(values: NDArray[np.int64]) -> None:
+    """Replace the value of every subset [..., 2^M] by the largest among its own subsets, in place."""
+    for bit in range(values.shape[-1].bit_length() - 1):
+        halves = values.reshape(-1, 2, 1 << bit)  # sets without the bit, and the same sets with it
+        np.maximum(halves[:, 1], halves[:, 0], out=halves[:, 1])
+
+
+def best_order(best: NDArray[np.int64]) -> tuple[int, list[int]]:
+    """The largest Σ best[v][columns before v] over all orders, and such an order.
+
+    Among equal values the last column in column order comes last.
+
+    Args:
+        best: [N, 2^(N-1)], the value of every column with its parents inside a set of others; see `without_bit`.
+    """
+    n = len(best)
+    total = np.zeros(1 << n, np.int64)
+    sink = np.zeros(1 << n, np.int8)
+    for sets, column, rest, inner in _few_sinks(n) if n <= FEW_COLUMNS else _sinks(n):
+        values = total[rest] + best[column, inner]
+        at = values.argmax(axis=1)
+        rows = np.arange(len(at))
+        total[sets], sink[sets] = np.maximum(values[rows, at], NOTHING), column[rows, at]
+    order, left = list[int](), (1 << n) - 1
+    while left:
+        order.append(int(sink[left]))
+        left ^= 1 << order[-1]
+    return int(total[-1]), order[::-1]
+
+
+class _Sinks(NamedTuple):
+    """Sets of one size, each with every member as the last column, members in descending order."""
+
+    sets: NDArray[np.int32]  # [sets]
+    column: NDArray[np.int32]  # [sets, members]
+    rest: NDArray[np.int32]  # [sets, members], the set without that member
+    inner: NDArray[np.integer]  # [sets, members], the same numbered by the other columns alone
+
+
+def _sinks(n: int) -> Iterator[_Sinks]:
+    """All sets of n columns but the empty one, smaller ones first."""
+    numbers, columns = np.arange(1 << n, dtype=np.int32), np.arange(n - 1, -1, -1, dtype=np.int32)
+    sizes = np.bitwise_count(numbers)
+    for size in range(1, n + 1):
+        of_size = numbers[sizes == size]
+        for first in range(0, len(of_size), SETS_AT_ONCE):
+            sets = of_size[first : first + SETS_AT_ONCE]
+            column = columns[np.nonzero(sets[:, None] >> columns & 1)[1]].reshape(-1, size)
+            rest = sets[:, None] ^ (1 << column)
+            yield _Sinks(sets, column, rest, without_bit(rest, column))
+
+
+@lru_cache(maxsize=FEW_COLUMNS + 1)
+def _few_sinks(n: int) -> tuple[_Sinks, ...]:
+    return tuple(_sinks(n))

@@ -1,19 +1,28 @@
-"""Hill climbing over orders: the gain of moving any column to any place, for all of them at once.
+"""Moves of orders: single columns, and blocks of connected ones.
 
-Moving column c to another gap changes its own family and those of the columns it passes. Columns that
-it passes on its way forward gain it as a possible parent; columns that it passes on its way back lose it. Both are sums
-over the columns between, so one cumulative sum gives all gaps. The gains of moves over disjoint
-ranges of places add up, so all of them are made at once.
+The gain of moving any column to any place is found for all of them at once. Moving a column to another gap changes its
+own family and those of the columns it passes. Columns that it passes on its way forward gain it as a possible parent;
+columns that it passes on its way back lose it. Both are sums over the columns between, so one cumulative sum gives all
+gaps. The gains of moves over disjoint ranges of places add up, so all of them are made at once.
+
+A block of a few connected columns is put into its best order, all others fixed: that can reverse whole chains of arcs
+in one move.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.structure.family_table import FamilyTable, Standing
+from jaxbn.structure.constraints import bits, union_of
+from jaxbn.structure.exact import best_inside, best_order, without_bit
+from jaxbn.structure.families import FamilyTable, Standing
+
+WIDTH = 8
+"""Columns of a block."""
 
 
 def climb(table: FamilyTable, order: Sequence[int], should_stop: Callable[[], bool]) -> tuple[list[int], Standing]:
@@ -108,3 +117,81 @@ def _disjoint(gain: NDArray[np.int64], gaps: NDArray[np.intp], standing: Standin
         if not taken[between].any():
             taken[between] = True
             yield here, gap
+
+
+class Blocks:
+    """Blocks of the best structure of an order."""
+
+    def __init__(self, table: FamilyTable, order: Sequence[int]) -> None:
+        self.table = table
+        self._tried: set[int] = set()
+        self.order = list(order)
+        best = table.stand(order).best.tolist()
+        n_columns = table.n_columns
+        self.near, self.above, self.below = [0] * n_columns, [0] * n_columns, [0] * n_columns
+        parents = [table.mask(family) for family in best]
+        for column in self.order:
+            for parent in bits(parents[column]):
+                self.near[column] |= 1 << parent
+                self.near[parent] |= 1 << column
+                self.above[column] |= self.above[parent] | 1 << parent
+        for column in reversed(self.order):
+            for parent in bits(parents[column]):
+                self.below[parent] |= self.below[column] | 1 << column
+
+    def rearranged(self, rng: random.Random, width: int = WIDTH) -> list[int] | None:
+        """The order with a random block rearranged in the best way; None if it already is."""
+        column = rng.randrange(len(self.order))
+        block = self.block(column, width, rng)
+        if block in self._tried:
+            return None
+        self._tried.add(block)
+        return arranged(self.table, *self.around(block), block.bit_count())
+
+    def block(self, column: int, width: int, rng: random.Random) -> int:
+        """Linked columns around a given one, with every column on a directed path between two of them."""
+        block = 1 << column
+        edge = self.near[column]
+        while edge and block.bit_count() < width:
+            joining = rng.choice(list(bits(edge)))
+            grown = self._closed(block | 1 << joining)
+            edge &= ~(1 << joining)
+            if grown.bit_count() <= width:
+                edge = (edge | union_of(self.near, grown & ~block)) & ~grown
+                block = grown
+        return block
+
+    def around(self, block: int) -> tuple[list[int], int]:
+        """An order of the same structure with the block together, as late as possible, and where it begins."""
+        after = union_of(self.below, block) & ~block
+        before = [c for c in self.order if not (after | block) >> c & 1]
+        inside = [c for c in self.order if block >> c & 1]
+        return before + inside + [c for c in self.order if after >> c & 1], len(before)
+
+    def _closed(self, block: int) -> int:
+        return block | (union_of(self.above, block) & union_of(self.below, block))
+
+
+def arranged(table: FamilyTable, order: list[int], first: int, width: int) -> list[int] | None:
+    """The order with a window of columns rearranged in the best way; None if it already is."""
+    if width < 2:
+        return None
+    window = order[first : first + width][::-1]  # from its end, so that of equal orders the first columns come last
+    place = np.full(table.n_columns + 1, table.n_columns)
+    place[order[:first]] = -1
+    place[window] = np.arange(width)
+    place[-1] = -1  # no column at all is in front of the window
+    families = np.concatenate([table.numbers[table.part(column)] for column in reversed(window)])
+    places = place[table.members[:, families]]
+    usable = (places < width).all(axis=0)
+    families, places = families[usable], places[:, usable]
+    inner = np.where(places >= 0, 1 << np.maximum(places, 0), 0).sum(axis=0)
+    own = place[table.child[families]]
+    best = np.full((width, 1 << (width - 1)), table.worth[-1])
+    best[own, without_bit(inner, own)] = table.worth[families]  # of several the last stays, the best
+    best_inside(best)
+    value, found = best_order(best)
+    now = sum(int(best[i, -1 << i]) for i in range(width))  # with all columns of higher numbers in front
+    if value <= now:
+        return None
+    return [*order[:first], *(window[i] for i in found), *order[first + width :]]

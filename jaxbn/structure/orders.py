@@ -1,13 +1,13 @@
 """A good structure for any number of columns: orders improved by moving columns and by rearranging blocks of them.
 
 The value of an order is the sum of every column's best family among its predecessors. Orders are improved with the
-known families: columns move to their best places (`order_moves`), and connected columns are put into their best
-arrangement (`blocks`). Then the families in use are grown, which may lead further. This is done for a few random
+known families: columns move to their best places, and connected columns are put into their best
+arrangement (`order_moves`). Then the families in use are grown, which may lead further. This is done for a few random
 orders.
 For the best of them the search then looks at the families that would be used after one move, or that differ by one
 parent, and improves it with these, until nothing is gained.
 
-Families are scored where the orders lead (see `jaxbn.structure.family_pool`), so the best structure over all families
+Families are scored where the orders lead (see `jaxbn.structure.families`), so the best structure over all families
 may be missed, and the bound holds for the families that were scored (docs/maths.md, "The best structure").
 """
 
@@ -17,13 +17,11 @@ import random
 from collections.abc import Callable, Sequence
 
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.blocks import Blocks
 from jaxbn.structure.constraints import Rules, bits, mask_of
 from jaxbn.structure.cycle_bound import STEPS, cycle_bound
-from jaxbn.structure.family_pool import ARC_BITS, pools_of
-from jaxbn.structure.family_table import FamilyTable
-from jaxbn.structure.order_moves import climb, rivals
-from jaxbn.structure.result import Structure
+from jaxbn.structure.exact import Structure
+from jaxbn.structure.families import ARC_BITS, FamilyTable, pools_of
+from jaxbn.structure.order_moves import Blocks, climb, rivals
 
 STARTS = 3
 """Random orders that are improved on their own."""
@@ -44,7 +42,6 @@ def order_structure(
     patience: int = PATIENCE,
     first: Sequence[Sequence[int]] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-    watch: Callable[[Structure], None] = lambda best: None,
     bound_steps: int = STEPS,
 ) -> Structure:
     """The best structure found; the same for the same seed unless it was stopped.
@@ -59,13 +56,12 @@ def order_structure(
         first: parents of every column: a structure to begin with, instead of a random order. What is found is at
             least as good, except for families that the rules do not permit.
         should_stop: asked every millisecond or so; true ends the search with the best so far.
-        watch: told every new best structure.
         bound_steps: taken to lower the bound, which takes about as long as the search; 0 leaves cycles in it.
 
     Returns:
         The structure. Its bound holds for all structures of the families that were scored (`cycle_bound`).
     """
-    search = _Search(scores, rules, random.Random(seed), should_stop, watch)
+    search = _Search(scores, rules, random.Random(seed), should_stop)
     search.run(starts, patience, first)
     if search.stopped or search.best_value is None:
         return search.structure()
@@ -81,17 +77,15 @@ class _Search:
         rules: Rules,
         rng: random.Random,
         should_stop: Callable[[], bool],
-        watch: Callable[[Structure], None],
     ) -> None:
         self.scores, self.rules, self.rng = scores, rules, rng
-        self._should_stop, self.watch = should_stop, watch
-        self.stopped = False
+        self._should_stop, self.stopped = should_stop, False
         self.pools = pools_of(scores, rules)
         for pool in self.pools:
             if not self.is_over():
                 pool.grow_freely()
         self.table = FamilyTable(self.pools)
-        self.best = rules.some_order()
+        self.best = self._legal(list(range(scores.n_columns)))
         self.best_value: int | None = None
 
     def is_over(self) -> bool:
@@ -142,7 +136,8 @@ class _Search:
                 found, value = self._settle(better)
                 blocks, failures = Blocks(self.table, found), 0
             self.is_over()
-        self._keep(found, value)
+        if self.best_value is None or value > self.best_value:
+            self.best, self.best_value = found, value
 
     def _settle(self, order: Sequence[int]) -> tuple[list[int], int]:
         """Let columns move and families grow until nothing helps; the order and its value."""
@@ -151,12 +146,6 @@ class _Search:
             if self.stopped or not self.table.grow(standing.best):
                 return found, self.table.value(standing)
             order = found
-
-    def _keep(self, order: list[int], value: int) -> None:
-        """Remember an order if it is better than the best."""
-        if self.best_value is None or value > self.best_value:
-            self.best, self.best_value = order, value
-            self.watch(self.structure())
 
     def _order_of(self, parents: Sequence[Sequence[int]]) -> list[int]:
         """An order of a structure, whose families are known from now on."""

@@ -12,15 +12,12 @@ import pytest
 
 from jaxbn.counts.device import DeviceCounter
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.blocks import Blocks, arranged
 from jaxbn.structure.constraints import Rules, bits
 from jaxbn.structure.cycle_bound import cycle_bound
 from jaxbn.structure.exact import exact_structure
-from jaxbn.structure.family_pool import ARC_BITS, FamilyPool, pools_of
-from jaxbn.structure.family_table import FamilyTable
-from jaxbn.structure.order_moves import climb, insertion_gains
+from jaxbn.structure.families import ARC_BITS, FamilyPool, FamilyTable, pools_of
+from jaxbn.structure.order_moves import Blocks, arranged, climb, insertion_gains
 from jaxbn.structure.orders import order_structure
-from jaxbn.structure.result import Structure
 from jaxbn.structure.search import ArcSearch
 from tests.helpers.coded_columns import coded, random_columns
 from tests.reference import structure as reference
@@ -77,24 +74,21 @@ def test_more_columns_than_a_word_has_bits() -> None:
     assert {frozenset((0, 66)), frozenset((65, 67))} <= arcs
 
 
-def test_it_can_be_stopped_and_tells_every_best() -> None:
+def test_it_can_be_stopped() -> None:
     columns = random_columns(np.random.default_rng(6), 14, 300)
     rules = Rules.of([c.n_states for c in columns], max_parents=3)
-    asked, told = [0], list[Structure]()
+    asked = [0]
 
     def stop() -> bool:
         asked[0] += 1
         return asked[0] > 3
 
-    found = order_structure(SetScores(columns), rules, should_stop=stop, watch=told.append)
+    found = order_structure(SetScores(columns), rules, should_stop=stop)
     assert not found.finished
     assert reference.acyclic(found.parents)
-    assert told == [found]
-    told.clear()
-    found = order_structure(SetScores(columns), rules, watch=told.append)
-    assert found.finished
-    assert [one.score for one in told] == sorted(one.score for one in told)
-    assert told[-1].score == found.score
+    whole = order_structure(SetScores(columns), rules)
+    assert whole.finished
+    assert whole.score >= found.score
 
 
 def test_it_begins_with_a_given_structure() -> None:

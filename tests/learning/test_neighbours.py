@@ -9,8 +9,8 @@ import pytest
 
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import topological_order
+from jaxbn.learning.turns import neighbours
 from jaxbn.structure.constraints import Rules
-from jaxbn.structure.neighbours import neighbours
 
 Structure = dict[str, frozenset[str]]
 
