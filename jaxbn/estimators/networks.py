@@ -192,7 +192,7 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, NetworkEstimator):
         self._lines: Regressions | None = None
         if self.strategy == "regression":
             rows = read_rows(self.network_, frame.dropna(how="all", ignore_index=True), "missing")
-            self._lines = fit_regressions(self.network_, rows.codes, rows.values)
+            self._lines = fit_regressions(self.network_, *rows)
         return self
 
     def transform(self, X: Any) -> Any:

@@ -70,7 +70,7 @@ def test_matching_keeps_the_dependence_within_bins() -> None:
     x = rng.normal(size=2000)
     y = x + 0.05 * rng.normal(size=2000)
     known = np.where(rng.random(2000) < 0.3, -1, 0).astype(np.int32)
-    donors = matched_donors(np.where(known < 0, np.nan, y), [x], known, np.zeros(2000, np.int32), rng)
+    donors = matched_donors(np.where(known < 0, np.nan, y), x[:, None], known, np.zeros(2000, np.int32), rng)
     assert (known[donors] == 0).all()
     assert np.corrcoef(y[donors], x[known < 0])[0, 1] > 0.99
 

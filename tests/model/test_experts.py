@@ -74,9 +74,10 @@ def test_a_mean_without_the_row_itself_gives_nothing_away() -> None:
     rng = np.random.default_rng(4)
     target, other = rng.normal(size=(2, 200))
     without = (target.sum() - target) / 199
-    found = fit_mixture(np.column_stack([without, other]), np.ones((200, 1), bool), target)
-    new = np.column_stack([np.full(200, target.mean()), rng.normal(size=200)])
-    assert np.abs(found(new, np.ones((200, 1), bool)) - target.mean()).mean() < 0.3
+    known = np.ones((200, 1), bool)
+    found = fit_mixture(without[:, None], other[:, None], known, target)
+    said = found(np.full((200, 1), target.mean()), rng.normal(size=(200, 1)), known)
+    assert np.abs(said - target.mean()).mean() < 0.3
 
 
 def test_experts_see_what_no_line_does() -> None:
@@ -84,9 +85,9 @@ def test_experts_see_what_no_line_does() -> None:
     x = rng.uniform(-1, 1, (400, 2))
     known = np.ones((400, 2), bool)
     nothing = np.zeros((400, 1))
-    curve = fit_mixture(np.hstack([nothing, x]), known, x[:, 0] ** 2)
+    curve = fit_mixture(nothing, x, known, x[:, 0] ** 2)
     new = rng.uniform(-1, 1, (100, 2))
-    said = curve(np.hstack([nothing[:100], new]), known[:100])
+    said = curve(nothing[:100], new, known[:100])[:, 0]
     assert np.abs(said - new[:, 0] ** 2).mean() < 0.1
     quadrant = (x[:, 0] * x[:, 1] > 0).astype(np.int32)
     votes = fit_votes(np.full((400, 2), 0.5), x, known, quadrant)

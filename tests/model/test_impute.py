@@ -218,8 +218,7 @@ def test_means_for_the_lines_leave_each_row_out() -> None:
     data = toy(30).astype({"kind": "category"})
     graph, cuts = {"size": ["kind"], "count": ["size", "kind"]}, {"size": [0.5, 2.0], "count": [4.5, 7.5]}
     found = jaxbn.fit(data, graph, cuts, alpha=0.7)
-    rows = read_rows(found, data, "error")
-    said = _predicted(found, rows.codes, rows.values, 2e9, own_rows=True).said
+    said = _predicted(found, *read_rows(found, data, "error"), 2e9, own_rows=True).said
     for row in range(0, 30, 4):
         others = jaxbn.fit(data.drop(index=row), graph, cuts, alpha=0.7, bounds=found.bounds)
         for name in cuts:

@@ -14,7 +14,6 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.model.inference import elimination, questions
 from jaxbn.model.inference.answers import log_likelihood
-from jaxbn.model.inference.components import Component
 from tests.helpers.random_networks import full_joint, random_network, representative
 
 SEEDS = range(40)
@@ -215,7 +214,7 @@ def test_what_is_impossible_is_refused_wherever_it_is() -> None:
 def test_the_effort_for_a_chain_is_linear() -> None:
     for n in (100, 1000):
         structure = chain(n, 2).network.structure
-        found = elimination.plan(structure, Component(tuple(range(n)), tuple(range(n))), 2e9)
+        found = elimination.plan(structure, elimination.Component(tuple(range(n)), tuple(range(n))), 2e9)
         assert found.largest == 4
         assert len(found.steps) == n
         assert found.cells == 4 * n - 2

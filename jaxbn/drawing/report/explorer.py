@@ -13,8 +13,7 @@ import numpy as np
 from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.svg import histogram
 from jaxbn.inputs.table import Table
-from jaxbn.model.inference.components import Component
-from jaxbn.model.inference.elimination import plan
+from jaxbn.model.inference.elimination import Component, plan
 from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.words import count_states, is_cut, state_texts
 

@@ -1,10 +1,10 @@
-"""A table with its missing entries filled in: states drawn from a network, then a value or level of each state."""
+"""A table with its missing entries filled in: states by a network, then numbers by rows that may be alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,18 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
-from jaxbn.learning.holes.expectation import Expectation
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.imputing.donors import MOST_STATES, donors_of, matched_donors, nearest_values, predictors_of, signs_of
-from jaxbn.model.imputing.scale import Scale
-from jaxbn.model.inference.answers import by_column, draw_completions, marginals, most_probable_completions
+from jaxbn.model.imputing.donors import (
+    MOST_STATES,
+    donors_of,
+    features_of,
+    matched_donors,
+    nearest_values,
+    predictors_of,
+    signs_of,
+)
+from jaxbn.model.imputing.ridge import RidgeRegressions, Scale
+from jaxbn.model.inference.answers import draw_completions, most_probable_completions, posteriors
 from jaxbn.model.inference.network import Network, network, positions
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
@@ -32,23 +39,12 @@ FEW_ENTRIES, MANY_SWEEPS, FEW_SWEEPS = 10**6, 10, 4
 SWEEPS = 2
 """Times that every column is drawn; the first time, missing values of its neighbours come from their bins alone."""
 
-Bins = tuple[NDArray[np.int32], NDArray[np.int32]]
-"""Codes of a variable [n], -1 where missing, and the same completed."""
+LEAST = 1e-6
+"""Smallest probability that the regressions may give a level."""
 
-States = Mapping[str, Bins]
-"""Those of every variable."""
-
-
-class Predictor(NamedTuple):
-    """A predictor of a number: a completed column, and where it was observed, [n] each."""
-
-    values: NDArray[np.float64]
-    known: NDArray[np.bool_]
-
-
-Predictors = Sequence[Predictor]
-DonorsFor = Callable[[NDArray[np.float64], Bins, Predictors], NDArray[np.intp]]
-"""The rows that the missing entries of a column are taken from, [holes]."""
+Codes = NDArray[np.int32]
+States = Mapping[str, tuple[Codes, Codes]]
+"""Codes of every variable [n], -1 where missing, and the same completed."""
 
 
 def completed(
@@ -57,8 +53,13 @@ def completed(
     codings: Mapping[str, Coding],
     rng: np.random.Generator,
     basis: CodedTable | None = None,
+    *,
+    any_bin: bool = False,
 ) -> Table:
     """The table of `data` completed by one draw from the exact posterior of each row given its observed entries.
+
+    A number is that of a row for which a regression on all other columns predicts nearly the same. It is drawn several
+    times, given the current values of all others.
 
     Args:
         data: the table with holes.
@@ -67,66 +68,39 @@ def completed(
         rng: of the draws.
         basis: the complete table whose counts are the network's tables; without one, they are counted for each family
             in the rows that have all of it.
-    """
-
-    def of_rows_alike(column: NDArray[np.float64], bins: Bins, predictors: Predictors) -> NDArray[np.intp]:
-        return matched_donors(column, [each.values for each in predictors], *bins, rng)
-
-    return _drawn(data, parents, codings, rng, basis, of_rows_alike)
-
-
-def matched(
-    data: CodedTable,
-    parents: Parents,
-    codings: Mapping[str, Coding],
-    rng: np.random.Generator,
-    basis: CodedTable | None = None,
-) -> Table:
-    """The table of `data` completed by draws that keep dependencies without an arc; arguments as for ``completed``.
-
-    Levels are drawn as there. A number is taken from a donor row, in any bin, with nearly the same prediction by
-    regression on all other columns, or similar in them: it is as noisy as the rows, and as dependent on other columns.
-    """
-
-    def of_rows_alike(column: NDArray[np.float64], bins: Bins, predictors: Predictors) -> NDArray[np.intp]:
-        features, known = (np.stack(each, axis=1) for each in zip(*predictors, strict=True))
-        return donors_of(column, features, known, bins[0]).draw(rng)
-
-    return _drawn(data, parents, codings, rng, basis, of_rows_alike)
-
-
-def _drawn(
-    data: CodedTable,
-    parents: Parents,
-    codings: Mapping[str, Coding],
-    rng: np.random.Generator,
-    basis: CodedTable | None,
-    donors_for: DonorsFor,
-) -> Table:
-    """The table completed by draws: states from the network, then numbers of rows that are alike.
-
-    Each number is drawn several times, given the current values of all others.
+        any_bin: take numbers from rows in any bin, not in the drawn one alone, and from those that look alike too: they
+            are as noisy as the rows, and depend on other columns as in the rows, also where the network has no arc.
     """
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
-    filled = _filled(data, codings, states, rng)
-    scales = {name: Scale.of(known.values) for name, known in data.ordered.items()}
-    values = {name: scales[name].to(column) for name, column in filled.values.items()}
-    numbers = [name for name in data.table.holes if name in values]
+    filled, scales = _filled(data, codings, states, rng), _scales(data)
+    columns = {name: scales[name].to(column)[:, None].copy() for name, column in filled.values.items()}
+    columns |= {name: signs_of(states[name][1], int(states[name][1].max()) + 1) for name in filled.codes}
+    known = {name: codes[:, i] != MISSING for i, name in enumerate(data.names)}
+    numbers = [name for name in data.table.holes if name in filled.values]
     for _ in range(SWEEPS):
         for name in numbers:
             limits.check()
-            others = predictors_of(parents, name)
-            predictors = [each for other in others for each in _predictors(data.table, other, values, states)]
-            if predictors:
-                donors = donors_for(values[name], states[name], predictors)
-                values[name] = values[name].copy()
-                values[name][data.table.absent(name)] = values[name][donors]
-    result = dict(filled.values)
+            features, shown = features_of(columns, known, predictors_of(parents, name))
+            if features.shape[1]:
+                column = columns[name]
+                if any_bin:
+                    donors = donors_of(column[:, 0], features, shown, states[name][0]).draw(rng)
+                else:
+                    donors = matched_donors(column[:, 0], features, *states[name], rng)
+                column[~known[name]] = column[donors]
     for name in numbers:
-        absent = data.table.absent(name)
-        result[name][absent] = scales[name].back(values[name][absent])
-    return replace(filled, values=result)
+        filled.values[name][~known[name]] = scales[name].back(columns[name][~known[name], 0])
+    return filled
+
+
+matched = partial(completed, any_bin=True)
+
+
+def completed_by(net: BayesNet, table: Table, seed: int = 0) -> Table:
+    """A table completed by a draw from a network's structure and cuts; the table itself if nothing is missing."""
+    rng = np.random.default_rng([seed, HOLES])
+    return completed(CodedTable(table, flat=True), net.parents, net.codings, rng) if table.holes else table
 
 
 def expected(
@@ -138,119 +112,105 @@ def expected(
 ) -> Table:
     """The table of `data` completed by expected values; arguments as for ``completed``.
 
-    Levels are the most probable ones, by the network and by regressions on all other columns; a number is the observed
-    one nearest to what such a regression predicts. So dependencies show more clearly than in the rows themselves, also
-    where the network so far has no arc.
+    A number is the observed one nearest to what a regression on all other columns predicts. The chances of levels are,
+    in equal parts, those of the network, which sees bins, and those of such regressions, one for each level, which see
+    what lies inside them. So dependences show more clearly than in the rows, also where the network has no arc.
     """
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, most_probable_completions(net, codes[data.table.holed_rows]))
-    filled = _filled(data, codings, states, rng)
-    scales = {name: Scale.of(known.values) for name, known in data.ordered.items()}
-    told = Expectation(
-        {name: scales[name].to(column).copy() for name, column in filled.values.items()},
-        {name: _signs(states[name][1]) for name in filled.codes},
-        _posterior(data, net, codes, [name for name in filled.codes if name not in codings]),
-        {name: data.table.absent(name) for name in data.table.holes},
-    )
+    filled, scales = _filled(data, codings, states, rng), _scales(data)
+    columns = {name: scales[name].to(column)[:, None].copy() for name, column in filled.values.items()}
+    columns |= {name: _chances(states[name][1]) for name in filled.codes}
+    posterior = _posterior(data, net, codes, codings)
+    absent = {name: data.table.absent(name) for name in data.table.holes}
+    changing = np.logical_or.reduce(list(absent.values()))
+    lines = {name: RidgeRegressions(~gone, changing) for name, gone in absent.items()}
     for _ in range(FEW_SWEEPS if codes.size > FEW_ENTRIES else MANY_SWEEPS):
-        told.sweep(parents)
-    values, levels = dict(filled.values), dict(filled.codes)
-    for name, gone in told.absent.items():
-        if name in values:
-            values[name][gone] = scales[name].back(nearest_values(scales[name].seen, told.values[name][gone]))
-        elif name in told.posterior:
-            levels[name] = _levels(data.table.codes[name], states[name][0], told.chances[name].argmax(axis=1))
-    return replace(filled, values=values, codes=levels)
+        for name, gone in absent.items():
+            limits.check()
+            predictors = [
+                column
+                for other in predictors_of(parents, name)
+                for column in columns[other].T[1 if other in filled.codes else 0 :]  # the first chance follows
+            ]
+            if not predictors or not (name in filled.values or name in posterior):
+                continue
+            said = lines[name].told(columns[name], predictors, np.flatnonzero(gone))
+            if name in posterior:
+                by_lines = np.clip(said, LEAST, 1.0)
+                columns[name][gone] = (posterior[name] + by_lines / by_lines.sum(axis=1, keepdims=True)) / 2
+            else:
+                there = columns[name][~gone]
+                columns[name][gone] = np.clip(said, there.min(), there.max())
+    for name, gone in absent.items():
+        if name in filled.values:
+            filled.values[name][gone] = scales[name].back(nearest_values(scales[name].seen, columns[name][gone, 0]))
+        elif name in posterior:
+            best = columns[name].argmax(axis=1)
+            filled.codes[name][gone] = _levels(data.table.codes[name], states[name][0], best)[gone]
+    return filled
 
 
-def _signs(states: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Whether each row has each state, [n, K]; of very many states the first ones alone."""
+def _scales(data: CodedTable) -> dict[str, Scale]:
+    return {name: Scale.of(known.values) for name, known in data.ordered.items()}
+
+
+def _chances(states: Codes) -> NDArray[np.float64]:
+    """1 at the state of each row, [n, K]; of very many states the first ones alone."""
     return np.asarray(states[:, None] == np.arange(min(int(states.max()) + 1, MOST_STATES)), np.float64)
 
 
 def _posterior(
-    data: CodedTable, net: Network, codes: NDArray[np.int32], names: Sequence[str]
+    data: CodedTable, net: Network, codes: Codes, codings: Mapping[str, Coding]
 ) -> dict[str, NDArray[np.float64]]:
-    """The network's chances of the states of some columns where they are missing, [holes, K]."""
+    """The network's chances of levels where they are missing, [holes, K] of each column of few levels."""
     holed, sizes = codes[data.table.holed_rows], net.structure.sizes
-    places = {_at(data, name): name for name in names if name in data.table.holes}
-    kept = [place for place in places if sizes[place] <= MOST_STATES]
-    found = by_column(marginals(net, holed), holed == MISSING, {place: sizes[place] for place in kept})
-    return {places[place]: chances for place, chances in found.items()}
-
-
-def _at(data: CodedTable, name: str) -> int:
-    return data.names.index(name)
+    told = {i: name for i, name in enumerate(data.names) if name in data.table.holes and name not in codings}
+    kept = [i for i, name in told.items() if name in data.table.codes and sizes[i] <= MOST_STATES]
+    return {told[i]: chances for i, chances in posteriors(net, holed, kept).items()}
 
 
 def _network(
     data: CodedTable, parents: Parents, codings: Mapping[str, Coding], basis: CodedTable | None
-) -> tuple[Network, NDArray[np.int32]]:
+) -> tuple[Network, Codes]:
     """The network that rows are completed by, and the rows as codes [rows, variables], -1 where missing."""
     names = data.names
     columns = data.recoded(codings).columns
-    sizes = {name: columns[name].n_states for name in names}
     counted = columns if basis is None else basis.recoded(codings).columns
     tables = []
     for name in names:
         limits.check()
-        family = [counted[member].codes for member in (*parents[name], name)]
-        has = np.logical_and.reduce([codes >= 0 for codes in family])
-        known = [codes[has] for codes in family]
-        counts = family_counts(known[-1], known[:-1], [sizes[v] for v in (*parents[name], name)])
-        tables.append(posterior_means(counts, 1.0))
+        found = [counted[parent].codes for parent in parents[name]]
+        sizes = [columns[member].n_states for member in (*parents[name], name)]
+        tables.append(posterior_means(family_counts(counted[name].codes, found, sizes), 1.0))
     net = network(positions({name: parents[name] for name in names}), tables)
     return net, np.stack([columns[name].codes for name in names], axis=1)
 
 
-def _states(data: CodedTable, codes: NDArray[np.int32], completions: NDArray[np.integer]) -> States:
+def _states(data: CodedTable, codes: Codes, completions: NDArray[np.integer]) -> States:
     """The codes of every variable, and the same with the rows that lack entries completed."""
     whole = codes.copy()
     whole[data.table.holed_rows] = completions
     return {name: (codes[:, i], whole[:, i]) for i, name in enumerate(data.names)}
 
 
-def completed_by(net: BayesNet, table: Table, seed: int = 0) -> Table:
-    """A table completed by a draw from a network's structure and cuts; the table itself if nothing is missing."""
-    rng = np.random.default_rng([seed, HOLES])
-    return completed(CodedTable(table, flat=True), net.parents, net.codings, rng) if table.holes else table
-
-
-def _predictors(table: Table, name: str, values: Mapping[str, NDArray[np.float64]], states: States) -> list[Predictor]:
-    """A continuous column itself, or whether a discrete one has each of its states but one."""
-    known = ~table.absent(name) if name in table.holes else np.ones(table.n_rows, bool)
-    if name in values:
-        return [Predictor(values[name], known)]
-    drawn = states[name][1]
-    return [Predictor(sign, known) for sign in signs_of(drawn, int(drawn.max()) + 1).T]
-
-
-def _filled(
-    data: CodedTable,
-    codings: Mapping[str, Coding],
-    columns: States,
-    rng: np.random.Generator,
-) -> Table:
+def _filled(data: CodedTable, codings: Mapping[str, Coding], states: States, rng: np.random.Generator) -> Table:
     """Values and levels for the drawn states: those of rows that are known to be in the same one."""
     table = data.table
     values, codes = dict(table.values), dict(table.codes)
     for name in table.holes:
-        known, drawn = columns[name]
-        absent = table.absent(name)
-        if name in values:
-            values[name] = values[name].copy()
-            donors = _donors(known, drawn[absent], rng)
-            values[name][absent] = values[name][donors]
-        elif isinstance(codings.get(name), Grouping):
-            donors = _donors(known, drawn[absent], rng)
-            codes[name] = codes[name].copy()
-            codes[name][absent] = codes[name][donors]
+        known, drawn = states[name]
+        columns: dict[str, NDArray] = values if name in values else codes
+        if name in values or isinstance(codings.get(name), Grouping):
+            absent = table.absent(name)
+            columns[name] = columns[name].copy()
+            columns[name][absent] = columns[name][_in_turn(known, drawn[absent], rng)]
         else:
             codes[name] = _levels(codes[name], known, drawn)
     return replace(table, values=values, codes=codes)
 
 
-def _donors(known: NDArray[np.int32], drawn: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.intp]:
+def _in_turn(known: Codes, drawn: Codes, rng: np.random.Generator) -> NDArray[np.intp]:
     """A donor for each drawn state: the rows observed in it take turns, in random order.
 
     In turn, because a value that is taken much more often than its neighbours would look like a peak of the density.
@@ -266,7 +226,7 @@ def _donors(known: NDArray[np.int32], drawn: NDArray[np.int32], rng: np.random.G
     return np.asarray(by_state[first[drawn] + rank % np.maximum(counts[drawn], 1)], np.intp)
 
 
-def _levels(codes: NDArray[np.int32], known: NDArray[np.int32], drawn: NDArray[np.int32]) -> NDArray[np.int32]:
+def _levels(codes: Codes, known: Codes, drawn: NDArray[np.integer]) -> Codes:
     """The levels of a column whose states are its observed levels, without gaps."""
     level_of = np.zeros(int(known.max()) + 1, np.int32)
     level_of[known[known != MISSING]] = codes[known != MISSING]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
@@ -72,13 +71,10 @@ def best_tree(columns: Columns) -> dict[str, tuple[str, ...]]:
 def gain(a: Column, b: Column) -> float:
     """What an arc between two variables gains per row that has both, on average over its two directions."""
     limits.check()
-    has = (a.codes >= 0) & (b.codes >= 0)
-    n = int(has.sum())
-    if n == 0 or a.n_states < 2 or b.n_states < 2:
+    if a.n_states < 2 or b.n_states < 2:
         return 0.0
-    counts: NDArray[np.int64] = family_counts(a.codes[has], [b.codes[has]], [b.n_states, a.n_states])
-    apart = k2_score(counts.sum(axis=0)[None]) + k2_score(counts.sum(axis=1)[None])
-    together = (
-        k2_score(counts) + k2_score(counts.sum(axis=1)[None]) + k2_score(counts.T) + k2_score(counts.sum(axis=0)[None])
-    )
-    return (together / 2 - apart) / n
+    counts = family_counts(a.codes, [b.codes], [b.n_states, a.n_states])
+    n = int(counts.sum())
+    alone = k2_score(counts.sum(axis=0)[None]), k2_score(counts.sum(axis=1)[None])
+    together = k2_score(counts) + alone[1] + k2_score(counts.T) + alone[0]
+    return (together / 2 - sum(alone)) / n if n else 0.0

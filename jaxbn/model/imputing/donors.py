@@ -13,7 +13,7 @@ next round of learning would find fewer bins and arcs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents, markov_blanket
 from jaxbn.model.imputing.neighbours import CELLS, NEAREST, Nearest, Neighbours
-from jaxbn.model.imputing.ridge import fit_line, predicted
-from jaxbn.model.imputing.scale import places
+from jaxbn.model.imputing.ridge import RidgeRegressions, fit_line, places
 from jaxbn.model.imputing.stacking import MOST_ROWS, likeliest_weights
 from jaxbn.runtime import limits
 
@@ -136,9 +135,18 @@ def signs_of(codes: NDArray[np.integer[Any]], n_states: int) -> Array:
     return (codes[:, None] == shown).astype(np.float64)
 
 
+def features_of(
+    columns: Mapping[str, Array], known: Mapping[str, NDArray[np.bool_]], names: Sequence[str]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Some columns [n, K] beside each other, and where they are known and not filled in, [n, features] both."""
+    nothing = np.zeros((len(next(iter(known.values()))), 0))
+    shown = [np.repeat(known[name][:, None], columns[name].shape[1], axis=1) for name in names]
+    return np.hstack([nothing, *(columns[name] for name in names)]), np.hstack([nothing.astype(bool), *shown])
+
+
 def matched_donors(
     target: Array,
-    predictors: Sequence[Array],
+    features: Array,
     known: NDArray[np.int32],
     drawn: NDArray[np.int32],
     rng: np.random.Generator,
@@ -147,7 +155,7 @@ def matched_donors(
 
     Args:
         target: [n], NaN where missing.
-        predictors: [n] each, complete.
+        features: the other columns, complete, [n, features].
         known: [n], the bin of the target, -1 where missing.
         drawn: [n], the same, with drawn bins.
         rng: which of the nearest two is taken.
@@ -156,7 +164,7 @@ def matched_donors(
         Rows [holes].
     """
     has = known >= 0
-    guess = predicted(target, predictors, has, np.arange(len(target)))
+    guess = RidgeRegressions(has, has).told(target[:, None], list(features.T), np.arange(len(target)))[:, 0]
     everyone, holes = np.flatnonzero(has), np.flatnonzero(~has)
     everyone = everyone[np.argsort(guess[everyone], kind="stable")]
     # one search for all bins: donors have ranks by prediction, and the ranks of a bin follow those of the bin before

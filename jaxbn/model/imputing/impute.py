@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import one_of
-from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.columns import MISSING, Level, scalar
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.model.imputing.frames import fill
+from jaxbn.inputs.units import Unit, from_numbers, is_text, texts
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.inference.answers import draw_completions, marginals, most_probable_completions
-from jaxbn.model.inference.network import Network, network
+from jaxbn.model.inference.network import Network
 from jaxbn.model.lines import by_lines, lean
 from jaxbn.model.observations import Unknown, encode_frame, tell_absent
 from jaxbn.model.queries import draw_levels, means, numbers_of, over_levels
@@ -28,13 +29,8 @@ if TYPE_CHECKING:
 
 Strategy = Literal["mean", "regression", "most_probable", "draw"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-
-
-class Rows(NamedTuple):
-    """Rows to be filled: their codes, and the numbers of their continuous columns."""
-
-    codes: NDArray[np.int32]  # [rows, variables], -1 where missing
-    values: dict[str, NDArray[np.float64]]  # [rows], NaN where missing
+Numbers = Mapping[str, NDArray[np.float64]]
+"""Continuous columns, [rows] each, NaN where missing."""
 
 
 def impute(
@@ -51,107 +47,88 @@ def impute(
     ``regressions``, if given, are used in place of those that ``strategy="regression"`` fits to the data.
     """
     one_of("strategy", strategy, STRATEGIES)
-    rows = read_rows(net, data, unknown)
+    codes, values = read_rows(net, data, unknown)
     net = without_missing_level(net)
     if strategy == "draw":
-        found = _drawn(net, rows, np.random.default_rng(seed), max_memory)
-    elif strategy == "most_probable":
-        found = _most_probable(net, rows, max_memory)
-    else:
-        found = _means(net, rows, max_memory)
-        if strategy == "regression":
-            fitted = regressions or fit_regressions(net, rows.codes, rows.values, max_memory)
-            predicted = fitted.predict(net, rows.codes, rows.values, max_memory)
-            found |= {
-                name: predicted[name] if name in net.binnings else _levels(net, name, predicted[name])
-                for name in predicted
-            }
-    return fill(net, data, found)
+        return _filled(net, data, _drawn(net, codes, values, np.random.default_rng(seed), max_memory))
+    if strategy == "most_probable":
+        return _filled(net, data, _most_probable(net, codes, max_memory))
+    found = _means(net, codes, values, max_memory)
+    if strategy == "regression":
+        fitted = regressions or fit_regressions(net, codes, values, max_memory)
+        for name, said in fitted.predict(net, codes, values, max_memory).items():
+            found[name] = said if name in net.binnings else over_levels(net, name, said, 1).argmax(axis=1)
+    return _filled(net, data, found)
 
 
-def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> Rows:
-    """Rows as codes and numbers; absent columns are missing in every row."""
+def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> tuple[NDArray[np.int32], Numbers]:
+    """Rows as codes [rows, variables], -1 where missing, and the numbers of continuous columns.
+
+    Absent columns are missing in every row.
+    """
     frame = with_signs(as_frame(data), net.names)
     tell_absent(net, [name for name in net.names if name not in frame.columns])
     codes = encode_frame(net, frame, unknown, optional=net.names)
     for name in with_missing_level(net):  # a hole, and not the level of its own that a network may have for it
         if name in frame.columns:
             codes[frame[name].isna().to_numpy(), net.names.index(name)] = MISSING
-    return Rows(codes, numbers_of(net, frame, net.binnings))
+    return codes, numbers_of(net, frame, net.binnings)
 
 
-def _means(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
+def _means(net: BayesNet, codes: NDArray[np.int32], values: Numbers, max_memory: float) -> dict[str, NDArray[Any]]:
     """Each entry by itself: the mean of a number's posterior, or the most probable level (its position)."""
-    found = _empty(net, rows)
-    for variable, where_rows, where, chances in marginals(net.network, rows.codes, max_memory=max_memory):
+    found = {name: np.zeros(len(codes), np.float64 if name in net.binnings else np.int64) for name in net.names}
+    for variable, rows, where, chances in marginals(net.network, codes, max_memory=max_memory):
         name = net.names[variable]
-        _refuse_impossible(chances, where, where_rows)
+        impossible = ~(chances.sum(axis=1) > 0)
+        if impossible.any():
+            row = int(rows[impossible[where]].min())
+            raise ValueError(f"row {row} has probability 0 under the network, so its missing entries have no posterior")
         if name in net.lines:
-            own = {n: values[where_rows] for n, values in rows.values.items()}
-            leaning = lean(net, name, rows.codes[where_rows], own)
-            found[name][where_rows] = means(net.inside(name), chances[where], leaning)
+            leaning = lean(net, name, codes[rows], {other: column[rows] for other, column in values.items()})
+            found[name][rows] = means(net.inside(name), chances[where], leaning)
+        elif name in net.binnings:
+            found[name][rows] = means(net.inside(name), chances)[where]
         else:
-            answer = chances @ net.inside(name).means if name in net.binnings else _levels(net, name, chances)
-            found[name][where_rows] = answer[where]
+            found[name][rows] = over_levels(net, name, chances, 1).argmax(axis=1)[where]
     return found
 
 
-def _levels(net: BayesNet, name: str, chances: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The most probable level (its position) of a discrete variable, from the chances of its states, [rows]."""
-    return over_levels(net, name, chances, 1).argmax(axis=1)
-
-
-def _most_probable(net: BayesNet, rows: Rows, max_memory: float) -> dict[str, NDArray[Any]]:
+def _most_probable(net: BayesNet, codes: NDArray[np.int32], max_memory: float) -> dict[str, NDArray[Any]]:
     """All entries of a row together; of a grouped variable, a group counts with its most probable level."""
-    best = {name: _best_levels(net, name) for name in net.groupings}
-    plain = net.network
+    best = {}  # the most probable level of each group, [groups]
+    for name, groups in net.group_codes.items():
+        of_group = np.arange(net.cardinalities[name])[:, None] == groups
+        best[name] = np.where(of_group, net.shares[name], -1.0).argmax(axis=1)
     tables = [net.tables[n] * (net.shares[n][best[n]] if n in best else 1.0) for n in net.names]
-    weighed = Network(plain.structure, network(plain.structure.parents, tables).tables)
-    codes = most_probable_completions(weighed, rows.codes, max_memory=max_memory)
+    weighed = Network(net.network.structure, tuple(tables))
+    states = most_probable_completions(weighed, codes, max_memory=max_memory)
     found: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(net.names):
-        if name in net.binnings:
-            found[name] = net.inside(name).means[codes[:, i]]
-        else:
-            found[name] = best[name][codes[:, i]] if name in best else codes[:, i]
+        chosen = net.inside(name).means if name in net.binnings else best.get(name)
+        found[name] = states[:, i] if chosen is None else chosen[states[:, i]]
     return found
 
 
-def _drawn(net: BayesNet, rows: Rows, rng: np.random.Generator, max_memory: float) -> dict[str, NDArray[Any]]:
+def _drawn(
+    net: BayesNet, codes: NDArray[np.int32], values: Numbers, rng: np.random.Generator, max_memory: float
+) -> dict[str, NDArray[Any]]:
     """All entries of a row together, from their joint posterior."""
-    codes = draw_completions(net.network, rows.codes, rng, max_memory=max_memory).astype(np.int64)
+    states = draw_completions(net.network, codes, rng, max_memory=max_memory).astype(np.int64)
     found: dict[str, NDArray[Any]] = {}
     for name in by_lines(net):
         i = net.names.index(name)
-        gone = rows.codes[:, i] == MISSING
+        gone = codes[:, i] == MISSING
         if name in net.binnings:
             known = {n: found[n][gone] for n in net.lines[name].parents} if name in net.lines else {}
-            leaning = lean(net, name, codes[gone], known, codes[gone, i])
-            found[name] = rows.values[name].copy()
-            found[name][gone] = net.inside(name).draw(codes[gone, i], rng, lean=leaning)
+            leaning = lean(net, name, states[gone], known, states[gone, i])
+            found[name] = values[name].copy()
+            found[name][gone] = net.inside(name).draw(states[gone, i], rng, lean=leaning)
             continue
-        found[name] = codes[:, i].copy()
+        found[name] = states[:, i].copy()
         if name in net.groupings:
-            found[name][gone] = draw_levels(net, name, codes[gone, i], rng)
+            found[name][gone] = draw_levels(net, name, states[gone, i], rng)
     return found
-
-
-def _best_levels(net: BayesNet, name: str) -> NDArray[np.int64]:
-    """The most probable level of each group, [groups]."""
-    group_of, shares = net.group_codes[name], net.shares[name]
-    return np.array([np.where(group_of == g, shares, -1.0).argmax() for g in range(net.cardinalities[name])])
-
-
-def _empty(net: BayesNet, rows: Rows) -> dict[str, NDArray[Any]]:
-    n = len(rows.codes)
-    return {name: np.zeros(n, np.float64 if name in net.binnings else np.int64) for name in net.names}
-
-
-def _refuse_impossible(chances: NDArray[np.float64], where: NDArray[np.intp], rows: NDArray[np.intp]) -> None:
-    impossible = ~(chances.sum(axis=1) > 0)
-    if impossible.any():
-        row = int(rows[impossible[where]].min())
-        raise ValueError(f"row {row} has probability 0 under the network, so its missing entries have no posterior")
 
 
 # --- networks in which being missing is a level: what an entry would be, were it there
@@ -186,3 +163,90 @@ def without_missing_level(net: BayesNet) -> BayesNet:
 def with_missing_level(net: BayesNet) -> list[str]:
     """The variables that have a missing level."""
     return [name for name, levels in net.levels.items() if MISSING_LEVEL in levels]
+
+
+# --- values put into the missing entries of a frame, whose columns keep their types
+
+
+def _filled(net: BayesNet, data: Any, found: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+    """A copy of the data in which missing entries of the network's variables are filled.
+
+    Args:
+        net: the fitted network.
+        data: the rows; a DataFrame keeps its index and its other columns.
+        found: a value of every variable for each row; only those at missing entries are taken: numbers of
+            continuous variables, positions among the levels of discrete ones, [rows].
+    """
+    import pandas as pd
+
+    frame = as_frame(data)
+    filled = {name: _column(net, name, frame[name], found[name]) for name in frame.columns if name in net.parents}
+    result = frame.assign(**filled)
+    if isinstance(data, pd.DataFrame):
+        result.index, result.columns = data.index, data.columns
+    return result
+
+
+def _column(net: BayesNet, name: str, column: pd.Series, found: NDArray[Any]) -> pd.Series:
+    gone = np.flatnonzero(column.isna())
+    if not len(gone):
+        return column
+    if name not in net.binnings:
+        return _with_levels(column, gone, net.levels[name], found)
+    values, unit = found[gone], net.binnings[name].unit
+    if unit.kind != "number" and column.dtype.kind not in "fiu":
+        return _with_times(column, gone, values, unit)
+    known = column.dropna().to_numpy(np.float64)
+    if len(known) and (known == np.round(known)).all():  # whole numbers stay whole
+        low, high = net.bounds[name]
+        values = np.clip(np.round(values), np.ceil(low), np.floor(high)) if np.ceil(low) <= np.floor(high) else values
+    return _put(column, gone, values)
+
+
+def _with_times(column: pd.Series, gone: NDArray[np.intp], values: NDArray[Any], unit: Unit) -> pd.Series:
+    """Dates or durations as this column has them: of pandas, as objects, or as text."""
+    import pandas as pd
+
+    if column.dtype.kind == "M" and getattr(column.dt, "tz", None) is not None:
+        there = pd.Series(from_numbers(values, unit)).dt
+        return _put(column, gone, there.tz_localize(column.dt.tz, ambiguous=True, nonexistent="shift_forward").array)
+    if column.dtype.kind in "Mm":
+        return _put(column, gone, from_numbers(values, unit))
+    if isinstance(column.dtype, pd.PeriodDtype):
+        return _put(column, gone, pd.Series(from_numbers(values, unit)).astype(column.dtype).array)
+    if not is_text(column):
+        return _put(column, gone, pd.Series(from_numbers(values, unit)).astype(object).to_numpy())
+    if unit.kind == "duration":
+        return _put(column, gone, texts(np.round(values), unit))
+    form = unit.form or ("%Y-%m-%d" if unit.kind == "date" else "%Y-%m-%d %H:%M:%S")
+    return _put(column, gone, pd.Series(from_numbers(values, unit)).dt.strftime(form).to_numpy(object))
+
+
+def _with_levels(
+    column: pd.Series, gone: NDArray[np.intp], levels: tuple[Level, ...], found: NDArray[Any]
+) -> pd.Series:
+    """Levels as this column spells them: intervals and decimals are levels by their text or number."""
+    import pandas as pd
+
+    name = str(column.name)
+    categories = isinstance(column.dtype, pd.CategoricalDtype)
+    known = column.cat.categories if categories else column.dropna().unique()
+    spelled = {scalar(name, value): value for value in known}
+    values = [spelled.get(levels[code], levels[code]) for code in found[gone].tolist()]
+    if categories:
+        new = [value for value in dict.fromkeys(values) if value not in column.cat.categories]
+        column = column.cat.add_categories(new) if new else column
+    return _put(column, gone, values)
+
+
+def _put(column: pd.Series, gone: NDArray[np.intp], values: Any) -> pd.Series:
+    """The column with these values at these positions; its type stays, where it can hold them."""
+    import pandas as pd
+
+    if isinstance(column.dtype, np.dtype):
+        plain = column.to_numpy(copy=True)
+        plain[gone] = np.asarray(values, column.dtype)
+        return pd.Series(plain, index=column.index, name=column.name, dtype=column.dtype)  # else texts become str
+    array = column.array.copy()
+    array[gone] = values
+    return pd.Series(array, index=column.index, name=column.name)

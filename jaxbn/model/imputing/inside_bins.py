@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
-from jaxbn.model.imputing.donors import donors_of, predictors_of, signs_of
-from jaxbn.model.imputing.scale import Scale
-from jaxbn.model.inference.answers import by_column, draw_completions, marginals_of
+from jaxbn.model.imputing.donors import donors_of, features_of, predictors_of, signs_of
+from jaxbn.model.imputing.ridge import Scale
+from jaxbn.model.inference.answers import draw_completions, posteriors
 from jaxbn.model.inference.em import Counter, Weight, means
 from jaxbn.model.inference.network import Network
 from jaxbn.model.inference.tasks import Evidence
@@ -73,20 +73,18 @@ def evidence_inside_bins(
     if not evidence:
         return {}
     counter = Counter(network.structure, codes, evidence=evidence, max_memory=max_memory)
-    said = _said(network, parents, codes, values, _posteriors(network, counter, absent))
+
+    def posterior() -> dict[int, Array]:
+        return posteriors(network, codes, evidence, tasks=counter.tasks, max_memory=max_memory)
+
+    said = _said(network, parents, codes, values, posterior())
     together = absent[:, list(evidence)].sum(axis=1, keepdims=True)
     for _ in range(ROUNDS):
-        for i, chances in _posteriors(network, counter, absent).items():
+        for i, chances in posterior().items():
             wanting = np.log(np.maximum(said[i], LEAST) / np.maximum(chances, LEAST))
             evidence[i][absent[:, i]] += wanting / together[absent[:, i]]  # as those that tell each other move together
         network = means(network.structure, counter.expected(network).counts, alphas)
     return evidence
-
-
-def _posteriors(network: Network, counter: Counter, absent: NDArray[np.bool_]) -> dict[int, Array]:
-    """The posterior of the states of each column that has evidence, where it is missing, [holes, K]."""
-    found = marginals_of(network, counter.tasks, max_memory=counter.max_memory)
-    return by_column(found, absent, {i: network.structure.sizes[i] for i in counter.evidence})
 
 
 def _said(
@@ -96,27 +94,27 @@ def _said(
 
     Other missing entries of a row are filled in by draws, several times: what is said is as unsure as they are.
     """
-    names, known = list(parents), codes != MISSING
+    names = list(parents)
+    known = {name: codes[:, i] != MISSING for i, name in enumerate(names)}
     seen = {name: Scale.of(np.sort(column[~np.isnan(column)])).to(column) for name, column in values.items()}
     found = {i: np.zeros(chances.shape) for i, chances in posterior.items()}
-    others = {i: [names.index(other) for other in predictors_of(parents, names[i])] for i in posterior}
     rng = np.random.default_rng(0)
     times = TIMES if codes.size <= FEW_ENTRIES else 1
     for _ in range(times):
         drawn = draw_completions(network, codes, rng)
-        told = [
-            _numbers(seen[name], codes[:, i], drawn[:, i], rng)
+        columns = {
+            name: _numbers(seen[name], codes[:, i], drawn[:, i], rng)
             if name in values
             else signs_of(drawn[:, i], network.structure.sizes[i])
             for i, name in enumerate(names)
-        ]
+        }
         for i, chances in posterior.items():
             limits.check()
-            features = np.hstack([told[other] for other in others[i]])
-            shown = np.hstack([np.repeat(known[:, [other]], told[other].shape[1], axis=1) for other in others[i]])
-            donors = donors_of(told[i][:, 0], features, shown, codes[:, i])
+            own = columns[names[i]]
+            features, shown = features_of(columns, known, predictors_of(parents, names[i]))
+            donors = donors_of(own[:, 0], features, shown, codes[:, i])
             found[i] += donors.chances(codes[:, i], chances) / times
-            told[i][~known[:, i]] = told[i][donors.draw(rng)]
+            own[~known[names[i]]] = own[donors.draw(rng)]
     return found
 
 

@@ -11,12 +11,12 @@ seem to know more of these rows than of those whose entries are missing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.model.imputing.donors import features_of
 from jaxbn.model.imputing.stacking import Mixture, Votes, fit_mixture, fit_votes
 from jaxbn.model.inference.answers import log_posterior, observed_places
 from jaxbn.model.inference.em import expected_counts
@@ -34,47 +34,20 @@ SETTLED = 1e-3
 """Rounds end when entries change by less than this on average, in deviations of their column."""
 
 
-@dataclass(frozen=True, eq=False)
-class Regressions:
-    """Experts for each column that had entries to fit them to.
+class Regressions(NamedTuple):
+    """Experts for each column that had entries to fit them to."""
 
-    Attributes:
-        numbers: of continuous columns.
-        levels: of discrete ones.
-    """
-
-    numbers: dict[str, Mixture]
-    levels: dict[str, Votes]
+    experts: dict[str, Mixture | Votes]
 
     def predict(
-        self,
-        net: BayesNet,
-        codes: NDArray[np.int32],
-        values: Mapping[str, Array],
-        max_memory: float = MAX_MEMORY,
+        self, net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float = MAX_MEMORY
     ) -> dict[str, Array]:
         """Every column with its missing entries filled in: numbers [rows], or chances of states [rows, states]."""
-        predicted = _predicted(net, codes, values, max_memory)
-        filled = dict(predicted.start)
+        rows = _predicted(net, codes, values, max_memory)
         for _ in range(ROUNDS):
-            if max([self._fill(predicted, filled, name) for name in predicted.gone], default=0.0) < SETTLED:
+            if max([rows.fill(name, self.experts.get(name)) for name in net.names], default=0.0) < SETTLED:
                 break
-        return {name: column[:, 0] if name in values else column for name, column in filled.items()}
-
-    def _fill(self, predicted: _Predicted, filled: dict[str, Array], name: str) -> float:
-        """Fill in what is missing of a column, given the others; returns by how much it changed, in deviations."""
-        limits.check()
-        gone = predicted.gone[name]
-        if not gone.any() or not (name in self.numbers or name in self.levels):
-            return 0.0
-        said, others, known = predicted.said[name][gone], _others(filled, name, gone), _known(predicted, name, gone)
-        before, filled[name] = filled[name], filled[name].copy()
-        if name in self.numbers:
-            filled[name][gone, 0] = self.numbers[name](np.hstack([said, others]), known)
-        else:
-            filled[name][gone] = self.levels[name](said, others, known)
-        change = np.abs(filled[name][gone] - before[gone]).mean()
-        return float(change / (before.std() or 1.0)) if change else 0.0
+        return {name: column[:, 0] if name in values else column for name, column in rows.filled.items()}
 
 
 def fit_regressions(
@@ -88,53 +61,76 @@ def fit_regressions(
         values: the continuous columns, [rows], NaN where missing.
         max_memory: bytes that one array may take.
     """
-    predicted = _predicted(net, codes, values, max_memory, own_rows=net.n_rows == len(codes))
-    filled, found = dict(predicted.start), Regressions({}, {})
+    rows = _predicted(net, codes, values, max_memory, own_rows=net.n_rows == len(codes))
+    experts: dict[str, Mixture | Votes] = {}
     for _ in range(ROUNDS):
         change = 0.0
         for i, name in enumerate(net.names):
             limits.check()
-            has = ~predicted.gone[name]
+            has = ~rows.gone[name]
             if has.sum() < 2:
                 continue
-            said, others, known = predicted.said[name][has], _others(filled, name, has), _known(predicted, name, has)
             if name in values:
-                found.numbers[name] = fit_mixture(np.hstack([said, others]), known, values[name][has])
+                experts[name] = fit_mixture(*rows.told(name, has), values[name][has])
             else:
-                found.levels[name] = fit_votes(said, others, known, codes[has, i])
-            change = max(change, found._fill(predicted, filled, name))
+                experts[name] = fit_votes(*rows.told(name, has), codes[has, i])
+            change = max(change, rows.fill(name, experts[name]))
         if change < SETTLED:
             break
-    return found
+    return Regressions(experts)
 
 
 class _Predicted(NamedTuple):
-    """What the network says of rows, for each column."""
+    """Rows, and what the network says of them, for each column."""
 
     said: dict[str, Array]  # the mean [rows, 1] or the posterior [rows, states] given the rest of the row
-    start: dict[str, Array]  # the number, or 1 at the state, where it is known, and what the network says elsewhere
+    filled: dict[str, Array]  # the number, or 1 at the state, where it is known, and what was last said elsewhere
     gone: dict[str, NDArray[np.bool_]]  # [rows]
+
+    def told(self, name: str, rows: NDArray[np.bool_]) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Of some rows what the network says of a column, the other columns, and which of these are known."""
+        features, known = features_of(
+            {other: column[rows] for other, column in self.filled.items()},
+            {other: ~gone[rows] for other, gone in self.gone.items()},
+            [other for other in self.filled if other != name],
+        )
+        return self.said[name][rows], features, known
+
+    def fill(self, name: str, expert: Mixture | Votes | None) -> float:
+        """Fill in what is missing of a column, given the others; returns by how much it changed, in deviations."""
+        limits.check()
+        gone = self.gone[name]
+        if expert is None or not gone.any():
+            return 0.0
+        before, after = self.filled[name], self.filled[name].copy()
+        after[gone] = expert(*self.told(name, gone))
+        self.filled[name] = after
+        change = np.abs(after[gone] - before[gone]).mean()
+        return float(change / (before.std() or 1.0)) if change else 0.0
 
 
 def _predicted(
     net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float, *, own_rows: bool = False
 ) -> _Predicted:
-    plain, predicted = net.network, _Predicted({}, {}, {})
-    counts = expected_counts(plain, codes, max_memory=max_memory).counts if own_rows else []
+    found = _Predicted({}, {}, {})
+    counts = expected_counts(net.network, codes, max_memory=max_memory).counts if own_rows else []
     for i, name in enumerate(net.names):
-        logs = log_posterior(plain, codes, i, max_memory=max_memory)
+        logs = log_posterior(net.network, codes, i, max_memory=max_memory)
         if own_rows:
             _leave_own_row_out(net, codes, counts, i, logs)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
         if name in net.binnings:
-            predicted.said[name] = (weights @ net.inside(name).means)[:, None]
-            predicted.gone[name], seen = np.isnan(values[name]), values[name][:, None]
+            said, gone, seen = (
+                (weights @ net.inside(name).means)[:, None],
+                np.isnan(values[name]),
+                values[name][:, None],
+            )
         else:
-            predicted.said[name] = weights
-            predicted.gone[name], seen = codes[:, i] < 0, np.eye(weights.shape[1])[codes[:, i]]
-        predicted.start[name] = np.where(predicted.gone[name][:, None], predicted.said[name], seen)
-    return predicted
+            said, gone, seen = weights, codes[:, i] < 0, np.eye(weights.shape[1])[codes[:, i]]
+        found.said[name], found.gone[name] = said, gone
+        found.filled[name] = np.where(gone[:, None], said, seen)
+    return found
 
 
 def _leave_own_row_out(
@@ -158,18 +154,3 @@ def _leave_own_row_out(
         if child != variable:
             change -= np.log(np.maximum(context - 1, 1e-9) / context)
         logs[rows, codes[rows, variable]] += change
-
-
-def _others(filled: Mapping[str, Array], name: str, rows: NDArray[np.bool_]) -> Array:
-    """The other columns of some rows, [rows, features]."""
-    return np.hstack([np.zeros((int(rows.sum()), 0)), *(c[rows] for other, c in filled.items() if other != name)])
-
-
-def _known(predicted: _Predicted, name: str, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which of these are known and not filled in."""
-    there = [
-        np.repeat(~predicted.gone[other][rows, None], column.shape[1], axis=1)
-        for other, column in predicted.start.items()
-        if other != name
-    ]
-    return np.hstack([np.zeros((int(rows.sum()), 0), bool), *there])

@@ -2,15 +2,20 @@
 
 The first, for values that are to be told as well as can be, has predictions that leave each row out. The second is made
 again and again while a table is completed, at an effort in proportion to the entries that change.
+
+A line through values with heavy tails is that of its outliers. So numbers of which a few lie far out are seen by their
+ranks (`Scale`), as normal scores, the quantiles of a normal distribution: these keep the order and have no tails, and
+dependences that are monotone look straight in them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 Array = NDArray[np.float64]
 DUST = 1e-12  # what rounding makes of numbers that are equal, relative to them
@@ -24,6 +29,9 @@ TINY = 1e-9
 
 MOST_ROWS = 10**5
 """Rows that a regression of fixed penalty is fitted to, about: more of them would not change it."""
+
+TAILS = 5.0
+"""Excess kurtosis from which on a column is seen by its ranks."""
 
 
 class Line(NamedTuple):
@@ -84,22 +92,6 @@ def fit_line(features: Array, target: Array, *, leave_out: bool = True) -> tuple
     return line, np.clip(left_out, line.low, line.high)
 
 
-def predicted(
-    target: Array,
-    predictors: Sequence[Array],
-    has: NDArray[np.bool_],
-    rows: NDArray[np.intp],
-) -> Array:
-    """A linear prediction of the target in some rows, from those that have it: of very many of them, from a part.
-
-    Example:
-        >>> x = np.arange(6.0)
-        >>> predicted(2 * x, [x], x != 3, np.array([3])).round(1).tolist()
-        [6.0]
-    """
-    return RidgeRegressions(has, has).told(target[:, None], predictors, rows)[:, 0]
-
-
 class RidgeRegressions:
     """Regressions on the same columns, made again while entries of some rows change.
 
@@ -141,3 +133,60 @@ class RidgeRegressions:
         """1 and the predictors, about centered and scaled so that nothing is lost in differences of sums."""
         scaled = [(each[rows] - center) / scale for each, (center, scale) in zip(predictors, self._units, strict=True)]
         return np.stack([np.ones(len(rows)), *scaled], axis=1)
+
+
+class Scale(NamedTuple):
+    """Distinct observed values of a column and their scores, both ascending; None if it is seen as it is."""
+
+    values: Array
+    scores: Array | None
+
+    @classmethod
+    def of(cls, ascending: Array) -> Scale:
+        """The scale of a column, from its observed values in ascending order.
+
+        Example:
+            >>> Scale.of(np.array([1.0, 2.0, 3.0])).scores is None
+            True
+            >>> heavy = Scale.of(np.append(np.arange(40.0), 1e6))
+            >>> heavy.back(heavy.to(np.array([3.0, 1e6]))).tolist()
+            [3.0, 1000000.0]
+        """
+        n = len(ascending)
+        last = np.flatnonzero(np.append(ascending[1:] > ascending[:-1], [True] * min(n, 1)))  # of equal ones
+        values, counts = ascending[last], np.diff(last, prepend=-1)
+        apart = values - (counts @ values) / n
+        largest = np.abs(apart).max(initial=0.0)
+        squares = np.square(apart / largest if largest > 0 else apart)  # or large numbers would overflow
+        square = float(counts @ squares) / n
+        heavy = square > 0 and float(counts @ np.square(squares)) / n > (3 + TAILS) * square**2
+        return cls(values, ndtri((np.cumsum(counts) - counts / 2) / n) if heavy else None)
+
+    @property
+    def seen(self) -> Array:
+        """The distinct observed values as a regression sees them, ascending."""
+        return self.values if self.scores is None else self.scores
+
+    def to(self, column: Array) -> Array:
+        """Observed values as a regression sees them; NaN stays."""
+        if self.scores is None:
+            return column
+        place = np.minimum(places(self.values, column), len(self.values) - 1)
+        return np.where(np.isnan(column), np.nan, self.scores[place])
+
+    def back(self, column: Array) -> Array:
+        """The values of such numbers."""
+        return column if self.scores is None else self.values[np.searchsorted(self.scores, column)]
+
+
+def places(ascending: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp]:
+    """`np.searchsorted`, of very many numbers: one after the other they are found in memory that is near.
+
+    Example:
+        >>> places(np.array([1.0, 2.0, 4.0]), np.array([3.0, 0.5])).tolist()
+        [2, 0]
+    """
+    order = np.argsort(wanted)
+    found = np.empty(len(wanted), np.intp)
+    found[order] = np.searchsorted(ascending, wanted[order])
+    return found

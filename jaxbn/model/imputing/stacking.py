@@ -62,34 +62,31 @@ class Mixture(NamedTuple):
     targets: Array  # of the rows that are compared with: the number, and what `line` leaves of it, [rows, 2]
     weights: Array  # [experts]
 
-    def __call__(self, features: Array, known: NDArray[np.bool_]) -> Array:
-        """What the experts say together of rows, [rows]; the same arguments as for ``fit_mixture``."""
-        mean, others = features[:, 0], features[:, 1:]
-        by_line = self.line(others)
+    def __call__(self, mean: Array, others: Array, known: NDArray[np.bool_]) -> Array:
+        """What the experts say together of rows, [rows, 1]; the same arguments as for ``fit_mixture``."""
         near = None if self.neighbours is None else self.neighbours.means(self.targets, known, others)
-        return np.clip(
-            _said_of_numbers(mean, by_line, self.rest(others), near) @ self.weights, self.line.low, self.line.high
-        )
+        said = _said_of_numbers(mean[:, 0], self.line(others), self.rest(others), near) @ self.weights
+        return np.clip(said, self.line.low, self.line.high)[:, None]
 
 
-def fit_mixture(features: Array, known: NDArray[np.bool_], target: Array) -> Mixture:
+def fit_mixture(mean: Array, others: Array, known: NDArray[np.bool_], target: Array) -> Mixture:
     """Fit the experts to rows, and their weights to what each says of the rows that it has not seen.
 
     Args:
-        features: [rows, 1 + features]; the first is the posterior mean by a network that has not seen the row.
-        known: which of the others are known and not filled in, [rows, features].
+        mean: of the posterior, by a network that has not seen the row, [rows, 1].
+        others: features of the rows, [rows, features].
+        known: which of these are known and not filled in, [rows, features].
         target: [rows].
 
     Example:
         >>> x = np.linspace(-1, 1, 200)
-        >>> found = fit_mixture(np.column_stack([0 * x, x]), np.ones((200, 1), bool), x**2)
-        >>> found(np.array([[0.0, 0.5], [0.0, -0.5]]), np.ones((2, 1), bool)).round(2).tolist()
-        [0.25, 0.25]
+        >>> found = fit_mixture(np.zeros((200, 1)), x[:, None], np.ones((200, 1), bool), x**2)
+        >>> found(np.zeros((2, 1)), np.array([[0.5], [-0.5]]), np.ones((2, 1), bool)).round(2).tolist()
+        [[0.25], [0.25]]
     """
     n = len(target)
     fitted = np.random.default_rng(0).permutation(n)[:MOST_FITTED]  # or rows that are equally near would be in order
-    features, known, target = features[fitted], known[fitted], target[fitted]
-    mean, others = features[:, 0], features[:, 1:]
+    mean, others, known, target = mean[fitted, 0], others[fitted], known[fitted], target[fitted]
     line, by_line = fit_line(others, target)
     rest, by_rest = fit_line(others, target - mean)
     some = slice(MOST_COMPARED)

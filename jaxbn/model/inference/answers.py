@@ -5,7 +5,7 @@ Shapes: B rows, V variables, K states of a variable; of one task n rows, U disti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -123,8 +123,12 @@ class Marginal(NamedTuple):
     chances: Array  # [U, K]
 
 
-def marginals(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY) -> Iterator[Marginal]:
+def marginals(
+    network: Network, codes: Codes, *, tasks: Iterable[Task] | None = None, max_memory: float = MAX_MEMORY
+) -> Iterator[Marginal]:
     """P(entry | what its row has) of all missing entries, exactly; every missing entry is in one of the answers.
+
+    `tasks` are those of the table, without leaving out barren variables, if it has been taken apart before.
 
     Example:
         >>> from jaxbn.model.inference.network import network
@@ -132,12 +136,8 @@ def marginals(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY)
         >>> next(marginals(net, np.array([[-1, 1]]))).chances.round(3).tolist()
         [[0.111, 0.889]]
     """
-    tasks = take_apart(network.structure, codes, drop_barren=False, max_memory=max_memory)
-    return marginals_of(network, tasks, max_memory=max_memory)
-
-
-def marginals_of(network: Network, tasks: Iterable[Task], *, max_memory: float = MAX_MEMORY) -> Iterator[Marginal]:
-    """The same of a table that has been taken apart, without leaving out barren variables."""
+    if tasks is None:
+        tasks = take_apart(network.structure, codes, drop_barren=False, max_memory=max_memory)
     for task in tasks:
         steps = task.plan.steps
         chances = [np.empty((task.n_distinct, network.structure.sizes[step.variable])) for step in steps]
@@ -148,20 +148,18 @@ def marginals_of(network: Network, tasks: Iterable[Task], *, max_memory: float =
             yield Marginal(step.variable, task.rows, task.where, mine)
 
 
-def by_column(found: Iterable[Marginal], absent: NDArray[np.bool_], sizes: Mapping[int, int]) -> dict[int, Array]:
-    """The posteriors of some columns where they are missing, in the order of rows, [holes, K] each.
-
-    Args:
-        found: the marginals of a table.
-        absent: [rows, variables], which of its entries are missing.
-        sizes: K of the columns that are asked about.
-    """
+def posteriors(
+    network: Network, codes: Codes, variables: Iterable[int], *, tasks: Iterable[Task] | None = None,
+    max_memory: float = MAX_MEMORY,
+) -> dict[int, Array]:  # fmt: skip
+    """The posteriors of some variables where they are missing, in the order of rows, [holes, K] each."""
+    absent = codes == MISSING
     place = np.cumsum(absent, axis=0) - 1  # of a row among those that lack the column
-    chances = {variable: np.zeros((int(absent[:, variable].sum()), size)) for variable, size in sizes.items()}
-    for variable, rows, where, distinct in found:
-        if variable in chances:
-            chances[variable][place[rows, variable]] = distinct[where]
-    return chances
+    found = {v: np.zeros((int(absent[:, v].sum()), network.structure.sizes[v])) for v in variables}
+    for variable, rows, where, distinct in marginals(network, codes, tasks=tasks, max_memory=max_memory):
+        if variable in found:
+            found[variable][place[rows, variable]] = distinct[where]
+    return found
 
 
 def draw_completions(

@@ -21,13 +21,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.inference.components import Component
 from jaxbn.model.inference.network import Structure, as_mask, members
 from jaxbn.runtime.memory import BYTES, in_words
 
 Array = NDArray[np.float64]
 SMALL, SMALL_ONCE = 2**14, 2**17
 """Cells; where steps have more together, a second order is tried, which takes as long as to sum over some 10^5."""
+
+
+class Component(NamedTuple):
+    """Hidden variables that are connected: all other members of their families are observed."""
+
+    hidden: tuple[int, ...]
+    families: tuple[int, ...]  # the families with a hidden member, by child
 
 
 class Step(NamedTuple):

@@ -77,7 +77,9 @@ class Counter:
             ValueError: some row has probability 0 under the network, so that it has no posterior.
         """
         counts = [found.astype(np.float64) for found in self.observed]
-        total = sum(_weighted(found, logs) for found, logs in zip(self.observed, network.log_tables, strict=True))
+        total = 0.0
+        for found, logs in zip(self.observed, network.log_tables, strict=True):
+            total += float(found[found > 0] @ logs.ravel()[found > 0])  # 0 times -inf is 0
         for task in self.tasks:
             total += self._add(network, task, counts)
         if not total > -np.inf:
@@ -108,12 +110,6 @@ class Counter:
 def expected_counts(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY) -> Expected:
     """Expected counts of all families and the log-likelihood of what was observed, see ``Counter``."""
     return Counter(network.structure, codes, max_memory=max_memory).expected(network)
-
-
-def _weighted(counts: NDArray[np.int64], logs: Array) -> float:
-    """Sum of counts times logs, where 0 times -inf is 0."""
-    seen = counts > 0
-    return float(counts[seen] @ logs.ravel()[seen])
 
 
 class EMFit(NamedTuple):

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.inference.components import connected
 from jaxbn.model.inference.elimination import (
     LOG_SUMS,
     SMALL_ONCE,
     SUMS,
     Arithmetic,
     Array,
+    Component,
     Forward,
     Plan,
     choose_backwards,
@@ -27,7 +27,7 @@ from jaxbn.model.inference.elimination import (
     eliminate,
     plan,
 )  # fmt: skip
-from jaxbn.model.inference.network import Network, as_mask, members
+from jaxbn.model.inference.network import Network, Structure, as_mask, members
 from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole
     start = as_mask(keep)
     for child in counted:
         start |= structure.masks[child] & hidden
-    steps = plan(structure, connected(structure, start, hidden, active), max_memory, keep, small=SMALL_ONCE)
+    steps = plan(structure, _connected(structure, start, hidden, active), max_memory, keep, small=SMALL_ONCE)
 
     def sliced(child: int, scope: tuple[int, ...] = ()) -> Slice:
         free = [v for v in structure.families[child] if hidden >> v & 1]
@@ -135,14 +135,20 @@ def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole
     return Route(steps, [[sliced(child, step.scope) for child in step.families] for step in steps.steps], constants)
 
 
-def factors(found: Route, tables: Sequence[Array], asked: Question, soft: Mapping[int, Array]) -> Iterator[list[Array]]:
-    """Of each step the tables that it multiplies, or their logarithms, at what is known, and the weights of states."""
-    states = asked.states
-    for step, own in zip(found.plan.steps, found.slices, strict=True):
-        arrays = [tables[child][at(states)].transpose(axes).reshape(shape) for child, at, axes, shape in own]
-        if soft and step.variable in soft:
-            arrays.append(soft[step.variable])
-        yield arrays
+def _connected(structure: Structure, start: int, hidden: int, active: int) -> Component:
+    """The components of some hidden variables, as one, all given as masks; tables of inactive variables sum to 1."""
+    found, touched, stack = start, 0, members(start)
+    while stack:
+        variable = stack.pop()
+        for child in (variable, *structure.children[variable]):
+            bit = 1 << child
+            if active & bit and not touched & bit:
+                touched |= bit
+                new = structure.masks[child] & hidden & ~found
+                if new:
+                    found |= new
+                    stack += members(new)
+    return Component(tuple(members(found)), tuple(members(touched)))
 
 
 def follow(
@@ -152,8 +158,17 @@ def follow(
 
     Tables, and weights of states, [K] each, are plain numbers or logarithms, as the arithmetic has it.
     """
-    done = eliminate(found.plan, factors(found, tables, asked, soft), arithmetic)
-    constants = [tables[child][at(asked.states)].item() for child, at, _, _ in found.constants]
+    states = asked.states
+
+    def factors() -> Iterator[list[Array]]:
+        for step, own in zip(found.plan.steps, found.slices, strict=True):
+            arrays = [tables[child][at(states)].transpose(axes).reshape(shape) for child, at, axes, shape in own]
+            if soft and step.variable in soft:
+                arrays.append(soft[step.variable])
+            yield arrays
+
+    done = eliminate(found.plan, factors(), arithmetic)
+    constants = [tables[child][at(states)].item() for child, at, _, _ in found.constants]
     return done, constants + [done.totals[k].item() for k in found.plan.roots]
 
 

@@ -1,7 +1,8 @@
 """A table with missing entries, taken apart into what has to be worked out once for each component and blanket.
 
 It holds no probabilities: the same tasks serve one table of probabilities after the other, as EM needs it.
-Shapes: B rows, V variables; of one task n rows, U distinct ones.
+Shapes: B rows, V variables, P patterns of missing entries, E pairs of a pattern and one of its components; of one task
+n rows, U distinct ones.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.counts.codes import joint
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.inference.components import Component, distinct_rows, split
-from jaxbn.model.inference.elimination import Arithmetic, Array, Forward, Plan, eliminate, plan
+from jaxbn.model.inference.elimination import Arithmetic, Array, Component, Forward, Plan, eliminate, plan
 from jaxbn.model.inference.network import Network, Structure
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import BYTES, MAX_MEMORY
@@ -25,6 +26,7 @@ CELLS = 2**18  # numbers worked on at a time: they stay in the processor's cache
 BLOCK = 2**26  # entries of a table that are taken apart at a time
 
 Codes = NDArray[np.integer[Any]]
+Places = NDArray[np.intp]
 Evidence = Mapping[int, Array]
 """Of some variables, what else is known of their states where they are missing: ln P(it | state), [B, K]."""
 
@@ -104,16 +106,22 @@ def take_apart(
     evidence: Evidence | None = None,
     max_memory: float = MAX_MEMORY,
 ) -> Iterator[Task]:
-    """The tasks of a table; see ``components.split`` for the arguments.
+    """The tasks of a table.
 
-    Rows whose hidden variables have evidence are all distinct.
+    Args:
+        structure: parents and numbers of states.
+        codes: [B, V], -1 where missing.
+        drop_barren: leave out hidden variables all of whose descendants are hidden; their tables sum to 1.
+        target: a variable that counts as hidden in all rows and is not left out; its components alone are tasks.
+        evidence: what else is known of missing entries; rows whose hidden variables have some are all distinct.
+        max_memory: bytes that one array may take.
     """
     absent = codes == MISSING
     rows = np.flatnonzero(absent.any(axis=1)) if target is None else np.arange(len(codes))
     size = max(2**16, BLOCK // max(1, codes.shape[1]))
     for start in range(0, len(rows), size):
         block = rows[start : start + size]
-        for component, own in split(structure, absent[block], drop_barren=drop_barren, target=target):
+        for component, own in _split(structure, absent[block], drop_barren=drop_barren, target=target):
             yield _task(structure, codes, component, block[own], max_memory, target, evidence or {})
 
 
@@ -133,7 +141,9 @@ def _task(
     if any(v in evidence for v in component.hidden):
         first = where = np.arange(len(rows))
     else:
-        first, where = distinct_rows(list(observed), [structure.sizes[v] for v in blanket], len(rows))
+        first, where = _distinct(
+            [(column, structure.sizes[v]) for v, column in zip(blanket, observed, strict=True)], len(rows)
+        )
     known = dict(zip(blanket, observed[:, first], strict=True))
     found = plan(structure, component, max_memory, () if target is None else (target,))
     outer = [[_outer(structure, child, known) for child in step.families] for step in found.steps]
@@ -158,3 +168,96 @@ def _inner(structure: Structure, child: int, scope: Sequence[int]) -> NDArray[np
             states = np.arange(structure.sizes[v]) * stride[v]
             place = place + states.reshape([-1 if i == axis else 1 for i in range(len(scope))])
     return place
+
+
+# --- components of rows (why this is exact: docs/maths.md, "Missing entries")
+
+
+def _split(
+    structure: Structure, absent: NDArray[np.bool_], *, drop_barren: bool, target: int | None = None
+) -> list[tuple[Component, Places]]:
+    """The components of rows, each with the rows that have it; a row with several components is in several entries.
+
+    `absent` says which entries are missing, [B, V]; ``take_apart`` has the other arguments.
+    """
+    if target is not None:
+        absent = absent.copy()
+        absent[:, target] = True
+    first, where = _distinct_masks(absent)
+    patterns = absent[first]
+    active = ~_barren(structure, patterns, target) if drop_barren else np.ones_like(patterns)
+    labels = _labels(structure, patterns & active, active)
+    if target is None:
+        pattern, root = np.nonzero(labels == np.arange(labels.shape[1]))
+    else:
+        pattern, root = np.arange(len(labels)), labels[:, target].astype(np.intp)
+    inside = labels[pattern] == root[:, None]  # [E, V]
+    touched = np.stack([inside[:, family].any(axis=1) for family in structure.families], axis=1) & active[pattern]
+    one_of_kind, kind = _distinct_masks(np.hstack([inside, touched]))
+    found = [
+        Component(tuple(np.flatnonzero(inside[i]).tolist()), tuple(np.flatnonzero(touched[i]).tolist()))
+        for i in one_of_kind
+    ]
+    return list(zip(found, _rows(where, pattern, kind, len(found)), strict=True))
+
+
+def _barren(structure: Structure, hidden: NDArray[np.bool_], target: int | None) -> NDArray[np.bool_]:
+    """Hidden variables all of whose descendants are hidden and none the target, [P, V]."""
+    barren = hidden.copy()
+    if target is not None:
+        barren[:, target] = False
+    for variable in reversed(structure.order):
+        for child in structure.children[variable]:
+            barren[:, variable] &= barren[:, child]
+    return barren
+
+
+def _labels(structure: Structure, hidden: NDArray[np.bool_], active: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The smallest variable of each hidden variable's component, [P, V]; V for observed ones."""
+    n = hidden.shape[1]
+    labels = np.where(hidden, np.arange(n), n).astype(np.int32)
+    families = [np.array(family) for family in structure.families if len(family) > 1]
+    open_rows = np.flatnonzero(hidden.sum(axis=1) > 1)
+    while len(open_rows):  # a label spreads through all families in each round, until none changes
+        before = labels[open_rows]
+        after = before.copy()
+        for family in families:
+            limits.check()
+            found = after[:, family]
+            joined = np.where(found < n, found.min(axis=1, keepdims=True), n)
+            after[:, family] = np.where(active[open_rows, family[-1], None], joined, found)
+        labels[open_rows] = after
+        open_rows = open_rows[(after != before).any(axis=1)]
+    return labels
+
+
+def _rows(where: Places, pattern: Places, kind: Places, n_kinds: int) -> Iterator[Places]:
+    """The rows of each component, ascending: `where` has the pattern of each row [B], the others are of pairs [E]."""
+    by_pattern = np.argsort(where, kind="stable")
+    ends = np.cumsum(np.bincount(where, minlength=1))
+    counts = np.diff(ends, prepend=0)
+    order = np.argsort(kind, kind="stable")
+    pattern, kind = pattern[order], kind[order]
+    lengths = counts[pattern]
+    inside = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = by_pattern[np.repeat((ends - counts)[pattern], lengths) + inside]
+    stops = np.cumsum(np.bincount(np.repeat(kind, lengths), minlength=n_kinds))
+    start = 0
+    for stop in stops.tolist():
+        limits.check()
+        yield np.sort(rows[start:stop])
+        start = stop
+
+
+def _distinct(columns: Sequence[tuple[NDArray[Any], int]], n_rows: int) -> tuple[Places, Places]:
+    """The distinct rows of columns of codes with their sizes: the first of each [U], and which of them each row is."""
+    where, n = joint(columns, n_rows)
+    first = np.zeros(n, np.intp)
+    first[where[::-1]] = np.arange(n_rows - 1, -1, -1)
+    return first, where.astype(np.intp)
+
+
+def _distinct_masks(masks: NDArray[np.bool_]) -> tuple[Places, Places]:
+    """The same of a matrix of booleans, [n, columns]."""
+    packed = np.packbits(masks, axis=1)
+    return _distinct([(column, 256) for column in packed.T], len(masks))
