@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.interval_costs import cost_matrices
+from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
 from jaxbn.cuts.on_accelerator import CutCosts, best_partitions, goes_there
 from jaxbn.cuts.on_grid.grid import solve_on_grid
 from jaxbn.cuts.problem import (
@@ -42,28 +42,33 @@ def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 
     """
 
     def at_positions(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
-        return _solve([tasks[i] for i in numbers], grouped)
+        some = [tasks[i] for i in numbers]
+        many = [groups.n > FEW_POSITIONS for groups in grouped]
+        known = [solve_at_prices(t, [0.0])[0] if m else None for t, m in zip(some, many, strict=True)]
+        costs = [CutCosts(t.cut_cost[g.positions[1:] - 1], t.first_cost) for t, g in zip(some, grouped, strict=True)]
+        return over_positions(grouped, known, costs, lambda _, cost, matrix: matrix.solve_with_cuts(*cost))
 
     costs = [task.cut_cost for task in tasks]
     return solve_on_grid(at_positions, [task.rows for task in tasks], grid, refinements, costs)
 
 
-def _solve(tasks: Sequence[Task], grouped: Sequence[GroupedRows]) -> list[Solution]:
-    """The best partition of each task over the positions of its groups."""
-    solutions, few = {}, []
-    cut_costs = [CutCosts(t.cut_cost[g.positions[1:] - 1], t.first_cost) for t, g in zip(tasks, grouped, strict=True)]
-    for i, groups in enumerate(grouped):
-        if groups.n > FEW_POSITIONS:
-            solutions[i] = solve_at_prices(tasks[i], [0.0])[0]
-        else:
-            few.append(i)
-    there = [i for i in few if goes_there(grouped[i], cut_costs[i])]
-    found = best_partitions([grouped[i] for i in there], [cut_costs[i] for i in there])
-    solutions.update(zip(there, found, strict=True))
-    here = [i for i in few if i not in solutions]
+def over_positions(
+    grouped: Sequence[GroupedRows],
+    known: Sequence[Solution | None],
+    charges: Sequence[Any],
+    from_matrix: Callable[[GroupedRows, Any, CostMatrix], Solution],
+) -> list[Solution]:
+    """The best partition of each problem over its positions, given those that are known.
+
+    The others go to an accelerator together, or one by one to the costs of all their intervals.
+    """
+    there = [i for i, one in enumerate(known) if one is None and goes_there(grouped[i], charges[i])]
+    found = best_partitions([grouped[i] for i in there], [charges[i] for i in there])
+    solutions = dict(enumerate(known)) | dict(zip(there, found, strict=True))
+    here = [i for i, one in solutions.items() if one is None]
     for i, matrix in zip(here, cost_matrices([grouped[i] for i in here]), strict=True):
-        solutions[i] = matrix.solve_with_cuts(cut_costs[i].of_cuts, cut_costs[i].first)
-    return [solutions[i] for i in range(len(tasks))]
+        solutions[i] = from_matrix(grouped[i], charges[i], matrix)
+    return list(solutions.values())  # type: ignore[arg-type]
 
 
 def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:

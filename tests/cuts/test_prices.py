@@ -324,3 +324,19 @@ def test_a_guess_is_mostly_right(method):
             pair = 2 * frame.P1.to_numpy() + frame.P2.to_numpy()
             jaxbn.discretize_variable(frame.X.to_numpy(), [pair], method=method)
     assert sum(asked) <= 4 * 8
+
+
+def test_cuts_that_no_price_settles_are_those_of_a_grid_with_a_bound(caplog, monkeypatch):
+    """Waves of a child ask for dozens of bins and few are allowed: all positions stay in doubt, and fill the memory."""
+    rng = np.random.default_rng(3)
+    values = 40 * rng.random(2500)
+    child = (np.sin(3 * values) + rng.normal(size=2500) / 2 > 0).astype(int)
+    variable = {"values": values, "children": [(child, [])], "shape": "flat"}
+    exact = jaxbn.discretize_variable(**variable)
+    assert not caplog.records
+    monkeypatch.setattr(charged, "MOST_POSITIONS", 500)
+    found = jaxbn.discretize_variable(**variable)
+    (record,) = caplog.records
+    n_cuts, n_rows, bound = record.args
+    assert (n_cuts, n_rows) == (len(found.cuts), 2500)
+    assert exact.cost - 1e-6 <= found.cost <= exact.cost + bound + 1e-6

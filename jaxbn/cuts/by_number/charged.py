@@ -12,28 +12,29 @@ single pass will do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.by_number.guess import FEW_NUMBERS, guessed_prices
+from jaxbn.cuts.by_number.guess import guessed_prices
 from jaxbn.cuts.by_number.hull import Hull
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
-from jaxbn.cuts.on_accelerator import best_partitions, goes_there
-from jaxbn.cuts.on_grid.grid import solve_on_grid
+from jaxbn.cuts.interval_costs import CostMatrix
+from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID, solve_on_grid
 from jaxbn.cuts.problem import Rows, Solution
-from jaxbn.cuts.solve import prefix_costs, solve_at_prices
+from jaxbn.cuts.solve import over_positions, prefix_costs, solve_at_prices
 from jaxbn.runtime.shapes import FEW_POSITIONS, FEW_PRICES, PRICES
+
+LOG = logging.getLogger("jaxbn")
+
+MOST_POSITIONS = 8192
+"""A matrix of the costs of all intervals between more positions would take more than half a gigabyte."""
 
 FEW_LAYERS = 64
 """Up to this many intervals layers are quicker than prices."""
-
-Search = Generator[Any, Any, Solution]
-"""Yields prices and is sent the optima, or a number of layers and is sent their costs and how to find the cuts."""
 
 
 class Charged(NamedTuple):
@@ -43,89 +44,52 @@ class Charged(NamedTuple):
     charge: NDArray[np.float64]  # one entry for each possible number of intervals, from 1 on
     constant: float = 0.0  # added to the cost
 
-    def solved(self, found: Solution) -> Solution:
-        """The solution with the constant."""
-        return Solution(found.cost + self.constant, found.cuts, found.live)
-
 
 def solve_charged(problems: Sequence[Charged], grid: int | None = None, refinements: int = 1) -> list[Solution]:
     """The exact minimum of `charge[k - 1] + B(k)` of each, or the best on a grid of groups of rows (see `grid`)."""
 
     def solve(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
-        return _solve([problems[i] for i in numbers], grouped)
+        some = [problems[i] for i in numbers]
+        known = [_without_matrix(problem, groups) for problem, groups in zip(some, grouped, strict=True)]
+        return over_positions(grouped, known, [problem.charge for problem in some], _from_matrix)
 
     found = solve_on_grid(solve, [problem.rows for problem in problems], grid, refinements)
-    return [problem.solved(solution) for problem, solution in zip(problems, found, strict=True)]
+    return [
+        Solution(solution.cost + problem.constant, solution.cuts, solution.live)
+        for problem, solution in zip(problems, found, strict=True)
+    ]
 
 
-def _solve(problems: Sequence[Charged], grouped: Sequence[GroupedRows]) -> list[Solution]:
-    """The best partition of each over the positions of its groups, without the constant."""
-    solutions: dict[int, Solution] = {}
-    few: list[int] = []
-    for i, (problem, groups) in enumerate(zip(problems, grouped, strict=True)):
-        if not problem.rows.terms and problem.rows.spread is None:
-            solutions[i] = _by_charge_alone(groups.positions, problem.charge)
-        elif len(problem.charge) == 1:
-            solutions[i] = Solution(float(problem.charge[0]) + groups.cost_of_one(), [], 0.0)
-        elif groups.n > FEW_POSITIONS:
-            solutions[i] = _from_rows(groups, problem.charge)
-        else:
-            few.append(i)
-    there = [i for i in few if goes_there(grouped[i], problems[i].charge)]
-    found = best_partitions([grouped[i] for i in there], [problems[i].charge for i in there])
-    solutions.update(zip(there, found, strict=True))
-    here = [i for i in few if i not in solutions]
-    for i, matrix in zip(here, cost_matrices([grouped[i] for i in here]), strict=True):
-        solutions[i] = _answered(_from_matrix(grouped[i], problems[i].charge), matrix)
-    return [solutions[i] for i in range(len(problems))]
+def _without_matrix(problem: Charged, groups: GroupedRows) -> Solution | None:
+    """The solution where all intervals need not be costed, or are too many for it."""
+    charge, positions = problem.charge, groups.positions
+    if not problem.rows.terms and problem.rows.spread is None:  # any partition into the cheapest number: the first cuts
+        k = int(charge[: groups.n].argmin()) + 1
+        return Solution(float(charge[k - 1]), [int(p) - 1 for p in positions[1:k]], 0.0)
+    if len(charge) == 1:
+        return Solution(float(charge[0]) + groups.cost_of_one(), [], 0.0)
+    return _from_rows(groups, charge) if groups.n > FEW_POSITIONS else None
 
 
-def _by_charge_alone(positions: NDArray[np.intp], charge: NDArray[np.float64]) -> Solution:
-    """Any partition into the cheapest number of intervals: the first cuts."""
-    k = int(charge[: len(positions) - 1].argmin()) + 1
-    return Solution(float(charge[k - 1]), [int(p) - 1 for p in positions[1:k]], 0.0)
-
-
-# --- searches that ask for prices and layers
-
-
-def _from_matrix(groups: GroupedRows, charge: NDArray[np.float64]) -> Search:
+def _from_matrix(groups: GroupedRows, charge: NDArray[np.float64], matrix: CostMatrix) -> Solution:
     charge = charge[: groups.n]
     if groups.rows.spread is None or len(charge) <= FEW_LAYERS:
-        return (yield from _by_layers(groups, charge))
+        return _by_layers(groups, charge, matrix)
     hull = Hull(charge, groups.cost_of_one())
     prices = [hull.slope(k) for k in np.geomspace(1, len(charge), PRICES)]
-    return (yield from _by_prices(hull, prices, PRICES, partial(_layers_in_doubt, groups)))
+    doubtful = hull.explored(prices, matrix.solve_at, PRICES)
+    return _by_layers(groups, charge[: max(doubtful)], matrix, hull.best) if doubtful else hull.best
 
 
-def _by_prices(
-    hull: Hull, prices: Sequence[float], at_once: int, settle: Callable[[Hull, Sequence[int]], Search]
-) -> Search:
-    """Vertices of the hull until other numbers of intervals are ruled out; `settle` decides where a doubt is left."""
-    while True:
-        found = yield prices
-        for price, solution in zip(prices, found, strict=True):
-            hull.learn(price, solution)
-        doubtful = hull.doubtful()
-        if not doubtful:
-            return hull.best
-        prices = hull.questions(doubtful, at_once)
-        if not prices:
-            return (yield from settle(hull, doubtful))
-
-
-def _layers_in_doubt(groups: GroupedRows, hull: Hull, doubtful: Sequence[int]) -> Search:
-    """The layered program for the doubtful numbers of intervals, if it finds better than the hull has."""
-    return (yield from _by_layers(groups, hull.charge[: max(doubtful)], hull.best))
-
-
-def _by_layers(groups: GroupedRows, charge: NDArray[np.float64], best: Solution | None = None) -> Search:
-    """More and more layers until no further one can win."""
+def _by_layers(
+    groups: GroupedRows, charge: NDArray[np.float64], matrix: CostMatrix, best: Solution | None = None
+) -> Solution:
+    """More and more layers until no further one can win; `best` if none is better."""
     floor = groups.floor()
     least_charge = np.minimum.accumulate(charge[::-1])[::-1]  # over this and every larger k
     n_layers, possible = 0, min(len(charge), groups.n)
     while True:
-        whole, cuts = yield n_layers + 1
+        whole = matrix.layers(n_layers + 1)
         n_layers = min(len(whole), possible)
         totals = charge[:n_layers] + whole[:n_layers]
         k = int(np.argmin(totals))
@@ -134,18 +98,16 @@ def _by_layers(groups: GroupedRows, charge: NDArray[np.float64], best: Solution 
             break
     if best is not None and best.cost <= totals[k]:
         return best
-    return Solution(float(totals[k]), cuts(k + 1), float(groups.n))
+    return Solution(float(totals[k]), matrix.layer_cuts(k + 1), float(groups.n))
 
 
-def _answered(search: Search, matrix: CostMatrix) -> Solution:
-    """The end of a search over the partitions of one problem."""
-    asked = next(search)
-    while True:
-        answer = (matrix.layers(asked), matrix.layer_cuts) if isinstance(asked, int) else matrix.solve_at(asked)
-        try:
-            asked = search.send(answer)
-        except StopIteration as end:
-            return end.value
+def _on_fine_grid(rows: Rows, charge: NDArray[np.float64]) -> Solution:
+    """Nearly the best cuts: those of a grid, then of the rows beside them."""
+
+    def solve(_: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
+        return over_positions(grouped, [None] * len(grouped), [charge] * len(grouped), _from_matrix)
+
+    return solve_on_grid(solve, [rows], FINE_GRID, FINE)[0]
 
 
 # --- many positions: passes over the rows
@@ -154,16 +116,14 @@ def _answered(search: Search, matrix: CostMatrix) -> Solution:
 def _from_rows(groups: GroupedRows, charge: NDArray[np.float64]) -> Solution:
     """Prices by the pruned program."""
     rows = groups.rows
-    at_once = FEW_PRICES if rows.spread is None or len(charge) <= FEW_NUMBERS else PRICES
+    at_once = FEW_PRICES if rows.spread is None or len(charge) <= FEW_LAYERS else PRICES
+
+    def solve_at(prices: Sequence[float]) -> list[Solution]:
+        return solve_at_prices(rows.task, _repeated(prices, at_once))[: len(prices)]
+
     hull = Hull(charge, groups.cost_of_one())
-    prices = guessed_prices(groups, hull, at_once)
-    search = _by_prices(hull, prices, at_once, partial(_settle_doubt, groups, at_once))
-    try:
-        asked = next(search)
-        while True:
-            asked = search.send(solve_at_prices(rows.task, _repeated(asked, at_once))[: len(asked)])
-    except StopIteration as end:
-        return end.value
+    doubtful = hull.explored(guessed_prices(groups, hull, at_once), solve_at, at_once)
+    return _settle_doubt(groups, at_once, hull, doubtful) if doubtful else hull.best
 
 
 def _repeated(prices: Sequence[float], n: int) -> list[float]:
@@ -171,29 +131,31 @@ def _repeated(prices: Sequence[float], n: int) -> list[float]:
     return [*prices, *[prices[-1]] * (n - len(prices))]
 
 
-def _settle_doubt(groups: GroupedRows, at_once: int, hull: Hull, doubtful: Sequence[int]) -> Search:
+def _settle_doubt(groups: GroupedRows, at_once: int, hull: Hull, doubtful: Sequence[int]) -> Solution:
     """The layered program over the positions that a better partition into a doubtful number of intervals could use.
 
     The cheapest priced partition through a position is the forward plus the backward optimum there. Whatever the
     price, k intervals through it cost at least that minus k times the price.
     """
-    yield from ()
     prices = _repeated(hull.sharpest_prices(doubtful)[:at_once], at_once)
-    through = _through(groups, prices)
+    rows, inner = groups.rows, groups.positions[1:-1]
+    forward = prefix_costs(rows.task, prices)[:, inner - 1]
+    backward = prefix_costs(rows.mirrored.task, prices)[:, rows.n - inner - 1]
+    through = np.pad(forward + backward, ((0, 0), (1, 1)))  # [R, P]
     limit = hull.best.cost + hull.slack
     admitted = np.zeros(len(groups.positions), bool)
     for k in doubtful:
         least = (through - k * np.array(prices)[:, None]).max(axis=0)
         admitted |= hull.charge[k - 1] + least <= limit
     admitted[[0, -1]] = True
-    some = GroupedRows(groups.rows, groups.positions[admitted])
+    if admitted.sum() > MOST_POSITIONS:
+        found = min(_on_fine_grid(rows, hull.charge), hull.best, key=lambda solution: solution.cost)
+        least = min(hull.charge[k - 1] + hull.bound[k - 1] for k in doubtful)
+        LOG.warning(
+            "the best %d cuts of %d rows are those of a fine grid: all rows at once would take too much memory; better "
+            "cuts would cost at most %.3g nats less", len(found.cuts), rows.n, found.cost - least
+        )  # fmt: skip
+        return found
+    some = GroupedRows(rows, groups.positions[admitted])
     with CostMatrix(some) as matrix:
-        return _answered(_layers_in_doubt(some, hull, doubtful), matrix)
-
-
-def _through(groups: GroupedRows, prices: Sequence[float]) -> NDArray[np.float64]:
-    """Least cost of a partition with a boundary at each position, at every price [R, P]; 0 at both ends."""
-    rows, inner = groups.rows, groups.positions[1:-1]
-    forward = prefix_costs(rows.task, prices)[:, inner - 1]
-    backward = prefix_costs(rows.mirrored.task, prices)[:, rows.n - inner - 1]
-    return np.pad(forward + backward, ((0, 0), (1, 1)))
+        return _by_layers(some, hull.charge[: max(doubtful)], matrix, hull.best)

@@ -6,7 +6,7 @@ and bounds every B(k) from below: B(k) >= V(price) - price * k, where V is the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -68,6 +68,18 @@ class Hull:
         """The numbers of intervals that could still be better than the best vertex, ascending."""
         limit = self.best.cost - self.slack
         return [int(n) for n in self.numbers[self.charge + self.bound < limit] if n not in self.costs]
+
+    def explored(
+        self, prices: Sequence[float], solve_at: Callable[[Sequence[float]], list[Solution]], most: int
+    ) -> list[int]:
+        """Ask for prices, at most so many at once, until no more help; the numbers that are still doubtful then."""
+        doubtful: list[int] = []
+        while prices:
+            for price, found in zip(prices, solve_at(prices), strict=True):
+                self.learn(price, found)
+            doubtful = self.doubtful()
+            prices = self.questions(doubtful, most) if doubtful else ()
+        return doubtful
 
     def questions(self, doubtful: Sequence[int], most: int) -> list[float]:
         """New prices worth asking for, none where the hull has no answer to the doubts."""
