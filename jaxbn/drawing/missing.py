@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from jaxbn.cuts.binning import date_forms
+from jaxbn.drawing.chances import Chances, chances_of
 from jaxbn.inputs.graph import children_of
 from jaxbn.inputs.missing import MISSING_LEVEL, share_words
 from jaxbn.inputs.states import as_states, signed_name, with_signs
@@ -93,7 +93,8 @@ def dependences(net: BayesNet) -> list[Dependence]:
         >>> [(found.column, found.neighbour, found.most > 0.9) for found in dependences(net)]
         [('age', 'sex', True)]
     """
-    found = []
+    found: list[Dependence] = []
+    chances: Chances | None = None
     children = children_of(net.parents)
     for name in net.names:
         of = signed_name(name)
@@ -102,16 +103,15 @@ def dependences(net: BayesNet) -> list[Dependence]:
             continue
         place = net.levels[name].index(True if signed else MISSING_LEVEL)
         column = str(of) if signed else name
-        with contextlib.suppress(MemoryError):
-            share = float(net.query(name).iloc[place])
-            others = [*net.parents[name], *children[name]]
-            found += [_by(net, name, column, place, share, other) for other in others]
-            found += [] if others else [Dependence(column, share, None, share, share)]
+        chances = chances or chances_of(net)
+        share = float(chances([name])[place])
+        others = [*net.parents[name], *children[name]]
+        found += [_by(chances([name, other]), column, place, share, other) for other in others]
+        found += [] if others else [Dependence(column, share, None, share, share)]
     return found
 
 
-def _by(net: BayesNet, name: str, column: str, place: int, share: float, other: str) -> Dependence:
-    joint = net.query([name, other]).to_numpy().reshape(len(net.levels[name]), -1)
+def _by(joint: NDArray[np.float64], column: str, place: int, share: float, other: str) -> Dependence:
     with np.errstate(invalid="ignore"):
         shares = joint[place] / joint.sum(axis=0)
     return Dependence(column, share, other, float(np.nanmin(shares)), float(np.nanmax(shares)))

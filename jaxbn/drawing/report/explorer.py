@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxbn.cuts.words import short_numbers
+from jaxbn.drawing.chances import DRAWN, n_summed
 from jaxbn.drawing.svg import histogram
 from jaxbn.inputs.table import Table
-from jaxbn.model.inference.elimination import Component, plan
 from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.words import count_states, is_cut, state_texts
 
@@ -28,10 +27,6 @@ MOST_CELLS = 400_000
 
 MOST_SUMMED = 12_000_000
 """Numbers that the page sums over at once, as in ``script/inference.js``."""
-
-DRAWN = 20_000
-"""Rows that a page carries whose network is too large for exact answers, fewer where there are many columns."""
-
 
 MOST_LINE_CELLS = 5_000
 """Cells with a line of their own that the page carries of a variable."""
@@ -65,7 +60,7 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None, f
         }
         for name in net.names
     ]
-    rows = {"rows": _drawn(net)} if len(kept) < len(net.names) or _sums(net) > MOST_SUMMED else {}
+    rows = {"rows": _drawn(net)} if len(kept) < len(net.names) or n_summed(net) > MOST_SUMMED else {}
     document = {"variables": variables, "first": place.get(first or "", 0), **rows}
     return json.dumps(document, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
@@ -84,14 +79,8 @@ def _line(net: BayesNet, name: str, place: Mapping[str, int]) -> dict[str, Any]:
     return {"line": {**parts, "coefficients": rows, "scales": short(line.scales), "column": line.column}}
 
 
-def _sums(net: BayesNet) -> int:
-    """How many numbers all variables together are summed over."""
-    whole = range(len(net.names))
-    return plan(net.network.structure, Component(tuple(whole), tuple(whole)), math.inf).cells
-
-
 def _drawn(net: BayesNet) -> str:
-    """Codes of rows drawn from the network, row by row, uint16, little-endian, in base 64."""
+    """Codes of rows drawn from the network, row by row, uint16, little-endian, in base 64; fewer of many columns."""
     n = min(DRAWN, max(2000, 100 * DRAWN // len(net.names)))
     return base64.b64encode(draw_codes(net, n, np.random.default_rng(0)).astype("<u2").tobytes()).decode()
 

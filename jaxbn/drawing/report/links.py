@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.drawing.chances import Chances
 from jaxbn.model.effects import mutual_information
-from jaxbn.model.inference.questions import joint
 from jaxbn.model.words import is_cut, state_texts
 
 if TYPE_CHECKING:
@@ -29,21 +29,20 @@ class Link(NamedTuple):
     words: str
 
 
-def strongest(net: BayesNet) -> list[Link]:
+def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
     """The links of a network, those first whose variables tell most about each other.
 
     Example:
         >>> import jaxbn
+        >>> from jaxbn.drawing.chances import chances_of
         >>> data = {"kind": ["a", "a", "b", "b"] * 9, "size": [1.0, 2.0, 7.0, 9.0] * 9}
-        >>> [link.words for link in strongest(jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]}))]
+        >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
+        >>> [link.words for link in strongest(net, chances_of(net))]
         ['with kind a, size is below 4.5 in 95% (50% overall)']
     """
     found = []
     for parent, child in net.arcs[:MOST_ARCS]:
-        try:
-            chances = joint(net, [parent, child], {})
-        except MemoryError:
-            continue
+        chances = chances_of([parent, child])
         found.append(Link(parent, child, mutual_information(chances), _words(net, parent, child, chances)))
     return sorted(found, key=lambda link: -link.nats)
 

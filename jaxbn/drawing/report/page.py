@@ -12,6 +12,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from jaxbn import __version__
+from jaxbn.drawing.chances import chances_of
 from jaxbn.drawing.missing import rows_of
 from jaxbn.drawing.report import sections
 from jaxbn.drawing.report.explorer import payload
@@ -74,11 +75,12 @@ def report(
         (True, False)
     """
     table = None if data is None else _table(net, data)
-    found = strongest(net)
+    chances = chances_of(net)
+    found = strongest(net, chances)
     parts = [
         sections.links(net, found),
         sections.network(net, strengths, posterior, directions),
-        sections.variables(net, table),
+        sections.variables(net, table, chances),
         sections.posterior(posterior),
         sections.groups(net),
         sections.scores(scores, notes),

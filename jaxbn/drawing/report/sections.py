@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import platform
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbn.drawing import svg as figures
+from jaxbn.drawing.chances import Chances, is_small
 from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.posterior import agreement, arc_rows, cut_rows
 from jaxbn.drawing.report.explorer import left_out
@@ -68,7 +68,8 @@ def links(net: BayesNet, found: Sequence[Link]) -> str:
     )
     if not rows:
         return ""
-    return _section("What depends most on what", f'<ol class="links">{rows}</ol>')
+    note = "" if is_small(net) else _note("Approximate, from rows drawn from the network; net.query is exact.")
+    return _section("What depends most on what", f'<ol class="links">{rows}</ol>{note}')
 
 
 def network(
@@ -117,9 +118,9 @@ def _left_out(net: BayesNet) -> str:
     return f'<p class="note" id="left-out">{escape(words)}</p>'
 
 
-def variables(net: BayesNet, table: Table | None) -> str:
+def variables(net: BayesNet, table: Table | None, chances: Chances) -> str:
     """Every variable: cuts over histogram and density, or levels; the page's script turns them into live cards."""
-    cards = "".join(_variable(net, name, i, table) for i, name in enumerate(net.names))
+    cards = "".join(_variable(net, name, i, table, chances) for i, name in enumerate(net.names))
     order = (
         '<p id="ordering" hidden><label for="order">Order: </label><select id="order">'
         '<option value="table">as in the data</option><option value="change">most changed first</option></select></p>'
@@ -216,10 +217,10 @@ def making(net: BayesNet, options: Mapping[str, Any]) -> str:
     return _section("How it was made", _table(("option", "value"), rows) + _note(found))
 
 
-def _variable(net: BayesNet, name: str, i: int, table: Table | None) -> str:
+def _variable(net: BayesNet, name: str, i: int, table: Table | None, chances: Chances) -> str:
     words, picture = count_states(net, name), ""
     if name in net.binnings:
-        picture = _cuts(net, name, table)
+        picture = _cuts(net, name, table, chances)
         if is_cut(net, name):
             words += f"; cuts: {cuts_in_words(net, name)}"
     else:
@@ -231,14 +232,15 @@ def _variable(net: BayesNet, name: str, i: int, table: Table | None) -> str:
     )
 
 
-def _cuts(net: BayesNet, name: str, table: Table | None) -> str:
-    """Cuts over histogram and density; without the density where computing it would take too much memory."""
+def _cuts(net: BayesNet, name: str, table: Table | None, chances: Chances) -> str:
+    """Cuts over histogram and density."""
     edges, density = net.bin_edges(name), None
     if not is_cut(net, name):
         edges = edges[[0, -1]]
     elif (edges[1:] > edges[:-1]).all():
-        with contextlib.suppress(MemoryError), np.errstate(over="ignore"):  # widths may be beyond all floats
-            density = net.density(name)
+        pieces, of, share = net.inside(name).pieces()
+        with np.errstate(over="ignore"):  # widths may be beyond all floats
+            density = pieces, chances([name])[of] * share / np.diff(pieces)
     values = None if table is None else table.values[name]
     return figures.variable_svg(edges, density, values, name, net.binnings[name].unit, net.inside(name).recording.step)
 
