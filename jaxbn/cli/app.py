@@ -11,8 +11,8 @@ import typer
 import jaxbn
 from jaxbn.cli import output
 from jaxbn.cli.errors import run
-from jaxbn.cli.learning import bootstrap, discretize, evaluate, learn, posterior, start_compiler
-from jaxbn.cli.library import POSITIONAL, command
+from jaxbn.cli.learning import bootstrap, discretize, evaluate, learn, posterior
+from jaxbn.cli.library import POSITIONAL, command, start_compiler
 from jaxbn.cli.models import compare, export, impute, predict, query, report, sample, score
 
 app = typer.Typer(
@@ -28,7 +28,7 @@ app = typer.Typer(
 
 
 @command()
-def datasets(name: str | None = None, out: Path | None = None, force: bool = False, as_json: bool = False) -> None:
+def datasets(name: str | None = None, out: Path | None = None, as_json: bool = False) -> None:
     """List the built-in data sets, or print one.
 
     Options:
@@ -37,7 +37,6 @@ def datasets(name: str | None = None, out: Path | None = None, force: bool = Fal
     """
     from jaxbn.datasets._catalogue import CATALOGUE
 
-    output.check_free((out,), force)
     if name is not None:
         output.put(jaxbn.datasets.load(name).frame, out)
     elif as_json:

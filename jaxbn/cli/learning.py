@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jaxbn
 from jaxbn.cli import output
-from jaxbn.cli.errors import CommandError, UsageError, keep, tell, warn
+from jaxbn.cli.errors import UsageError, keep, tell, warn
 from jaxbn.cli.library import Asked, command
 from jaxbn.cli.reading import STANDARD_INPUT_NAME, NamedTable, read_model
 from jaxbn.runtime import limits
@@ -30,21 +29,6 @@ MANY_ENTRIES = 50_000
 ALL = ("evidence", "bayesian", "mdl", "equal_width", "equal_frequency")
 
 
-def start_compiler(no_cache: bool) -> None:
-    """Prepare JAX before anything is computed; compiled kernels are kept between runs unless that is not wanted."""
-    if not no_cache:
-        jaxbn.enable_compilation_cache()
-    import jax
-
-    try:
-        jax.devices()
-    except (RuntimeError, AssertionError):  # asked for a platform that is not there
-        asked = os.environ.get("JAX_PLATFORMS", "")
-        raise CommandError(
-            f"JAX cannot use the devices that JAX_PLATFORMS={asked!r} asks for; unset it, or install JAX for them"
-        ) from None
-
-
 @command("learn")
 def learn(
     asked: Asked,
@@ -55,7 +39,6 @@ def learn(
     no_files: bool = False,
     force: bool = False,
     as_json: bool = False,
-    no_cache: bool = False,
 ) -> None:
     """Learn a network: structure and cuts together, from a table.
 
@@ -77,7 +60,6 @@ def learn(
     if folds < 0 or folds == 1:
         raise UsageError(f"--folds must be at least 2, or 0 for no cross-validation, got {folds}")
     table = asked.table()
-    start_compiler(no_cache)
     net = jaxbn.learn(table, **asked.arguments())
     if out is not None:  # before anything else that takes time
         output.write(out, net.save)
@@ -167,14 +149,7 @@ def published(source: NamedTable) -> str:
 
 
 @command("discretize")
-def discretize(
-    asked: Asked,
-    graph: str | None = None,
-    out: Path | None = None,
-    force: bool = False,
-    as_json: bool = False,
-    no_cache: bool = False,
-) -> None:
+def discretize(asked: Asked, graph: str | None = None, out: Path | None = None, as_json: bool = False) -> None:
     """Cut the continuous variables of a network whose structure is known.
 
     Options:
@@ -183,9 +158,7 @@ def discretize(
     asked, structure = asked.with_structure(graph)
     if structure is None:
         raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")
-    output.check_free((out,), force)
     table = asked.table(keep_all=True)
-    start_compiler(no_cache)
     found = jaxbn.discretize(table, structure, **asked.arguments())
     if out is not None:
         frame = asked.source.frame
@@ -206,9 +179,7 @@ def bootstrap(
     threshold: float = 0.5,
     out: Path | None = None,
     report: Path | None = None,
-    force: bool = False,
     as_json: bool = False,
-    no_cache: bool = False,
 ) -> None:
     """Draw the rows again many times: how sure is each cut (with --graph), each arc (without)?
 
@@ -222,9 +193,7 @@ def bootstrap(
         asked, structure = asked.with_structure(graph)
         if out is not None or report is not None:
             raise UsageError("--out and --report are for the consensus network; leave --graph out to learn one")
-    output.check_free((out, report), force)
     table = asked.table(keep_all=structure is not None)
-    start_compiler(no_cache)
     found: Any = jaxbn.bootstrap(table, structure, **asked.arguments())
     counted = {"resamples": found.resamples, "seed": found.seed}
     if not as_json:
@@ -267,9 +236,7 @@ def posterior(
     threshold: float = 0.5,
     out: Path | None = None,
     report: Path | None = None,
-    force: bool = False,
     as_json: bool = False,
-    no_cache: bool = False,
 ) -> None:
     """Draw networks from their posterior: how probable is each arc, each cut?
 
@@ -281,9 +248,7 @@ def posterior(
     structure = None
     if graph is not None:
         asked, structure = asked.with_structure(graph)
-    output.check_free((out, report), force)
     table = asked.table(keep_all=structure is not None)
-    start_compiler(no_cache)
     found = jaxbn.sample_posterior(table, structure, **asked.arguments())
     consensus = found.consensus(threshold)
     if as_json:
@@ -321,7 +286,6 @@ def evaluate(
     folds: int = 10,
     seed: int = 0,
     as_json: bool = False,
-    no_cache: bool = False,
 ) -> None:
     """Cross-validated log-likelihood of a structure, for several ways to cut.
 
@@ -344,7 +308,6 @@ def evaluate(
     if folds < 2:
         raise UsageError(f"--folds must be at least 2, got {folds}")
     table = asked.table(keep_all=True)
-    start_compiler(no_cache)
     from jaxbn.cuts.methods import users_of
     from jaxbn.learning.options import in_objects
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +17,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from jaxbn.cli import reading
-from jaxbn.cli.errors import UsageError, flag_of
+import jaxbn
+from jaxbn.cli import output, reading
+from jaxbn.cli.errors import CommandError, UsageError, flag_of
 
 PACKAGE = Path(__file__).parents[1]
 HOMES = {
@@ -93,6 +95,7 @@ PANELS = {
     **dict.fromkeys(("links", "no_group", "seed"), LEARNING),
     **dict.fromkeys(("out", "report", "no_files", "force", "as_json", "no_cache"), OUTPUT),
 }
+WRITTEN = ("delimiter", "encoding", "decimal", "na_values")
 NOT_HERE = ("graph", "progress", "lines", "start", "folds", "given", "alpha", "bins", "links", "columns", "constraints")
 NAMES = ("order", "roots", "leaves", "merge_levels", "continuous", "discrete", "keep")
 """Options that are lists of columns."""
@@ -193,6 +196,21 @@ def _parameter(name: str, kind: Any, default: Any, words: str, panel: str | None
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, made])
 
 
+def start_compiler(no_cache: bool) -> None:
+    """Prepare JAX before anything is computed; compiled kernels are kept between runs unless that is not wanted."""
+    if not no_cache:
+        jaxbn.enable_compilation_cache()
+    import jax
+
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError):  # asked for a platform that is not there
+        asked = os.environ.get("JAX_PLATFORMS", "")
+        raise CommandError(
+            f"JAX cannot use the devices that JAX_PLATFORMS={asked!r} asks for; unset it, or install JAX for them"
+        ) from None
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a command was asked to do: the table, and the options that were given."""
@@ -201,10 +219,13 @@ class Asked:
     missing: str
     keep: list[str]
     chosen: dict[str, Any]  # arguments of the library side by side
+    no_cache: bool
 
     def table(self, *, keep_all: bool = False) -> Any:
-        """The checked table; columns that say nothing are left out, but for those that options name."""
-        return self.source.table(self.missing, None if keep_all else self._named())
+        """The checked table, and JAX ready; columns that say nothing are left out, but for those that options name."""
+        table = self.source.table(self.missing, None if keep_all else self._named())
+        start_compiler(self.no_cache)
+        return table
 
     def with_structure(self, graph: str | None) -> tuple[Asked, Any]:
         """The same with the columns of a structure alone, and the structure."""
@@ -226,7 +247,9 @@ class Asked:
         return [*self.keep, *names, *self.source.cuts, *filter(None, [said.get("target")])]
 
 
-def _reading(
+def _common(
+    force: bool = False,
+    no_cache: bool = False,
     drop: Sequence[str] = (),
     delimiter: str | None = None,
     encoding: str = "utf-8",
@@ -235,43 +258,51 @@ def _reading(
     links: Path | None = None,
     no_group: bool = False,
 ) -> None:
-    """Options of commands that read a table, which the library does not have."""
+    """Options that commands get though neither they nor the library have them."""
 
 
 def command(function: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function: its options are its arguments, with the words of its docstring.
 
     An argument ``asked`` stands for a table and the options of a function of the library, which is named; an argument
-    ``written`` for the options that say how a text table is written.
+    ``source`` for a table alone. Files that ``out`` and ``report`` name are checked, unless the command has ``force``.
     """
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:
-        help_text, _, _ = cleandoc(run.__doc__ or "").partition("\n\nOptions:")
-        words = _described(cleandoc(run.__doc__ or ""))
-        own = {n: p for n, p in signature(run, eval_str=True).parameters.items() if n != "asked"}
-        read = {n: _of_command(p, {}) for n, p in signature(_reading, eval_str=True).parameters.items()}
+        text = cleandoc(run.__doc__ or "")
+        words = _described(text)
+        own = dict(signature(run, eval_str=True).parameters)
+        common = {n: _of_command(p, {}) for n, p in signature(_common, eval_str=True).parameters.items()}
         parameters: dict[str, Parameter] = {}
-        for name, parameter in own.items():
-            written = {n: read[n] for n in ("delimiter", "encoding", "decimal", "na_values")}
-            parameters |= written if name == "written" else {name: _of_command(parameter, words)}
-        made = {n: _of_library(a) for n, a in library_options(function).items() if n not in own} if function else {}
+        made: dict[str, Parameter] = {}
+        for name, each in own.items():
+            if name in ("asked", "source"):
+                data = each.replace(name="data", annotation=str if each.default is Parameter.empty else str | None)
+                parameters["data"] = _of_command(data, words)
+            else:
+                parameters[name] = _of_command(each, words)
+        checked = "out" in own and "force" not in own
+        parameters |= {"force": common["force"]} if checked else {}
+        if "source" in own:
+            parameters |= {n: common[n] for n in WRITTEN}
         if function:
-            merging = {"no_group": read.pop("no_group")}
-            if "constraints" not in arguments(function):
-                del read["links"]
-            data = _parameter("data", str, Parameter.empty, SHARED["data"], None)
-            parameters = {"data": data, **parameters, **read, **made, **merging}
+            made = {n: _of_library(a) for n, a in library_options(function).items() if n not in own}
+            known = ("links",) if "constraints" in arguments(function) else ()
+            parameters |= {n: common[n] for n in ("no_cache", "drop", *WRITTEN, *known)} | made
+            parameters["no_group"] = common["no_group"]
 
         @functools.wraps(run)
         def call(**given: Any) -> None:
-            mine = {n: given[n] for n in own if n != "written"}
+            mine = {n: given[n] for n in own if n in given}
+            if checked:
+                output.check_free((given["out"], given.get("report")), given["force"])
             if function:
-                mine["asked"] = _asked({n: v for n, v in given.items() if n not in own}, made)
-            if "written" in own:
-                mine["written"] = _form(given)
+                mine["asked"] = _asked(given, made)
+            if "source" in own:
+                mine["source"] = reading.read(given["data"], _form(given)) if given["data"] else None
             run(**mine)
 
-        call.__doc__ = help_text
+        call.__doc__ = text.partition("\n\nOptions:")[0]
         call.__signature__ = Signature(list(parameters.values()))  # type: ignore[attr-defined]
         call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
         return call
@@ -302,7 +333,8 @@ def _asked(given: dict[str, Any], made: dict[str, Parameter]) -> Asked:
         kept["max_bins"] = _bins(given["max_bins"])
     if given["no_group"]:
         kept["merge_levels"] = ()
-    return Asked(source, given["missing"] or "infer", reading.names_in(given["keep"], "--keep", columns), kept)
+    keep = reading.names_in(given["keep"], "--keep", columns)
+    return Asked(source, given["missing"] or "infer", keep, kept, given["no_cache"])
 
 
 def _value(name: str, value: Any, columns: Any) -> Any:

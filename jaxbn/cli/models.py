@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import jaxbn
 from jaxbn.cli import output
 from jaxbn.cli.errors import CommandError, UsageError, tell
-from jaxbn.cli.learning import held_out, published, start_compiler
-from jaxbn.cli.library import command
-from jaxbn.cli.reading import named, names_in, read, read_any_model, read_model
+from jaxbn.cli.learning import held_out, published
+from jaxbn.cli.library import command, start_compiler
+from jaxbn.cli.reading import NamedTable, named, names_in, read_any_model, read_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,14 +169,7 @@ def _check_range(net: BayesNet, name: str, value: Any) -> None:
 
 @command()
 def predict(
-    model: str,
-    data: str,
-    target: str,
-    out: Path | None = None,
-    returns: str = "state",
-    unknown: str = "error",
-    written: Any = None,
-    force: bool = False,
+    model: str, source: NamedTable, target: str, out: Path | None = None, returns: str = "state", unknown: str = "error"
 ) -> None:
     """Predict a variable for every row, given what the row has: a CSV with a line for each.
 
@@ -184,10 +177,9 @@ def predict(
         target: The variable to predict; its own column is not looked at.
         returns: state: the most probable; proba: all chances; of numbers also mean, median or 0.1,0.9.
     """
-    output.check_free((out,), force)
     net = read_model(model)
     names_in([target], "TARGET", net.names, OF_NETWORK)
-    output.put(_predicted(net, read(data, written).frame, target, returns, unknown), out)
+    output.put(_predicted(net, source.frame, target, returns, unknown), out)
 
 
 def _predicted(net: BayesNet, frame: pd.DataFrame, target: str, returns: str, unknown: Any) -> pd.DataFrame:
@@ -212,14 +204,12 @@ def _predicted(net: BayesNet, frame: pd.DataFrame, target: str, returns: str, un
 @command()
 def score(
     model: str,
-    data: str,
+    source: NamedTable,
     out: Path | None = None,
     shares: bool = False,
     simulations: int = 1000,
     seed: int = 0,
     unknown: str = "error",
-    written: Any = None,
-    force: bool = False,
 ) -> None:
     """Score every row: its log density, its p-value among rows that the network draws, and what is odd about it.
 
@@ -229,24 +219,20 @@ def score(
     """
     import pandas as pd
 
-    output.check_free((out,), force)
     net = read_model(model)
-    frame = read(data, written).frame
+    frame = source.frame
     found = net.score_samples(frame, simulations=simulations, seed=seed, unknown=unknown)  # type: ignore[arg-type]
     columns = [found.log_density, found.p_values, found.reasons(), *([found.shares] if shares else ())]
     output.put(pd.concat(columns, axis=1), out)
 
 
 @command()
-def sample(
-    model: str, n: int = 10, seed: int = 0, out: Path | None = None, force: bool = False, as_json: bool = False
-) -> None:
+def sample(model: str, n: int = 10, seed: int = 0, out: Path | None = None, as_json: bool = False) -> None:
     """Draw rows from a network, or from an average of networks, in original units, as CSV.
 
     Options:
         n: Rows to draw.
     """
-    output.check_free((out,), force)
     rows = read_any_model(model).sample(n, seed)
     output.put(output.json_text(rows.to_dict("records")) if as_json else rows, out)
 
@@ -254,13 +240,11 @@ def sample(
 @command()
 def impute(
     model: str,
-    data: str,
+    source: NamedTable,
     out: Path | None = None,
     strategy: str = "mean",
     seed: int = 0,
     unknown: str = "error",
-    written: Any = None,
-    force: bool = False,
 ) -> None:
     """Fill in the missing entries of a table, given what each row has.
 
@@ -268,9 +252,8 @@ def impute(
         strategy: mean: each entry alone; regression: the same, improved by regression on the other columns;
             most_probable: all entries of a row jointly; draw: a random draw from the posterior.
     """
-    output.check_free((out,), force)
     net = read_model(model)
-    frame = read(data, written).frame
+    frame = source.frame
     filled = net.impute(frame, strategy, seed=seed, unknown=unknown)  # type: ignore[arg-type]
     before, after = int(frame.isna().sum().sum()), int(filled.isna().sum().sum())
     left = f"; {after} are left, in columns that the network does not have" if after else ""
@@ -279,7 +262,7 @@ def impute(
 
 
 @command()
-def export(model: str, out: Path, force: bool = False) -> None:
+def export(model: str, out: Path) -> None:
     """Write a network for other programs (bif, xml, xdsl, net, uai, dot) or as a picture (svg, png, pdf).
 
     Options:
@@ -288,7 +271,6 @@ def export(model: str, out: Path, force: bool = False) -> None:
     kind = out.suffix.lower().lstrip(".")
     if kind not in FORMATS:
         raise UsageError(f"--out {str(out)!r} must end in one of {', '.join('.' + each for each in FORMATS)}")
-    output.check_free((out,), force)
     net = read_model(model)
     if kind in NETWORKS:
         output.write(out, net.write)
@@ -315,7 +297,7 @@ def _picture(drawn: Any, kind: str) -> bytes:
 
 
 @command()
-def compare(model: str, other: str, out: Path | None = None, force: bool = False) -> None:
+def compare(model: str, other: str, out: Path | None = None) -> None:
     """Tell how two networks differ: arcs added, removed and turned round, and cuts.
 
     Options:
@@ -328,7 +310,6 @@ def compare(model: str, other: str, out: Path | None = None, force: bool = False
         cuts = f" ({cuts_in_words(net, name)})" if name in net.binnings and net.binnings[name].n_bins > 1 else ""
         return count_states(net, name) + cuts
 
-    output.check_free((out,), force)
     this, that = read_model(model), read_model(other)
     found = this.compare(that)
     both = {name: (states(this, name), states(that, name)) for name in this.names}
@@ -341,12 +322,11 @@ def compare(model: str, other: str, out: Path | None = None, force: bool = False
 @command()
 def report(
     model: str,
-    data: str | None = None,
+    source: NamedTable | None = None,
     out: Path | None = None,
     compare: bool = False,
     folds: int = 10,
     seed: int = 0,
-    written: Any = None,
     force: bool = False,
     no_cache: bool = False,
 ) -> None:
@@ -360,16 +340,15 @@ def report(
     stem = Path(model).name.removesuffix(".json").removesuffix(".bif").removesuffix(".jaxbn")
     out = out or Path(f"{stem}.report.html")
     output.check_free((out,), force)
-    if compare and (data is None or folds < 2):
+    if compare and (source is None or folds < 2):
         raise UsageError("--compare needs the rows as a second argument, and --folds of at least 2")
     net = read_model(model)
     table, scores, notes = None, None, ""
-    if data is not None:
+    if source is not None:
         from jaxbn.drawing.missing import rows_of
         from jaxbn.inputs.checks import suggest
         from jaxbn.inputs.states import with_signs
 
-        source = read(data, written)
         for name in net.names:
             if name not in with_signs(source.frame, [name]).columns:
                 near = suggest(name, source.frame.columns)
@@ -378,5 +357,9 @@ def report(
         if compare:
             start_compiler(no_cache)
             scores, notes = held_out(net, table, folds, seed, True, {"method": "evidence"}), published(source)
-    made = {"model": Path(model).name, "data": data, **({"folds": folds, "seed": seed} if compare else {})}
+    made = {
+        "model": Path(model).name,
+        "data": source and source.name,
+        **({"folds": folds, "seed": seed} if compare else {}),
+    }
     output.write(out, jaxbn.report(net, table, title=stem, scores=scores, notes=notes, options=made))

@@ -28,19 +28,15 @@ TIMEOUT_SECONDS = 30
 
 def ilpd_text() -> str:
     """The data set as CSV with our header, from the named directory, the user's cache or UCI, in this order."""
+    named = [Path(folder) / FILE_NAME for folder in [os.environ.get(DIRECTORY_VARIABLE)] if folder]
     cached = _cache_file()
-    for path in (_directory_file(), cached):
-        if path is not None and path.is_file():
+    for path in (*named, cached):
+        if path.is_file():
             return _checked(path.read_text(encoding="utf-8-sig"), str(path))
-    text = _download()
+    text = _download(f"{named[0]} does not exist" if named else "now unset")
     cached.parent.mkdir(parents=True, exist_ok=True)
     write_text(cached, text)
     return text
-
-
-def _directory_file() -> Path | None:
-    directory = os.environ.get(DIRECTORY_VARIABLE)
-    return Path(directory) / FILE_NAME if directory else None
 
 
 def _cache_file() -> Path:
@@ -49,7 +45,7 @@ def _cache_file() -> Path:
     return user_cache_path("jaxbn") / FILE_NAME
 
 
-def _download() -> str:
+def _download(unset: str) -> str:
     """The first answer that has the right values; an error that names the remedies if there is none."""
     failures = []
     for url in URLS:
@@ -58,12 +54,10 @@ def _download() -> str:
                 return _checked(answer.read().decode("utf-8-sig"), url)
         except (OSError, ValueError) as error:
             failures.append(f"{url}: {error}")
-    tried = _directory_file()
     raise OSError(
         "the data set 'ilpd' is not in the package and could not be fetched. Either put UCI's file as "
         f"{FILE_NAME} into a directory and name that directory in the environment variable {DIRECTORY_VARIABLE} "
-        f"({f'{tried} does not exist' if tried else 'now unset'}), or connect to the network so that it can be "
-        f"downloaded ({'; '.join(failures)})"
+        f"({unset}), or connect to the network so that it can be downloaded ({'; '.join(failures)})"
     )
 
 

@@ -81,8 +81,12 @@ def load(name: str) -> Dataset:
         >>> load("iris")
         Dataset('iris', 150 rows x 5 columns, 4 continuous)
     """
-    entry = _entry(name)
-    text = ilpd_text() if name == "ilpd" else _package_text(name)
+    if name not in CATALOGUE:
+        close = get_close_matches(str(name).lower(), CATALOGUE, cutoff=0.5)
+        hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+        raise ValueError(f"unknown data set {name!r}: {hint}Known names: {', '.join(CATALOGUE)}")
+    entry, file = CATALOGUE[name], files("jaxbn.datasets").joinpath("data", f"{name}.csv")
+    text = ilpd_text() if name == "ilpd" else file.read_text(encoding="utf-8")
     return Dataset(
         name=name,
         frame=_read(text, entry).dropna(ignore_index=True),
@@ -92,18 +96,6 @@ def load(name: str) -> Dataset:
         structures={each: entry.structure(each) for each in entry.structures},
         letters=entry.letters,
     )
-
-
-def _entry(name: str) -> Entry:
-    if name in CATALOGUE:
-        return CATALOGUE[name]
-    close = get_close_matches(str(name).lower(), CATALOGUE, cutoff=0.5)
-    hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-    raise ValueError(f"unknown data set {name!r}: {hint}Known names: {', '.join(CATALOGUE)}")
-
-
-def _package_text(name: str) -> str:
-    return files("jaxbn.datasets").joinpath("data", f"{name}.csv").read_text(encoding="utf-8")
 
 
 def _read(text: str, entry: Entry) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,8 +76,11 @@ def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, .
             if waiting[child] == 0:
                 heapq.heappush(ready, position[child])
     if len(order) < len(names):
-        cycle = " -> ".join(repr(name) for name in _cycle(parents, set(names) - set(order)))
-        raise ArgumentError(argument, f"has a cycle: {cycle}; remove one of these arcs")
+        try:
+            graphlib.TopologicalSorter(parents).prepare()
+        except graphlib.CycleError as error:  # which has the cycle, parent -> child -> ... -> parent
+            cycle = " -> ".join(map(repr, error.args[1]))
+            raise ArgumentError(argument, f"has a cycle: {cycle}; remove one of these arcs") from None
     return tuple(order)
 
 
@@ -170,7 +174,13 @@ def _arcs(graph: Any, argument: str) -> tuple[list[tuple[str, str]], list[str]]:
         arcs = [(str(parent), str(child)) for child in graph.nodes for parent in graph.predecessors(child)]
         return arcs, [str(node) for node in graph.nodes]
     if isinstance(graph, Mapping):
-        return _arcs_of_mapping(graph, argument)
+        for child, found in graph.items():
+            if isinstance(found, str) or not isinstance(found, Iterable):
+                raise ArgumentTypeError(
+                    argument, f"must give the parents of {child!r} as a list of names, got {found!r}; write [{found!r}]"
+                )
+        arcs = [(str(parent), str(child)) for child, found in graph.items() for parent in found]
+        return arcs, [*map(str, graph), *(parent for parent, _ in arcs)]
     if isinstance(graph, str) or not isinstance(graph, Iterable):
         raise ArgumentTypeError(
             argument, f"must be {{child: [parents]}}, a networkx.DiGraph or (parent, child) pairs, got {graph!r}"
@@ -179,30 +189,8 @@ def _arcs(graph: Any, argument: str) -> tuple[list[tuple[str, str]], list[str]]:
     return arcs, [name for arc in arcs for name in arc]
 
 
-def _arcs_of_mapping(graph: Mapping[Any, Any], argument: str) -> tuple[list[tuple[str, str]], list[str]]:
-    arcs = []
-    for child, found in graph.items():
-        if isinstance(found, str) or not isinstance(found, Iterable):
-            raise ArgumentTypeError(
-                argument, f"must give the parents of {child!r} as a list of names, got {found!r}; write [{found!r}]"
-            )
-        arcs += [(str(parent), str(child)) for parent in found]
-    return arcs, [*map(str, graph), *(parent for parent, _ in arcs)]
-
-
 def as_arc(arc: Any, argument: str) -> tuple[str, str]:
     """A (parent, child) pair of names."""
     if isinstance(arc, str) or not isinstance(arc, Sequence) or len(arc) != 2:
         raise ArgumentTypeError(argument, f"must hold (parent, child) pairs, got {arc!r}; write [(parent, child)]")
     return str(arc[0]), str(arc[1])
-
-
-def _cycle(parents: Parents, tangled: set[str]) -> list[str]:
-    """A cycle, parent -> child -> ... -> parent, found by steps back: a tangled variable has a tangled parent."""
-    name = min(tangled, key=list(parents).index)
-    trail = [name]
-    while True:
-        name = next(parent for parent in parents[name] if parent in tangled)
-        if name in trail:
-            return [name, *reversed(trail[trail.index(name) :])]
-        trail.append(name)

@@ -254,10 +254,7 @@ def _conditional(net: BayesNet, name: str) -> str:
     head = (*found, *texts[name])
     contexts = itertools.product(*(range(net.cardinalities[parent]) for parent in found))
     rows = [
-        (
-            *(texts[p][i] for p, i in zip(found, context, strict=True)),
-            *(f"{v:.3f}" for v in net.tables[name][context]),
-        )
+        (*(texts[p][i] for p, i in zip(found, context, strict=True)), *(f"{v:.3f}" for v in net.tables[name][context]))
         for context in itertools.islice(contexts, MOST_ROWS)
     ]
     total = math.prod(net.cardinalities[parent] for parent in found)
