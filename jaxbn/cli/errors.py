@@ -122,13 +122,13 @@ def stop(message: str, code: int, error: BaseException) -> None:
     """Print the message and exit; raise the error instead if the traceback was asked for."""
     if os.environ.get(DEBUG):
         raise error
-    print(f"jaxbn: error: {_one_line(message)}", file=sys.stderr)
+    tell(f"jaxbn: error: {' '.join(message.split())}")
     sys.exit(code)
 
 
 def warn(message: str) -> None:
     """A line on standard error about something that is probably not meant."""
-    tell(f"jaxbn: warning: {message}")
+    tell(f"jaxbn: warning: {' '.join(message.split())}")
 
 
 def tell(message: str) -> None:
@@ -181,10 +181,6 @@ def flag_of(argument: str) -> str:
     return f"--{REPEATED.get(argument, argument).replace('_', '-')}"
 
 
-def _one_line(message: str) -> str:
-    return " ".join(message.split())
-
-
 class _ToStandardError(logging.Handler):
     """Shows what the library logs in the same way as warnings, with arguments spelled as options."""
 
@@ -198,7 +194,7 @@ class _ToStandardError(logging.Handler):
 
         if isinstance(record.args, tuple):
             record.args = tuple(spell(a, self.options) if isinstance(a, Mention) else a for a in record.args)
-        message = _one_line(record.getMessage())
+        message = record.getMessage()
         if message not in self.told:  # a search and its folds may find the same
             warn(message)
         self.told.add(message)
@@ -207,4 +203,4 @@ class _ToStandardError(logging.Handler):
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     if issubclass(category, limits.InterruptedWarning):
         keep("the best so far")
-    print(f"jaxbn: warning: {_one_line(str(message))}", file=sys.stderr)
+    warn(str(message))

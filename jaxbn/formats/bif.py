@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.formats.record import Record, normalized, sums_not_one
+from jaxbn.formats.record import Record, exact, normalized, sums_not_one
 from jaxbn.inputs.checks import is_number
 from jaxbn.inputs.graph import MAX_TABLE_CELLS
 
@@ -68,15 +68,11 @@ def _block(record: Record, name: str) -> str:
     """The probabilities of a variable."""
     table, parents = record.tables[name], record.parents[name]
     if not parents:
-        return f"probability ( {name} ) {{\n  table {_line(table.ravel())};\n}}"
+        return f"probability ( {name} ) {{\n  table {exact(table)};\n}}"
     configurations = itertools.product(*(record.states[parent] for parent in parents))
     rows = zip(configurations, table.reshape(-1, table.shape[-1]), strict=True)
-    lines = [f"  ({', '.join(states)}) {_line(row)};" for states, row in rows]
+    lines = [f"  ({', '.join(states)}) {exact(row)};" for states, row in rows]
     return "\n".join([f"probability ( {name} | {', '.join(parents)} ) {{", *lines, "}"])
-
-
-def _line(row: NDArray[np.float64]) -> str:
-    return ", ".join(repr(float(p)) for p in row)
 
 
 def parse_bif(text: str, source: str) -> Record:

@@ -6,13 +6,21 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jaxbn.formats.bif import parse_bif, to_bif
 from jaxbn.formats.json_file import load, save
-from jaxbn.formats.plain_files import parse_net, parse_uai, to_net, to_uai
+from jaxbn.formats.other_formats import (
+    parse_net,
+    parse_uai,
+    parse_xdsl,
+    parse_xmlbif,
+    to_net,
+    to_uai,
+    to_xdsl,
+    to_xmlbif,
+)  # fmt: skip
 from jaxbn.formats.record import Record, network_of, record_of
-from jaxbn.formats.xml_files import parse_xdsl, parse_xmlbif, to_xdsl, to_xmlbif
 from jaxbn.runtime.files import PathLike, write_text
 
 if TYPE_CHECKING:
@@ -20,25 +28,14 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 
-class Format(NamedTuple):
-    """How a format of other programs is written and read."""
-
-    write: Callable[[Record], str]
-    parse: Callable[[str, str], Record]
-
-
-BIF = Format(to_bif, parse_bif)
-XMLBIF = Format(to_xmlbif, parse_xmlbif)
-FORMATS = {
-    ".bif": BIF,
-    ".xml": XMLBIF,
-    ".xmlbif": XMLBIF,
-    ".bifxml": XMLBIF,
-    ".xdsl": Format(to_xdsl, parse_xdsl),
-    ".net": Format(to_net, parse_net),
-    ".uai": Format(to_uai, parse_uai),
+FORMATS: dict[str, tuple[Callable[[Record], str], Callable[[str, str], Record]]] = {
+    ".bif": (to_bif, parse_bif),
+    **dict.fromkeys((".xml", ".xmlbif", ".bifxml"), (to_xmlbif, parse_xmlbif)),
+    ".xdsl": (to_xdsl, parse_xdsl),
+    ".net": (to_net, parse_net),
+    ".uai": (to_uai, parse_uai),
 }
-"""Formats of other programs by the ending of a file; ``.json`` is jaxbn's own."""
+"""How formats of other programs are written and read, by the ending of a file; ``.json`` is jaxbn's own."""
 
 
 def read(path: PathLike) -> BayesNet | AverageNet:
@@ -63,17 +60,17 @@ def read(path: PathLike) -> BayesNet | AverageNet:
         ...     read(f"{folder}/net.xdsl") == net
         True
     """
-    found = FORMATS.get(_ending(path))
-    return load(path) if found is None else read_as(path, found)
+    ending = Path(path).suffix.lower()
+    return _read_as(path, ending) if ending in FORMATS else load(path)
 
 
 def write(net: BayesNet, path: PathLike) -> None:
     """Write a network in the format that the ending of the file says, see ``BayesNet.write``."""
-    ending = _ending(path)
+    ending = Path(path).suffix.lower()
     if ending == ".json":
         save(net, path)
     elif ending in FORMATS:
-        write_text(path, FORMATS[ending].write(record_of(net)))
+        write_text(path, FORMATS[ending][0](record_of(net)))
     else:
         raise ValueError(f"{os.fspath(path)!r} must end in one of .json, {', '.join(FORMATS)}")
 
@@ -90,7 +87,7 @@ def read_bif(path: PathLike) -> BayesNet:
         ...     read_bif(f"{folder}/net.txt").names
         ('the x',)
     """
-    return read_as(path, BIF)
+    return _read_as(path, ".bif")
 
 
 def write_bif(net: BayesNet, path: PathLike) -> None:
@@ -98,15 +95,11 @@ def write_bif(net: BayesNet, path: PathLike) -> None:
     write_text(path, to_bif(record_of(net)))
 
 
-def read_as(path: PathLike, found: Format) -> BayesNet:
-    """Read a network in a given format."""
+def _read_as(path: PathLike, ending: str) -> BayesNet:
+    """Read a network in the format of an ending."""
     source = repr(os.fspath(path))
     text = _decoded(Path(path).read_bytes(), source)
-    return network_of(found.parse(text, source), text, source)
-
-
-def _ending(path: PathLike) -> str:
-    return Path(path).suffix.lower()
+    return network_of(FORMATS[ending][1](text, source), text, source)
 
 
 def _decoded(content: bytes, source: str) -> str:

@@ -144,6 +144,11 @@ def _table(numbers: Sequence[Any], shape: Sequence[int], what: str) -> NDArray[n
     return normalized(table)
 
 
+def exact(table: NDArray[np.float64], separator: str = ", ") -> str:
+    """The numbers of a table in one line, with all their digits."""
+    return separator.join(repr(float(p)) for p in table.ravel())
+
+
 def sums_not_one(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums of the rows of a table that are not 1, nor 1 but for digits that were left out."""
     sums = np.atleast_1d(table.sum(axis=-1))
