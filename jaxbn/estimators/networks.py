@@ -17,7 +17,6 @@ from jaxbn.model.imputing.impute import STRATEGIES, Strategy, impute, read_rows
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.rows.scores import misplacement
 from jaxbn.runtime.deprecated import old_keywords
-from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -200,9 +199,7 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, NetworkEstimator):
         import pandas as pd
 
         frame = self._new(X)
-        filled: pd.DataFrame = impute(
-            self.network_, frame, self.strategy, self.random_state, "missing", MAX_MEMORY, self._lines
-        )
+        filled: pd.DataFrame = impute(self.network_, frame, self.strategy, self.random_state, "missing", self._lines)
         if isinstance(X, pd.DataFrame):
             return filled.set_axis(X.index).set_axis(X.columns, axis=1)
         return filled.to_numpy(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)

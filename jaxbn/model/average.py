@@ -26,7 +26,7 @@ from jaxbn.model.effects import in_units, mean_where_set, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
 from jaxbn.model.observations import Unknown, as_range, as_weights, mean_density, observation_weights
 from jaxbn.runtime.deprecated import old_keywords
-from jaxbn.runtime.memory import MAX_MEMORY
+from jaxbn.runtime.memory import MAX_MEMORY, within_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +72,7 @@ class AverageNet:
         """All variables, in column order."""
         return self.networks[0].names
 
+    @within_memory
     def log_likelihood(
         self, data: Any, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
     ) -> NDArray[np.float64]:
@@ -84,9 +85,10 @@ class AverageNet:
             [0.275]
         """
         frame = as_frame(data)
-        logs = [net.log_likelihood(frame, unknown=unknown, max_memory=max_memory) for net in self.networks]
+        logs = [net.log_likelihood(frame, unknown=unknown) for net in self.networks]
         return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)))
 
+    @within_memory
     def predict_proba(
         self, data: Any, target: str, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
     ) -> pd.DataFrame:
@@ -103,18 +105,18 @@ class AverageNet:
         """
         import pandas as pd
 
-        options: dict[str, Any] = {"unknown": unknown, "max_memory": max_memory}
-        found = [net.predict_proba(data, target, **options) for net in self.networks]
+        found = [net.predict_proba(data, target, unknown=unknown) for net in self.networks]
         chances = sum(
             weight[:, None] * (each.to_numpy() @ self._shares(net, target))
             for weight, each, net in zip(
-                self._weights_of_rows(data, target, options), found, self.networks, strict=True
+                self._weights_of_rows(data, target, unknown), found, self.networks, strict=True
             )
         )
         chances = np.minimum(chances, 1.0)  # by rounding alone it can be more
         return pd.DataFrame(chances, index=found[0].index, columns=self._states(target))
 
     @old_keywords({"give": "returns"}, {})
+    @within_memory
     def predict(
         self, data: Any, target: str, *, returns: queries.Returns = "state", unknown: Unknown = "error",
         max_memory: float = MAX_MEMORY,
@@ -133,19 +135,18 @@ class AverageNet:
         import pandas as pd
 
         queries.check_returns(returns)
-        options: dict[str, Any] = {"unknown": unknown, "max_memory": max_memory}
         continuous, unit = target in self.networks[0].binnings, NUMBER
         if continuous:
             unit = self.networks[0].binnings[target].unit
         if continuous and isinstance(returns, str) and returns == "mean":  # of each network by its own bins and lines
-            found = [net.predict_proba(data, target, **options) for net in self.networks]
+            found = [net.predict_proba(data, target, unknown=unknown) for net in self.networks]
             means = [
                 queries.means(net.inside(target), each.to_numpy(), queries.lean_of_rows(net, data, target, unknown))
                 for net, each in zip(self.networks, found, strict=True)
             ]
-            mean = (self._weights_of_rows(data, target, options).T * np.column_stack(means)).sum(axis=1)
+            mean = (self._weights_of_rows(data, target, unknown).T * np.column_stack(means)).sum(axis=1)
             return pd.Series(from_numbers(mean, unit), index=found[0].index, name=target)
-        chances = self.predict_proba(data, target, **options)
+        chances = self.predict_proba(data, target, unknown=unknown)
         # Between the cuts of all networks there is the shape of the first: those of draws are the same.
         inside = InsideBins(self._edges(target), self.networks[0].binnings[target].shape) if continuous else None
         if not (isinstance(returns, str) and returns == "state"):
@@ -156,6 +157,7 @@ class AverageNet:
             heights = heights / np.where(widths > 0, widths, np.inf)
         return pd.Series(chances.columns.take(heights.argmax(axis=1)), index=chances.index, name=target)
 
+    @within_memory
     def query(
         self, targets: str | Sequence[str], given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
     ) -> pd.Series:
@@ -172,8 +174,8 @@ class AverageNet:
         given = given or {}
         wanted = [targets] if isinstance(targets, str) else list(targets)
         total: Any = 0.0
-        for weight, net in zip(self._weights(given, max_memory), self.networks, strict=True):
-            answer = net.query(wanted, given, max_memory=max_memory)
+        for weight, net in zip(self._weights(given), self.networks, strict=True):
+            answer = net.query(wanted, given)
             chances = answer.to_numpy().reshape([len(queries.states(net, name)) for name in wanted])
             for axis, name in enumerate(wanted):
                 chances = np.moveaxis(np.tensordot(chances, self._shares(net, name), (axis, 0)), -1, axis)
@@ -182,6 +184,7 @@ class AverageNet:
         index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=wanted)
         return pd.Series(np.asarray(total).ravel(), index=index, name="probability")
 
+    @within_memory
     def density(
         self, target: str, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -194,14 +197,15 @@ class AverageNet:
             >>> edges.tolist(), density.round(3).tolist()
             ([0.0, 2.0, 3.0, 4.0], [0.25, 0.2, 0.3])
         """
-        found = [net.density(target, given, max_memory=max_memory) for net in self.networks]
+        found = [net.density(target, given) for net in self.networks]
         edges = np.unique(np.concatenate([own for own, _ in found]))
         middles = (edges[1:] + edges[:-1]) / 2
         total = np.zeros(len(middles))
-        for weight, (own, heights) in zip(self._weights(given or {}, max_memory), found, strict=True):
+        for weight, (own, heights) in zip(self._weights(given or {}), found, strict=True):
             total += weight * heights[np.searchsorted(own, middles, side="right") - 1]
         return edges, total
 
+    @within_memory
     def effect(
         self,
         cause: str,
@@ -247,8 +251,8 @@ class AverageNet:
             own: Any = slice(None)
             if cause in net.binnings:  # of each bin between all cuts, by the network's own bin around it
                 own = np.searchsorted(net.binnings[cause].cuts, self._edges(cause)[:-1], side="right")
-            means.append(mean_where_set(net, cause, outcome, level, max_memory)[own])
-            drawn.append(mean_where_set(with_drawn_tables(net, rng), cause, outcome, level, max_memory)[own])
+            means.append(mean_where_set(net, cause, outcome, level)[own])
+            drawn.append(mean_where_set(with_drawn_tables(net, rng), cause, outcome, level)[own])
         low, high = np.quantile(drawn, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
         columns = {"mean": np.mean(means, axis=0), "low": low, "high": high}
         return pd.DataFrame(in_units(self.networks[0], outcome, columns), index=self._states(cause))
@@ -300,18 +304,18 @@ class AverageNet:
         variables = f"{len(self.names)} variable{'s' * (len(self.names) != 1)} ({len(first.binnings)} continuous)"
         return f"AverageNet: {count} of {variables}, fitted to {first.n_rows} rows"
 
-    def _weights_of_rows(self, data: Any, target: str, options: Mapping[str, Any]) -> NDArray[np.float64]:
+    def _weights_of_rows(self, data: Any, target: str, unknown: Unknown) -> NDArray[np.float64]:
         """What each network weighs in each row: its density of the row without the target [M, B]."""
         frame = as_frame(data)
         hidden = {name: np.nan for name in self.names if name == target or name not in frame.columns}
         frame = frame.assign(**hidden)
-        return _shared_out(np.array([net.log_likelihood(frame, **options) for net in self.networks]))
+        return _shared_out(np.array([net.log_likelihood(frame, unknown=unknown) for net in self.networks]))
 
-    def _weights(self, given: Mapping[str, Any], max_memory: float) -> NDArray[np.float64]:
+    def _weights(self, given: Mapping[str, Any]) -> NDArray[np.float64]:
         """What each network weighs, given some variables [M]: a value counts by its density, a range by its chance."""
         if not given:
             return np.full(len(self.networks), 1 / len(self.networks))
-        logs = np.array([_log_given(net, given, max_memory) for net in self.networks])
+        logs = np.array([_log_given(net, given) for net in self.networks])
         if not np.isfinite(logs).any():
             raise ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under all networks")
         return _shared_out(logs)
@@ -355,11 +359,11 @@ def _shared_out(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum(axis=0), np.float64)
 
 
-def _log_given(net: BayesNet, given: Mapping[str, Any], max_memory: float) -> float:
+def _log_given(net: BayesNet, given: Mapping[str, Any]) -> float:
     """The log probability of what is given; of numbers in one bin, their log density."""
     weights = observation_weights(net, given)
     for name, value in given.items():
         numbers = name in net.binnings and as_weights(name, value) is None and as_range(net, name, value) is None
         if numbers and np.count_nonzero(weights[name]) == 1:
             weights[name] = weights[name] * mean_density(net, name, value)
-    return log_chance(net, weights, max_memory)
+    return log_chance(net, weights)

@@ -29,7 +29,7 @@ from jaxbn.model.rows.updating import update
 from jaxbn.model.words import count_states
 from jaxbn.model.written import Written
 from jaxbn.runtime.deprecated import old_keywords
-from jaxbn.runtime.memory import MAX_MEMORY
+from jaxbn.runtime.memory import MAX_MEMORY, within_memory
 from jaxbn.sources.source import as_source
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ class BayesNet(Written):
     """
 
     @in_batches
+    @within_memory
     def log_likelihood(
         self, data: Any, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
     ) -> NDArray[np.float64]:
@@ -136,7 +137,7 @@ class BayesNet(Written):
         """
         frame = with_signs(as_frame(data), self.names)
         codes = encode_frame(self, frame, unknown)
-        result = answers.log_likelihood(self.network, codes, max_memory=max_memory)
+        result = answers.log_likelihood(self.network, codes)
         for inside in queries.log_inside_states(self, frame, codes, unknown).T:
             result += inside
         return result
@@ -159,6 +160,7 @@ class BayesNet(Written):
         """
         return update(self, data, tell)
 
+    @within_memory
     def score_samples(
         self,
         data: Any,
@@ -186,8 +188,9 @@ class BayesNet(Written):
             >>> net.score_samples({"x": [0.5, 3.0]}).shares["x"].round(3).tolist()
             [-1.204, -1.609]
         """
-        return score_samples(self, data, simulations, seed, unknown, max_memory)
+        return score_samples(self, data, simulations, seed, unknown)
 
+    @within_memory
     def query(
         self,
         targets: str | Sequence[str],
@@ -236,13 +239,14 @@ class BayesNet(Written):
         given = {**given, **(do or {})}
         wanted = [targets] if isinstance(targets, str) else list(targets)
         queries.check_targets(net, wanted, given)
-        chances = joint(net, wanted, observation_weights(net, given), max_memory)
+        chances = joint(net, wanted, observation_weights(net, given))
         for axis, name in enumerate(wanted):
             chances = queries.over_levels(net, name, chances, axis)
         axes = [queries.states(net, name) for name in wanted]
         index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=wanted)
         return pd.Series(chances.ravel(), index=index, name="probability")
 
+    @within_memory
     def effect(
         self, cause: str, outcome: str, *, level: Level | None = None, max_memory: float = MAX_MEMORY
     ) -> pd.DataFrame:
@@ -274,8 +278,9 @@ class BayesNet(Written):
             a     3.75  3.75  4.75
             b     5.75  4.75  5.75
         """
-        return effect(self, cause, outcome, level, max_memory)
+        return effect(self, cause, outcome, level)
 
+    @within_memory
     def influence(
         self, target: str, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
     ) -> pd.DataFrame:
@@ -302,7 +307,7 @@ class BayesNet(Written):
             >>> net.influence("kind").round(3)["mutual_information"].to_dict()
             {'size': 0.131}
         """
-        return influence(self, target, given or {}, max_memory)
+        return influence(self, target, given or {})
 
     @overload
     def most_probable(
@@ -312,6 +317,7 @@ class BayesNet(Written):
     def most_probable(
         self, given: Mapping[str, Any] | None = None, *, k: int, max_memory: float = MAX_MEMORY
     ) -> list[MostProbable]: ...
+    @within_memory
     def most_probable(
         self, given: Mapping[str, Any] | None = None, *, k: int | None = None, max_memory: float = MAX_MEMORY
     ) -> MostProbable | list[MostProbable]:
@@ -343,9 +349,10 @@ class BayesNet(Written):
         """
         if k is not None:
             checks.at_least("k", k, 1)
-        found = most_probable(self, given or {}, k, max_memory)
+        found = most_probable(self, given or {}, k)
         return found[0] if k is None else found
 
+    @within_memory
     def density(
         self, target: str, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -368,12 +375,13 @@ class BayesNet(Written):
             raise ValueError(
                 f"{target!r} has a cut at its largest value {edges[-1]:g}, an atom without density; use query instead"
             )
-        chances = joint(self, [target], observation_weights(self, given or {}), max_memory)
+        chances = joint(self, [target], observation_weights(self, given or {}))
         leaning = lean(self, target, *queries.as_row(self, given or {})) if target in self.lines else None
         pieces, of, share = self.inside(target).pieces(leaning and leaning.take(0))
         return pieces, chances[of] * share / np.diff(pieces)
 
     @in_batches
+    @within_memory
     def predict_proba(
         self,
         data: Any,
@@ -424,7 +432,7 @@ class BayesNet(Written):
             evidence[self.names.index(name)] = queries.log_likelihoods(self, name, value, len(codes))
             codes[:, self.names.index(name)] = MISSING
         place = self.names.index(target)
-        logs = answers.log_posterior(self.network, codes, place, evidence=evidence, max_memory=max_memory)
+        logs = answers.log_posterior(self.network, codes, place, evidence=evidence)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         chances = queries.over_levels(self, target, weights / weights.sum(axis=1, keepdims=True), 1)
         index = data.index if isinstance(data, pd.DataFrame) else None
@@ -432,6 +440,7 @@ class BayesNet(Written):
 
     @old_keywords({"give": "returns"}, {})
     @in_batches
+    @within_memory
     def predict(
         self, data: Any, target: str, *, returns: queries.Returns = "state", unknown: Unknown = "error",
         max_memory: float = MAX_MEMORY,
@@ -450,7 +459,7 @@ class BayesNet(Written):
         import pandas as pd
 
         queries.check_returns(returns)
-        chances = self.predict_proba(data, target, unknown=unknown, max_memory=max_memory)
+        chances = self.predict_proba(data, target, unknown=unknown)
         if isinstance(returns, str) and returns == "state":
             return pd.Series(chances.columns.take(chances.to_numpy().argmax(axis=1)), index=chances.index, name=target)
         if target not in self.binnings:
@@ -460,6 +469,7 @@ class BayesNet(Written):
 
     @old_keywords({"how": "strategy"}, {})
     @in_batches
+    @within_memory
     def impute(
         self,
         data: Any,
@@ -492,8 +502,9 @@ class BayesNet(Written):
             0    a   4.0
             1    b   8.0
         """
-        return in_kind_of(data, impute(self, data, strategy, seed, unknown, max_memory))
+        return in_kind_of(data, impute(self, data, strategy, seed, unknown))
 
+    @within_memory
     def complete(
         self,
         data: Any,
@@ -526,7 +537,7 @@ class BayesNet(Written):
 
         checks.at_least("n", n, 1)
         rng = np.random.default_rng(seed)
-        drawn = [impute(self, data, "draw", rng, unknown, max_memory) for _ in range(n)]
+        drawn = [impute(self, data, "draw", rng, unknown) for _ in range(n)]
         return pd.concat(drawn, keys=range(n), names=["draw"])
 
     def cpt(self, name: str) -> pd.DataFrame:
@@ -557,6 +568,7 @@ class BayesNet(Written):
         index = pd.MultiIndex.from_product(axes, names=found) if len(axes) > 1 else axes[0] if axes else None
         return pd.DataFrame(table.reshape(-1, table.shape[-1]), index=index, columns=labels(name))
 
+    @within_memory
     def sample(
         self,
         n: int,
@@ -584,7 +596,7 @@ class BayesNet(Written):
             True
         """
         given, net = given or {}, intervened(self, do, given or {}) if do else self
-        return sample(net, n, seed, {**given, **(do or {})}, max_memory)
+        return sample(net, n, seed, {**given, **(do or {})})
 
     def __repr__(self) -> str:
         arcs = sum(map(len, self.parents.values()))

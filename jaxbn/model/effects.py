@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 
-def effect(net: BayesNet, cause: str, outcome: str, level: Level | None, max_memory: float) -> pd.DataFrame:
+def effect(net: BayesNet, cause: str, outcome: str, level: Level | None) -> pd.DataFrame:
     """The mean of the outcome where the cause is set, see ``BayesNet.effect``.
 
     All members of an equivalence class have the same joint distribution. Where the cause has the parents Z in a member,
@@ -30,21 +30,16 @@ def effect(net: BayesNet, cause: str, outcome: str, level: Level | None, max_mem
     """
     import pandas as pd
 
-    means = [mean_where_set(net, cause, outcome, level, max_memory)]
+    means = [mean_where_set(net, cause, outcome, level)]
     own = frozenset(net.parents[cause])
     others = [found for found in parent_sets(net.cpdag(), cause) if found != own]
-    means += [mean_where_set(net, cause, outcome, level, max_memory, found) for found in others]
+    means += [mean_where_set(net, cause, outcome, level, found) for found in others]
     columns = {"mean": means[0], "low": np.min(means, axis=0), "high": np.max(means, axis=0)}
     return pd.DataFrame(in_units(net, outcome, columns), index=states(net, cause))
 
 
 def mean_where_set(
-    net: BayesNet,
-    cause: str,
-    outcome: str,
-    level: Level | None,
-    max_memory: float,
-    parents: frozenset[str] | None = None,
+    net: BayesNet, cause: str, outcome: str, level: Level | None, parents: frozenset[str] | None = None
 ) -> NDArray[np.float64]:
     """The mean of the outcome, a number, for each level or bin of the cause; its parents are the network's, or these.
 
@@ -52,7 +47,7 @@ def mean_where_set(
     """
     check_targets(net, [cause, outcome], {})
     chosen = frozenset(net.parents[cause]) if parents is None else parents
-    means = _adjusted(net, cause, outcome, chosen, _worth(net, outcome, level), max_memory)
+    means = _adjusted(net, cause, outcome, chosen, _worth(net, outcome, level))
     return means[net.group_codes[cause]] if cause in net.groupings else means
 
 
@@ -94,12 +89,12 @@ def _worth(net: BayesNet, outcome: str, level: Level | None) -> NDArray[np.float
 
 
 def _adjusted(
-    net: BayesNet, cause: str, outcome: str, parents: frozenset[str], worth: NDArray[np.float64], max_memory: float
+    net: BayesNet, cause: str, outcome: str, parents: frozenset[str], worth: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The mean of the outcome for each state that the cause is set to, if these are its parents."""
     if outcome in parents:
-        return np.full(net.cardinalities[cause], joint(net, [outcome], {}, max_memory) @ worth)
-    chances = joint(net, [*sorted(parents), cause, outcome], {}, max_memory)
+        return np.full(net.cardinalities[cause], joint(net, [outcome], {}) @ worth)
+    chances = joint(net, [*sorted(parents), cause, outcome], {})
     chances = chances.reshape(-1, *chances.shape[-2:])  # [states of the parents, of the cause, of the outcome]
     context, together = chances.sum(axis=(1, 2)), chances.sum(axis=2)
     with np.errstate(invalid="ignore"):  # of what never occurs nothing is known: NaN
@@ -107,23 +102,23 @@ def _adjusted(
     return np.asarray(context[context > 0] @ means[context > 0])
 
 
-def influence(net: BayesNet, target: str, given: Mapping[str, Any], max_memory: float) -> pd.DataFrame:
+def influence(net: BayesNet, target: str, given: Mapping[str, Any]) -> pd.DataFrame:
     """How much each known value moves the target, see ``BayesNet.influence``."""
     import pandas as pd
 
     check_targets(net, [target], given)
     if not given:
         others = [name for name in net.names if name != target]
-        found = [mutual_information(joint(net, [target, name], {}, max_memory)) for name in others]
+        found = [mutual_information(joint(net, [target, name], {})) for name in others]
         frame = pd.DataFrame({"mutual_information": found}, index=pd.Index(others, name="variable"))
         return frame.sort_values("mutual_information", ascending=False, kind="stable")
-    nothing, everything = net.query(target, max_memory=max_memory), net.query(target, given, max_memory=max_memory)
+    nothing, everything = net.query(target), net.query(target, given)
     likeliest = int(everything.to_numpy().argmax())
     rows = []
     for name, value in given.items():
-        alone = net.query(target, {name: value}, max_memory=max_memory)
+        alone = net.query(target, {name: value})
         rest = {other: v for other, v in given.items() if other != name}
-        without = net.query(target, rest, max_memory=max_memory)
+        without = net.query(target, rest)
         pairs = ((alone, nothing), (everything, without))
         changes = [float(now.iloc[likeliest] - before.iloc[likeliest]) for now, before in pairs]
         rows.append((*changes, *(_divergence(now.to_numpy(), before.to_numpy()) for now, before in pairs)))

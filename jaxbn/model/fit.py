@@ -98,14 +98,20 @@ def fit(
         kinds = {"continuous": continuous, "discrete": discrete}
         return fit_source(data, graph, binnings, missing, options, kinds)
     if binnings is None:
+        from jaxbn.learning.discretize import discretize
+
         data = as_table(data, continuous=continuous, discrete=discrete, missing=missing)
-        binnings = _cut(data, graph)
+        binnings = discretize(data, graph).codings
     elif continuous is not None or discrete is not None:
         argument = "continuous" if continuous is not None else "discrete"
         raise ArgumentError(argument, "has no use with binnings, which name the continuous columns; leave it out")
     check_lines(lines)
     groupings = {str(name): p for name, p in binnings.items() if isinstance(p, Grouping)}
-    cuts = {str(name): _as_binning(p) for name, p in binnings.items() if not isinstance(p, Grouping)}
+    cuts = {
+        str(name): p if isinstance(p, Binning) else Binning(np.asarray(p, np.float64))
+        for name, p in binnings.items()
+        if not isinstance(p, Grouping)
+    }
     table = _table(data, cuts, groupings, missing)
     parents = as_parents(graph, table.names)
     alpha, alphas = _weights(alpha, table.names)
@@ -121,7 +127,10 @@ def fit(
         codes[name] = np.append(grouping(table.levels[name], name=name), MISSING)[table.codes[name]]
         levels[name], level_counts[name] = _level_counts(grouping, table.levels[name], table.codes[name])
         shares[name] = level_shares(level_counts[name], grouping(levels[name]), alphas.get(name, general))
-    counts: dict[str, NDArray[Any]] = {name: _counts((*found, name), codes, cards) for name, found in parents.items()}
+    counts: dict[str, NDArray[Any]] = {  # over the rows that have all of a family
+        name: family_counts(codes[name], [codes[parent] for parent in found], [cards[v] for v in (*found, name)])
+        for name, found in parents.items()
+    }
     weights: dict[str, Weight] = {name: alphas.get(name, general) for name in parents}
     if alpha == "auto":
         weights = {name: shrunken_weights(found) for name, found in counts.items()}
@@ -148,17 +157,6 @@ def fit(
     return replace(net, em_trace=trace, counts=counts, level_counts=level_counts)
 
 
-def _counts(
-    family: Sequence[str], codes: Mapping[str, NDArray[np.int32]], cards: Mapping[str, int]
-) -> NDArray[np.int64]:
-    """Counts of a family, the child last, over the rows that have all of it."""
-    members = [codes[name] for name in family]
-    there = np.all([column != MISSING for column in members], axis=0)
-    if not there.all():
-        members = [column[there] for column in members]
-    return family_counts(members[-1], members[:-1], [cards[name] for name in family])
-
-
 def _fitted_by_em(
     structure: Structure,
     codes: NDArray[np.int32],
@@ -183,13 +181,6 @@ def _bins(binning: Binning, values: NDArray[np.float64]) -> NDArray[np.int32]:
     return np.where(absent, MISSING, binning(values)).astype(np.int32) if absent.any() else binning(values)
 
 
-def _cut(table: Table, graph: Any) -> Mapping[str, Binning | Grouping]:
-    """The cuts and groups that suit the structure."""
-    from jaxbn.learning.discretize import discretize
-
-    return discretize(table, graph).codings
-
-
 def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[Alpha, dict[str, float]]:
     """The Dirichlet weight of the tables in general, and of those that have their own."""
     if alpha == "auto":
@@ -205,10 +196,6 @@ def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[
                 f"{what} must be a positive number, got {weight!r}; 1 is the uniform prior, alpha='auto' asks the rows"
             )
     return float(general), {name: float(weight) for name, weight in own.items()}
-
-
-def _as_binning(given: Binning | Grouping | ArrayLike) -> Binning:
-    return given if isinstance(given, Binning) else Binning(np.asarray(given, np.float64))
 
 
 def _level_counts(

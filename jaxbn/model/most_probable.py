@@ -39,17 +39,17 @@ class MostProbable(NamedTuple):
     tied: tuple[str, ...]
 
 
-def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None, max_memory: float) -> list[MostProbable]:
+def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> list[MostProbable]:
     """The k most probable assignments, see ``BayesNet.most_probable``; without k, the first with all its ties."""
     weights = observation_weights(net, given)
     asked = question(net, {name: weight for name, weight in weights.items() if name not in net.groupings})
     levels = {net.names.index(name): _levels(net, name, given) for name in net.groupings}
-    found = route(net.network, asked, whole=True, max_memory=max_memory)
+    found = route(net.network, asked, whole=True)
     soft = logarithms(asked.soft) | {v: logs.max(axis=1) for v, logs in levels.items()}
     done, scales = follow(found, net.network.log_tables, asked, soft, LOG_MAXIMA)
     known = {v: asked.states[v] for v in members(asked.known)}
     scales = scales[: len(found.constants)] + [math.log(weights[net.names[v]][state]) for v, state in known.items()]
-    shift = math.fsum(scales) - log_chance(net, weights, max_memory)
+    shift = math.fsum(scales) - log_chance(net, weights)
     shown = []
     for log, codes in best_assignments(found.plan, done, k or 1, levels):
         if log + shift > -math.inf:  # and no NaN either

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from pathlib import Path
+from typing import Any, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 BYTES = 8  # of a float64
 MAX_MEMORY = 2e9
@@ -11,6 +18,42 @@ MAX_MEMORY = 2e9
 
 LIMIT = "JAXBN_MAX_MEMORY"
 """Environment variable: bytes that may be used, instead of what the system says is free."""
+
+_most = ContextVar("max_memory", default=MAX_MEMORY)
+
+
+def max_memory() -> float:
+    """Bytes that one array of an answer may take."""
+    return _most.get()
+
+
+@contextmanager
+def at_most(size: float) -> Iterator[None]:
+    """Let no array take more bytes than this.
+
+    Example:
+        >>> with at_most(1e6):
+        ...     max_memory()
+        1000000.0
+    """
+    before = _most.set(size)
+    try:
+        yield
+    finally:
+        _most.reset(before)
+
+
+def within_memory(method: Method) -> Method:
+    """A method whose keyword ``max_memory`` counts for everything that is worked out in it."""
+
+    @wraps(method)
+    def within(*args: Any, **options: Any) -> Any:
+        if "max_memory" not in options:  # that of the call from which this one comes
+            return method(*args, **options)
+        with at_most(options["max_memory"]):
+            return method(*args, **options)
+
+    return within  # type: ignore[return-value]
 
 
 def check_room(needed: int, what: str, remedy: str) -> None:

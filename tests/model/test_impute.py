@@ -17,6 +17,7 @@ from jaxbn.model.imputing.impute import Strategy, read_rows
 from jaxbn.model.imputing.regression import _predicted
 from jaxbn.model.imputing.ridge import fit_line
 from jaxbn.model.inference.answers import marginals
+from jaxbn.runtime.memory import at_most
 from tests.helpers.random_networks import random_network
 from tests.reference import holes
 
@@ -42,7 +43,9 @@ def test_marginals_equal_enumeration(seed: int, max_memory: float) -> None:
     codes = rng.integers(0, plain.structure.sizes, size=(30, len(plain.tables))).astype(np.int32)
     codes[rng.random(codes.shape) < 0.5] = -1
     seen = np.zeros(codes.shape, bool)
-    for variable, rows, where, chances in marginals(plain, codes, max_memory=max_memory):
+    with at_most(max_memory):
+        answers = list(marginals(plain, codes))
+    for variable, rows, where, chances in answers:
         assert not seen[rows, variable].any()
         seen[rows, variable] = True
         for row, chance in zip(rows, chances[where], strict=True):
@@ -218,7 +221,7 @@ def test_means_for_the_lines_leave_each_row_out() -> None:
     data = toy(30).astype({"kind": "category"})
     graph, cuts = {"size": ["kind"], "count": ["size", "kind"]}, {"size": [0.5, 2.0], "count": [4.5, 7.5]}
     found = jaxbn.fit(data, graph, cuts, alpha=0.7)
-    said = _predicted(found, *read_rows(found, data, "error"), 2e9, own_rows=True).said
+    said = _predicted(found, *read_rows(found, data, "error"), own_rows=True).said
     for row in range(0, 30, 4):
         others = jaxbn.fit(data.drop(index=row), graph, cuts, alpha=0.7, bounds=found.bounds)
         for name in cuts:

@@ -99,23 +99,24 @@ def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: ND
     rng = np.random.default_rng(0)
     some = rng.permutation(len(has))[:MOST_COMPARED]
     judged = some[:MOST_JUDGED]
-    kinds = [
-        _Kind(
-            NEAREST_BY_LINE,
-            _by_lines(features[has], target[has], judged, rng),
-            _by_line(features[has], target[has], features[holes], rng),
-        )
-    ]
+    # of each kind how many of the nearest count, one expert for each number; the donors of rows that have the column,
+    # each left out itself, and of those that lack it
+    own, asked = features[has], features[holes]
+    kinds = [(NEAREST_BY_LINE, _by_lines(own, target[has], judged, rng), _by_line(own, target[has], asked, rng))]
     if NEAREST[0] < len(has) <= MOST_ROWS and features.shape[1]:
         alike = Neighbours.of(features[has[some]])
-        own, asked = alike.nearest(known[has[judged]]), alike.nearest(known[holes], features[holes])
-        kinds.append(_Kind(NEAREST, _all_parts(own, some), _all_parts(asked, some)))
-    right = np.concatenate([_right(bins[has], judged, kind) for kind in kinds])
+        own_near, near = alike.nearest(known[has[judged]]), alike.nearest(known[holes], asked)
+        kinds.append((NEAREST, _all_parts(own_near, some), _all_parts(near, some)))
+    right = []  # the chance that each expert gives to the right bin of the rows that are judged
+    for numbers, theirs, _ in kinds:
+        hit = bins[has][theirs.rows] == bins[has][judged][:, None]
+        right += [(shares * hit).sum(axis=1) for shares in _parts(numbers, theirs.weights)]
     floor = 1 / (len(has) + 1)  # as if one more row were in each bin
-    weights = likeliest_weights((right + floor) / (1 + floor * (bins.max() + 1)))
-    own_weights = np.split(weights, np.cumsum([len(kind.numbers) for kind in kinds])[:-1])
-    shares = [_shared(own, kind) for own, kind in zip(own_weights, kinds, strict=True)]
-    return Donors(np.hstack([has[kind.asked.rows] for kind in kinds]), np.hstack(shares))
+    weights = iter(likeliest_weights((np.stack(right) + floor) / (1 + floor * (bins.max() + 1))).tolist())
+    found = [
+        sum(next(weights) * shares for shares in _parts(numbers, nearest.weights)) for numbers, _, nearest in kinds
+    ]
+    return Donors(np.hstack([has[nearest.rows] for _, _, nearest in kinds]), np.hstack(found))
 
 
 def predictors_of(parents: Parents, name: str) -> list[str]:
@@ -145,11 +146,7 @@ def features_of(
 
 
 def matched_donors(
-    target: Array,
-    features: Array,
-    known: NDArray[np.int32],
-    drawn: NDArray[np.int32],
-    rng: np.random.Generator,
+    target: Array, features: Array, known: NDArray[np.int32], drawn: NDArray[np.int32], rng: np.random.Generator
 ) -> NDArray[np.intp]:
     """For each row that lacks the target, a row in the drawn bin for which nearly the same value is predicted.
 
@@ -188,14 +185,6 @@ def nearest_values(values: Array, wanted: Array) -> Array:
     above = np.clip(places(values, wanted), min(1, len(values) - 1), len(values) - 1)
     below = np.maximum(above - 1, 0)
     return np.asarray(np.where(wanted - values[below] <= values[above] - wanted, values[below], values[above]))
-
-
-class _Kind(NamedTuple):
-    """Donors of one kind: of rows that have the column, each left out itself, and of those that lack it."""
-
-    numbers: tuple[int, ...]  # how many of the nearest count, one expert for each
-    judged: Nearest
-    asked: Nearest
 
 
 def _by_line(features: Array, target: Array, asked: Array, rng: np.random.Generator) -> Nearest:
@@ -250,17 +239,3 @@ def _parts(numbers: Sequence[int], weights: Array) -> Iterator[Array]:
     for number in numbers:
         counted = np.where(np.arange(weights.shape[1]) < number, weights, 0.0)
         yield counted / counted.sum(axis=1, keepdims=True)
-
-
-def _right(bins: NDArray[np.int32], judged: NDArray[np.intp], kind: _Kind) -> Array:
-    """The chance that donors give to the right bin of rows, for each number of them, [numbers, rows]."""
-    right = bins[kind.judged.rows] == bins[judged][:, None]
-    return np.stack([(shares * right).sum(axis=1) for shares in _parts(kind.numbers, kind.judged.weights)])
-
-
-def _shared(weights: Array, kind: _Kind) -> Array:
-    """Shares of the donors of missing entries, given how much each number of them weighs, [holes, donors]."""
-    found = np.zeros(kind.asked.weights.shape)
-    for weight, shares in zip(weights.tolist(), _parts(kind.numbers, kind.asked.weights), strict=True):
-        found += weight * shares
-    return found

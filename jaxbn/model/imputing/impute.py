@@ -39,7 +39,6 @@ def impute(
     strategy: Strategy,
     seed: int | np.random.Generator,
     unknown: Unknown,
-    max_memory: float,
     regressions: Regressions | None = None,
 ) -> pd.DataFrame:
     """The data with their missing entries filled in, see ``BayesNet.impute``.
@@ -50,13 +49,13 @@ def impute(
     codes, values = read_rows(net, data, unknown)
     net = without_missing_level(net)
     if strategy == "draw":
-        return _filled(net, data, _drawn(net, codes, values, np.random.default_rng(seed), max_memory))
+        return _filled(net, data, _drawn(net, codes, values, np.random.default_rng(seed)))
     if strategy == "most_probable":
-        return _filled(net, data, _most_probable(net, codes, max_memory))
-    found = _means(net, codes, values, max_memory)
+        return _filled(net, data, _most_probable(net, codes))
+    found = _means(net, codes, values)
     if strategy == "regression":
-        fitted = regressions or fit_regressions(net, codes, values, max_memory)
-        for name, said in fitted.predict(net, codes, values, max_memory).items():
+        fitted = regressions or fit_regressions(net, codes, values)
+        for name, said in fitted.predict(net, codes, values).items():
             found[name] = said if name in net.binnings else over_levels(net, name, said, 1).argmax(axis=1)
     return _filled(net, data, found)
 
@@ -75,10 +74,10 @@ def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> tuple[NDArray[np.in
     return codes, numbers_of(net, frame, net.binnings)
 
 
-def _means(net: BayesNet, codes: NDArray[np.int32], values: Numbers, max_memory: float) -> dict[str, NDArray[Any]]:
+def _means(net: BayesNet, codes: NDArray[np.int32], values: Numbers) -> dict[str, NDArray[Any]]:
     """Each entry by itself: the mean of a number's posterior, or the most probable level (its position)."""
     found = {name: np.zeros(len(codes), np.float64 if name in net.binnings else np.int64) for name in net.names}
-    for variable, rows, where, chances in marginals(net.network, codes, max_memory=max_memory):
+    for variable, rows, where, chances in marginals(net.network, codes):
         name = net.names[variable]
         impossible = ~(chances.sum(axis=1) > 0)
         if impossible.any():
@@ -94,7 +93,7 @@ def _means(net: BayesNet, codes: NDArray[np.int32], values: Numbers, max_memory:
     return found
 
 
-def _most_probable(net: BayesNet, codes: NDArray[np.int32], max_memory: float) -> dict[str, NDArray[Any]]:
+def _most_probable(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     """All entries of a row together; of a grouped variable, a group counts with its most probable level."""
     best = {}  # the most probable level of each group, [groups]
     for name, groups in net.group_codes.items():
@@ -102,7 +101,7 @@ def _most_probable(net: BayesNet, codes: NDArray[np.int32], max_memory: float) -
         best[name] = np.where(of_group, net.shares[name], -1.0).argmax(axis=1)
     tables = [net.tables[n] * (net.shares[n][best[n]] if n in best else 1.0) for n in net.names]
     weighed = Network(net.network.structure, tuple(tables))
-    states = most_probable_completions(weighed, codes, max_memory=max_memory)
+    states = most_probable_completions(weighed, codes)
     found: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(net.names):
         chosen = net.inside(name).means if name in net.binnings else best.get(name)
@@ -111,10 +110,10 @@ def _most_probable(net: BayesNet, codes: NDArray[np.int32], max_memory: float) -
 
 
 def _drawn(
-    net: BayesNet, codes: NDArray[np.int32], values: Numbers, rng: np.random.Generator, max_memory: float
+    net: BayesNet, codes: NDArray[np.int32], values: Numbers, rng: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
     """All entries of a row together, from their joint posterior."""
-    states = draw_completions(net.network, codes, rng, max_memory=max_memory).astype(np.int64)
+    states = draw_completions(net.network, codes, rng).astype(np.int64)
     found: dict[str, NDArray[Any]] = {}
     for name in by_lines(net):
         i = net.names.index(name)

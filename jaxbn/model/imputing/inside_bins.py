@@ -28,7 +28,6 @@ from jaxbn.model.inference.em import Counter, Weight, means
 from jaxbn.model.inference.network import Network
 from jaxbn.model.inference.tasks import Evidence
 from jaxbn.runtime import limits
-from jaxbn.runtime.memory import MAX_MEMORY
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -47,13 +46,7 @@ LEAST = 1e-12
 
 
 def evidence_inside_bins(
-    network: Network,
-    parents: Parents,
-    codes: Codes,
-    values: Mapping[str, Array],
-    alphas: Sequence[Weight],
-    *,
-    max_memory: float = MAX_MEMORY,
+    network: Network, parents: Parents, codes: Codes, values: Mapping[str, Array], alphas: Sequence[Weight]
 ) -> Evidence:
     """The log-likelihood of a row's numbers given each state of a missing one, up to a constant of each entry.
 
@@ -63,7 +56,6 @@ def evidence_inside_bins(
         codes: [rows, variables], -1 where missing.
         values: the continuous columns, NaN where missing, [rows].
         alphas: Dirichlet weights of the tables.
-        max_memory: bytes that one array may take.
     """
     if len(parents) < 2 or len(codes) > MOST_ROWS or codes.size > MOST_ENTRIES:
         return {}
@@ -72,10 +64,10 @@ def evidence_inside_bins(
     evidence = {i: np.zeros((len(codes), sizes[i])) for i in told if 0 < absent[:, i].sum() < len(codes)}
     if not evidence:
         return {}
-    counter = Counter(network.structure, codes, evidence=evidence, max_memory=max_memory)
+    counter = Counter(network.structure, codes, evidence=evidence)
 
     def posterior() -> dict[int, Array]:
-        return posteriors(network, codes, evidence, tasks=counter.tasks, max_memory=max_memory)
+        return posteriors(network, codes, evidence, tasks=counter.tasks)
 
     said = _said(network, parents, codes, values, posterior())
     together = absent[:, list(evidence)].sum(axis=1, keepdims=True)

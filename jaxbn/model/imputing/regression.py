@@ -21,7 +21,6 @@ from jaxbn.model.imputing.stacking import Mixture, Votes, fit_mixture, fit_votes
 from jaxbn.model.inference.answers import log_posterior, observed_places
 from jaxbn.model.inference.em import expected_counts
 from jaxbn.runtime import limits
-from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -39,29 +38,24 @@ class Regressions(NamedTuple):
 
     experts: dict[str, Mixture | Votes]
 
-    def predict(
-        self, net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float = MAX_MEMORY
-    ) -> dict[str, Array]:
+    def predict(self, net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array]) -> dict[str, Array]:
         """Every column with its missing entries filled in: numbers [rows], or chances of states [rows, states]."""
-        rows = _predicted(net, codes, values, max_memory)
+        rows = _predicted(net, codes, values)
         for _ in range(ROUNDS):
             if max([rows.fill(name, self.experts.get(name)) for name in net.names], default=0.0) < SETTLED:
                 break
         return {name: column[:, 0] if name in values else column for name, column in rows.filled.items()}
 
 
-def fit_regressions(
-    net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float = MAX_MEMORY
-) -> Regressions:
+def fit_regressions(net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array]) -> Regressions:
     """Fit experts for each column to the rows that have it.
 
     Args:
         net: the fitted network.
         codes: [rows, variables], -1 where missing.
         values: the continuous columns, [rows], NaN where missing.
-        max_memory: bytes that one array may take.
     """
-    rows = _predicted(net, codes, values, max_memory, own_rows=net.n_rows == len(codes))
+    rows = _predicted(net, codes, values, own_rows=net.n_rows == len(codes))
     experts: dict[str, Mixture | Votes] = {}
     for _ in range(ROUNDS):
         change = 0.0
@@ -110,12 +104,12 @@ class _Predicted(NamedTuple):
 
 
 def _predicted(
-    net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], max_memory: float, *, own_rows: bool = False
+    net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], *, own_rows: bool = False
 ) -> _Predicted:
     found = _Predicted({}, {}, {})
-    counts = expected_counts(net.network, codes, max_memory=max_memory).counts if own_rows else []
+    counts = expected_counts(net.network, codes).counts if own_rows else []
     for i, name in enumerate(net.names):
-        logs = log_posterior(net.network, codes, i, max_memory=max_memory)
+        logs = log_posterior(net.network, codes, i)
         if own_rows:
             _leave_own_row_out(net, codes, counts, i, logs)
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))

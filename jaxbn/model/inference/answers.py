@@ -1,6 +1,7 @@
 """What a network says of rows with missing entries: their likelihood, posteriors, and how to fill them.
 
-Shapes: B rows, V variables, K states of a variable; of one task n rows, U distinct ones. Missing entries have code -1.
+Shapes: B rows, V variables, K states of a variable; of one task n rows, U distinct ones. Everywhere rows are codes
+[B, V], -1 where an entry is missing.
 """
 
 from __future__ import annotations
@@ -24,19 +25,10 @@ from jaxbn.model.inference.elimination import (
 )  # fmt: skip
 from jaxbn.model.inference.network import Network, Structure
 from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
-from jaxbn.runtime.memory import MAX_MEMORY
 
 
-def log_likelihood(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY) -> Array:
-    """Log P(what each row has), the missing entries summed out exactly.
-
-    Args:
-        network: parents and tables.
-        codes: [B, V], -1 where missing.
-        max_memory: bytes that one array may take.
-
-    Returns:
-        float64 [B].
+def log_likelihood(network: Network, codes: Codes) -> Array:
+    """Log P(what each row has), the missing entries summed out exactly, [B].
 
     Example:
         >>> from jaxbn.model.inference.network import network
@@ -52,9 +44,9 @@ def log_likelihood(network: Network, codes: Codes, *, max_memory: float = MAX_ME
             result += found
         else:
             result[rows] += found
-    for task in take_apart(network.structure, codes, drop_barren=True, max_memory=max_memory):
+    for task in take_apart(network.structure, codes, drop_barren=True):
         sums = np.empty(task.n_distinct)
-        for part, done in task.eliminated(network, LOG_SUMS, max_memory):
+        for part, done in task.eliminated(network, LOG_SUMS):
             sums[part] = done.totals[-1]
         result[task.rows] += sums[task.where]
     return result
@@ -77,25 +69,10 @@ def observed_places(
     return rows, places[rows]
 
 
-def log_posterior(
-    network: Network,
-    codes: Codes,
-    target: int,
-    *,
-    evidence: Evidence | None = None,
-    max_memory: float = MAX_MEMORY,
-) -> Array:
-    """Log P(target, what each row has of the others), up to a constant for each row.
+def log_posterior(network: Network, codes: Codes, target: int, *, evidence: Evidence | None = None) -> Array:
+    """Log P(target, what each row has of the others), up to a constant for each row, [B, K].
 
-    Args:
-        network: parents and tables.
-        codes: [B, V], -1 where missing; those of the target are disregarded.
-        target: a variable.
-        evidence: what else is known of the states of missing entries.
-        max_memory: bytes that one array may take.
-
-    Returns:
-        float64 [B, K].
+    The codes of the target are not looked at; `evidence` is what else is known of the states of missing entries.
 
     Example:
         >>> from jaxbn.model.inference.network import network
@@ -104,11 +81,9 @@ def log_posterior(
         [[0.05, 0.4], [0.5, 0.5]]
     """
     result = np.zeros((len(codes), network.structure.sizes[target]))
-    for task in take_apart(
-        network.structure, codes, drop_barren=not evidence, target=target, evidence=evidence, max_memory=max_memory
-    ):
+    for task in take_apart(network.structure, codes, drop_barren=not evidence, target=target, evidence=evidence):
         logs = np.empty((task.n_distinct, result.shape[1]))
-        for part, found in task.eliminated(network, LOG_SUMS, max_memory):
+        for part, found in task.eliminated(network, LOG_SUMS):
             logs[part] = found.products[-1]
         result[task.rows] = logs[task.where]
     return result
@@ -123,9 +98,7 @@ class Marginal(NamedTuple):
     chances: Array  # [U, K]
 
 
-def marginals(
-    network: Network, codes: Codes, *, tasks: Iterable[Task] | None = None, max_memory: float = MAX_MEMORY
-) -> Iterator[Marginal]:
+def marginals(network: Network, codes: Codes, *, tasks: Iterable[Task] | None = None) -> Iterator[Marginal]:
     """P(entry | what its row has) of all missing entries, exactly; every missing entry is in one of the answers.
 
     `tasks` are those of the table, without leaving out barren variables, if it has been taken apart before.
@@ -137,11 +110,11 @@ def marginals(
         [[0.111, 0.889]]
     """
     if tasks is None:
-        tasks = take_apart(network.structure, codes, drop_barren=False, max_memory=max_memory)
+        tasks = take_apart(network.structure, codes, drop_barren=False)
     for task in tasks:
         steps = task.plan.steps
         chances = [np.empty((task.n_distinct, network.structure.sizes[step.variable])) for step in steps]
-        for part, found in task.eliminated(network, LOG_SUMS, max_memory):
+        for part, found in task.eliminated(network, LOG_SUMS):
             for mine, belief in zip(chances, beliefs_of(task.plan, found), strict=True):
                 mine[part] = belief.reshape(len(belief), -1, belief.shape[-1]).sum(axis=1)
         for step, mine in zip(steps, chances, strict=True):
@@ -150,34 +123,22 @@ def marginals(
 
 def posteriors(
     network: Network, codes: Codes, variables: Iterable[int], *, tasks: Iterable[Task] | None = None,
-    max_memory: float = MAX_MEMORY,
 ) -> dict[int, Array]:  # fmt: skip
     """The posteriors of some variables where they are missing, in the order of rows, [holes, K] each."""
     absent = codes == MISSING
     place = np.cumsum(absent, axis=0) - 1  # of a row among those that lack the column
     found = {v: np.zeros((int(absent[:, v].sum()), network.structure.sizes[v])) for v in variables}
-    for variable, rows, where, distinct in marginals(network, codes, tasks=tasks, max_memory=max_memory):
+    for variable, rows, where, distinct in marginals(network, codes, tasks=tasks):
         if variable in found:
             found[variable][place[rows, variable]] = distinct[where]
     return found
 
 
-def draw_completions(
-    network: Network, codes: Codes, seed: int | np.random.Generator = 0, *, max_memory: float = MAX_MEMORY
-) -> Codes:
+def draw_completions(network: Network, codes: Codes, seed: int | np.random.Generator = 0) -> Codes:
     """Rows with their missing entries drawn from the exact joint posterior given what each row has.
 
     A row's draw depends on the seed and on the place of its missing entries among all of them, not on how rows are
     worked off together.
-
-    Args:
-        network: parents and tables.
-        codes: [B, V], -1 where missing.
-        seed: of the draws.
-        max_memory: bytes that one array may take.
-
-    Returns:
-        The codes without missing entries, of the same type.
 
     Example:
         >>> from jaxbn.model.inference.network import network
@@ -194,8 +155,8 @@ def draw_completions(
         peak = logs.max(axis=1, keepdims=True)
         return draw_states(np.exp(logs - np.where(peak > -np.inf, peak, 0.0)), chances[rows, variable])
 
-    for task in take_apart(network.structure, codes, drop_barren=True, max_memory=max_memory):
-        _fill(network, task, result, LOG_SUMS, draw, max_memory)
+    for task in take_apart(network.structure, codes, drop_barren=True):
+        _fill(network, task, result, LOG_SUMS, draw)
     for variable in network.structure.order:  # what is left has no observed descendant: drawn forwards, parents first
         rows = np.flatnonzero(result[:, variable] == MISSING)
         if len(rows):
@@ -205,7 +166,7 @@ def draw_completions(
     return result
 
 
-def most_probable_completions(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY) -> Codes:
+def most_probable_completions(network: Network, codes: Codes) -> Codes:
     """Rows with their missing entries set to the states that are most probable together, given what each row has.
 
     Example:
@@ -215,15 +176,13 @@ def most_probable_completions(network: Network, codes: Codes, *, max_memory: flo
         [[1, 1], [0, 0], [0, 0]]
     """
     result = codes.copy()
-    for task in take_apart(network.structure, codes, drop_barren=False, max_memory=max_memory):
-        _fill(network, task, result, LOG_MAXIMA, lambda logs, _variable, _rows: logs.argmax(axis=1), max_memory)
+    for task in take_apart(network.structure, codes, drop_barren=False):
+        _fill(network, task, result, LOG_MAXIMA, lambda logs, _variable, _rows: logs.argmax(axis=1))
     return result
 
 
-def _fill(
-    network: Network, task: Task, result: Codes, arithmetic: Arithmetic, choose: Choice, max_memory: float
-) -> None:
+def _fill(network: Network, task: Task, result: Codes, arithmetic: Arithmetic, choose: Choice) -> None:
     """Choose the hidden variables of a task's rows."""
-    for part, found in task.eliminated(network, arithmetic, max_memory):
+    for part, found in task.eliminated(network, arithmetic):
         mine = task.members(part)
         choose_backwards(task.plan, found, result, task.rows[mine], task.where[mine] - part.start, choose)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.model.inference.network import Structure, as_mask, members
-from jaxbn.runtime.memory import BYTES, in_words
+from jaxbn.runtime.memory import BYTES, in_words, max_memory
 
 Array = NDArray[np.float64]
 SMALL, SMALL_ONCE = 2**14, 2**17
@@ -58,35 +58,26 @@ class Plan(NamedTuple):
     largest: int  # cells of the largest step
     roots: Sequence[int]  # steps that flow nowhere and keep nothing
 
-    def check(self, max_memory: float) -> None:
+    def check(self) -> None:
         """Refuse arrays of more bytes than ``max_memory``."""
-        if self.largest * BYTES > max_memory:
+        if self.largest * BYTES > max_memory():
             raise MemoryError(
                 f"summing out what is not known needs an array of {self.largest:,} numbers, "
-                f"{in_words(self.largest * BYTES)}, more than max_memory = {in_words(max_memory)}; ask for fewer "
+                f"{in_words(self.largest * BYTES)}, more than max_memory = {in_words(max_memory())}; ask for fewer "
                 "variables at a time, give more that is known (leave out rows that lack most), or raise max_memory"
             )
 
 
-def plan(
-    structure: Structure, component: Component, max_memory: float, keep: Sequence[int] = (), *, small: int = SMALL
-) -> Plan:
+def plan(structure: Structure, component: Component, keep: Sequence[int] = (), *, small: int = SMALL) -> Plan:
     """An order of elimination: always the variable whose scope is then smallest, or that joins the fewest others.
 
-    Args:
-        structure: parents and numbers of states.
-        component: what is hidden.
-        max_memory: bytes that one array may take.
-        keep: hidden variables that are not summed out; their joint table is the last step's.
-        small: cells of a plan that is good enough, ``SMALL_ONCE`` for a single row.
-
-    Raises:
-        MemoryError: a single row would need more than ``max_memory`` bytes.
+    Variables of `keep` are not summed out; their joint table is the last step's. A plan of few cells is good enough:
+    `small` is ``SMALL_ONCE`` for a single row. A MemoryError says if even one row would need too large an array.
     """
     found = _greedy(structure, component, keep, by_fill=False)
     if found.cells > small:
         found = min(found, _greedy(structure, component, keep, by_fill=True), key=attrgetter("cells"))
-    found.check(max_memory)
+    found.check()
     return found
 
 

@@ -22,7 +22,6 @@ from jaxbn.model.inference.elimination import LOG_SUMS, Array, beliefs_of
 from jaxbn.model.inference.network import Network, Structure
 from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
 from jaxbn.runtime import limits
-from jaxbn.runtime.memory import MAX_MEMORY
 from jaxbn.scores.tables import posterior_means
 
 LOG = logging.getLogger("jaxbn")
@@ -45,11 +44,8 @@ class Expected(NamedTuple):
 class Counter:
     """The E-step: a table with missing entries, prepared for expected counts under one network after the other.
 
-    Args:
-        structure: parents and numbers of states.
-        codes: [rows, variables], -1 where missing.
-        evidence: what else is known of the states of missing entries; it may change from one network to the next.
-        max_memory: bytes that one array may take.
+    `codes` are [rows, variables], -1 where missing; `evidence`, what else is known of the states of missing entries,
+    may change from one network to the next.
 
     Example:
         >>> from jaxbn.model.inference.network import network
@@ -59,11 +55,9 @@ class Counter:
         [1.1111, 0.8889]
     """
 
-    def __init__(
-        self, structure: Structure, codes: Codes, *, evidence: Evidence | None = None, max_memory: float = MAX_MEMORY
-    ) -> None:
-        self.structure, self.max_memory, self.evidence = structure, max_memory, evidence or {}
-        self.tasks = list(take_apart(structure, codes, drop_barren=False, evidence=evidence, max_memory=max_memory))
+    def __init__(self, structure: Structure, codes: Codes, *, evidence: Evidence | None = None) -> None:
+        self.structure, self.evidence = structure, evidence or {}
+        self.tasks = list(take_apart(structure, codes, drop_barren=False, evidence=evidence))
         self._shapes = [[structure.sizes[v] for v in family] for family in structure.families]
         self.observed = [
             np.bincount(observed_places(structure, codes, child)[1], minlength=int(np.prod(shape)))
@@ -95,7 +89,7 @@ class Counter:
 
     def _add(self, network: Network, task: Task, counts: list[Array]) -> float:
         total = 0.0
-        for part, found in task.eliminated(network, LOG_SUMS, self.max_memory):
+        for part, found in task.eliminated(network, LOG_SUMS):
             total += float(task.counts[part] @ np.broadcast_to(found.totals[-1], part.stop - part.start))
             beliefs = beliefs_of(task.plan, found)
             for k, step in enumerate(task.plan.steps):
@@ -107,9 +101,9 @@ class Counter:
         return total
 
 
-def expected_counts(network: Network, codes: Codes, *, max_memory: float = MAX_MEMORY) -> Expected:
+def expected_counts(network: Network, codes: Codes) -> Expected:
     """Expected counts of all families and the log-likelihood of what was observed, see ``Counter``."""
-    return Counter(network.structure, codes, max_memory=max_memory).expected(network)
+    return Counter(network.structure, codes).expected(network)
 
 
 class EMFit(NamedTuple):
@@ -139,7 +133,6 @@ def fit_by_em(
     evidence: Evidence | None = None,
     tolerance: float = TOLERANCE,
     max_rounds: int = MAX_ROUNDS,
-    max_memory: float = MAX_MEMORY,
 ) -> EMFit:
     """Fit the tables of a structure to rows with missing entries.
 
@@ -153,7 +146,6 @@ def fit_by_em(
         evidence: what else is known of the states of missing entries; it is a part of what was observed.
         tolerance: ends when a round gains less than this for each row, in nats.
         max_rounds: ends after this many rounds.
-        max_memory: bytes that one array may take.
 
     Example:
         >>> rows = np.array([[0, 0], [1, 1], [1, -1], [-1, 0]])
@@ -164,7 +156,7 @@ def fit_by_em(
     n = len(structure.sizes)
     alphas: Sequence[Weight] = [float(alpha)] * n if isinstance(alpha, int | float) else alpha
     limits.check()
-    counter = Counter(structure, codes, evidence=evidence, max_memory=max_memory)
+    counter = Counter(structure, codes, evidence=evidence)
     now = start or means(structure, counter.observed_counts(), alphas)
     found: EMFit | None = None
     trace: tuple[float, ...] = ()

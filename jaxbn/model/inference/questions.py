@@ -28,7 +28,6 @@ from jaxbn.model.inference.elimination import (
     plan,
 )  # fmt: skip
 from jaxbn.model.inference.network import Network, Structure, as_mask, members
-from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -85,14 +84,7 @@ def question(net: BayesNet, weights: Weights) -> Question:
     return Question(states, known, soft)
 
 
-def route(
-    network: Network,
-    asked: Question,
-    keep: tuple[int, ...] = (),
-    *,
-    whole: bool = False,
-    max_memory: float = MAX_MEMORY,
-) -> Route:
+def route(network: Network, asked: Question, keep: tuple[int, ...] = (), *, whole: bool = False) -> Route:
     """How to answer a question, as remembered.
 
     Args:
@@ -101,19 +93,18 @@ def route(
         keep: the variables that are asked about; what is not connected to them is left out, unless it might be
             impossible.
         whole: hidden variables without known descendants are summed out too, for answers about the states of all.
-        max_memory: bytes that one array may take.
     """
     kind = (asked.known, as_mask(asked.soft), keep, whole)
     found: Route | None = network.routes.get(kind)
     if found is None:
         if len(network.routes) >= REMEMBERED:
             network.routes.clear()
-        found = network.routes[kind] = _route(network, *kind, max_memory)
-    found.plan.check(max_memory)
+        found = network.routes[kind] = _route(network, *kind)
+    found.plan.check()
     return found
 
 
-def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole: bool, max_memory: float) -> Route:
+def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole: bool) -> Route:
     structure, active = network.structure, 0
     for v in range(len(structure.sizes)) if whole else members(known | soft | as_mask(keep)):
         active |= structure.ancestors[v]
@@ -123,7 +114,7 @@ def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole
     start = as_mask(keep)
     for child in counted:
         start |= structure.masks[child] & hidden
-    steps = plan(structure, _connected(structure, start, hidden, active), max_memory, keep, small=SMALL_ONCE)
+    steps = plan(structure, _connected(structure, start, hidden, active), keep, small=SMALL_ONCE)
 
     def sliced(child: int, scope: tuple[int, ...] = ()) -> Slice:
         free = [v for v in structure.families[child] if hidden >> v & 1]
@@ -172,11 +163,9 @@ def follow(
     return done, constants + [done.totals[k].item() for k in found.plan.roots]
 
 
-def joint(
-    net: BayesNet, targets: Sequence[str], weights: Weights, max_memory: float = MAX_MEMORY
-) -> NDArray[np.float64]:
+def joint(net: BayesNet, targets: Sequence[str], weights: Weights) -> NDArray[np.float64]:
     """P(targets | what is given), [*cardinalities of the targets]."""
-    result, log_scale = _weighed(net, tuple(net.names.index(name) for name in targets), weights, max_memory)
+    result, log_scale = _weighed(net, tuple(net.names.index(name) for name in targets), weights)
     total = result.sum()
     if not total > 0 or log_scale == -math.inf:
         raise impossible(weights)
@@ -188,7 +177,7 @@ def impossible(given: Mapping[str, Any]) -> ValueError:
     return ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under the network")
 
 
-def log_chance(net: BayesNet, weights: Weights, max_memory: float = MAX_MEMORY) -> float:
+def log_chance(net: BayesNet, weights: Weights) -> float:
     """Log of the sum over all states of their probability times what they weigh; -inf where that is 0.
 
     Example:
@@ -197,15 +186,15 @@ def log_chance(net: BayesNet, weights: Weights, max_memory: float = MAX_MEMORY) 
         >>> round(float(np.exp(log_chance(net, {"x": np.array([0.5, 1.0])}))), 6)  # of 0.6 and 0.4
         0.7
     """
-    _, log_scale = _weighed(net, (), weights, max_memory)
+    _, log_scale = _weighed(net, (), weights)
     known = [float(weight.sum()) for weight in weights.values() if np.count_nonzero(weight) == 1]
     return log_scale + math.fsum(map(math.log, known))
 
 
-def _weighed(net: BayesNet, keep: tuple[int, ...], weights: Weights, max_memory: float) -> tuple[Array, float]:
+def _weighed(net: BayesNet, keep: tuple[int, ...], weights: Weights) -> tuple[Array, float]:
     """P(what is kept, what is given) up to a factor, and the logarithm of that factor."""
     network, asked = net.network, question(net, weights)
-    found = route(network, asked, keep, max_memory=max_memory)
+    found = route(network, asked, keep)
     try:
         with np.errstate(under="raise", over="raise"):
             done, scales = follow(found, network.tables, asked, asked.soft, SUMS)
@@ -225,13 +214,7 @@ def logarithms(soft: Mapping[int, Array]) -> dict[int, Array]:
         return {variable: np.log(weight) for variable, weight in soft.items()}
 
 
-def draw_codes(
-    net: BayesNet,
-    n: int,
-    rng: np.random.Generator,
-    weights: Weights | None = None,
-    max_memory: float = MAX_MEMORY,
-) -> NDArray[np.int64]:
+def draw_codes(net: BayesNet, n: int, rng: np.random.Generator, weights: Weights | None = None) -> NDArray[np.int64]:
     """States of n rows, [n, variables], drawn from their exact joint posterior given what is known."""
     codes, network = np.empty((n, len(net.names)), np.int64), net.network
     if not weights:
@@ -240,7 +223,7 @@ def draw_codes(
             codes[:, v] = draw_states(np.atleast_2d(table), rng.random(n))
         return codes
     asked = question(net, weights)
-    found = route(network, asked, whole=True, max_memory=max_memory)
+    found = route(network, asked, whole=True)
     done, scales = follow(found, network.log_tables, asked, logarithms(asked.soft), LOG_SUMS)
     if -math.inf in scales:
         raise impossible(weights)

@@ -20,7 +20,7 @@ from jaxbn.inputs.columns import MISSING
 from jaxbn.model.inference.elimination import Arithmetic, Array, Component, Forward, Plan, eliminate, plan
 from jaxbn.model.inference.network import Network, Structure
 from jaxbn.runtime import limits
-from jaxbn.runtime.memory import BYTES, MAX_MEMORY
+from jaxbn.runtime.memory import BYTES, max_memory
 
 CELLS = 2**18  # numbers worked on at a time: they stay in the processor's cache
 BLOCK = 2**26  # entries of a table that are taken apart at a time
@@ -60,11 +60,9 @@ class Task:
         """U."""
         return len(self.counts)
 
-    def eliminated(
-        self, network: Network, arithmetic: Arithmetic, max_memory: float
-    ) -> Iterator[tuple[slice, Forward]]:
+    def eliminated(self, network: Network, arithmetic: Arithmetic) -> Iterator[tuple[slice, Forward]]:
         """Elimination for parts of the distinct rows that fit into memory together with all steps."""
-        cells = min(CELLS, int(max_memory / (4 * BYTES)))
+        cells = min(CELLS, int(max_memory() / (4 * BYTES)))
         step = max(1, cells // self.plan.cells)
         for start in range(0, self.n_distinct, step):
             limits.check()
@@ -104,7 +102,6 @@ def take_apart(
     drop_barren: bool,
     target: int | None = None,
     evidence: Evidence | None = None,
-    max_memory: float = MAX_MEMORY,
 ) -> Iterator[Task]:
     """The tasks of a table.
 
@@ -114,7 +111,6 @@ def take_apart(
         drop_barren: leave out hidden variables all of whose descendants are hidden; their tables sum to 1.
         target: a variable that counts as hidden in all rows and is not left out; its components alone are tasks.
         evidence: what else is known of missing entries; rows whose hidden variables have some are all distinct.
-        max_memory: bytes that one array may take.
     """
     absent = codes == MISSING
     rows = np.flatnonzero(absent.any(axis=1)) if target is None else np.arange(len(codes))
@@ -122,7 +118,7 @@ def take_apart(
     for start in range(0, len(rows), size):
         block = rows[start : start + size]
         for component, own in _split(structure, absent[block], drop_barren=drop_barren, target=target):
-            yield _task(structure, codes, component, block[own], max_memory, target, evidence or {})
+            yield _task(structure, codes, component, block[own], target, evidence or {})
 
 
 def _task(
@@ -130,7 +126,6 @@ def _task(
     codes: Codes,
     component: Component,
     rows: NDArray[np.intp],
-    max_memory: float,
     target: int | None,
     evidence: Evidence,
 ) -> Task:
@@ -145,7 +140,7 @@ def _task(
             [(column, structure.sizes[v]) for v, column in zip(blanket, observed, strict=True)], len(rows)
         )
     known = dict(zip(blanket, observed[:, first], strict=True))
-    found = plan(structure, component, max_memory, () if target is None else (target,))
+    found = plan(structure, component, () if target is None else (target,))
     outer = [[_outer(structure, child, known) for child in step.families] for step in found.steps]
     inner = [[_inner(structure, child, step.scope) for child in step.families] for step in found.steps]
     more = [evidence.get(step.variable) for step in found.steps]
@@ -233,20 +228,11 @@ def _labels(structure: Structure, hidden: NDArray[np.bool_], active: NDArray[np.
 
 def _rows(where: Places, pattern: Places, kind: Places, n_kinds: int) -> Iterator[Places]:
     """The rows of each component, ascending: `where` has the pattern of each row [B], the others are of pairs [E]."""
-    by_pattern = np.argsort(where, kind="stable")
-    ends = np.cumsum(np.bincount(where, minlength=1))
-    counts = np.diff(ends, prepend=0)
-    order = np.argsort(kind, kind="stable")
-    pattern, kind = pattern[order], kind[order]
-    lengths = counts[pattern]
-    inside = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    rows = by_pattern[np.repeat((ends - counts)[pattern], lengths) + inside]
-    stops = np.cumsum(np.bincount(np.repeat(kind, lengths), minlength=n_kinds))
-    start = 0
-    for stop in stops.tolist():
+    of_pattern = np.split(np.argsort(where, kind="stable"), np.cumsum(np.bincount(where, minlength=1))[:-1])
+    patterns = np.split(pattern[np.argsort(kind, kind="stable")], np.cumsum(np.bincount(kind, minlength=n_kinds))[:-1])
+    for own in patterns if n_kinds else ():
         limits.check()
-        yield np.sort(rows[start:stop])
-        start = stop
+        yield np.sort(np.concatenate([of_pattern[each] for each in own]))
 
 
 def _distinct(columns: Sequence[tuple[NDArray[Any], int]], n_rows: int) -> tuple[Places, Places]:

@@ -17,7 +17,7 @@ from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.lines import by_lines, lean
 from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
 from jaxbn.model.queries import decode
-from jaxbn.runtime.memory import MAX_MEMORY, check_room
+from jaxbn.runtime.memory import check_room
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,9 +48,7 @@ def intervened(net: BayesNet, do: Mapping[str, Any], taken: Mapping[str, Any]) -
     return replace(net, parents=parents, tables=tables, shares=shares, lines=lines)
 
 
-def sample(
-    net: BayesNet, n: int, seed: int | np.random.Generator, given: Mapping[str, Any], max_memory: float = MAX_MEMORY
-) -> pd.DataFrame:
+def sample(net: BayesNet, n: int, seed: int | np.random.Generator, given: Mapping[str, Any]) -> pd.DataFrame:
     """Rows drawn from the network, see ``BayesNet.sample``."""
     import pandas as pd
 
@@ -58,7 +56,7 @@ def sample(
     widest = max(net.cardinalities.values(), default=1)
     check_room(8 * n * (3 * len(net.names) + 3 * widest), f"drawing {n:,} rows", "draw fewer at a time")
     rng = np.random.default_rng(seed)
-    codes = draw_codes(net, n, rng, observation_weights(net, given), max_memory)
+    codes = draw_codes(net, n, rng, observation_weights(net, given))
     values: dict[str, Any] = {}
     for name in by_lines(net):
         own = codes[:, net.names.index(name)]

@@ -21,7 +21,6 @@ from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import answers
 from jaxbn.model.observations import Unknown, encode_frame
 from jaxbn.model.queries import log_inside_states
-from jaxbn.runtime.memory import MAX_MEMORY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,15 +88,15 @@ class RowScores:
 
 
 def score_samples(
-    net: BayesNet, data: Any, simulations: int, seed: int | np.random.Generator, unknown: Unknown, max_memory: float
+    net: BayesNet, data: Any, simulations: int, seed: int | np.random.Generator, unknown: Unknown
 ) -> RowScores:
     """Scores of each row, see ``BayesNet.score_samples``."""
     import pandas as pd
 
     checks.at_least("simulations", simulations, 1)
-    shares, missing = shares_of(net, data, unknown, max_memory)
+    shares, missing = shares_of(net, data, unknown)
     rows = net.sample(simulations, seed)
-    drawn, _ = shares_of(net, rows, "error", max_memory)
+    drawn, _ = shares_of(net, rows, "error")
     by_variable = np.stack([_shares_below(drawn[:, i], shares[:, i]) for i in range(len(net.names))], axis=1)
     p_values, totals = np.empty(len(shares)), shares.sum(axis=1)
     patterns, pattern = np.unique(missing, axis=0, return_inverse=True)
@@ -116,7 +115,7 @@ def score_samples(
     )
 
 
-def shares_of(net: BayesNet, data: Any, unknown: Unknown, max_memory: float) -> tuple[Floats, NDArray[np.bool_]]:
+def shares_of(net: BayesNet, data: Any, unknown: Unknown) -> tuple[Floats, NDArray[np.bool_]]:
     """The share of each variable in the log density of each row, and where entries are missing."""
     frame = with_signs(as_frame(data), net.names)
     codes = encode_frame(net, frame, unknown, ())
@@ -127,35 +126,35 @@ def shares_of(net: BayesNet, data: Any, unknown: Unknown, max_memory: float) -> 
         shares[slice(None) if rows is None else rows, child] = net.network.log_tables[child].take(places)
     holed = np.flatnonzero(missing.any(axis=1))
     if len(holed):
-        shares[holed] = _chain(net, codes[holed], max_memory)
+        shares[holed] = _chain(net, codes[holed])
     return shares + log_inside_states(net, frame, codes, unknown), missing
 
 
-def _chain(net: BayesNet, codes: NDArray[np.int32], max_memory: float) -> Floats:
+def _chain(net: BayesNet, codes: NDArray[np.int32]) -> Floats:
     """The shares of the states of rows with holes: what each further entry adds to the log-likelihood."""
     shares, known, before = np.empty(codes.shape), np.full_like(codes, MISSING), np.zeros(len(codes))
     for name in topological_order(net.parents):
         v = net.names.index(name)
         known[:, v] = codes[:, v]
-        now = answers.log_likelihood(net.network, known, max_memory=max_memory)
+        now = answers.log_likelihood(net.network, known)
         shares[:, v], before = now - before, now
     return shares
 
 
-def misplacement(net: BayesNet, data: Any, unknown: Unknown, max_memory: float = MAX_MEMORY) -> Floats:
+def misplacement(net: BayesNet, data: Any, unknown: Unknown) -> Floats:
     """By how much each row would be more probable if one of its entries, any, came from another row; a logarithm.
 
     ln 1/d Σ_v P(v) / P(v | the other entries), over the states of the d variables: the ratio of the likelihoods of a
     row in which an entry was exchanged for one drawn from its column, and of a row as it should be.
     """
     codes = encode_frame(net, with_signs(as_frame(data), net.names), unknown, ())
-    together = answers.log_likelihood(net.network, codes, max_memory=max_memory)
+    together = answers.log_likelihood(net.network, codes)
     ratios = np.empty(codes.shape)
     for v in range(codes.shape[1]):
         others, alone = codes.copy(), np.full_like(codes, MISSING)
         others[:, v], alone[:, v] = MISSING, codes[:, v]
-        ratios[:, v] = answers.log_likelihood(net.network, others, max_memory=max_memory) - together
-        ratios[:, v] += answers.log_likelihood(net.network, alone, max_memory=max_memory)
+        ratios[:, v] = answers.log_likelihood(net.network, others) - together
+        ratios[:, v] += answers.log_likelihood(net.network, alone)
     highest = ratios.max(axis=1)
     return np.asarray(highest + np.log(np.exp(ratios - highest[:, None]).mean(axis=1)))
 

@@ -17,7 +17,6 @@ from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference.em import expected_counts
 from jaxbn.model.observations import encode_frame, warn_caller
 from jaxbn.model.rows.scores import score_samples
-from jaxbn.runtime.memory import MAX_MEMORY
 from jaxbn.scores.shrinkage import shrunken_weights
 from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
 
@@ -86,7 +85,7 @@ def recounted(
 
 def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
     """Warn if many of the new rows are odd, or outside the range, for the network as it is."""
-    scores = score_samples(net, frame, DRAWS, 0, "missing", MAX_MEMORY)
+    scores = score_samples(net, frame, DRAWS, 0, "missing")
     odd = int((scores.p_values <= ODD).sum())
     outside = {name: _outside(net, name, frame[name]) for name in net.binnings}
     said = []

@@ -8,6 +8,7 @@ import pytest
 from jaxbn.model.inference import em
 from jaxbn.model.inference.em import Counter, fit_by_em
 from jaxbn.model.inference.network import network
+from jaxbn.runtime.memory import at_most
 from jaxbn.scores.tables import family_counts, posterior_means
 from tests.helpers.random_networks import random_network
 from tests.reference import holes
@@ -56,9 +57,8 @@ def test_rounds_with_evidence_equal_enumeration(seed, max_memory):
     codes[1] = codes[0] = -1  # two rows of the same codes and other evidence
     tables, evidence = uniform(structure), said_of(structure, codes, seed)
     start = network(structure.parents, tables)
-    found = fit_by_em(
-        structure, codes, start=start, evidence=evidence, tolerance=-1.0, max_rounds=5, max_memory=max_memory
-    )
+    with at_most(max_memory):
+        found = fit_by_em(structure, codes, start=start, evidence=evidence, tolerance=-1.0, max_rounds=5)
     objectives = []
     for _ in range(6):
         before = tables

@@ -8,6 +8,7 @@ import pytest
 from jaxbn.model.inference.answers import draw_completions, log_likelihood, log_posterior, most_probable_completions
 from jaxbn.model.inference.em import Counter, expected_counts
 from jaxbn.model.inference.network import network
+from jaxbn.runtime.memory import at_most
 from tests.helpers.random_networks import random_network
 from tests.reference import holes
 
@@ -29,7 +30,8 @@ def holed(seed: int, n_rows: int = 40):
 def test_log_likelihood_equals_enumeration(seed, max_memory):
     net, codes = holed(seed)
     expected = [np.log(holes.posterior(net.structure.parents, net.tables, row)[1]) for row in codes]
-    np.testing.assert_allclose(log_likelihood(net, codes, max_memory=max_memory), expected, atol=1e-12)
+    with at_most(max_memory):
+        np.testing.assert_allclose(log_likelihood(net, codes), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -37,7 +39,8 @@ def test_log_likelihood_equals_enumeration(seed, max_memory):
 def test_expected_counts_equal_enumeration(seed, max_memory):
     net, codes = holed(seed)
     counts, total = holes.expected_counts(net.structure.parents, net.tables, codes)
-    found = expected_counts(net, codes, max_memory=max_memory)
+    with at_most(max_memory):
+        found = expected_counts(net, codes)
     assert found.log_likelihood == pytest.approx(total, abs=1e-10)
     for ours, theirs in zip(found.counts, counts, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-11)
@@ -62,7 +65,8 @@ def test_posterior_of_a_variable_equals_enumeration(seed):
 @pytest.mark.parametrize("max_memory", [2e9, 3e4])
 def test_most_probable_completions_are_those_of_enumeration(seed, max_memory):
     net, codes = holed(seed)
-    found = most_probable_completions(net, codes, max_memory=max_memory)
+    with at_most(max_memory):
+        found = most_probable_completions(net, codes)
     assert found.dtype == codes.dtype
     assert ((codes < 0) | (found == codes)).all()
     for row, filled in zip(codes, found, strict=True):
@@ -75,7 +79,8 @@ def test_most_probable_completions_are_those_of_enumeration(seed, max_memory):
 def test_draws_have_the_posterior_of_enumeration(seed, max_memory):
     net, codes = holed(seed, n_rows=6)
     n = 3000
-    drawn = draw_completions(net, np.repeat(codes, n, axis=0), seed, max_memory=max_memory)
+    with at_most(max_memory):
+        drawn = draw_completions(net, np.repeat(codes, n, axis=0), seed)
     for i, row in enumerate(codes):
         chances, _ = holes.posterior(net.structure.parents, net.tables, row)
         sizes = net.structure.sizes
@@ -139,8 +144,9 @@ def test_a_component_that_does_not_fit_is_refused_with_its_size():
     rng = np.random.default_rng(0)
     table = rng.dirichlet(np.ones(2), size=[4] * 8)
     net = network([*[()] * 8, tuple(range(8))], [*[np.full(4, 0.25)] * 8, table])
-    with pytest.raises(MemoryError, match=r"summing out what is not known needs .* 524 kB.*leave out rows"):
-        log_likelihood(net, np.array([[-1] * 8 + [0]]), max_memory=1e5)
+    said = r"summing out what is not known needs .* 524 kB.*leave out rows"
+    with at_most(1e5), pytest.raises(MemoryError, match=said):
+        log_likelihood(net, np.array([[-1] * 8 + [0]]))
 
 
 def test_no_rows():
