@@ -25,8 +25,7 @@ from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost
 from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
-from jaxbn.posterior.arc_blocks import blocks, draw_block
-from jaxbn.posterior.arc_moves import Graph, differences, move_arcs, propose
+from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs, propose
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,18 +26,16 @@ from jaxbn.learning.learn import learn
 from jaxbn.learning.options import old_keywords
 from jaxbn.learning.passes import Learned
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.posterior.chain import Chain, State
+from jaxbn.posterior.chain import Chain
 from jaxbn.posterior.draws import Kept, draw_of, open_kept, restored
 from jaxbn.posterior.results import Posterior
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.progress import Progress
+from jaxbn.runtime.shapes import FEW_POSITIONS
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import shaped
 from jaxbn.structure.constraints import Constraints, Rules, as_constraints
-
-MOST_POSITIONS = 2048
-"""Positions of a column at which cuts are drawn, at most."""
 
 WRITE_EVERY = 10.0
 """Seconds between two writings of the checkpoint."""
@@ -129,39 +127,43 @@ def sample_posterior(
     for argument, value in (("draws", draws), ("chains", chains), ("thin", thin)):
         checks.at_least(argument, value, 1)
     checks.at_least("burn_in", burn_in, 0)
-    grid = MOST_POSITIONS if options.grid is None else options.grid
-    if grid > MOST_POSITIONS:
-        raise ArgumentError("grid", f"must be at most {MOST_POSITIONS}, got {grid}", value=grid)
+    grid = FEW_POSITIONS if options.grid is None else options.grid
+    if grid > FEW_POSITIONS:
+        raise ArgumentError("grid", f"must be at most {FEW_POSITIONS}, got {grid}", value=grid)
     grouped = columns.merged(table)
     fixed = None if graph is None else as_parents(graph, table.names)
     with limits.within(deadline - time.monotonic()):
-        setup = Setup(table, options, rules, grouped, fixed, start, seed, time_limit, progress)
+        given: Any = {"options": options, "rules": rules, "grouped": grouped, "fixed": fixed, "start": start}
+        given |= {"seed": seed, "time_limit": time_limit, "progress": progress}
         if table.holes:
-            table = _completed(setup)
-            setup = setup._replace(table=table)
+            found = start or _starts(table, 1, **given)[0]
+            LOG.warning("missing entries are filled in once, by a draw; the posterior is that of the completed table")
+            codings = found.codings if isinstance(found, BayesNet) else found.binnings
+            rng = np.random.default_rng([seed, HOLES])
+            table = completed(CodedTable(table, grouped), found.parents if fixed is None else fixed, codings, rng)
         checks.at_least("seed", seed, 0)
         run = {}
         if checkpoint is not None:  # which needs the fingerprint of the table
-            run = _described(setup, chains, burn_in, thin)
+            run = _described(table, options, rules, grouped, fixed)
+            run |= {"chains": chains, "burn_in": burn_in, "thin": thin, "seed": seed}
         coded = CodedTable(table, grouped, rules.max_cells, options.flat)
         coded.check_cells(fixed or rules.start)
         with open_kept(checkpoint, {**run, "grid": grid}) as (kept, saved):
             if not kept.starts:
-                kept.starts = _starts(setup, chains)
+                kept.starts = _starts(table, chains, **given)
             widths = {name: options.narrowest(name, coded.ordered[name]) for name in table.continuous}
             bins = {name: options.most_bins(name) for name in table.continuous}
             likely = kept.starts[0].binnings
             _keep_shapes(coded, likely)
             chain = Chain(coded, rules, grid, widths, bins, moves_arcs=fixed is None, likely=likely)
             for c, begin in enumerate(kept.starts):
-                found = saved.get(c)
-                state = chain.begin(begin.parents, begin.binnings)
-                kept.now[c] = (0, state) if found is None else restored(chain, found)
+                fresh = c not in saved
+                kept.now[c] = (0, chain.begin(begin.parents, begin.binnings)) if fresh else restored(chain, saved[c])
             finished = _run(chain, kept, draws, burn_in, thin, seed, progress)
     if limits.interrupted():
         limits.answered(f"there are {len(kept.draws)} draws of {draws}")
-    chosen = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
-    chosen = [draw.with_shapes(coded.shapes) for draw in chosen]
+    ordered = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
+    chosen = [draw.with_shapes(coded.shapes) for draw in ordered]
     on_grid = tuple(name for name in table.continuous if coded.ordered[name].n_distinct > grid)
     posterior = Posterior(table, tuple(chosen), seed, finished, on_grid)
     _tell_disagreement(posterior, len(kept.starts))
@@ -204,7 +206,9 @@ def _run(chain: Chain, kept: Kept, draws: int, burn_in: int, thin: int, seed: in
             together = [c for c in waiting if kept.now[c][0] == sweep]
             rngs = [np.random.default_rng([seed, c, sweep]) for c in together]
             for c, state in zip(together, chain.sweep([kept.now[c][1] for c in together], rngs), strict=True):
-                _keep(chain, kept, c, sweep + 1, state, burn_in, thin)
+                kept.now[c] = sweep + 1, state
+                if sweep >= burn_in and (sweep + 1 - burn_in) % thin == 0:
+                    kept.draws.append(draw_of(chain, state, c, sweep + 1))
                 bar.watch(c, min(sweep + 1, max(last)), sum(mask.bit_count() for mask in state.graph))
             if time.monotonic() > written + WRITE_EVERY:
                 kept.write()
@@ -216,29 +220,20 @@ def _run(chain: Chain, kept: Kept, draws: int, burn_in: int, thin: int, seed: in
     return not ending.early
 
 
-def _keep(chain: Chain, kept: Kept, number: int, sweep: int, state: State, burn_in: int, thin: int) -> None:
-    kept.now[number] = sweep, state
-    if sweep > burn_in and (sweep - burn_in) % thin == 0:
-        kept.draws.append(draw_of(chain, state, number, sweep))
-
-
-class Setup(NamedTuple):
-    """What the starts of chains depend on."""
-
-    table: Table
-    options: Evidence
-    rules: Rules
-    grouped: tuple[str, ...]
-    fixed: dict[str, tuple[str, ...]] | None
-    start: BayesNet | None
-    seed: int
-    time_limit: float | None
-    progress: bool
-
-
-def _starts(setup: Setup, chains: int) -> list[Learned]:
+def _starts(
+    table: Table,
+    chains: int,
+    *,
+    options: Evidence,
+    rules: Rules,
+    grouped: tuple[str, ...],
+    fixed: dict[str, tuple[str, ...]] | None,
+    start: BayesNet | None,
+    seed: int,
+    time_limit: float | None,
+    progress: bool,
+) -> list[Learned]:
     """Where the chains begin."""
-    table, options, rules, grouped, fixed, start, seed, time_limit, progress = setup
     if start is not None:
         return [_learned(table, start.parents if fixed is None else fixed, start.codings, grouped)] * chains
     common: dict[str, Any] = {"columns": Columns(merge_levels=grouped), "max_cells": rules.max_cells}
@@ -265,16 +260,6 @@ def _starts(setup: Setup, chains: int) -> list[Learned]:
     return found
 
 
-def _completed(setup: Setup) -> Table:
-    """The table with its missing entries drawn given a network."""
-    found = setup.start or _starts(setup, 1)[0]
-    parents = found.parents if setup.fixed is None else setup.fixed
-    codings = found.codings if isinstance(found, BayesNet) else found.binnings
-    LOG.warning("missing entries are filled in once, by a draw; the posterior is that of the completed table")
-    rng = np.random.default_rng([setup.seed, HOLES])
-    return completed(CodedTable(setup.table, setup.grouped), parents, codings, rng)
-
-
 def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -> Learned:
     for name in (*table.continuous, *grouped):
         if name not in codings:
@@ -287,9 +272,10 @@ def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -
     return Learned((), {name: tuple(parents[name]) for name in table.names}, own, 0.0, 0.0)
 
 
-def _described(setup: Setup, chains: int, burn_in: int, thin: int) -> dict[str, Any]:
+def _described(
+    table: Table, options: Evidence, rules: Rules, grouped: Sequence[str], fixed: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """What the draws depend on, as JSON can hold it."""
-    table, options, rules, grouped, fixed, _, seed, *_ = setup
     return {
         "columns": list(table.names),
         "continuous": list(table.continuous),
@@ -303,8 +289,4 @@ def _described(setup: Setup, chains: int, burn_in: int, thin: int) -> dict[str, 
         "merge_levels": list(grouped),
         **{name: options.described()[name] for name in ("min_width", "max_bins", "shape")},
         **({"links": rules.listed_links} if rules.links else {}),
-        "chains": chains,
-        "burn_in": burn_in,
-        "thin": thin,
-        "seed": seed,
     }

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from jaxbn.posterior import arc_blocks
-from jaxbn.posterior.arc_blocks import blocks, draw_block
-from jaxbn.posterior.arc_moves import Graph
+from jaxbn.posterior import arcs
+from jaxbn.posterior.arcs import Graph, blocks, draw_block
 from jaxbn.structure.constraints import Rules, mask_of
 from tests.reference.structure import all_graphs
 
@@ -41,7 +40,7 @@ def exact_chances(draw: Callable[[], Graph], monkeypatch: pytest.MonkeyPatch) ->
         taken.append((path[turn], chances))
         return path[turn]
 
-    monkeypatch.setattr(arc_blocks, "_drawn", chosen)
+    monkeypatch.setattr(arcs, "_drawn", chosen)
     found: dict[Graph, float] = Counter()
     while True:
         taken.clear()

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.inputs.table import as_table
-from jaxbn.posterior.arc_moves import differences, moved, propose, slots
+from jaxbn.posterior.arcs import differences, moved, propose, slots
 from jaxbn.posterior.chain import Chain, seeming_gain
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.constraints import Rules, ancestors, mask_of
