@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
 from jaxbn.cuts.on_accelerator import CutCosts, best_partitions, goes_there
-from jaxbn.cuts.on_grid.grid import solve_on_grid
+from jaxbn.cuts.on_grid import solve_on_grid
 from jaxbn.cuts.problem import (
     ALL,
     Solution,

@@ -1,4 +1,4 @@
-"""Inner folds of a fitted network's own data: what each holds out, ready for ``kernels.held_out_density``.
+"""Inner folds of a fitted network's own data: what each holds out, ready for ``kernels.gradient``.
 
 A cut lies in the gap between two neighbouring values, at some share of the way from the left one to the right one. The
 share is what is learned. In a fold, the cut is put at the same share of the gap between its neighbours *among the rows
@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.kernels.held_out_density import Cells, Folds
+from jaxbn.kernels.gradient import Cells, Folds
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.shapes import bucket
 from jaxbn.scores.tables import family_counts

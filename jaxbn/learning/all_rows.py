@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.from_counts import Counted, best_cuts
 from jaxbn.cuts.methods import Method
-from jaxbn.cuts.on_grid.positions import beside
+from jaxbn.cuts.on_grid import beside
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jaxbn.cuts.methods import MaxBins, Method, as_method
-from jaxbn.cuts.on_grid.grid import FINE_GRID
+from jaxbn.cuts.on_grid import FINE_GRID
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, topological_order

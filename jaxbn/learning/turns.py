@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbn.cuts.binning import NOT_CUT, Binning
-from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID
+from jaxbn.cuts.on_grid import FINE, FINE_GRID
 from jaxbn.inputs.graph import children_of, topological_order
 from jaxbn.inputs.table import Table
 from jaxbn.learning.passes import Learned, Passes, Settled, Watcher

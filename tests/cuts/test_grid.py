@@ -11,10 +11,9 @@ from jaxbn.cuts.discretize_variable import Request, _bayesian_task, best_binning
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
-from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID
-from jaxbn.cuts.on_grid.positions import beside, closer
-from jaxbn.cuts.on_grid.sweeps import Sweeps
+from jaxbn.cuts.on_grid import FINE, FINE_GRID, beside, closer
 from jaxbn.cuts.problem import Rows, Solution, dirichlet_terms, entropy_terms, interval_starts
+from jaxbn.cuts.sweeps import Sweeps
 from jaxbn.runtime.shapes import MatrixShape
 from tests.helpers.compilations import compilations
 from tests.helpers.programs import close, request_of, rows_of

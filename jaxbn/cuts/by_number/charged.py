@@ -23,7 +23,7 @@ from jaxbn.cuts.by_number.guess import guessed_prices
 from jaxbn.cuts.by_number.hull import Hull
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
-from jaxbn.cuts.on_grid.grid import FINE, FINE_GRID, solve_on_grid
+from jaxbn.cuts.on_grid import FINE, FINE_GRID, solve_on_grid
 from jaxbn.cuts.problem import Rows, Solution
 from jaxbn.cuts.solve import over_positions, prefix_costs, solve_at_prices
 from jaxbn.runtime.shapes import FEW_POSITIONS, FEW_PRICES, PRICES

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from jaxbn.cuts.by_number.hull import Hull, prices_that_cover
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
-from jaxbn.cuts.on_grid.positions import closer
+from jaxbn.cuts.on_grid import closer
 from jaxbn.runtime.shapes import PRICES
 
 POSITIONS = 1024

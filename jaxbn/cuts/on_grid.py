@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.on_grid.positions import affordable, beside, closer
-from jaxbn.cuts.on_grid.sweeps import Sweeps
 from jaxbn.cuts.problem import Rows, Solution
+from jaxbn.cuts.sweeps import Sweeps
+
+Positions = NDArray[np.intp]
 
 FINE_GRID, FINE = 1023, 4
 """Positions where cuts are placed to the last row, and rounds of this, at most."""
@@ -25,6 +26,12 @@ DENSER = 4.0
 
 SPREAD_OUT = 4
 """One in so many of the first positions stays then, where a further cut may pay after all."""
+
+FEWEST, LOOK_UPS = 511, 2.5e8
+"""Positions are as many as there are look-ups for, one for each interval and cell, and no fewer than these."""
+
+NARROWEST = 3
+"""Positions around a cut, at least: with fewer, there is nothing to choose."""
 
 Solve = Callable[[Sequence[int], Sequence[GroupedRows]], list[Solution]]
 """The optima of some of the problems, given by their numbers, over the positions of their groups."""
@@ -53,23 +60,17 @@ def solve_on_grid(
         return [_to_the_last_row(solve, i, rows[i], grid, refinements, given[i]) for i in range(len(rows))]
     grouped = [GroupedRows(some, some.positions(grid)) for some in rows]
     found = solve(range(len(rows)), grouped)
-    finer = {
-        i: _closer(grouped[i], found[i], grid) for i in range(len(rows)) if found[i].cuts and _has_more(rows[i], grid)
-    }
-    again = [i for i, groups in finer.items() if not np.array_equal(groups.positions, grouped[i].positions)]
-    for i, solution in zip(again, solve(again, [finer[i] for i in again]) if again else (), strict=True):
-        found[i] = min(found[i], solution, key=lambda s: s.cost)
+    finer = {}
+    for i, (groups, solution) in enumerate(zip(grouped, found, strict=True)):
+        positions = rows[i].positions()
+        if solution.cuts and len(positions) - 1 > grid:
+            near = closer(positions, groups.positions, np.array(solution.cuts) + 1, grid)
+            if not np.array_equal(near, groups.positions):
+                finer[i] = GroupedRows(rows[i], near)
+    if finer:
+        for i, solution in zip(finer, solve(list(finer), list(finer.values())), strict=True):
+            found[i] = min(found[i], solution, key=lambda each: each.cost)
     return found
-
-
-def _has_more(rows: Rows, grid: int) -> bool:
-    """Whether there are more positions than the grid has."""
-    return int(rows.can_cut.sum()) + 1 > grid
-
-
-def _closer(groups: GroupedRows, solution: Solution, grid: int) -> GroupedRows:
-    positions = closer(groups.rows.positions(), groups.positions, np.array(solution.cuts) + 1, grid)
-    return GroupedRows(groups.rows, positions)
 
 
 def _to_the_last_row(
@@ -80,10 +81,10 @@ def _to_the_last_row(
     From the best partition on a grid the cuts move one by one; then all of them together, by few rows, and their
     number may change; and so on until nothing is gained.
     """
-    if not _has_more(rows, grid):
-        return solve([number], [GroupedRows(rows, rows.positions())])[0]
-    first, size = affordable(rows, grid), affordable(rows, grid, DENSER)
     positions, sweeps = rows.positions(), Sweeps(rows, cut_cost)
+    if len(positions) - 1 <= grid:
+        return solve([number], [GroupedRows(rows, positions)])[0]
+    first, size = affordable(rows, grid), affordable(rows, grid, DENSER)
     (found,) = solve([number], [GroupedRows(rows, rows.positions(first))])
     found = sweeps.best_rows(found, rows.n // first)  # up to the next position
     for _ in range(rounds):
@@ -95,3 +96,33 @@ def _to_the_last_row(
             break
         found = sweeps.best_rows(other)
     return found
+
+
+def affordable(rows: Rows, most: int, share: float = 1.0) -> int:
+    """How many positions to look at, the fewer the more cells an interval has."""
+    n_cells = sum(term.n_cells for term in rows.terms)
+    return min(most, max(FEWEST, int((2 * share * LOOK_UPS / max(n_cells, 1)) ** 0.5)))
+
+
+def closer(positions: Positions, some: Positions, cuts: Positions, size: int) -> Positions:
+    """At most `size` positions around the cuts, up to their neighbours in `some`; `some` itself if too few."""
+    each = (size - 1) // max(len(cuts), 1) - 1
+    if each < NARROWEST or not len(cuts):
+        return some
+    at = np.searchsorted(some, cuts)
+    low, high = np.searchsorted(positions, some[at - 1]), np.searchsorted(positions, some[at + 1])
+    around = positions[np.linspace(low, high, each).round().astype(np.intp)]
+    return np.unique(np.concatenate([around.ravel(), cuts, positions[[0, -1]]]))
+
+
+def beside(positions: Positions, cuts: Positions, size: int, spread: int) -> Positions:
+    """At most `size` positions: `spread` of them over all rows, the others beside the cuts, the denser the nearer.
+
+    Those over all rows are where a further cut may pay; those beside the cuts reach from the next row half way to the
+    next cut. No more than the cuts and `spread` if there are too many cuts.
+    """
+    over_all = positions[np.linspace(0, len(positions) - 1, spread).round().astype(np.intp)]
+    reach, farthest = (size - spread) // (2 * len(cuts)) - 1, len(positions) / (2 * len(cuts))
+    steps = np.unique(np.geomspace(1, max(farthest, 1), max(reach, 0)).round().astype(np.intp))
+    near = np.searchsorted(positions, cuts)[:, None] + np.concatenate([-steps, steps])
+    return np.unique(np.concatenate([positions[near.clip(0, len(positions) - 1)].ravel(), cuts, over_all]))

@@ -1,1 +1,0 @@
-"""Cuts among few positions at first, then closer around them, to the last row."""
