@@ -14,20 +14,15 @@ from jaxbn.counts.codes import joint
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.blanket import Factor, checked_child, factors_at
 from jaxbn.cuts.by_number.charged import Charged, solve_charged
-from jaxbn.cuts.description_length import description_length_problem
 from jaxbn.cuts.evidence import evidence_problem
-from jaxbn.cuts.problem import Solution, Task, dirichlet_terms
+from jaxbn.cuts.methods import MAX_BINS, METHODS, check_options
+from jaxbn.cuts.problem import Rows, Solution, Task, dirichlet_terms, entropy_terms
 from jaxbn.cuts.shapes.base_density import column_shapes
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.solve import solve
 from jaxbn.cuts.sorted_values import Ordered, cut_costs, sort_values
 from jaxbn.inputs import checks
 from jaxbn.runtime import limits
-
-METHODS = ("evidence", "bayesian", "mdl")
-
-MAX_BINS = 8
-"""Bins of a continuous column by default, at most: what a reader can take in."""
 
 SHAPE_GRID = 512
 """Positions on which shapes are compared; the cuts of the better one are then placed to the last row."""
@@ -132,16 +127,20 @@ def variable_request(
     parent_codes = [check(f"parents[{i}]", codes, n) for i, codes in enumerate(parents)]
     families = [checked_child(i, child, n, check) for i, child in enumerate(children)]
     counts = checks.row_weights(weights, n)
-    checks.one_of("method", method, METHODS)
+    checks.one_of("method", method, tuple(METHODS))
     if method == "bayesian" and rate is None:
         raise checks.ArgumentError(
             "rate", "is missing; the bayesian method needs L > 0, for example the largest cardinality of the blanket"
         )
-    only_for("bayesian", "rate", rate, method)
+    options = {
+        "rate": rate,
+        "min_width": min_width or None,  # 0 is no limit
+        "max_bins": None if max_bins == "auto" else max_bins,
+        "shape": shape,
+    }
+    check_options(method, {argument: value for argument, value in options.items() if value is not None})
     number = checks.positive("rate", rate) if rate is not None else 1.0
-    narrowest = smallest_width("min_width", min_width, method)
-    only_for("evidence", "max_bins", None if max_bins == "auto" else max_bins, method)
-    only_for("evidence", "shape", shape, method)
+    narrowest = checks.positive("min_width", min_width) if min_width else 0.0
     most = (MAX_BINS if max_bins == "auto" else max_bins) if method == "evidence" else None
     flat = method != "evidence" or checks.one_of("shape", shape or "auto", ("auto", "flat")) == "flat"
 
@@ -155,26 +154,6 @@ def variable_request(
     shapes = () if flat else column_shapes(ordered, row_weights)
     most = None if most is None else checks.at_least("max_bins", most, 1)
     return Request(ordered, factors, number, row_weights, narrowest, most, shapes)
-
-
-def smallest_width(argument: str, value: float | None, method: str) -> float:
-    """A checked `min_width`; None is no limit."""
-    if value is None or value == 0:
-        return 0.0
-    only_for("evidence", argument, value, method)
-    return checks.positive(argument, value)
-
-
-def only_for(whose: str, argument: str, value: object, method: str) -> None:
-    """Refuse an option of one method that was given with another."""
-    if value is not None and method != whose:
-        raise checks.ArgumentError(
-            argument,
-            "is for ",
-            checks.Mention("method", whose),
-            f", got {value!r} with method {method!r}; leave it out",
-            value=value,
-        )
 
 
 def best_binnings(
@@ -197,8 +176,7 @@ def best_binnings(
             if request.most_bins is not None and len(solutions[i].cuts) >= request.most_bins:
                 solutions[i] = _with_few_bins(tasks[i], request.most_bins, grid, refinements)
     elif method == "mdl":
-        charged = [description_length_problem(r.ordered, r.factors, r.weights, r.most_bins) for r in requests]
-        solutions = solve_charged(charged, grid, refinements)
+        solutions = solve_charged([_description_length(request) for request in requests], grid, refinements)
     else:
         return _by_evidence(requests, grid, refinements)
     return [_binning(r.ordered, found, method) for r, found in zip(requests, solutions, strict=True)]
@@ -240,6 +218,37 @@ def _bayesian_task(request: Request) -> Task:
     values = request.ordered.values
     first_cost = request.rate if values[-1] > values[0] else 0.0
     return Task(dirichlet_terms(request.factors), cut_costs(values, request.rate), first_cost, request.weights)
+
+
+def _description_length(request: Request) -> Charged:
+    """The minimum description length of Friedman and Goldszmidt, as the paper prints it (docs/maths.md).
+
+    Its penalty depends on the number of intervals alone. |Pa_X| is 1 where X has no parents; |Pa_Xj| is X's bins times
+    the spouses' configurations.
+    """
+    ordered, (own, *children), weights = request.ordered, request.factors, request.weights
+    rows = Rows(ordered.can_cut, entropy_terms(request.factors), weights)
+    k = np.arange(1, ordered.n_distinct + 1, dtype=np.float64)
+    parameters = float(own.n_states) * (k - 1)
+    for child in children:
+        parameters = parameters + k * float(child.context_states) * (child.n_states - 1)
+    gaps = ordered.n_distinct - 1
+    p = (k - 1) / max(gaps, 1)
+    entropy = -(p * np.log(np.where(p > 0, p, 1)) + (1 - p) * np.log(np.where(p < 1, 1 - p, 1)))
+    penalty = 0.5 * np.log(rows.total) * parameters + np.log(k) + gaps * entropy
+    marginal = sum(_outcome_entropy(factor, weights) for factor in request.factors)
+    return Charged(rows, penalty[: request.most_bins], -marginal)
+
+
+def _outcome_entropy(factor: Factor, weights: NDArray[np.int32] | None) -> float:
+    """The marginal n H(outcome): as n I = n H(outcome) - E, it turns E into the printed mutual information."""
+    outcomes = factor.outcome
+    if factor.lacking:
+        known = outcomes >= 0
+        outcomes, weights = outcomes[known], None if weights is None else weights[known]
+    counts = np.bincount(outcomes, weights=weights).astype(np.float64)
+    counts = counts[counts > 0]
+    return float(-(counts * np.log(counts / counts.sum())).sum())
 
 
 def _with_few_bins(task: Task, most: int, grid: int | None, refinements: int) -> Solution:

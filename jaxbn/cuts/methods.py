@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
-from jaxbn.cuts.discretize_variable import MAX_BINS
 from jaxbn.cuts.evidence import smallest_gap
 from jaxbn.cuts.sorted_values import Ordered
 from jaxbn.inputs import checks
@@ -19,6 +18,9 @@ MinWidth = float | Mapping[str, float] | Literal["gap"] | None
 Select = Literal["density", "k2"]
 Initial = Literal["width", "frequency"]
 Shaping = Literal["auto", "flat"]
+
+MAX_BINS = 8
+"""Bins of a continuous column by default, at most: what a reader can take in."""
 
 GRID = 512
 """Positions at which cuts are searched while arcs move."""
@@ -78,36 +80,24 @@ class Method:
     @property
     def prior_rate(self) -> Rate:
         """L of the prior, where there is one."""
-        return NO_RATE
+        return getattr(self, "rate", NO_RATE)
 
     @property
     def by_density(self) -> bool:
         """Whether networks are compared by the density of the data in original units."""
-        return True
+        return getattr(self, "select", "density") == "density"
 
     @property
     def flat(self) -> bool:
         """Whether values are spread evenly inside bins, as the paper has them."""
-        return True
+        return getattr(self, "shape", "flat") == "flat"
 
     def most_bins(self, name: str) -> int | None:
-        """Bins that a column may have, None for any number.
-
-        Example:
-            >>> Bayesian().most_bins("age") is None
-            True
-        """
+        """Bins that a column may have, None for any number."""
         return None
 
     def narrowest(self, name: str, ordered: Ordered) -> float:
-        """The smallest width of a bin of a column, 0 for no limit.
-
-        Example:
-            >>> import numpy as np
-            >>> from jaxbn.cuts.sorted_values import sort_values
-            >>> Bayesian().narrowest("age", sort_values(np.array([1.0, 3.0, 4.0])))
-            0.0
-        """
+        """The smallest width of a bin of a column, 0 for no limit."""
         return 0.0
 
     def proves_cuts(self, n_rows: int) -> bool:
@@ -176,11 +166,6 @@ class Evidence(Method):
             if width is not None and width != 0 and self.min_width != "gap":  # 0 is no limit
                 checks.positive(argument, width)
 
-    @property
-    def flat(self) -> bool:
-        """Whether values are spread evenly inside bins."""
-        return self.shape == "flat"
-
     def most_bins(self, name: str) -> int | None:
         """Bins that a column may have, None for any number.
 
@@ -248,16 +233,6 @@ class Bayesian(Method):
                 "rate", f"must be 'network', 'blanket' or a number above zero, got {self.rate!r}", value=self.rate
             )
 
-    @property
-    def prior_rate(self) -> Rate:
-        """L of the prior."""
-        return self.rate
-
-    @property
-    def by_density(self) -> bool:
-        """Whether networks are compared by the density of the data in original units."""
-        return self.select == "density"
-
 
 @dataclass(frozen=True, kw_only=True)
 class MDL(Method):
@@ -283,11 +258,6 @@ class MDL(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("select", self.select, ("density", "k2"))
-
-    @property
-    def by_density(self) -> bool:
-        """Whether networks are compared by the density of the data in original units."""
-        return self.select == "density"
 
 
 METHODS: dict[str, type[Method]] = {each.name: each for each in (Evidence, Bayesian, MDL)}
@@ -323,17 +293,21 @@ def with_options(method: Method, options: Mapping[str, Any]) -> Method:
             ...
         jaxbn.inputs.checks.ArgumentError: rate is for method='bayesian', got 3.0 with method 'mdl'; leave it out
     """
-    own = {field.name for field in fields(method)}
+    check_options(method.name, options)
+    return replace(method, **options)
+
+
+def check_options(method: str, options: Mapping[str, Any]) -> None:
+    """Refuse options of other methods."""
     for argument, value in options.items():
-        if argument not in own:
-            users = users_of(argument)
+        users = users_of(argument)
+        if method not in users:
             listed: list[str | Mention] = [Mention("method", users[0])]
             for user in users[1:]:
                 listed += [" or ", Mention("method", user)]
             raise ArgumentError(
-                argument, "is for ", *listed, f", got {value!r} with method {method.name!r}; leave it out", value=value
+                argument, "is for ", *listed, f", got {value!r} with method {method!r}; leave it out", value=value
             )
-    return replace(method, **options)
 
 
 def each_method(names: Sequence[str], options: Mapping[str, Any]) -> list[str | Method]:
