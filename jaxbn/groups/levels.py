@@ -119,12 +119,8 @@ def _of_levels(
 def _by_number(factors: Sequence[Factor], weights: NDArray[np.int64], m: int, most: int) -> NDArray[np.float64]:
     """The part of the evidence that depends on the number of groups alone, [most + 1]; -inf for none."""
     configurations = np.bincount(factors[0].cell, weights, factors[0].n_cells).astype(np.int64)
-    return np.concatenate([[-np.inf], _whole(configurations, m, most)])
-
-
-def _whole(configurations: NDArray[np.int64], m: int, most: int) -> NDArray[np.float64]:
-    """The part of the evidence that depends on the number of groups alone, for 1..most of them."""
-    return -own_charge(configurations, most) - np.log(m) - _remembered_partitions(m, most)
+    by_number = -own_charge(configurations, most) - np.log(m) - _remembered_partitions(m, most)
+    return np.concatenate([[-np.inf], by_number])
 
 
 def _counts(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.counts.codes import cells
 from jaxbn.inputs.columns import MISSING, Level
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.units import NUMBER, Unit
@@ -127,9 +128,7 @@ class Counting:
             read = [codes[complete] for codes in read]
         codes = [states.take(read[base]) for base, states in self.lookups]
         for request, shape, table in zip(self.requests, self.shapes, tables, strict=True):
-            cell = codes[request[0]]
-            for number, size in zip(request[1:], shape[1:], strict=True):
-                cell = cell * size + codes[number]
+            cell, _ = cells([(codes[i], size) for i, size in zip(request, shape, strict=True)], len(read[0]))
             if len(table) <= 2 * len(cell):
                 table += np.bincount(cell, minlength=len(table))
             else:
