@@ -23,6 +23,11 @@ def test_every_room_is_in_the_table_and_in_the_picture_of_the_architecture():
     assert rooms - set(", ".join(names).split(", ")) == set()
 
 
+def test_the_tests_are_a_package():
+    """Some projects install theirs as `tests`: without a package here, `python -m tests.helpers...` runs theirs."""
+    assert (TESTS / "__init__.py").is_file()
+
+
 def test_no_test_imports_another():
     found = {}
     for path in TESTS.rglob("*.py"):

@@ -86,6 +86,9 @@ def _observations(net: BayesNet, texts: Sequence[str], allow_outside: bool) -> d
         if name in net.levels:
             found[name] = _levels(net, name, value)
             continue
+        if value in net.binnings[name].labels:
+            found[name] = value
+            continue
         found[name] = _numbers(name, value, net.binnings[name].unit)
         if not allow_outside:
             _check_range(net, name, found[name])
@@ -337,7 +340,10 @@ def report(
         out: HTML file; by default MODEL.report.html.
         compare: Cross-validate the structure with every method.
     """
-    stem = Path(model).name.removesuffix(".json").removesuffix(".bif").removesuffix(".jaxbn")
+    from jaxbn.formats.read import FORMATS
+
+    path = Path(model)
+    stem = (path.stem if path.suffix.lower() in (".json", *FORMATS) else path.name).removesuffix(".jaxbn")
     out = out or Path(f"{stem}.report.html")
     output.check_free((out,), force)
     if compare and (source is None or folds < 2):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 WIDE = 120  # characters of a line where there is no terminal
 
+MOST_GROUPS = 10  # of a variable that are listed
+
 written: list[str] = []
 """Files that this command has written."""
 
@@ -94,13 +96,16 @@ def _plain(value: Any) -> Any:
 
 def network(net: BayesNet) -> None:
     """A line for each variable: parents, number of states, cuts."""
+    from jaxbn.cuts.words import few_cuts
     from jaxbn.model.words import count_states, cuts_in_words, is_cut, worth
 
     def content(name: str) -> str:
         if name in net.groupings:
-            return " | ".join(net.groupings[name].labels)
+            return few_cuts(net.groupings[name].labels, " | ", MOST_GROUPS)
         if name in net.levels:
-            return " ".join(map(str, net.levels[name][:8])) + " …" * (len(net.levels[name]) > 8)
+            levels = [str(level) for level in net.levels[name][:8]]
+            between = ", " if any(" " in level for level in levels) else " "
+            return between.join([*levels, *["…"] * (len(net.levels[name]) > 8)])
         return cuts_in_words(net, name, " ") if is_cut(net, name) else ""
 
     rows = [(name, ", ".join(found), count_states(net, name), content(name)) for name, found in net.parents.items()]
@@ -111,12 +116,12 @@ def network(net: BayesNet) -> None:
 
 def discretization(found: Discretization) -> None:
     """A line for each variable that was cut or grouped."""
-    from jaxbn.cuts.words import cut_words
+    from jaxbn.cuts.words import cut_words, few_cuts
 
     def line(name: str) -> tuple[str, str, str]:
         n = found.codings[name].n_bins
         if name in found.groupings:
-            return name, f"{n} group{'s' * (n != 1)}", " | ".join(found.groupings[name].labels)
+            return name, f"{n} group{'s' * (n != 1)}", few_cuts(found.groupings[name].labels, " | ", MOST_GROUPS)
         binning = found.binnings[name]
         return (name, f"{n} bins", cut_words(binning, " ")) if binning.is_cut else (name, "not cut", "")
 

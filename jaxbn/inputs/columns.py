@@ -93,11 +93,9 @@ def infer_kind(name: str, column: pd.Series) -> tuple[Kind, str]:
     if types.is_bool_dtype(dtype):
         return "discrete", "bool column"
     if types.is_integer_dtype(dtype):
-        return _by_count("integer column", column)
+        return _by_count("integers", column)
     if types.is_float_dtype(dtype):
-        return (
-            _by_count("float column of whole numbers", column) if _is_whole(column) else ("continuous", "float column")
-        )
+        return _by_count("whole numbers", column) if _is_whole(column) else ("continuous", "float column")
     known = column.dropna()
     if len(known) < len(column) and types.is_numeric_dtype(known.infer_objects().dtype):
         return infer_kind(name, known.infer_objects())  # pandas keeps numbers beside None or NA as objects
@@ -105,11 +103,9 @@ def infer_kind(name: str, column: pd.Series) -> tuple[Kind, str]:
 
 
 def _by_count(what: str, column: pd.Series) -> tuple[Kind, str]:
-    distinct = column.nunique()
-    reason = f"{what} with {distinct} distinct value{'s' * (distinct != 1)}"
-    if distinct <= MAX_INTEGER_LEVELS:
-        return "discrete", f"{reason} (at most {MAX_INTEGER_LEVELS})"
-    return "continuous", f"{reason} (more than {MAX_INTEGER_LEVELS})"
+    if column.nunique() <= MAX_INTEGER_LEVELS:
+        return "discrete", f"at most {MAX_INTEGER_LEVELS} {what}"
+    return "continuous", f"more than {MAX_INTEGER_LEVELS} {what}"
 
 
 def _is_whole(column: pd.Series) -> bool:

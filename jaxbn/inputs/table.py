@@ -110,7 +110,8 @@ class Table:
         if width is not None:
             lines = [line if len(line) <= width else f"{line[: width - 1].rstrip()}…" for line in lines]
         kinds = f"{len(self.values)} continuous, {len(self.codes)} discrete"
-        return "\n".join([f"{self.n_rows} rows, {len(self.names)} columns: {kinds}", *lines])
+        columns = f"{len(self.names)} column{'s' * (len(self.names) != 1)}"
+        return "\n".join([f"{self.n_rows} rows, {columns}: {kinds}", *lines])
 
     def __repr__(self) -> str:
         return f"<Table {self.describe()}>"

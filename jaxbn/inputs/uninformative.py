@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,9 @@ MOST_MISSING = 0.8
 OWN_TEXT = 0.5
 """So is text of which a larger share of the entries is different."""
 
+MANY = 4
+"""So many columns with the same reason share a line."""
+
 IDENTIFIER = re.compile(r"(?:^|[_\W])(id|index|key|rownames?|nr|no|number)$|[a-z](Id|ID|Key)$", re.IGNORECASE)
 """Names of columns whose whole numbers, all different, are no quantity."""
 
@@ -38,11 +41,11 @@ def without_empty(frame: pd.DataFrame, keep: Collection[str], missing: Missing) 
     empty = {name: share for name, share in shares.items() if share == 1.0 or share > most}
     if len(empty) == frame.shape[1]:
         return frame
-    for name, share in empty.items():
-        if share == 1.0:
-            LOG.warning("left out: %r, which has no value in any row", name)
-        else:
-            _tell(name, f"{share_words(share)} of which is missing")
+    mostly = {name: f"{share_words(share)} of which is missing" for name, share in empty.items() if share < 1.0}
+    if len(mostly) >= MANY:
+        mostly = dict.fromkeys(mostly, f"which is missing in more than {share_words(MOST_MISSING)} of the rows")
+    reasons = {name: mostly.get(name, "which has no value in any row") for name in empty}
+    _tell(reasons, for_good=empty.keys() - mostly.keys())
     return frame.drop(columns=list(empty))
 
 
@@ -59,8 +62,7 @@ def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) 
     found = dict(_reasons(table, keep, infers))
     if len(found) == len(table.names):
         return table
-    for name, reason in found.items():
-        _tell(name, reason)
+    _tell(found)
     return replace(
         table,
         names=tuple(name for name in table.names if name not in found),
@@ -70,9 +72,20 @@ def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) 
     )
 
 
-def _tell(name: str, reason: str) -> None:
-    remedy = Mention("keep", name, f"pass columns=jaxbn.Columns(keep=[{name!r}])")
-    LOG.warning("left out: %r, %s; %s to keep it", name, reason, remedy)
+def _tell(found: Mapping[str, str], for_good: Collection[str] = ()) -> None:
+    """A line for each column with its reason, or one for many that have the same; how to keep those that can be."""
+    for reason in dict.fromkeys(found.values()):
+        names = [name for name in found if found[name] == reason]
+        told = [(repr(name), name, reason, "it") for name in names]
+        if len(names) >= MANY:
+            every = f"each {'of ' * reason.startswith('which')}{reason}"
+            told = [(f"{', '.join(map(repr, names[:3]))} and {len(names) - 3} more", names[0], every, "that one")]
+        for shown, name, why, one in told:
+            if name in for_good:
+                LOG.warning("left out: %s, %s", shown, why)
+            else:
+                remedy = Mention("keep", name, f"pass columns=jaxbn.Columns(keep=[{name!r}])")
+                LOG.warning("left out: %s, %s; %s to keep %s", shown, why, remedy, one)
 
 
 def _reasons(table: Table, keep: Collection[str], infers: bool) -> Iterator[tuple[str, str]]:

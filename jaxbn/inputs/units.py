@@ -36,6 +36,8 @@ CLOCK = r"-?(\d+ days? )?-?\d+:\d\d(:\d\d(\.\d+)?)?"
 Dates = str | Mapping[str, str] | None
 """The form of dates in text, or ``{column: form}``."""
 
+LARGE = 1e12  # whole numbers below are written with all their digits
+
 UNITS = ("number", "date", "datetime", "duration")
 
 
@@ -128,13 +130,15 @@ def to_number(name: str, value: Any, unit: Unit) -> float:
 
 
 def in_words(number: float, unit: Unit) -> str:
-    """A number with six digits, or the date or duration that it stands for.
+    """A number with six digits, whole ones with all, or the date or duration that it stands for.
 
     Example:
-        >>> in_words(0.5, NUMBER), in_words(18262.0, Unit("date"))
-        ('0.5', '2020-01-01')
+        >>> in_words(0.5, NUMBER), in_words(2385421.0, NUMBER), in_words(18262.0, Unit("date"))
+        ('0.5', '2385421', '2020-01-01')
     """
-    return f"{number:g}" if unit.kind == "number" else texts([number], unit)[0]
+    if unit.kind != "number":
+        return texts([number], unit)[0]
+    return f"{number:.0f}" if number == round(number) and abs(number) < LARGE else f"{number:g}"
 
 
 def texts(numbers: Iterable[float], unit: Unit, close: Iterable[float] | None = None) -> list[str]:

@@ -120,9 +120,16 @@ def mean_density(net: BayesNet, name: str, value: Any) -> float:
 
 
 def as_range(net: BayesNet, name: str, value: Any) -> tuple[float, float] | None:
-    """The ends of an interval of a continuous variable, if that is what is given; one without length is a value."""
+    """The ends of an interval of a continuous variable, if that is what is given; one without length is a value.
+
+    The label of a bin stands for the bin.
+    """
     import pandas as pd
 
+    labels = net.binnings[name].labels
+    if isinstance(value, str) and value in labels:
+        edges, place = (-math.inf, *net.binnings[name].cuts.tolist(), math.inf), labels.index(value)
+        return edges[place], edges[place + 1]
     if not (isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2)):
         return None
     low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value

@@ -62,9 +62,8 @@ class SearchReport:
             text += "; its arcs are proved the best for its cuts"
             return text if self.cuts_proved else f"{text}, which were refined to single rows on a grid"
         if self.gap is not None:
-            return (
-                f"{text}; over the families looked at, no arcs are better for its cuts by more than {self.gap:.1f} nats"
-            )
+            better = "" if self.gap < 0.05 else f" by more than {self.gap:,.1f} nats"
+            return f"{text}; over the families looked at, no arcs are better for its cuts{better}"
         return f"{text}; K2 does not say how far from the best its arcs are" if self.search == "k2" else text
 
     def as_dict(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
+from jaxbn.cli import output
 from tests.helpers.command import Command, RealCommand, as_csv, frame
 
 
@@ -117,6 +118,23 @@ def test_report_of_a_model_with_data(command: Command, model: str) -> None:
     data = command.has("rows.tsv", as_csv(frame(), "\t"))
     assert command("report", model, data, "--out", "page.html").returncode == 0
     assert "60 distinct" in (command.folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_long_lists_of_groups_and_levels_with_blanks_read_well(capsys: pytest.CaptureFixture[str]) -> None:
+    """The groups of 831 first names filled a screen."""
+    levels = [f"k{i:02d}" for i in range(60)]
+    groups = jaxbn.Grouping([levels[i : i + 2] for i in range(0, 60, 2)])
+    data = {"kind": levels * 2, "text": ["some words", "other words"] * 60}
+    output.network(jaxbn.fit(data, {}, {"kind": groups}))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "k10, k11 | … 22 more … | k56, k57 | k58, k59" in shown
+    assert "other words, some words" in shown
+
+
+def test_a_page_is_named_after_the_model_whatever_its_format(command: Command, model: str) -> None:
+    command("export", model, "--out", "one.xdsl")
+    assert command("report", "one.xdsl").returncode == 0
+    assert "<h1>one</h1>" in (command.folder / "one.report.html").read_text(encoding="utf-8")
 
 
 def test_parquet_is_read_where_pyarrow_is_installed(command: Command, model: str) -> None:

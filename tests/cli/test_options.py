@@ -180,6 +180,8 @@ def test_cuts_and_labels(command: Command) -> None:
     assert json.loads(done.stdout)["cuts"]["age"] == [18, 65]
     shown = json.loads(command("query", "net.json", "age", "--json").stdout)
     assert [each["state"] for each in shown["posterior"]] == ["child", "adult", "old"]
+    answers = [command("query", "net.json", "income", "--given", f"age={given}").stdout for given in ("old", "65:")]
+    assert answers[0] == answers[1]
     done = command("evaluate", data, "--cuts", "age=18,65", "--graph", "age>income", "--method", "evidence", "--json")
     assert done.returncode == 0, done.stderr
     wrong = command("discretize", data, "--cuts", "aeg=18", "--graph", "age>income")

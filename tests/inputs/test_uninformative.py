@@ -52,3 +52,19 @@ def test_all_is_kept_in_short_tables_and_where_nothing_would_be_left() -> None:
 def test_missing_entries_that_are_a_state_say_something() -> None:
     data = pd.DataFrame(USEFUL | {"comment": LITTLE["comment"][0]})
     assert "comment" in as_table(data, missing="state", keep=()).names
+
+
+def test_many_columns_with_the_same_reason_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    """A table of weeks had 55 lines of this kind."""
+    weeks = {f"week {i}": [1.5] * (i % 5 + 1) + [None] * (ROWS - i % 5 - 1) for i in range(20)}
+    empty = {f"none {i}": [None] * ROWS for i in range(5)}
+    same = {f"same {i}": [i] * ROWS for i in range(4)}
+    assert as_table(pd.DataFrame(USEFUL | weeks | empty | same), missing="infer", keep=()).names == tuple(USEFUL)
+    lines = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
+    assert lines == [
+        "left out: 'week 0', 'week 1', 'week 2' and 17 more, each of which is missing in more than 80 % of the rows; "
+        "pass columns=jaxbn.Columns(keep=['week 0']) to keep that one",
+        "left out: 'none 0', 'none 1', 'none 2' and 2 more, each of which has no value in any row",
+        "left out: 'same 0', 'same 1', 'same 2' and 1 more, each of which has the same value in every row; "
+        "pass columns=jaxbn.Columns(keep=['same 0']) to keep that one",
+    ]

@@ -85,6 +85,11 @@ def test_files_exports_and_questions(tmp_path: Path) -> None:
     net.to_bif(tmp_path / "net.bif")
     assert "child, adult, old" in (tmp_path / "net.bif").read_text()
     assert isinstance(net.query("age").index, pd.IntervalIndex)
+    for target in ("income", "day"):  # the word for a bin is evidence as the bin is
+        expected = net.query(target, {"age": (18, 65)})
+        pd.testing.assert_series_equal(net.query(target, {"age": "adult"}), expected)
+        pd.testing.assert_series_equal(net.query(target, {"age": {"adult": 1, "old": 0}}), expected)
+    assert net.sample(50, 0, given={"age": "old"})["age"].min() >= 65
 
 
 def test_discretize_and_folds_keep_them() -> None:

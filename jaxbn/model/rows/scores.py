@@ -66,6 +66,8 @@ class RowScores:
     def reasons(self, below: float = 0.01) -> pd.Series:
         """What is odd about each row: the variables with p-values below some number, the oddest first; '' for nothing.
 
+        Where only the row as a whole has such a p-value, it is the variable that is oddest.
+
         Args:
             below: p-values that are odd; the smallest are about one in the number of drawn rows.
 
@@ -78,7 +80,10 @@ class RowScores:
         """
         import pandas as pd
 
-        odd = [row[row < below].sort_values(kind="stable").index for _, row in self.variable_p_values.iterrows()]
+        odd = []
+        for whole, (_, row) in zip(self.p_values, self.variable_p_values.iterrows(), strict=True):
+            ordered = row.dropna().sort_values(kind="stable")
+            odd.append(ordered[ordered < below].index if (row < below).any() else ordered.index[: int(whole < below)])
         texts = ["; ".join(map(self._words, names)) for names in odd]
         return pd.Series(texts, index=self.shares.index, name="reasons", dtype=object)
 

@@ -58,6 +58,17 @@ def test_the_reason_names_the_variable_and_its_parents() -> None:
     assert reasons[9] == "big given size"
 
 
+def test_a_row_that_is_odd_only_as_a_whole_has_a_reason_too() -> None:
+    net = jaxbn.fit({name: ["a", "b"] * 30 + ["a"] * 400 for name in "uvwxyz"}, {}, {})
+    rows = pd.DataFrame([["b"] * 6, ["a"] * 6, [None] * 6], columns=[*"uvwxyz"])
+    scores = net.score_samples(rows)
+    assert scores.p_values[0] < 0.01
+    assert (scores.variable_p_values.loc[0] > 0.01).all()
+    reasons = scores.reasons().tolist()
+    assert reasons[0] in rows.columns  # one of them: their p-values differ by chance alone
+    assert reasons[1:] == ["", ""]
+
+
 def test_misplacement_is_a_ratio_of_likelihoods() -> None:
     net = jaxbn.fit({"a": [0, 0, 1, 1, 1], "b": [0, 1, 1, 1, 1]}, {"b": ["a"]}, {})
     joint = net.query(["a", "b"]).to_numpy().reshape(2, 2)
