@@ -27,13 +27,13 @@ EXCEPTIONS = {
     ("learning.discretize", "drawing.notebook"),  # the display of a discretization
     ("model.average", "formats.json_file"),  # average.save
     ("posterior.results", "drawing.posterior"),  # found.plot_arcs and the like, and its display
-    ("model.written", "formats.record"),  # net.state_labels
-    ("model.written", "formats.json_file"),  # net.save
+    ("model.fitted", "formats.record"),  # net.state_labels
+    ("model.fitted", "formats.json_file"),  # net.save
     ("structure.equivalence", "drawing.plots"),  # Comparison.plot
-    ("model.written", "formats.read"),  # net.write, net.to_bif
-    ("model.written", "formats.export"),  # net.to_pgmpy, net.to_pyagrum
-    ("model.written", "drawing.plots"),  # net.plot
-    ("model.written", "drawing.notebook"),  # its display
+    ("model.fitted", "formats.read"),  # net.write, net.to_bif
+    ("model.fitted", "formats.export"),  # net.to_pgmpy, net.to_pyagrum
+    ("model.fitted", "drawing.plots"),  # net.plot
+    ("model.fitted", "drawing.notebook"),  # its display
     ("model.fit", "learning.large"),  # fit of a source
     ("model.fit", "learning.discretize"),  # fit without binnings cuts first
 }

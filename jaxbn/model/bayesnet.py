@@ -17,6 +17,7 @@ from jaxbn.inputs.states import missing_flag_name, with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.model import queries
 from jaxbn.model.effects import effect, influence
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.imputing.impute import Strategy, impute
 from jaxbn.model.inference import answers
 from jaxbn.model.inference.questions import joint
@@ -27,7 +28,6 @@ from jaxbn.model.rows.sampling import intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
 from jaxbn.model.words import count_states
-from jaxbn.model.written import Written
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY, within_memory
 from jaxbn.sources.source import as_source
@@ -69,7 +69,7 @@ def _of_batch(net: Any, method: str, given: tuple[Any, ...], options: dict[str, 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BayesNet(Written):
+class BayesNet(Fitted):
     """A discrete Bayesian network over binned continuous and discrete variables.
 
     Made by ``fit`` or ``learn``, or read by ``load``. Values outside the fitted range fall into the outer bins.

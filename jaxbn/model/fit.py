@@ -15,7 +15,7 @@ from jaxbn.cuts.binning import Binning, date_forms
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError, suggest
 from jaxbn.inputs.columns import MAX_INTEGER_LEVELS, MISSING, Level
-from jaxbn.inputs.graph import as_parents, check_table_sizes
+from jaxbn.inputs.graph import Parents, as_parents, check_table_sizes
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.inputs.units import NUMBER
 from jaxbn.model.bayesnet import BayesNet
@@ -33,6 +33,7 @@ from jaxbn.sources.source import as_source
 __all__ = ["BayesNet", "fit"]
 
 LOG = logging.getLogger("jaxbn")
+Columns = Mapping[str, NDArray[np.float64]]
 
 
 @old_keywords({"policies": "binnings"}, {})
@@ -158,11 +159,7 @@ def fit(
 
 
 def _fitted_by_em(
-    structure: Structure,
-    codes: NDArray[np.int32],
-    alphas: Sequence[Weight],
-    parents: Mapping[str, Sequence[str]],
-    numbers: Mapping[str, NDArray[np.float64]],
+    structure: Structure, codes: NDArray[np.int32], alphas: Sequence[Weight], parents: Parents, numbers: Columns
 ) -> EMFit:
     """Tables fitted to the bins; then, from there, to the numbers that are given."""
     found = fit_by_em(structure, codes, alphas)

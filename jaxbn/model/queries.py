@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from jaxbn.model.bayesnet import BayesNet
 
+Array = NDArray[np.float64]
 Returns = str | float | Sequence[float]
 """What ``predict`` returns: "state", "mean", "median", a quantile or several."""
 
@@ -51,9 +52,7 @@ def states(net: BayesNet, name: str) -> pd.Index:
     return found
 
 
-def log_inside_states(
-    net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32], unknown: Unknown
-) -> NDArray[np.float64]:
+def log_inside_states(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32], unknown: Unknown) -> Array:
     """Log density of each number inside its bin and each level inside its group, 0 where missing, [rows, variables]."""
     found = np.zeros(codes.shape)
     values = {name: as_floats(name, frame[name], binning.unit) for name, binning in net.binnings.items()}
@@ -72,7 +71,7 @@ def log_inside_states(
     return found
 
 
-def as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, NDArray[np.float64]]]:
+def as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, Array]]:
     """What is given as a row of codes and its numbers, missing where it is not one state or not one number."""
     codes, values = np.full((1, len(net.names)), MISSING, np.int32), {n: np.full(1, np.nan) for n in net.binnings}
     for name, weights in observation_weights(net, given).items():
@@ -84,7 +83,7 @@ def as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], 
     return codes, values
 
 
-def log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> NDArray[np.float64]:
+def log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> Array:
     """Logarithms of the likelihoods of a variable's states in each row, [rows, cardinality]."""
     if as_weights(name, value) is not None:
         weights = np.tile(observation_weights(net, {name: value})[name], (n_rows, 1))
@@ -107,7 +106,7 @@ def without(data: Any, target: str, names: Sequence[str]) -> pd.DataFrame:
     return with_signs(as_frame(data).drop(columns=target, errors="ignore"), names)
 
 
-def numbers_of(net: BayesNet, frame: pd.DataFrame, names: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+def numbers_of(net: BayesNet, frame: pd.DataFrame, names: Iterable[str]) -> dict[str, Array]:
     """Continuous columns as numbers, NaN where missing; an absent column is missing in every row."""
     return {
         name: as_floats(name, frame[name], net.binnings[name].unit)
@@ -126,7 +125,7 @@ def lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Lea
     return lean(net, target, encode_frame(net, frame, unknown, optional=net.names), values)
 
 
-def over_levels(net: BayesNet, name: str, chances: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+def over_levels(net: BayesNet, name: str, chances: Array, axis: int) -> Array:
     """Chances of a grouped variable's groups shared out among its levels; those of other variables as they are."""
     if name not in net.groupings:
         return chances
@@ -135,11 +134,7 @@ def over_levels(net: BayesNet, name: str, chances: NDArray[np.float64], axis: in
 
 
 def decode(
-    net: BayesNet,
-    name: str,
-    codes: NDArray[np.int64],
-    rng: np.random.Generator,
-    shares: NDArray[np.float64] | None = None,
+    net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.Generator, shares: Array | None = None
 ) -> Any:
     """Levels drawn inside states; ``shares`` of the levels of a grouped variable in place of its own."""
     if name in net.groupings:
@@ -150,11 +145,7 @@ def decode(
 
 
 def draw_levels(
-    net: BayesNet,
-    name: str,
-    groups: NDArray[np.int64],
-    rng: np.random.Generator,
-    shares: NDArray[np.float64] | None = None,
+    net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.random.Generator, shares: Array | None = None
 ) -> NDArray[np.int64]:
     """A level of each row's group, by its share of the group."""
     shares = net.shares[name] if shares is None else shares
@@ -219,16 +210,14 @@ def check_returns(returns: Returns) -> None:
         _quantile_levels(returns)
 
 
-def means(inside: InsideBins, chances: NDArray[np.float64], lean: Lean | None = None) -> NDArray[np.float64]:
+def means(inside: InsideBins, chances: Array, lean: Lean | None = None) -> Array:
     """Means of a continuous variable [rows], from the chances of its bins and how values lean in them."""
     if lean is None:
         return np.asarray(chances @ inside.means)
     return np.asarray((chances * inside.means_by(lean)).sum(axis=1))
 
 
-def quantiles(
-    inside: InsideBins, chances: NDArray[np.float64], levels: Sequence[float], lean: Lean | None = None
-) -> NDArray[np.float64]:
+def quantiles(inside: InsideBins, chances: Array, levels: Sequence[float], lean: Lean | None = None) -> Array:
     """Quantiles of a continuous variable, [rows, levels].
 
     Args:

@@ -51,15 +51,10 @@ MOST_STATES = 10
 
 
 class Donors(NamedTuple):
-    """Rows that missing entries of a column may be taken from.
+    """Rows that missing entries of a column may be taken from."""
 
-    Attributes:
-        rows: for each entry, [holes, donors].
-        shares: how much each of them counts, those of an entry 1 together, [holes, donors].
-    """
-
-    rows: NDArray[np.intp]
-    shares: Array
+    rows: NDArray[np.intp]  # [holes, donors]
+    shares: Array  # how much each of them counts, those of an entry 1 together, [holes, donors]
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """One donor of each entry, by their shares, [holes]."""

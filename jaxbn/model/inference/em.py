@@ -107,21 +107,13 @@ def expected_counts(network: Network, codes: Codes) -> Expected:
 
 
 class EMFit(NamedTuple):
-    """Tables fitted by EM.
-
-    Attributes:
-        network: the structure with its tables.
-        counts: expected counts of every family under these tables.
-        log_likelihood: of what was observed, under these tables.
-        trace: the objective at the start and after each round, the last one that of these tables; it never falls.
-        converged: False where the rounds ran out or Ctrl-C ended them.
-    """
+    """Tables fitted by EM."""
 
     network: Network
-    counts: list[Array]
-    log_likelihood: float
-    trace: tuple[float, ...]
-    converged: bool
+    counts: list[Array]  # expected counts of every family under these tables
+    log_likelihood: float  # of what was observed, under these tables
+    trace: tuple[float, ...]  # the objective at the start and after each round, the last that of these tables
+    converged: bool  # False where the rounds ran out or Ctrl-C ended them
 
 
 def fit_by_em(

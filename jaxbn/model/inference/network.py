@@ -21,18 +21,14 @@ class Structure:
 
     Sets of variables are masks: bit v of an integer says whether variable v is a member.
 
-    Attributes:
-        parents: positions of each variable's parents.
-        sizes: number of states of each variable.
-
     Example:
         >>> chain = Structure(((), (0,)), (2, 3))
         >>> chain.families, chain.strides, chain.masks
         (((0,), (0, 1)), ((1,), (3, 1)), (1, 3))
     """
 
-    parents: tuple[tuple[int, ...], ...]
-    sizes: tuple[int, ...]
+    parents: tuple[tuple[int, ...], ...]  # positions of each variable's parents
+    sizes: tuple[int, ...]  # number of states of each variable
 
     @cached_property
     def families(self) -> tuple[tuple[int, ...], ...]:
@@ -83,15 +79,10 @@ class Structure:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A structure with its conditional tables.
-
-    Attributes:
-        structure: parents and numbers of states.
-        tables: P(variable | parents), float64 [parents' states ..., own states].
-    """
+    """A structure with its conditional tables."""
 
     structure: Structure
-    tables: tuple[NDArray[np.float64], ...]
+    tables: tuple[NDArray[np.float64], ...]  # P(variable | parents), [parents' states ..., own states]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Network, (self.structure, self.tables)  # without what can be worked out again

@@ -40,17 +40,11 @@ Weights = Mapping[str, NDArray[np.float64]]
 
 
 class Question(NamedTuple):
-    """What is known in a row.
+    """What is known in a row."""
 
-    Attributes:
-        states: the known state of each variable, ``ALL`` of the others.
-        known: the variables whose state is known, as a mask.
-        soft: weights of the states of other variables of which something is known.
-    """
-
-    states: list[Any]
-    known: int
-    soft: dict[int, Array]
+    states: list[Any]  # the known state of each variable, ``ALL`` of the others
+    known: int  # the variables whose state is known, as a mask
+    soft: dict[int, Array]  # weights of the states of other variables of which something is known
 
 
 class Slice(NamedTuple):

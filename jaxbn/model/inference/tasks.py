@@ -35,25 +35,18 @@ Evidence = Mapping[int, Array]
 class Task:
     """One component and the rows that have it.
 
-    Attributes:
-        plan: the order in which its variables are summed out.
-        rows: positions of the rows in the table, [n].
-        where: which of the distinct rows each of them is, [n].
-        counts: how many rows each distinct one stands for, [U].
-        outer: of each step and each of its families the place of a distinct row's observed entries in the flat table,
-            [U], or [1] where none is observed.
-        inner: the places of the hidden variables' states from there, over the step's scope.
-        evidence: of each step what else is known of its variable's state, [B, K], None if nothing is; the distinct rows
-            are all the rows then. It may change from one network to the next.
+    An entry of a family's flat table is found at the place of what is observed (`outer`) and, from there, at that of
+    the hidden variables' states (`inner`). Where there is evidence, all rows are distinct; it may change from one
+    network to the next.
     """
 
-    plan: Plan
-    rows: NDArray[np.intp]
-    where: NDArray[np.intp]
-    counts: NDArray[np.int64]
-    outer: list[list[NDArray[np.int64]]]
-    inner: list[list[NDArray[np.int64]]]
-    evidence: list[Array | None]
+    plan: Plan  # the order in which the component's variables are summed out
+    rows: Places  # positions of the rows in the table, [n]
+    where: Places  # which of the distinct rows each of them is, [n]
+    counts: NDArray[np.int64]  # how many rows each distinct one stands for, [U]
+    outer: list[list[NDArray[np.int64]]]  # of each step and each of its families, [U], or [1] if none is observed
+    inner: list[list[NDArray[np.int64]]]  # the same over the step's scope
+    evidence: list[Array | None]  # of each step what else is known of its variable's state, [B, K]
 
     @property
     def n_distinct(self) -> int:
@@ -112,39 +105,27 @@ def take_apart(
         target: a variable that counts as hidden in all rows and is not left out; its components alone are tasks.
         evidence: what else is known of missing entries; rows whose hidden variables have some are all distinct.
     """
-    absent = codes == MISSING
+    absent, evidence = codes == MISSING, evidence or {}
     rows = np.flatnonzero(absent.any(axis=1)) if target is None else np.arange(len(codes))
     size = max(2**16, BLOCK // max(1, codes.shape[1]))
-    for start in range(0, len(rows), size):
-        block = rows[start : start + size]
-        for component, own in _split(structure, absent[block], drop_barren=drop_barren, target=target):
-            yield _task(structure, codes, component, block[own], target, evidence or {})
-
-
-def _task(
-    structure: Structure,
-    codes: Codes,
-    component: Component,
-    rows: NDArray[np.intp],
-    target: int | None,
-    evidence: Evidence,
-) -> Task:
-    limits.check()
-    near = {v for child in component.families for v in structure.families[child]}
-    blanket = sorted(near.difference(component.hidden))
-    observed = codes.T[np.array(blanket, np.intp)[:, None], rows].astype(np.int64)  # [blanket, n]
-    if any(v in evidence for v in component.hidden):
-        first = where = np.arange(len(rows))
-    else:
-        first, where = _distinct(
-            [(column, structure.sizes[v]) for v, column in zip(blanket, observed, strict=True)], len(rows)
-        )
-    known = dict(zip(blanket, observed[:, first], strict=True))
-    found = plan(structure, component, () if target is None else (target,))
-    outer = [[_outer(structure, child, known) for child in step.families] for step in found.steps]
-    inner = [[_inner(structure, child, step.scope) for child in step.families] for step in found.steps]
-    more = [evidence.get(step.variable) for step in found.steps]
-    return Task(found, rows, where, np.bincount(where, minlength=len(first)), outer, inner, more)
+    for block in (rows[start : start + size] for start in range(0, len(rows), size)):
+        for component, places in _split(structure, absent[block], drop_barren=drop_barren, target=target):
+            limits.check()
+            own = block[places]
+            near = {v for child in component.families for v in structure.families[child]}
+            blanket = sorted(near.difference(component.hidden))
+            observed = codes.T[np.array(blanket, np.intp)[:, None], own].astype(np.int64)  # [blanket, n]
+            if any(v in evidence for v in component.hidden):
+                first = where = np.arange(len(own))
+            else:
+                sizes = [structure.sizes[v] for v in blanket]
+                first, where = _distinct(list(zip(observed, sizes, strict=True)), len(own))
+            known = dict(zip(blanket, observed[:, first], strict=True))
+            found = plan(structure, component, () if target is None else (target,))
+            outer = [[_outer(structure, child, known) for child in step.families] for step in found.steps]
+            inner = [[_inner(structure, child, step.scope) for child in step.families] for step in found.steps]
+            more = [evidence.get(step.variable) for step in found.steps]
+            yield Task(found, own, where, np.bincount(where, minlength=len(first)), outer, inner, more)
 
 
 def _outer(structure: Structure, child: int, known: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:
