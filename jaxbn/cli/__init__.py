@@ -8,8 +8,8 @@ from jaxbn.runtime import limits
 def main() -> None:
     """Run the command line: results go to standard output, all else to standard error.
 
-    The exit code is 0, 1 for an error, 2 for a wrong use, 3 after Ctrl-C with what there was then, 130 after Ctrl-C
-    without a result.
+    The exit code is 0 for success, 1 for an error, 2 for wrong usage, 3 after Ctrl-C with a result, 130 after Ctrl-C
+    without one.
     """
     with limits.listening(last=True):  # before the imports that Ctrl-C must not tear apart
         from jaxbn.cli.app import run_command

@@ -18,8 +18,8 @@ from jaxbn.cli.models import compare, export, impute, predict, query, report, sa
 app = typer.Typer(
     name="jaxbn",
     help="Discrete Bayesian networks from continuous and mixed data.",
-    epilog="Try: jaxbn learn auto_mpg. Exit codes: 0, 1 for an error, 2 for a wrong use, 3 if Ctrl-C ended the work "
-    "and what there was is given, 130 if Ctrl-C ended it without a result.",
+    epilog="Try: jaxbn learn auto_mpg. Exit codes: 0 for success, 1 for an error, 2 for wrong usage, 3 if Ctrl-C ended "
+    "the work early with a result, 130 if it ended it without one.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -20,7 +20,7 @@ DEBUG = "JAXBN_DEBUG"
 """Environment variable that shows the traceback of every error."""
 
 FAILED, USAGE, KEPT, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes: an error, a wrong use, Ctrl-C with a result, Ctrl-C without one."""
+"""Exit codes: an error, wrong usage, Ctrl-C with a result, Ctrl-C without one."""
 
 _results: list[str] = []
 """What there was when Ctrl-C came."""

@@ -116,8 +116,8 @@ def held_out(
     if table.n_rows < 2:
         tell("one row cannot be held out: no cross-validation")
         return None
-    if net.search and not net.search.finished:  # whoever pressed Ctrl-C, or set a limit, wants to see what there is
-        tell("no held-out scores of a network that was ended early; jaxbn evaluate computes them")
+    if net.search and not net.search.finished:  # whoever pressed Ctrl-C, or set a limit, does not want to wait
+        tell("no held-out scores, as the search was ended early; jaxbn evaluate computes them")
         return None
     from jaxbn.cuts.methods import each_method, users_of
     from jaxbn.learning.options import in_objects
@@ -181,7 +181,7 @@ def bootstrap(
     report: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    """Draw the rows again many times: how sure is each cut (with --graph), each arc (without)?
+    """Bootstrap the rows: how certain is each cut (with --graph), or each arc (without)?
 
     Options:
         threshold: Without a graph: the consensus has arcs of a strength above this.
@@ -238,7 +238,7 @@ def posterior(
     report: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    """Draw networks from their posterior: how probable is each arc, each cut?
+    """Sample networks from their posterior: how probable is each arc, and each cut?
 
     Options:
         threshold: The consensus has arcs of a probability above this.
@@ -287,7 +287,7 @@ def evaluate(
     seed: int = 0,
     as_json: bool = False,
 ) -> None:
-    """Cross-validated log-likelihood of a structure, for several ways to cut.
+    """Cross-validate a structure: its log-likelihood on held-out rows, for several ways to cut.
 
     Without --graph a built-in data set is scored with the paper's structure, and for other tables the structure is
     learned in every fold.

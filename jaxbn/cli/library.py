@@ -21,19 +21,6 @@ import jaxbn
 from jaxbn.cli import output, reading
 from jaxbn.cli.errors import CommandError, UsageError, flag_of
 
-PACKAGE = Path(__file__).parents[1]
-HOMES = {
-    "learn": "learning/learn.py",
-    "discretize": "learning/discretize.py",
-    "bootstrap": "evaluation/bootstrap.py",
-    "cross_validate": "evaluation/cross_validate.py",
-    "sample_posterior": "posterior/sample_posterior.py",
-    "Columns": "learning/columns.py",
-    "Constraints": "structure/constraints.py",
-    "Evidence": "cuts/methods.py",
-    "Bayesian": "cuts/methods.py",
-    "K2": "learning/options.py",
-}
 PARTS = {
     "columns": ("Columns",),
     "constraints": ("Constraints",),
@@ -47,19 +34,21 @@ HANDED_ON = ("search", "constraints", "max_parents", "max_cells", "restarts", "t
 
 WORDS = {
     "cuts": "Cuts that are known, such as age=18,65; the column keeps them.",
-    "labels": "Words for the bins of a column with --cuts, such as age=child,adult,old.",
+    "labels": "Labels of the bins of a column with --cuts, such as age=child,adult,old.",
+    "keep": "Columns to keep that would be left out: identifiers, constants, copies and the like.",
     "dates": "How dates are written, such as %d/%m/%Y, or column=form.",
     "date_parts": "Parts of dates as columns of their own: year, month, weekday, hour.",
-    "required": "An arc that the network must have, parent>child.",
-    "forbidden": "An arc that the network must not have, parent>child.",
-    "tiers": "Columns of one step in time, a,b; no arc runs from a later --tier into an earlier.",
+    "required": "Arc that the network must have, parent>child.",
+    "forbidden": "Arc that the network must not have, parent>child.",
+    "tiers": "Columns of one tier, such as a step in time, a,b; no arc runs from a later --tier to an earlier one.",
     "merge_levels": "Discrete columns whose levels are merged, a,b,c; by default those with many levels.",
-    "missing": "Missing entries: infer, error, drop (their rows) or state (being missing is a state).",
+    "missing": "What to do about missing entries: infer, error, drop (their rows) or state (missing is a state).",
     "method": "How variables are cut: evidence, bayesian (the paper) or mdl.",
-    "max_bins": "With evidence, most bins of a column: a number, or none.",
+    "max_passes": "Most passes over the variables.",
+    "max_bins": "With evidence, most bins of a column: a number, or none for no limit.",
     "min_width": "With evidence, the smallest width of a bin: a number, or gap for the smallest gap between values.",
     "search": "How arcs are found: auto, exact, orders, or k2, the paper's.",
-    "exact": "Prove the cuts the best at any size; by default up to 50,000 rows.",
+    "exact": "Prove the cuts optimal for any number of rows; by default up to 50,000.",
 }
 """Help on options that are written otherwise here than in Python."""
 
@@ -69,7 +58,7 @@ SHARED = {
     "graph": "The structure: a>b,b>c; a model or JSON file; or a built-in data set's own, such as paper.",
     "folds": "Folds of the cross-validation; 0 for none.",
     "seed": "Seed of the random numbers.",
-    "unknown": "Levels that the network does not know: error or missing.",
+    "unknown": "What to do about levels that the network does not know: error or missing.",
     "out": "CSV file; by default standard output.",
     "force": "Replace files that exist.",
     "as_json": "Print the result as JSON.",
@@ -78,10 +67,10 @@ SHARED = {
     "delimiter": "Character between cells; by default guessed from the header line.",
     "encoding": "Encoding of a text file.",
     "decimal": "Decimal mark; by default a point, or a comma if a column has only such numbers.",
-    "na_values": "Words that stand for a missing entry, such as ?,-.",
+    "na_values": "Words for a missing entry, such as ?,-.",
     "links": "CSV file with rows from,to,value; value is required, forbidden, or the probability of a link, such as "
     "0.9.",
-    "no_group": "Merge no levels.",
+    "no_group": "Do not merge levels.",
 }
 """Help on options that commands share and the library does not have, unless a command says otherwise."""
 
@@ -113,7 +102,8 @@ class Argument(NamedTuple):
 @functools.cache
 def arguments(name: str) -> dict[str, Argument]:
     """The arguments of a function or class of the library, as its source has them."""
-    tree = ast.parse((PACKAGE / HOMES[name]).read_text(encoding="utf-8"))
+    home = Path(__file__).parents[2].joinpath(*jaxbn._HOMES[name].split(".")).with_suffix(".py")
+    tree = ast.parse(home.read_text(encoding="utf-8"))
     found = next(node for node in tree.body if getattr(node, "name", None) == name)
     assert isinstance(found, ast.FunctionDef | ast.ClassDef)
     words = {n: _sentence(text) for n, text in _described(ast.get_docstring(found) or "").items()}
@@ -176,8 +166,9 @@ def _of_library(argument: Argument) -> Parameter:
         kind = Path | None
     shown = argument.default.strip("'") if re.fullmatch(r"'\w+'|\d+", argument.default) else False
     panel = READING if name in arguments("Columns") or name == "missing" else LEARNING
+    words = WORDS.get(name) or SHARED.get(name) or argument.words
     more: Any = {"show_default": shown} if kind not in (bool, list[str]) else {}
-    return _parameter(name, kind, False if kind is bool else None, WORDS.get(name, argument.words), panel, **more)
+    return _parameter(name, kind, False if kind is bool else None, words, panel, **more)
 
 
 def _of_command(parameter: Parameter, words: dict[str, str]) -> Parameter:

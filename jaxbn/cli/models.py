@@ -1,4 +1,4 @@
-"""Commands for a network that there is: query, predict, score, sample, impute, export, compare, report."""
+"""Commands for a network that was learned before: query, predict, score, sample, impute, export, compare, report."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ EXAMPLES = {
 def query(
     model: str, targets: list[str], given: Sequence[str] = (), allow_outside: bool = False, as_json: bool = False
 ) -> None:
-    """Ask a network, or an average of networks: the exact posterior of variables, given others in original units.
+    """Query a network, or an average of networks: the exact posterior of variables given others, in original units.
 
     Options:
         targets: Variables; several for their joint distribution.
         given: What is known: weight=3000, horsepower=70:100 or origin=1,2.
-        allow_outside: Take values beyond the fitted range for the outer bin.
+        allow_outside: Put values beyond the fitted range into the outer bin.
     """
     asked = read_any_model(model)
     net = asked if isinstance(asked, jaxbn.BayesNet) else asked.networks[0]
@@ -166,7 +166,7 @@ def _check_range(net: BayesNet, name: str, value: Any) -> None:
         shown = [short_numbers([number], among=(low, high), unit=unit)[0] for number in (outside[0], low, high)]
         raise UsageError(
             f"--given {name}={shown[0]} is outside the range the network knows of {name!r}, {shown[1]} to {shown[2]}; "
-            "pass --allow-outside to take it for the nearest bin"
+            "pass --allow-outside to put it into the outer bin"
         )
 
 
@@ -174,11 +174,11 @@ def _check_range(net: BayesNet, name: str, value: Any) -> None:
 def predict(
     model: str, source: NamedTable, target: str, out: Path | None = None, returns: str = "state", unknown: str = "error"
 ) -> None:
-    """Predict a variable for every row, given what the row has: a CSV with a line for each.
+    """Predict a variable for every row from the other columns; writes a CSV with a line for each row.
 
     Options:
         target: The variable to predict; its own column is not looked at.
-        returns: state: the most probable; proba: all chances; of numbers also mean, median or 0.1,0.9.
+        returns: state: the most probable; proba: all probabilities; of numbers also mean, median or 0.1,0.9 (quantiles).
     """
     net = read_model(model)
     names_in([target], "TARGET", net.names, OF_NETWORK)
@@ -214,7 +214,7 @@ def score(
     seed: int = 0,
     unknown: str = "error",
 ) -> None:
-    """Score every row: its log density, its p-value among rows that the network draws, and what is odd about it.
+    """Score every row: its log density, its p-value among rows drawn from the network, and what is unusual about it.
 
     Options:
         shares: Add the log density of each variable.
@@ -301,7 +301,7 @@ def _picture(drawn: Any, kind: str) -> bytes:
 
 @command()
 def compare(model: str, other: str, out: Path | None = None) -> None:
-    """Tell how two networks differ: arcs added, removed and turned round, and cuts.
+    """Show how two networks differ: arcs added, removed or reversed, and cuts that changed.
 
     Options:
         other: Another model file with the same columns.
@@ -333,7 +333,7 @@ def report(
     force: bool = False,
     no_cache: bool = False,
 ) -> None:
-    """Write an HTML report on a network: one file that opens offline.
+    """Write an HTML report on a network: a single file that opens offline.
 
     Options:
         data: The rows, for the histograms: a file, a built-in data set, or - for stdin.
