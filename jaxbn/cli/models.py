@@ -178,7 +178,7 @@ def predict(
 
     Options:
         target: The variable to predict; its own column is not looked at.
-        returns: state: the most probable; proba: all probabilities; of numbers also mean, median or 0.1,0.9 (quantiles).
+        returns: state: the most probable; proba: all probabilities; for numbers also mean, median or 0.1,0.9.
     """
     net = read_model(model)
     names_in([target], "TARGET", net.names, OF_NETWORK)

@@ -37,7 +37,7 @@ def binning_html(binning: Binning) -> str:
     picture = ""
     if np.isfinite(ends).all() and ends[0] < ends[1]:
         edges = np.array([min(ends[0], binning.cuts[0]), *binning.cuts, max(ends[1], binning.cuts[-1])])
-        picture = figures.variable_svg(edges, None, None, "a policy", binning.unit)
+        picture = figures.variable_svg(edges, None, None, "a variable", binning.unit)
     cost = f", cost {binning.cost:.3f}" if np.isfinite(binning.cost) else ""
     words = f"{binning.n_bins} bin{'s' * (binning.n_bins != 1)}, {escape(binning.method)}{cost}"
     return f'<div style="max-width:24em"><p><b>Binning</b>: {words}</p>{picture}<p>{cut_words(binning)}</p></div>'
