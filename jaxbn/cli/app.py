@@ -38,14 +38,14 @@ def datasets(name: str | None = None, out: Path | None = None, as_json: bool = F
     from jaxbn.datasets._catalogue import CATALOGUE
 
     if name is not None:
-        output.put(jaxbn.datasets.load(name).frame, out)
+        output.put(jaxbn.datasets.load(name).frame, out, as_json=False)
     elif as_json:
         shown = {
             key: {"columns": each.columns.split(), "continuous": each.continuous, "target": each.target,
                   "structures": list(each.structures), "source": each.source}
             for key, each in CATALOGUE.items()
         }  # fmt: skip
-        output.put(output.json_text(shown))
+        output.put(shown)
     else:
         rows = [
             (key, str(len(each.columns.split())), str(len(each.continuous)), each.target, ", ".join(each.structures))

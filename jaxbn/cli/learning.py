@@ -16,7 +16,6 @@ from jaxbn.runtime import limits
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.evaluation.bootstrap_results import ArcBootstrap
     from jaxbn.inputs.table import Table
     from jaxbn.model.bayesnet import BayesNet
 
@@ -69,9 +68,7 @@ def learn(
         notes = published(source)
         output.write(report, jaxbn.report(net, table, title=source.name, scores=scored, notes=notes, options=shown))
     if as_json:
-        output.put(
-            output.json_text(_document(net, table, source.name, scored, shown, {"model": out, "report": report}))
-        )
+        output.put(_document(net, table, source.name, scored, shown, {"model": out, "report": report}))
         return
     from jaxbn.drawing.missing import dependences
 
@@ -97,8 +94,8 @@ def _document(
         "missing_depends_on": [each._asdict() for each in dependences(net)],
         "search": net.search and net.search.as_dict(),
         "arcs": net.arcs,
-        "cuts": {name: binning.cuts for name, binning in net.binnings.items()},
-        "groups": {name: grouping.groups for name, grouping in net.groupings.items()},
+        "cuts": net.binnings,
+        "groups": net.groupings,
         "held_out": None if scored is None else scored.to_dict("index"),
         "options": shown,
         "files": files,
@@ -162,12 +159,11 @@ def discretize(asked: Asked, graph: str | None = None, out: Path | None = None, 
     found = jaxbn.discretize(table, structure, **asked.arguments())
     if out is not None:
         frame = asked.source.frame
-        output.put(found.transform(frame.dropna(ignore_index=True) if asked.missing == "drop" else frame), out)
+        frame = frame.dropna(ignore_index=True) if asked.missing == "drop" else frame
+        output.put(found.transform(frame), out, as_json=False)
     if as_json:
-        cuts = {name: binning.cuts for name, binning in found.binnings.items()}
-        groups = {name: grouping.groups for name, grouping in found.groupings.items()}
-        document = {"cuts": cuts, "groups": groups, "passes": found.passes, "converged": found.converged}
-        output.put(output.json_text(document))
+        done = {"passes": found.passes, "converged": found.converged}
+        output.put({"cuts": found.binnings, "groups": found.groupings, **done})
     else:
         output.discretization(found)
 
@@ -188,39 +184,28 @@ def bootstrap(
         out: Model file of the consensus network.
         report: HTML report on the consensus network, with strengths.
     """
-    structure = None
-    if graph is not None:
-        asked, structure = asked.with_structure(graph)
-        if out is not None or report is not None:
-            raise UsageError("--out and --report are for the consensus network; leave --graph out to learn one")
+    if graph is not None and (out is not None or report is not None):
+        raise UsageError("--out and --report are for the consensus network; leave --graph out to learn one")
+    asked, structure = (asked, None) if graph is None else asked.with_structure(graph)
     table = asked.table(keep_all=structure is not None)
     found: Any = jaxbn.bootstrap(table, structure, **asked.arguments())
-    counted = {"resamples": found.resamples, "seed": found.seed}
+    document = {"resamples": found.resamples, "seed": found.seed, "bins": found.bins}
     if not as_json:
         output.say(repr(found))
-    elif graph is not None:
-        edges = {name: [binning.cuts for binning in each] for name, each in found.binnings.items()}
-        records = {"cuts": found.frame.to_dict("records"), "bins": found.bins.to_dict("records")}
-        output.put(output.json_text({**counted, **records, "resampled": edges}))
-    if graph is None:
-        consensus = found.consensus(threshold)
+    if graph is not None:
         if as_json:
-            arcs = found.frame[found.frame["strength"] > 0].to_dict("records")
-            records = {"arcs": arcs, "bins": found.bins.to_dict("records"), "consensus": [*consensus.edges]}
-            output.put(output.json_text({**counted, "threshold": threshold, **records}))
-        else:
-            output.consensus(consensus, "strength", threshold)
-        if out is not None or report is not None:
-            _write_consensus(found, table, asked, out, report, threshold)
-
-
-def _write_consensus(
-    found: ArcBootstrap, table: Table, asked: Asked, out: Path | None, report: Path | None, threshold: float
-) -> None:
-    """The consensus network, cut and fitted on all the data."""
-    graph = found.consensus(threshold)
-    codings = jaxbn.discretize(table, graph, **asked.arguments("discretize")).codings
-    net = jaxbn.fit(table, graph, codings, inside_bins=True)
+            output.put({**document, "cuts": found.frame, "resampled": found.binnings})
+        return
+    consensus = found.consensus(threshold)
+    if as_json:
+        arcs = found.frame[found.frame["strength"] > 0]
+        output.put({**document, "threshold": threshold, "arcs": arcs, "consensus": [*consensus.edges]})
+    else:
+        output.consensus(consensus, "strength", threshold)
+    if out is None and report is None:
+        return
+    codings = jaxbn.discretize(table, consensus, **asked.arguments("discretize")).codings
+    net = jaxbn.fit(table, consensus, codings, inside_bins=True)
     if out is not None:
         output.write(out, net.save)
     if report is not None:
@@ -245,23 +230,23 @@ def posterior(
         out: Model file of the average, for query and sample.
         report: HTML report on the consensus network, with probabilities.
     """
-    structure = None
-    if graph is not None:
-        asked, structure = asked.with_structure(graph)
+    asked, structure = (asked, None) if graph is None else asked.with_structure(graph)
     table = asked.table(keep_all=structure is not None)
     found = jaxbn.sample_posterior(table, structure, **asked.arguments())
     consensus = found.consensus(threshold)
     if as_json:
-        frames = {
+        document = {
+            "draws": len(found.draws),
+            "finished": found.finished,
+            "on_grid": found.on_grid,
             "arcs": found.arcs[found.arcs["strength"] > 0],
             "bins": found.bins,
             "cuts": found.cuts,
             "groups": found.groups,
             "diagnostics": found.diagnostics.rename_axis("quantity").reset_index(),
+            "consensus": [*consensus.edges],
         }
-        document = {"draws": len(found.draws), "finished": found.finished, "on_grid": found.on_grid}
-        records = {name: frame.to_dict("records") for name, frame in frames.items()}
-        output.put(output.json_text({**document, **records, "consensus": [*consensus.edges]}))
+        output.put(document)
     else:
         from jaxbn.drawing.posterior import agreement
 
@@ -300,7 +285,7 @@ def evaluate(
         logs = read_model(model).log_likelihood(asked.source.frame)
         error = float(logs.std(ddof=1) / len(logs) ** 0.5) if len(logs) > 1 else float("nan")
         if as_json:
-            output.put(output.json_text({"rows": len(logs), "mean": logs.mean(), "standard_error": error}))
+            output.put({"rows": len(logs), "mean": logs.mean(), "standard_error": error})
         else:
             output.say(f"{len(logs)} rows, mean log-likelihood {logs.mean():.4f}, standard error {error:.4f}")
         return
@@ -317,6 +302,6 @@ def evaluate(
     found = jaxbn.compare(table, structure, methods, folds=folds, seed=seed, **of_methods, **others)
     if as_json:
         document = {"data": asked.source.name, "folds": folds, "seed": seed, "methods": found.to_dict("index")}
-        output.put(output.json_text(document))
+        output.put(document)
     else:
         output.scores(found, published(asked.source) if graph is None else "")

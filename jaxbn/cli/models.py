@@ -55,7 +55,7 @@ def query(
     chances = list(zip(labels, answer.tolist(), strict=True))
     if as_json:
         states = [{"state": label, "probability": p} for label, p in chances]
-        output.put(output.json_text({"targets": wanted, "given": known, "posterior": states}))
+        output.put({"targets": wanted, "given": known, "posterior": states})
     else:
         rows = [(label, f"{p:.4f}", "█" * round(30 * p)) for label, p in chances]
         output.table((", ".join(map(str, answer.index.names)), "probability", ""), rows, numbers=(1,))
@@ -182,7 +182,7 @@ def predict(
     """
     net = read_model(model)
     names_in([target], "TARGET", net.names, OF_NETWORK)
-    output.put(_predicted(net, source.frame, target, returns, unknown), out)
+    output.put(_predicted(net, source.frame, target, returns, unknown), out, as_json=False)
 
 
 def _predicted(net: BayesNet, frame: pd.DataFrame, target: str, returns: str, unknown: Any) -> pd.DataFrame:
@@ -226,7 +226,7 @@ def score(
     frame = source.frame
     found = net.score_samples(frame, simulations=simulations, seed=seed, unknown=unknown)  # type: ignore[arg-type]
     columns = [found.log_density, found.p_values, found.reasons(), *([found.shares] if shares else ())]
-    output.put(pd.concat(columns, axis=1), out)
+    output.put(pd.concat(columns, axis=1), out, as_json=False)
 
 
 @command()
@@ -236,8 +236,7 @@ def sample(model: str, n: int = 10, seed: int = 0, out: Path | None = None, as_j
     Options:
         n: Rows to draw.
     """
-    rows = read_any_model(model).sample(n, seed)
-    output.put(output.json_text(rows.to_dict("records")) if as_json else rows, out)
+    output.put(read_any_model(model).sample(n, seed), out, as_json=as_json)
 
 
 @command()
@@ -261,7 +260,7 @@ def impute(
     before, after = int(frame.isna().sum().sum()), int(filled.isna().sum().sum())
     left = f"; {after} are left, in columns that the network does not have" if after else ""
     tell(f"{before - after} missing entries filled in{left}")
-    output.put(filled, out)
+    output.put(filled, out, as_json=False)
 
 
 @command()

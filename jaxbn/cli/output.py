@@ -66,9 +66,9 @@ def write(path: Path, content: str | bytes | Callable[[Path], Any]) -> None:
     tell(f"wrote {path}")
 
 
-def put(result: pd.DataFrame | str, out: Path | None = None) -> None:
-    """Write rows as CSV, or a text, to a file, by default to standard output."""
-    text = result if isinstance(result, str) else result.to_csv(index=False)
+def put(result: Any, out: Path | None = None, *, as_json: bool = True) -> None:
+    """Write anything as JSON, or rows as CSV, to a file, by default to standard output."""
+    text = json.dumps(_plain(result), indent=1, allow_nan=False) + "\n" if as_json else result.to_csv(index=False)
     if out is not None:
         write(out, text)
     else:
@@ -76,17 +76,16 @@ def put(result: pd.DataFrame | str, out: Path | None = None) -> None:
         sys.stdout.flush()
 
 
-def json_text(document: Any) -> str:
-    """A result as JSON."""
-    return json.dumps(_plain(document), indent=1, allow_nan=False) + "\n"
-
-
 def _plain(value: Any) -> Any:
-    """The value as JSON can hold it: NumPy scalars as plain ones, NaN and infinities as null."""
+    """The value as JSON can hold it: frames by rows, binnings by their cuts, NaN and infinities as null."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if hasattr(value, "to_csv"):
+        return _plain(value.to_dict("records"))
+    if hasattr(value, "cuts") or hasattr(value, "groups"):
+        return _plain(value.cuts if hasattr(value, "cuts") else value.groups)
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
     if isinstance(value, float) and value - value != 0:  # nan or infinite

@@ -8,18 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jaxbn.formats import other_formats as other
 from jaxbn.formats.bif import parse_bif, to_bif
 from jaxbn.formats.json_file import load, save
-from jaxbn.formats.other_formats import (
-    parse_net,
-    parse_uai,
-    parse_xdsl,
-    parse_xmlbif,
-    to_net,
-    to_uai,
-    to_xdsl,
-    to_xmlbif,
-)  # fmt: skip
 from jaxbn.formats.record import Record, network_of, record_of
 from jaxbn.runtime.files import PathLike, write_text
 
@@ -30,10 +21,10 @@ if TYPE_CHECKING:
 
 FORMATS: dict[str, tuple[Callable[[Record], str], Callable[[str, str], Record]]] = {
     ".bif": (to_bif, parse_bif),
-    **dict.fromkeys((".xml", ".xmlbif", ".bifxml"), (to_xmlbif, parse_xmlbif)),
-    ".xdsl": (to_xdsl, parse_xdsl),
-    ".net": (to_net, parse_net),
-    ".uai": (to_uai, parse_uai),
+    **dict.fromkeys((".xml", ".xmlbif", ".bifxml"), (other.to_xmlbif, other.parse_xmlbif)),
+    ".xdsl": (other.to_xdsl, other.parse_xdsl),
+    ".net": (other.to_net, other.parse_net),
+    ".uai": (other.to_uai, other.parse_uai),
 }
 """How formats of other programs are written and read, by the ending of a file; ``.json`` is jaxbn's own."""
 

@@ -88,6 +88,21 @@ def wrong_type(name: str, *message: str | Mention) -> ArgumentTypeError:
     return ArgumentTypeError("data", *message, subject=f"column {name!r}")
 
 
+def wrong_data(*message: str | Mention) -> ArgumentError:
+    """An error about the data as a whole."""
+    return ArgumentError("data", *message, subject="the data")
+
+
+def listed(names: Iterable[str] | None) -> list[str]:
+    """Names as a list, a single one too; none for None.
+
+    Example:
+        >>> listed("age"), listed(("age", "sex"))
+        (['age'], ['age', 'sex'])
+    """
+    return [names] if isinstance(names, str) else [str(name) for name in ([] if names is None else names)]
+
+
 def suggest(name: object, known: Iterable[object]) -> str:
     """A hint that names the nearest known names, or all of them when none is near and they are few.
 

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import (
-    DROP,
-    ArgumentError,
-    Mention,
-    is_number,
-    known_name,
-    one_of,
-    suggest,
-    wrong,
-    wrong_type,
-)  # fmt: skip
+from jaxbn.inputs import checks
+from jaxbn.inputs.checks import DROP, Mention, wrong, wrong_type
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.units import NUMBER, Dates, Unit, as_text, to_numbers, unit_of
 
@@ -50,7 +41,7 @@ def kinds_of(
     """
     named = exceptions(continuous, discrete)
     for name, kind in named.items():
-        known_name(kind, name, frame.columns)
+        checks.known_name(kind, name, frame.columns)
     found: dict[str, tuple[Kind, str, Unit]] = {}
     for name in frame.columns:
         unit = NUMBER if named.get(name) == "discrete" else unit_of(name, frame[name], dates)
@@ -63,10 +54,10 @@ def kinds_of(
 
 def exceptions(continuous: Iterable[str] | None, discrete: Iterable[str] | None) -> dict[str, Kind]:
     """The kinds of the columns that are named; none may be named as both."""
-    named: dict[str, Kind] = dict.fromkeys(_name_list(continuous), "continuous")
-    for name in _name_list(discrete):
+    named: dict[str, Kind] = dict.fromkeys(checks.listed(continuous), "continuous")
+    for name in checks.listed(discrete):
         if named.get(name) == "continuous":
-            raise ArgumentError(
+            raise checks.ArgumentError(
                 "discrete",
                 f"names {name!r}, and so does ",
                 Mention("continuous"),
@@ -115,12 +106,6 @@ def _is_whole(column: pd.Series) -> bool:
     return len(finite) > 0 and bool((finite == np.floor(finite)).all())
 
 
-def _name_list(names: Iterable[str] | None) -> list[str]:
-    if names is None:
-        return []
-    return [names] if isinstance(names, str) else [str(name) for name in names]
-
-
 def refuse_type(name: str, column: pd.Series) -> None:
     """Refuse complex numbers, and entries that are not one value each: lists, dicts, arrays and the like.
 
@@ -167,7 +152,7 @@ def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.f
         values = column.astype("Float64" if types.is_extension_array_dtype(column.dtype) else "float64")
         floats: NDArray[np.float64] = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
     except (TypeError, ValueError):
-        culprit = next((v for v in column.dropna() if not is_number(v)), None)
+        culprit = next((v for v in column.dropna() if not checks.is_number(v)), None)
         raise wrong_type(
             name,
             f"cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), which is not a number; leave it "
@@ -237,7 +222,7 @@ def encode(
     """
     import pandas as pd
 
-    one_of("unknown", unknown, ("error", "missing"))
+    checks.one_of("unknown", unknown, ("error", "missing"))
     series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
     raw, uniques = pd.factorize(as_text(series))
     code = {level: i for i, level in enumerate(levels)}
@@ -248,7 +233,7 @@ def encode(
         shown = ", ".join(repr(v) for v in strangers[:5]) + (", ..." if len(strangers) > 5 else "")
         raise wrong(
             name,
-            f"holds {len(strangers)} unknown level(s): {shown}; {suggest(strangers[0], levels)}",
+            f"holds {len(strangers)} unknown level(s): {shown}; {checks.suggest(strangers[0], levels)}",
             Mention("unknown", words=" (unknown='missing' treats them as missing where rows of data are passed)"),
         )
     lookup = np.array([*(code.get(v, MISSING) for v in scalars), absent], np.int32)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, wrong_type
+from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, wrong_data, wrong_type
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.table_files import read_file
 
@@ -53,11 +53,13 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
     else:
         frame = _frame_of_array(data, names)
     if frame.shape[1] == 0:
-        raise _wrong("has no columns; pass a DataFrame or dict with at least one column")
+        raise wrong_data("has no columns; pass a DataFrame or dict with at least one column")
     labels = [str(label) for label in frame.columns]
     repeated = sorted({label for label in labels if labels.count(label) > 1})
     if repeated:
-        raise _wrong(f"has duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name")
+        raise wrong_data(
+            f"has duplicate column name(s) {', '.join(map(repr, repeated))}; give every column its own name"
+        )
     frame = frame.copy(deep=False)  # so that the user's own keeps its labels and columns
     frame.columns, frame.index = pd.Index(labels), pd.RangeIndex(len(frame))
     return _as_entries(frame)
@@ -113,7 +115,7 @@ def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
     lengths = {name: len(column) for name, column in series.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
-        raise _wrong(f"has columns that differ in length ({listed}); every column needs one value for each row")
+        raise wrong_data(f"has columns that differ in length ({listed}); every column needs one value for each row")
     return pd.DataFrame(series)
 
 
@@ -144,9 +146,8 @@ def _frame_of_array(data: Any, names: Sequence[str] | None) -> pd.DataFrame:
 
     array = np.asarray(data)
     if array.dtype.names is not None:
-        raise ArgumentTypeError(
-            "data", f"is a structured array with the fields {_listed(array.dtype.names)}; pass pandas.DataFrame(data)"
-        )
+        fields = ", ".join(map(repr, array.dtype.names[:6])) + ", ..." * (len(array.dtype.names) > 6)
+        raise ArgumentTypeError("data", f"is a structured array with the fields {fields}; pass pandas.DataFrame(data)")
     if array.ndim == 1 and array.dtype == object:
         raise ArgumentTypeError("data", "is a list of rows; make it a table with pandas.DataFrame(data)")
     if array.ndim != 2:
@@ -193,11 +194,3 @@ def _is_odd(dtype: pd.ArrowDtype) -> bool:
     from pandas.api import types
 
     return (dtype.kind == "O" and not types.is_string_dtype(dtype)) or str(dtype).startswith("date")
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
-
-
-def _wrong(*message: str | Mention) -> ArgumentError:
-    return ArgumentError("data", *message, subject="the data")

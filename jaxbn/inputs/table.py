@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong
+from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong, wrong_data
 from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode, exceptions, kinds_of
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle, share_words
@@ -183,7 +183,7 @@ def as_table(
         return _of_table(data, missing)
     frame = as_frame(data, names=names)
     if frame.shape[0] == 0:
-        raise _wrong(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
+        raise wrong_data(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
     kept = {*(keep or ()), *exceptions(continuous, discrete)}
     frame = frame if keep is None else without_empty(frame, kept, missing)
     frame = with_parts(frame, date_parts, dates) if date_parts else frame
@@ -236,14 +236,11 @@ def _check_kinds(table: Table, continuous: Iterable[str] | None, discrete: Itera
 def _refuse_identifier(name: str, codes: NDArray[np.int32]) -> None:
     known = codes[codes != MISSING]
     if len(known) > MIN_ROWS_FOR_ID_CHECK and len(np.unique(known)) == len(known):
-        raise _wrong(
+        raise ArgumentError(
+            "data",
             f"has a different value in each of its {len(known)} rows, so nothing can be learned from it; ",
             DROP,
             ", or, if it is a quantity, take it as one with ",
             Mention("continuous"),
             subject=f"discrete column {name!r}",
         )
-
-
-def _wrong(*message: str | Mention, subject: str = "the data") -> ArgumentError:
-    return ArgumentError("data", *message, subject=subject)

@@ -151,7 +151,8 @@ def _from_parquet(file: Path) -> pd.DataFrame:
         data = pyarrow.dataset.dataset(file, format="parquet", partitioning="hive")
         _check_parquet(file, data)
         columns = {}
-        for name in _columns(data.schema):
+        index = (data.schema.pandas_metadata or {}).get("index_columns", [])  # what pandas keeps beside the columns
+        for name in (name for name in data.schema.names if name not in index):
             columns[name] = data.to_table(columns=[name]).to_pandas()[name]
             pyarrow.default_memory_pool().release_unused()  # what was read is kept for the next column otherwise
     return pd.DataFrame(columns, copy=False)
@@ -170,7 +171,10 @@ def _check_parquet(file: Path, data: Any) -> None:
 
 def _room(data: Any) -> int:
     """Memory that a dataset takes while it is read, in bytes."""
-    each = [ENTRY_BYTES["fixed" if _is_fixed(field.type) else "text"] for field in data.schema]
+    from pyarrow.types import is_dictionary, is_primitive  # entries of a dictionary are numbers
+
+    fixed = [is_primitive(field.type) or is_dictionary(field.type) for field in data.schema]
+    each = [ENTRY_BYTES["fixed" if known else "text"] for known in fixed]
     return int(data.count_rows() * (sum(each) + 2 * max(each, default=0)))
 
 
@@ -184,16 +188,3 @@ def memory_of(file: Path) -> int:
         return _room(pyarrow.dataset.dataset(file, format="parquet", partitioning="hive"))
     except (ImportError, OSError, ValueError):  # reading it will say what is wrong
         return 0
-
-
-def _is_fixed(kind: Any) -> bool:
-    """Whether an entry of a type of Arrow has a fixed size; those of a dictionary are numbers."""
-    from pyarrow import types
-
-    return bool(types.is_primitive(kind) or types.is_dictionary(kind))
-
-
-def _columns(schema: Any) -> list[str]:
-    """The columns of a table without the index that pandas keeps beside them."""
-    index = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in schema.names if name not in index]

@@ -10,10 +10,9 @@ import numpy as np
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.groups.grouping import columns_to_group
-from jaxbn.inputs.checks import ArgumentError, Mention, known_name, one_of
+from jaxbn.inputs.checks import ArgumentError, Mention, known_name, listed, one_of
 from jaxbn.inputs.table import DataLike, Missing, Table, as_table
 from jaxbn.inputs.units import NUMBER, Dates, in_words, to_number
-from jaxbn.structure.constraints import listed
 
 Cuts = Mapping[str, Iterable[Any] | Binning] | None
 """Interior cuts by column: numbers, or dates of a column of dates."""

@@ -55,9 +55,9 @@ class Constraints:
 
     def __post_init__(self) -> None:  # iterators are read once, here
         read: dict[str, Callable[[Any], Any]] = {"required": _each, "forbidden": _each, "links": dict}
-        read["tiers"] = lambda tiers: map(listed, tiers)
+        read["tiers"] = lambda tiers: map(checks.listed, tiers)
         for each in fields(self):
-            found = read.get(each.name, listed)(getattr(self, each.name))
+            found = read.get(each.name, checks.listed)(getattr(self, each.name))
             object.__setattr__(self, each.name, found if isinstance(found, dict) else tuple(found))
 
     @property
@@ -264,7 +264,7 @@ def _each(arcs: Iterable[Any]) -> Iterator[Any]:
         if len(ends) != 2 or all(isinstance(end, str) or not isinstance(end, Iterable) for end in ends):
             yield arc
             continue
-        parents, children = (listed(end) for end in ends)
+        parents, children = (checks.listed(end) for end in ends)
         yield from ((parent, child) for parent in parents for child in children if parent != child)
 
 
@@ -296,18 +296,8 @@ def _log_odds(
     return found
 
 
-def listed(names: Iterable[str]) -> list[str]:
-    """Names as a list, a single one too.
-
-    Example:
-        >>> listed("age"), listed(("age", "sex"))
-        (['age'], ['age', 'sex'])
-    """
-    return [names] if isinstance(names, str) else [str(name) for name in names]
-
-
 def _names(argument: str, names: Iterable[str], known: Sequence[str]) -> list[str]:
-    return [checks.known_name(argument, name, known) for name in listed(names)]
+    return [checks.known_name(argument, name, known) for name in checks.listed(names)]
 
 
 def _backwards(tiers: Iterable[Iterable[str]], known: Sequence[str]) -> frozenset[tuple[str, str]]:
