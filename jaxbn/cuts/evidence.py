@@ -2,9 +2,9 @@
 
     F(G, Λ) = Σ_i ln P(X*_i | Pa*_i) + Σ_{continuous i} [ ln Z_i - Σ_bins n_b ln M_i(b) - charge of k_i of m_i ]
 
-P is the K2 evidence of the codes, k_i the bins and m_i the distinct values of a variable, M_i(b) the share of a bin in
-the base measure of the column and Z_i the evidence of the column alone (`shape`); for a flat shape these are the length
-of the bin and 1, in the units of the column. With all the rest fixed,
+P is the evidence of the codes with Dirichlet weights of one half (`WEIGHT`), k_i the bins and m_i the distinct values
+of a variable, M_i(b) the share of a bin in the base measure of the column and Z_i the evidence of the column alone
+(`shape`); for a flat shape these are the length of the bin and 1, in the units of the column. With all the rest fixed,
 minus F is a charge A(k) for the number of bins of one variable plus a sum over its intervals, the same form as the
 minimum description length: the optimum is exact (docs/maths.md, "The evidence in original units").
 """
@@ -23,6 +23,12 @@ from jaxbn.cuts.by_number.charged import Charged
 from jaxbn.cuts.problem import ALL, Rows, Spread, Term, dirichlet_terms
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
+
+WEIGHT = 0.5
+"""Dirichlet weight of every cell in the families of F, for cuts, groups and arcs alike: Jeffreys' prior.
+
+Cuts are exact with any weight from one half on (docs/maths.md, "Pruning"); the reasons are in docs/methods.md.
+"""
 
 FEW_BINS = 2048
 """Costs of at most this many bins are cached by themselves: of millions of values all costs would fill the memory."""
@@ -76,17 +82,21 @@ def charge(configurations: NDArray[np.int64], n_distinct: int, most: int | None 
         most: the largest k; by default m.
     """
     end = n_distinct if most is None else min(most, n_distinct)
-    return own_charge(configurations, end) + choice_cost(n_distinct, np.arange(1, end + 1))
+    return own_charge(configurations, end, WEIGHT) + choice_cost(n_distinct, np.arange(1, end + 1))
 
 
-def own_charge(configurations: NDArray[np.int64], most_states: int) -> NDArray[np.float64]:
-    """Σ_j [ ln Γ(k + N_j) - ln Γ(k) ] of a variable of k states, bins or groups, for k = 1..most_states."""
+def own_charge(configurations: NDArray[np.int64], most_states: int, weight: float) -> NDArray[np.float64]:
+    """Σ_j [ ln Γ(ak + N_j) - ln Γ(ak) ] of a variable of k states, bins or groups, for k = 1..most_states.
+
+    `weight` is a; 1 / a has to be a whole number.
+    """
     sizes, repeats = np.unique(configurations, return_counts=True)
-    k, found = np.arange(1, most_states + 1), np.zeros(most_states)
-    every = gammaln(np.arange(1, most_states + int(sizes[-1]) + 1)) if len(sizes) * most_states > sizes[-1] else None
-    log_gamma = gammaln(k)
+    k, found = weight * np.arange(1, most_states + 1), np.zeros(most_states)
+    log_gamma, every, steps = gammaln(k), None, round(1 / weight)
+    if len(sizes) * most_states > sizes[-1]:
+        every = gammaln(weight * np.arange(1, most_states + steps * int(sizes[-1]) + 1))
     for n, times in zip(sizes, repeats, strict=True):
-        found += times * ((gammaln(k + n) if every is None else every[n : n + most_states]) - log_gamma)
+        found += times * ((gammaln(k + n) if every is None else every[steps * n :][:most_states]) - log_gamma)
     return found
 
 
@@ -105,7 +115,11 @@ def evidence_problem(
     own = factors[0]
     configurations = np.bincount(own.cell, weights, own.n_cells).astype(np.int64)
     # within a factor of the parents the cost is superadditive as it stands, so it is its own floor
-    terms = [Term(own.cell, own.n_cells, -1.0, (1,), (1,), ALL, own.n_cells), *dirichlet_terms(factors[1:], 1)]
+    each = (WEIGHT,)
+    terms = [
+        Term(own.cell, own.n_cells, -1.0, each, each, ALL, WEIGHT * own.n_cells, weight=WEIGHT),
+        *dirichlet_terms(factors[1:], WEIGHT, 1),
+    ]
     spread, per_value = _spread(ordered, min_width, shape)
     rows = Rows(ordered.can_cut, terms, weights, spread)
     return Charged(rows, charge(configurations, ordered.n_distinct, most_bins), rows.total * per_value)

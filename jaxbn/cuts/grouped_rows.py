@@ -5,6 +5,7 @@ Shapes: n rows, G groups, C cells of all terms, E pairs of a group and a cell in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +37,7 @@ class Pairs(NamedTuple):
     weight: NDArray[np.signedinteger]  # [E]
     seen: NDArray[np.signedinteger]  # [E], weight of the earlier groups in the cell
     sign: NDArray[np.float64]  # [C]
-    name: NDArray[np.int64]  # [C], of the cell's table
+    name: NDArray[np.float64]  # [C], of the cell's table
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,23 @@ class GroupedRows:
 
     @property
     def most_states(self) -> int:
-        """The largest number that names a table of cells."""
-        return max((term.tables[0] for term in self._of_cells), default=1)
+        """The largest number that names a table of cells, rounded up."""
+        return math.ceil(max((term.tables[0] for term in self._of_cells), default=1))
+
+    @cached_property
+    def bases(self) -> tuple[float, ...]:
+        """Names of the tables that those of all cells are parts of, in the order in which they are laid out."""
+        if self.entropy:
+            return (ENTROPY,)
+        return (1.0, 0.5) if any(term.weight % 1 for term in self.rows.terms) else (1.0,)
+
+    def places(self, names: NDArray[np.float64], length: int) -> NDArray[np.int32]:
+        """Where in the shared tables, each of that length, some tables begin."""
+        base = np.where(names % 1, 0.5, np.minimum(names, 1.0))
+        return (names - base + length * (base != self.bases[0])).astype(np.int32)
 
     @property
-    def largest_name(self) -> int:
+    def largest_name(self) -> float:
         """The largest number that names any table."""
         return max((name for term in self.rows.terms for name in term.tables), default=1)
 
@@ -124,7 +137,7 @@ class GroupedRows:
             (np.concatenate([none, *parts]) for parts in zip(*found, strict=True)) if found else [none] * 3
         )
         sign = np.repeat([term.sign for term in terms], np.diff(firsts))
-        names = np.concatenate([np.zeros(0, np.int64), *(term.names for term in terms)])
+        names = np.concatenate([np.zeros(0), *(term.names for term in terms)])
         kept = (np.bincount(cell, weight, len(names)) > 1) | ((names != NO_COST_ALONE[0]) & (names != NO_COST_ALONE[1]))
         if not kept.all():
             chosen, number = kept[cell], np.cumsum(kept, dtype=np.int32) - 1
@@ -135,7 +148,7 @@ class GroupedRows:
         return pairs, np.searchsorted(cell, firsts).tolist()
 
     @property
-    def mass_names(self) -> tuple[tuple[float, int], ...]:
+    def mass_names(self) -> tuple[tuple[float, float], ...]:
         """Signs and names of the tables of what a weight costs by the terms of one cell."""
         return tuple(sorted((term.sign, name) for term in self._of_all for name in term.tables))
 
@@ -147,7 +160,7 @@ class GroupedRows:
         counts = np.bincount(pairs.cell, pairs.weight, len(pairs.sign)).astype(np.int64)
         for name in np.unique(pairs.name):
             own = pairs.name == name
-            cost += float((pairs.sign[own] * table_at(int(name), counts[own], total + 1)).sum())
+            cost += float((pairs.sign[own] * table_at(float(name), counts[own], total + 1)).sum())
         return cost
 
     def floor(self) -> float:
@@ -164,17 +177,21 @@ class GroupedRows:
             cost += float((masses * np.log(np.maximum(np.diff(self.end), TINY))).sum())
         return cost
 
-    def dense(self, n_groups: int, n_cells: int, dtype: Any = np.int32) -> Counted:
-        """All counts as padded NumPy arrays; terms of one cell are cells in which every group has its weight."""
+    def dense(self, n_groups: int, n_cells: int, length: int | None) -> Counted:
+        """All counts as padded NumPy arrays; terms of one cell are cells in which every group has its weight.
+
+        `length` is that of the shared tables, None where there are none.
+        """
+        dtype: Any = np.int32 if length else np.float64
         pairs, of_all, mass = self.pairs, self.mass_names, np.diff(self.mass)
         n_pairs = len(pairs.sign)
         counts = np.zeros((n_cells, n_groups), dtype)
         counts[pairs.cell, pairs.group] = pairs.weight
         counts[n_pairs : n_pairs + len(of_all), : self.n] = mass
-        names = np.append(pairs.name, [name for _, name in of_all]).astype(np.int64)
+        names = np.append(pairs.name, [name for _, name in of_all])
         made: Any = (
             counts,
-            padded(np.where(names == ENTROPY, 0, names - 1), (n_cells,)),
+            padded(self.places(names, length) if length else names, (n_cells,), 0 if length else 1, dtype),
             padded(np.append(pairs.sign, [sign for sign, _ in of_all]), (n_cells,), 0.0, np.float64),
             padded(mass, (n_groups,), 0, dtype),
             padded(self.end, (n_groups + 1,), self.end[-1], np.float64),
@@ -185,7 +202,7 @@ class GroupedRows:
 
     def chunks(self, shape: MatrixShape) -> Iterator[Entries]:
         """The entries of all pairs, in as many chunks as they need, made one by one; at least one."""
-        return _chunks(self.pairs, 0, len(self.pairs.sign), self.n, shape)
+        return _chunks(self, self.pairs, 0, len(self.pairs.sign), shape)
 
 
 def _weights(
@@ -225,8 +242,9 @@ def since_begin(running: NDArray[np.signedinteger], begins: NDArray[np.bool_]) -
     return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
 
 
-def _chunks(pairs: Pairs, first: int, end: int, n_groups: int, shape: MatrixShape) -> Iterator[Entries]:
+def _chunks(problem: GroupedRows, pairs: Pairs, first: int, end: int, shape: MatrixShape) -> Iterator[Entries]:
     """The entries of the cells from `first` to before `end`, halved until they fit."""
+    n_groups = problem.n
     stride = (-(-n_groups // GROUPS) * GROUPS // STARTS + 1) * STARTS  # room for the end of the last block
     if (end - first) * stride <= shape.counts:
         some = _of_cells(pairs, first, end)
@@ -235,11 +253,11 @@ def _chunks(pairs: Pairs, first: int, end: int, n_groups: int, shape: MatrixShap
         counts = np.bincount(some.group, look_ups * ~whole[some.cell], shape.groups).astype(np.int64)
         begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
         if begins[-1] <= shape.layers:
-            yield _chunk(some, whole, counts, begins, stride, shape)
+            yield _chunk(problem, some, whole, counts, begins, stride, shape)
             return
     middle = (first + end) // 2
-    yield from _chunks(pairs, first, middle, n_groups, shape)
-    yield from _chunks(pairs, middle, end, n_groups, shape)
+    yield from _chunks(problem, pairs, first, middle, shape)
+    yield from _chunks(problem, pairs, middle, end, shape)
 
 
 def _of_cells(pairs: Pairs, first: int, end: int) -> Pairs:
@@ -256,6 +274,7 @@ def _of_cells(pairs: Pairs, first: int, end: int) -> Pairs:
 
 
 def _chunk(
+    problem: GroupedRows,
     pairs: Pairs,
     whole: NDArray[np.bool_],
     counts: NDArray[np.int64],
@@ -266,6 +285,7 @@ def _chunk(
     """The entries of some cells: one for a weight of one, a step; two for more, from and to, in two layers.
 
     Args:
+        problem: the rows.
         pairs: of these cells.
         whole: the cells that are looked up as a whole.
         counts: entries of each group.
@@ -278,13 +298,17 @@ def _chunk(
     rows = before[: n_cells * stride].reshape(-1, stride)
     rows[pairs.cell, pairs.group + 1] = pairs.weight
     np.cumsum(rows, axis=1, out=rows)
-    offset = np.where(pairs.name == ENTROPY, 0, pairs.name - 1).astype(np.int32)
+    offset = problem.places(pairs.name, shape.length)
     chosen = np.flatnonzero(whole)
-    at_zero = table_at(ENTROPY if (pairs.name == ENTROPY).any() else 1, offset[chosen], shape.length)
+    number, within = np.divmod(offset[chosen], shape.length)
+    at_zero = np.zeros(len(chosen))
+    for i, base in enumerate(problem.bases):
+        at_zero[number == i] = table_at(base, within[number == i], shape.length)
+    steps = len(problem.bases) * shape.length
     size = (shape.counts // STARTS,)
     made: Any = (
         before,
-        *_layers(pairs, ~whole[pairs.cell], offset, counts, begins, stride, shape),
+        *_layers(pairs, ~whole[pairs.cell], offset, counts, begins, stride, steps, shape),
         begins.astype(np.int32),
         padded(chosen * stride, size),
         padded(offset[chosen], size),
@@ -302,9 +326,10 @@ def _layers(
     counts: NDArray[np.int64],
     begins: NDArray[np.int64],
     stride: int,
+    steps: int,
     shape: MatrixShape,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """The fields `cell`, `place` and `sign` of `Entries`."""
+    """The fields `cell`, `place` and `sign` of `Entries`; `steps` is where the tables of steps begin."""
     order = np.argsort(pairs.group.astype(np.uint16), kind="stable")  # sorted by counting
     order = order[wanted[order]]
     group, cell, weight = pairs.group[order], pairs.cell[order], pairs.weight[order]
@@ -317,16 +342,15 @@ def _layers(
     size = (shape.layers, GROUPS)
     made = np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size)
     cells, places, signs = (array.reshape(-1) for array in made)
-    cells[at], places[at], signs[at] = where, low + np.where(two, weight, shape.length), sign
+    cells[at], places[at], signs[at] = where, low + np.where(two, weight, steps), sign
     again = at[two] + GROUPS
     cells[again], places[again], signs[again] = where[two], low[two], -sign[two]
     return made
 
 
-def shared_tables(entropy: bool, length: int) -> NDArray[np.float64]:
-    """The table that all cells share, and its steps [2 · length].
+def shared_tables(bases: tuple[float, ...], length: int) -> NDArray[np.float64]:
+    """The tables that all cells share, and their steps [2 · tables · length].
 
-    ln Γ(n + 1), of which that of K states is the part from K - 1 on, up to a constant; or n ln n.
+    That of ln Γ(n + s) is a part of that of ln Γ(n + 1) or ln Γ(n + ½), up to a constant (`GroupedRows.places`).
     """
-    name = ENTROPY if entropy else 1
-    return np.concatenate([table(name, length), table(name, length, steps=True)])
+    return np.concatenate([table(base, length, steps=steps) for steps in (False, True) for base in bases])

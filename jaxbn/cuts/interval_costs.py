@@ -52,14 +52,14 @@ class CostMatrix:
         problem, groups, spread = self.problem, self.shape.groups, self.problem.rows.spread is not None
         with double(), on_host():
             if problem.total > MOST_TABLED and not problem.entropy and problem.largest_name <= MOST_STATES:
-                counted = problem.dense(groups, bucket(problem.n_cells, 8 * CELLS, 4), np.float64)
+                counted = problem.dense(groups, bucket(problem.n_cells, 8 * CELLS, 4), None)
                 self._costs = dense_costs(counted, None, spread=spread)
                 return self
             try:
                 costs = _spare[groups].pop()
             except IndexError:
                 costs = jax.device_put(np.zeros((groups, groups)))
-            widths, tables = _widths(problem, self.shape), _device_tables(problem.entropy, self.shape.length)
+            widths, tables = _widths(problem, self.shape), _device_tables(problem.bases, self.shape.length)
             for i, entries in enumerate(problem.chunks(self.shape)):
                 costs = interval_costs(widths, entries, tables, costs, np.bool_(i > 0), spread=spread)
         self._costs = costs
@@ -136,11 +136,11 @@ def cost_matrices(problems: Sequence[GroupedRows]) -> Iterator[CostMatrix]:
 
 
 @lru_cache(maxsize=8)
-def _device_tables(entropy: bool, length: int) -> Array:
-    return jax.device_put(shared_tables(entropy, length))
+def _device_tables(bases: tuple[float, ...], length: int) -> Array:
+    return jax.device_put(shared_tables(bases, length))
 
 
 @lru_cache(maxsize=32)
-def _mass_table(names: tuple[tuple[float, int], ...], length: int) -> Array:
+def _mass_table(names: tuple[tuple[float, float], ...], length: int) -> Array:
     """What a weight costs by the terms of one cell, on the device [length]."""
     return jax.device_put(sum((sign * table(name, length) for sign, name in names), np.zeros(length)))

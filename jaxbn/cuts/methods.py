@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
-from jaxbn.cuts.evidence import smallest_gap
+from jaxbn.cuts.evidence import WEIGHT, smallest_gap
 from jaxbn.cuts.sorted_values import Ordered
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
@@ -56,6 +56,7 @@ class Method:
     exact: bool | None = None
 
     name: ClassVar[str]
+    weight: ClassVar[float] = 1.0  # Dirichlet weight of a cell, in the scores of families and the costs of intervals
 
     def __post_init__(self) -> None:
         if self.max_passes is not None:
@@ -116,7 +117,7 @@ class Method:
             >>> Evidence(min_width=2).described()["min_width"]
             2
         """
-        found = {"method": self.name, **asdict(self)}
+        found = {"method": self.name, **asdict(self), **({} if self.weight == 1 else {"weight": self.weight})}
         return {key: value.item() if hasattr(value, "item") else value for key, value in found.items()}
 
 
@@ -151,6 +152,7 @@ class Evidence(Method):
     shape: Shaping = "auto"
 
     name = "evidence"
+    weight = WEIGHT
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,6 +6,7 @@ one variable, runs, resamples. Sizes are rounded up, so that few programs are co
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,7 +18,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.problem import ENTROPY, Solution, table
+from jaxbn.cuts.problem import Solution, table
 from jaxbn.kernels.dense_partitions import CELLS, Counted, Partitions, best_by_number, best_with_cuts
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import accelerators, batch_bytes, double, spread_over
@@ -39,7 +40,7 @@ class _Shape(NamedTuple):
     layers: int  # 0 where cuts have a cost of their own
     length: int
     spread: bool
-    entropy: bool
+    bases: tuple[float, ...]  # of the shared tables
 
 
 class CutCosts(NamedTuple):
@@ -80,9 +81,9 @@ def _shape(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> _Sha
         groups=bucket(problem.n, 128),
         cells=bucket(problem.n_cells, 8 * CELLS, 4),
         layers=0 if isinstance(charge, CutCosts) else bucket(len(charge), 8),
-        length=bucket(problem.total + max(2048, problem.largest_name), 4096),
+        length=bucket(problem.total + max(2048, math.ceil(problem.largest_name)), 4096),
         spread=problem.rows.spread is not None,
-        entropy=problem.entropy,
+        bases=problem.bases,
     )
 
 
@@ -94,7 +95,7 @@ def _solved(
 ) -> list[Solution]:
     """One call of the program; the first problem is repeated up to the size of the batch."""
     size = bucket(len(problems), len(devices), 4)
-    dense = [problem.dense(shape.groups, shape.cells) for problem in problems]
+    dense = [problem.dense(shape.groups, shape.cells, shape.length) for problem in problems]
     counted: Any = [np.stack(field) for field in zip(*dense, strict=True)]
     first, of_cuts = np.zeros(len(charges)), np.full((len(charges), shape.layers or shape.groups), np.inf)
     for b, charge in enumerate(charges):
@@ -104,7 +105,7 @@ def _solved(
     with double():
         filled = [_repeated(each, size) for each in (*counted, of_cuts, first)]
         *arrays, costs, empty = jax.device_put(filled, spread_over(devices, "problems"))
-        shared = _table(shape.entropy, shape.length, devices)
+        shared = _tables(shape.bases, shape.length, devices)
         if shape.layers:
             answer = best_by_number(Counted(*arrays), shared, costs, spread=shape.spread)
         else:
@@ -123,6 +124,6 @@ def _solution(problem: GroupedRows, cost: np.float64, begins: NDArray[np.bool_])
 
 
 @lru_cache(maxsize=8)
-def _table(entropy: bool, length: int, devices: tuple[Any, ...]) -> Array:
-    """The table that all cells share, on every device [length]."""
-    return jax.device_put(table(ENTROPY if entropy else 1, length), spread_over(devices))
+def _tables(bases: tuple[float, ...], length: int, devices: tuple[Any, ...]) -> Array:
+    """The tables that all cells share, on every device [tables · length]."""
+    return jax.device_put(np.concatenate([table(base, length) for base in bases]), spread_over(devices))

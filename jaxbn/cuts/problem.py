@@ -14,8 +14,11 @@ from scipy.special import gammaln
 
 from jaxbn.cuts.blanket import Factor
 
-ENTROPY = 0
-"""Name of the table of n ln n; every other number K names that of ln Γ(n + K) - ln Γ(K)."""
+ENTROPY = 0.0
+"""Name of the table of n ln n; every other number s names that of ln Γ(n + s) - ln Γ(s), where s is a multiple of ½.
+
+Of a context with K states, s is the sum of their Dirichlet weights, and of an outcome it is its own weight.
+"""
 
 LONG_TABLE = 2**18
 """Longer tables are slices of one shared table."""
@@ -37,18 +40,19 @@ class Term:
     cells: NDArray[np.int32]  # [n], in the order of the variable's values
     n_cells: int
     sign: float
-    tables: tuple[int, ...]  # the names of the tables it is the sum of
-    floor: tuple[int, ...]  # those of what it costs at least, whatever other rows join the interval
+    tables: tuple[float, ...]  # the names of the tables it is the sum of
+    floor: tuple[float, ...]  # those of what it costs at least, whatever other rows join the interval
     given: int = ALL  # for outcomes, the term of their contexts; ALL where all rows are one context
-    states: float = 0.0  # K: an outcome added costs at least ln((context + K) / (outcome + 1))
+    states: float = 0.0  # K weights: an outcome added costs at least ln((context + states) / (outcome + weight))
     lacking: bool = False  # whether the last cell is of rows that lack a member: there K is 1, so that they add nothing
+    weight: float = 1.0  # Dirichlet weight of an outcome
 
     @property
-    def names(self) -> NDArray[np.int64]:
+    def names(self) -> NDArray[np.float64]:
         """The first of its tables, by cell [n_cells]."""
-        found = np.full(self.n_cells, self.tables[0], np.int64)
+        found = np.full(self.n_cells, self.tables[0])
         if self.lacking and self.tables[0] != ENTROPY:
-            found[-1] = 1
+            found[-1] = self.weight
         return found
 
 
@@ -158,13 +162,13 @@ class Rows:
         )
 
 
-def dirichlet_terms(factors: Iterable[Factor], first: int = 0) -> list[Term]:
-    """The h of an interval: ln Γ(n_c + K) - ln Γ(K) for the contexts, - ln Γ(n_co + 1) for the outcomes.
+def dirichlet_terms(factors: Iterable[Factor], weight: float = 1.0, first: int = 0) -> list[Term]:
+    """The h of an interval: ln Γ(n_c + aK) - ln Γ(aK) for the contexts, -[ln Γ(n_co + a) - ln Γ(a)] for the outcomes.
 
-    Its equation is in docs/maths.md, "The paper's objective". `first` is the place of the first of them in the list of
-    all terms.
+    Its equation is in docs/maths.md, "The paper's objective". `weight` is a, and `first` the place of the first of them
+    in the list of all terms.
     """
-    return _terms(factors, lambda factor: factor.n_states, 1, first)
+    return _terms(factors, lambda factor: weight * factor.n_states, weight, first)
 
 
 def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
@@ -173,27 +177,31 @@ def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
 
 
 def _terms(
-    factors: Iterable[Factor], context_table: Callable[[Factor], int], cell_table: int, first: int
+    factors: Iterable[Factor], context_table: Callable[[Factor], float], cell_table: float, first: int
 ) -> list[Term]:
     """Two terms for each factor of more than one outcome, outcomes first; constant contexts share one term."""
     factors = sorted((factor for factor in factors if factor.n_states > 1), key=lambda factor: factor.n_contexts == 1)
     varying = [factor for factor in factors if factor.n_contexts > 1]
     constant = factors[len(varying) :]
     entropy = (ENTROPY,)  # the cost at the maximum-likelihood parameters bounds that of any mixture ("Pruning")
+    weight = cell_table or 1.0  # n ln n rises faster than ln Γ(n + 1)
     terms = []
     for i, factor in enumerate(factors):
         given = first + len(factors) + min(i, len(varying))
-        states = max(context_table(factor), 1)  # n ln n rises faster than ln Γ(n + 1)
-        terms.append(Term(factor.cell, factor.n_cells, -1.0, (cell_table,), entropy, given, states, factor.lacking))
-    terms += [Term(f.context, f.n_contexts, 1.0, (context_table(f),), entropy, lacking=f.lacking) for f in varying]
+        states = context_table(factor) or 1.0
+        cells = factor.cell, factor.n_cells
+        terms.append(Term(*cells, -1.0, (cell_table,), entropy, given, states, factor.lacking, weight))
+    for factor in varying:
+        contexts = factor.context, factor.n_contexts
+        terms.append(Term(*contexts, 1.0, (context_table(factor),), entropy, lacking=factor.lacking, weight=weight))
     if constant:
         names = tuple(sorted(context_table(factor) for factor in constant))
-        terms.append(Term(constant[0].context, 1, 1.0, names, entropy * len(names)))
+        terms.append(Term(constant[0].context, 1, 1.0, names, entropy * len(names), weight=weight))
     return terms
 
 
 def ratios_fit(task: Task) -> bool:
-    """Whether a row adds ln(Π (context + K) / Π (outcome + 1)) to an interval, and the products fit in a float."""
+    """Whether a row adds ln(Π (context + aK) / Π (outcome + a)) to an interval, and the products fit in a float."""
     names = [name for term in task.terms for name in term.tables]
     largest = task.n_rows + max(names, default=0)
     return task.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
@@ -208,7 +216,7 @@ def size(task: Task) -> dict[str, int]:
     }
 
 
-def summed_tables(kinds: Sequence[tuple[int, ...]], n_tables: int, length: int) -> NDArray[np.float64]:
+def summed_tables(kinds: Sequence[tuple[float, ...]], n_tables: int, length: int) -> NDArray[np.float64]:
     """For each kind the sum of the tables it names, one after the other [n_tables * length]."""
     tables = np.zeros((n_tables, length))
     for row, names in zip(tables, kinds, strict=False):
@@ -224,7 +232,7 @@ def padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype: 
     return result
 
 
-def table(name: int, length: int, *, steps: bool = False) -> NDArray[np.float64]:
+def table(name: float, length: int, *, steps: bool = False) -> NDArray[np.float64]:
     """A cumulative table by name, or its differences, [length]."""
     if steps or not _is_part(name, length):
         return (_last_table if length > LONG_TABLE else _table)(name, length, steps)
@@ -232,7 +240,7 @@ def table(name: int, length: int, *, steps: bool = False) -> NDArray[np.float64]
     return logs - logs[0]
 
 
-def table_at(name: int, counts: NDArray[np.integer], length: int) -> NDArray[np.float64]:
+def table_at(name: float, counts: NDArray[np.integer], length: int) -> NDArray[np.float64]:
     """The entries of a table at some counts below `length`."""
     if not _is_part(name, length):
         return table(name, length)[counts]
@@ -240,22 +248,24 @@ def table_at(name: int, counts: NDArray[np.integer], length: int) -> NDArray[np.
     return logs[counts] - logs[0]
 
 
-def up_to_a_constant(names: tuple[int, ...], length: int) -> NDArray[np.float64]:
+def up_to_a_constant(names: tuple[float, ...], length: int) -> NDArray[np.float64]:
     """The sum of some tables, up to a constant [length]; a single one takes no memory of its own."""
     if len(names) > 1:
         return summed_tables([names], 1, length)
     if not _is_part(names[0], length):
         return table(names[0], length)
-    return _log_factorials(names[0] - 1 + length)[names[0] - 1 :]
+    base = 0.5 if names[0] % 1 else 1.0
+    first = int(names[0] - base)
+    return _log_gammas(base, first + length)[first:]
 
 
-def _is_part(name: int, length: int) -> bool:
-    """Whether a table is looked up in that of all log-factorials."""
+def _is_part(name: float, length: int) -> bool:
+    """Whether a table is looked up in that of all ln Γ."""
     return length > LONG_TABLE and ENTROPY < name < MANY_STATES
 
 
 @lru_cache(maxsize=64)
-def _table(name: int, length: int, steps: bool) -> NDArray[np.float64]:
+def _table(name: float, length: int, steps: bool) -> NDArray[np.float64]:
     counts = np.arange(length, dtype=np.float64)
     if name == ENTROPY:
         values = counts * np.log(np.maximum(counts, 1))
@@ -271,15 +281,14 @@ def _table(name: int, length: int, steps: bool) -> NDArray[np.float64]:
 _last_table = lru_cache(maxsize=2)(_table.__wrapped__)
 
 
-_longest = np.zeros(0)
+_longest: dict[float, NDArray[np.float64]] = {}
 
 
-def _log_factorials(length: int) -> NDArray[np.float64]:
-    """Ln Γ(n + 1) for n = 0, 1, …; the table of K states is its part from K - 1 on, up to a constant."""
-    global _longest
-    known = _longest  # another thread may replace it
+def _log_gammas(base: float, length: int) -> NDArray[np.float64]:
+    """Ln Γ(n + base) for n = 0, 1, …; other tables are parts of it, up to a constant."""
+    known = _longest.get(base, np.zeros(0))  # another thread may replace it
     if len(known) < length:
-        _longest = known = np.asarray(gammaln(np.arange(1, length + 1, dtype=np.float64)))
+        _longest[base] = known = np.asarray(gammaln(np.arange(length, dtype=np.float64) + base))
     return known[:length]
 
 

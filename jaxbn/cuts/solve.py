@@ -161,7 +161,7 @@ def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
     cell_table, cell_states = begin[of_cell], states[of_cell]
     for term, cell in zip(terms, lacking, strict=True):
         if term.lacking:
-            cell_table[cell], cell_states[cell] = kinds.index((int(term.names[-1]),)) * shape.length, 1.0
+            cell_table[cell], cell_states[cell] = kinds.index((term.names[-1],)) * shape.length, term.weight
     given = np.array([term.given for term in terms], np.int32)
     contexts = [(j, name) for j, term in enumerate(terms) if term.sign > 0 for name in term.tables]
     return {
@@ -171,6 +171,7 @@ def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
         "n_contexts": np.int32(len(contexts)),
         "term_given": padded(given, (shape.terms,)),
         "states_of_all": np.float64(max((term.states for term in terms if term.given == ALL), default=1.0)),
+        "weight": np.float64(terms[0].weight if terms else 1.0),
         "cell_given": padded(_cells_given(terms), (shape.cells,)),
         "cell_states": padded(cell_states, (shape.cells,), 1.0, np.float64),
         "n_outcomes": np.int32(sum(term.sign < 0 for term in terms)),

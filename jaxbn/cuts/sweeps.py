@@ -101,10 +101,14 @@ class Sweeps:
         near = self._near(bounds, movable, low, high)
         steps = np.zeros(len(near.rows))
         for term, tables, at in zip(self.rows.terms, self._tables, self._at, strict=True):
-            inside, after = _beside(near, term.cells[near.rows], at)
+            cells = term.cells[near.rows]
+            inside, after = _beside(near, cells, at)
             # a row that comes to the left interval leaves the right one
             more, less = inside + near.weight, after - near.weight
-            steps += term.sign * (tables[more] - tables[inside] - tables[after] + tables[less])
+            change = term.sign * (tables[more] - tables[inside] - tables[after] + tables[less])
+            if term.lacking:  # rows that lack a member cost as much in their context as they gain in their cell
+                change[cells == term.n_cells - 1] = 0.0
+            steps += change
         total = np.cumsum(steps)
         costs = total - np.append(0.0, total)[near.first][near.place]
         if self.rows.spread is not None:

@@ -6,7 +6,8 @@ groups G, that evidence is (docs/maths.md, "Groups of levels")
 
     F = ln P(G | parents) + Σ_children ln P(child | G, spouses) + Σ_groups inside(group) - ln m - ln B(m, k)
 
-- P is the K2 evidence (Dirichlet weights of 1) of the group codes. Without parents there is one configuration.
+- P is the evidence of the group codes, with Dirichlet weights of one half as everywhere in F. Without parents there is
+  one configuration.
 - inside(group) = ln Γ(s) - ln Γ(s + n) + Σ_levels ln Γ(n_level + 1), for s levels and n rows, is the log probability of
   the levels given the group, with unknown chances that are uniform a priori. It is the counterpart of the -n ln width
   of a bin: coarse codes are easy to predict, and what they leave out is paid for here.
@@ -162,6 +163,7 @@ def group_levels(
         ((0, 1, 2, 3), (4, 5, 6, 7))
     """
     from jaxbn.cuts.blanket import checked_child, factors_at
+    from jaxbn.cuts.evidence import WEIGHT
     from jaxbn.groups.levels import best_grouping
 
     levels, codes = _levels(values)
@@ -171,7 +173,7 @@ def group_levels(
     counts = checks.row_weights(weights, n)
     kept = np.arange(n) if counts is None else np.flatnonzero(counts)
     factors = factors_at(parent_codes, families, kept)
-    return best_grouping(levels, codes[kept], factors, None if counts is None else counts[kept])
+    return best_grouping(levels, codes[kept], factors, None if counts is None else counts[kept], weight=WEIGHT)
 
 
 def _levels(values: Any) -> tuple[tuple[Level, ...], NDArray[np.int32]]:

@@ -23,13 +23,18 @@ def best_grouping(
     factors: Sequence[Factor],
     weights: NDArray[np.int64] | None = None,
     most: int | None = None,
+    *,
+    weight: float,
 ) -> Grouping:
-    """The best grouping found, for rows of positive weight, of at most so many groups; ``codes`` are positions."""
+    """The best grouping found, for rows of positive weight, of at most so many groups; ``codes`` are positions.
+
+    `weight` is the Dirichlet weight of a cell, of a group or of a child's state.
+    """
     observed, unit = np.unique(codes, return_inverse=True)
-    problem, class_of = _problem(unit, factors, weights, len(observed))
+    problem, class_of = _problem(unit, factors, weights, len(observed), weight)
     where = search(problem, most_groups(len(problem.units.sizes), len(problem.columns.sign)), most)
     totals = np.bincount(unit, weights)
-    constant = float(problem.columns.log_gamma[totals.astype(np.int64) + 1].sum())
+    constant = float(problem.columns.log_gamma[2 * (totals.astype(np.int64) + 1)].sum())
     group_of = np.full(len(levels), MISSING)
     group_of[observed] = where[class_of]
     rows = np.bincount(where, problem.units.totals)
@@ -72,54 +77,58 @@ def log_partitions(m: int, most: int) -> NDArray[np.float64]:
 _remembered_partitions = lru_cache(maxsize=64)(log_partitions)
 
 
-def every_level(unit: NDArray[np.integer], factors: Sequence[Factor], most: int) -> Problem:
+def every_level(unit: NDArray[np.integer], factors: Sequence[Factor], most: int, weight: float) -> Problem:
     """The evidence of all partitions of the observed levels into up to `most` groups; ``unit`` numbers these levels."""
     m = int(unit.max()) + 1
-    return _of_levels(unit, factors, np.ones(len(unit), np.int64), m, min(m, most))
+    return _of_levels(unit, factors, np.ones(len(unit), np.int64), m, min(m, most), weight)
 
 
 def _problem(
-    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64] | None, m: int
+    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64] | None, m: int, weight: float
 ) -> tuple[Problem, NDArray[np.int64]]:
     """The problem to search, and the unit of each observed level."""
     row_weights = np.ones(len(unit), np.int64) if weights is None else weights
-    whole = _of_levels(unit, factors, row_weights, m, 1)
+    whole = _of_levels(unit, factors, row_weights, m, 1, weight)
     units, class_of = whole.units, np.arange(m)
     n_columns = len(whole.columns.sign)
     if m > most_groups(m, n_columns):
         units, class_of = _without_repeats(units)
     most = min(m, most_groups(len(units.sizes), n_columns))
-    return Problem(whole.columns, units, _by_number(factors, row_weights, m, most)), class_of
+    return Problem(whole.columns, units, _by_number(factors, row_weights, m, most, weight)), class_of
 
 
 def _of_levels(
-    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64], m: int, most: int
+    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64], m: int, most: int, weight: float
 ) -> Problem:
     """The problem with every level a unit of its own, and room for so many groups."""
     parts, signs, offsets = [], [], []
+    twice = round(2 * weight)
     for i, factor in enumerate(factors):  # the contexts of the parents' factor are in `whole`
         parts.append((factor.cell, factor.n_cells))
         signs.append(np.ones(factor.n_cells))
-        offsets.append(np.ones(factor.n_cells, np.int64))
+        offsets.append(np.full(factor.n_cells, twice))
         if i > 0:
             parts.append((factor.context, factor.n_contexts))
             signs.append(-np.ones(factor.n_contexts))
-            offsets.append(np.full(factor.n_contexts, factor.n_states))
+            offsets.append(np.full(factor.n_contexts, twice * factor.n_states))
             if factor.lacking:
-                offsets[-1][-1] = 1  # rows that lack a member add nothing
+                offsets[-1][-1] = twice  # rows that lack a member add nothing
     counts = _counts(unit, parts, weights, m)
     totals = np.bincount(unit, weights, m).astype(np.int64)
     offset = np.concatenate(offsets)
-    log_gamma = gammaln(np.maximum(np.arange(int(totals.sum()) + max(m, int(offset.max())) + 2), 1))
+    most_gamma = 2 * int(totals.sum()) + max(2 * m, int(offset.max())) + 4
+    log_gamma = gammaln(np.maximum(np.arange(most_gamma), 1) / 2)
     units = Units(counts, np.ones(m, np.int64), totals)
     columns = Columns(np.concatenate(signs), offset, log_gamma)
-    return Problem(columns, units, _by_number(factors, weights, m, most))
+    return Problem(columns, units, _by_number(factors, weights, m, most, weight))
 
 
-def _by_number(factors: Sequence[Factor], weights: NDArray[np.int64], m: int, most: int) -> NDArray[np.float64]:
+def _by_number(
+    factors: Sequence[Factor], weights: NDArray[np.int64], m: int, most: int, weight: float
+) -> NDArray[np.float64]:
     """The part of the evidence that depends on the number of groups alone, [most + 1]; -inf for none."""
     configurations = np.bincount(factors[0].cell, weights, factors[0].n_cells).astype(np.int64)
-    by_number = -own_charge(configurations, most) - np.log(m) - _remembered_partitions(m, most)
+    by_number = -own_charge(configurations, most, weight) - np.log(m) - _remembered_partitions(m, most)
     return np.concatenate([[-np.inf], by_number])
 
 

@@ -4,8 +4,9 @@ Shapes: U units (levels, or levels with the same counts taken as one), G groups,
 
 All counts that matter for the score of a group stand side by side as C columns: its rows in each configuration of the
 parents, in each cell of each child's factor, and in each of the factor's contexts. The score is a sum over columns of
-``sign · (ln Γ(count + offset) - ln Γ(offset))``. Counts add up when groups are merged, and a column in which one of two
-groups has no rows does not change the gain of their merge. That is why rare levels, however many, cost little.
+``sign · (ln Γ(count + offset / 2) - ln Γ(offset / 2))``. Counts add up when groups are merged, and a column in which
+one of two groups has no rows does not change the gain of their merge. That is why rare levels, however many, cost
+little.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Columns(NamedTuple):
     """What the score makes of the counts."""
 
     sign: NDArray[np.float64]  # [C] +1 for cells, -1 for contexts
-    offset: NDArray[np.int64]  # [C] 1 for cells, K for contexts
-    log_gamma: NDArray[np.float64]  # ln Γ at the integers; the entry at 0 is not used
+    offset: NDArray[np.int64]  # [C] twice the Dirichlet weight: 2a for cells, 2aK for contexts
+    log_gamma: NDArray[np.float64]  # ln Γ at 0, ½, 1, …; the entry at 0 is not used
 
 
 class Units(NamedTuple):
@@ -73,8 +74,8 @@ class Groups:
     def gains(self, at: NDArray[np.integer], counts: NDArray[np.integer], size: int, total: int) -> NDArray[np.float64]:
         """What each group's score gains if some rows join it [G]; for an empty group, the score of these rows."""
         sign, offset, table = self.columns
-        before = self.counts[at, : self.n] + offset[at, None]
-        gained = sign[at] @ (table[before + counts[:, None]] - table[before])
+        before = 2 * self.counts[at, : self.n] + offset[at, None]
+        gained = sign[at] @ (table[before + 2 * counts[:, None]] - table[before])
         sizes, totals = self.sizes[: self.n], self.totals[: self.n]
         inside = _inside(table, sizes + size, totals + total) - _inside(table, np.maximum(sizes, 1), totals)
         return np.asarray(gained + inside, np.float64)
@@ -98,14 +99,14 @@ class Groups:
     def scores(self) -> NDArray[np.float64]:
         """The score of each group [G]."""
         sign, offset, table = self.columns
-        terms = table[self.counts[:, : self.n] + offset[:, None]] - table[offset][:, None]
+        terms = table[2 * self.counts[:, : self.n] + offset[:, None]] - table[offset][:, None]
         inside = _inside(table, self.sizes[: self.n], self.totals[: self.n])
         return np.asarray(sign @ terms + inside, np.float64)
 
 
 def _inside(table: NDArray[np.float64], sizes: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.float64]:
     """Log Γ(s) - log Γ(s + n), the part of a group's density that depends on its numbers of levels and rows."""
-    return np.asarray(table[sizes] - table[sizes + totals], np.float64)
+    return np.asarray(table[2 * sizes] - table[2 * (sizes + totals)], np.float64)
 
 
 def score(problem: Problem, where: NDArray[np.int64]) -> float:

@@ -38,7 +38,7 @@ def log(x: Array) -> Array:
 
 
 def log_gamma(x: Array) -> Array:
-    """Ln Γ of numbers from 1 on, by Stirling's series."""
+    """Ln Γ of positive numbers, by Stirling's series."""
     y = x + SHIFT
     product = x
     for i in range(1, SHIFT):

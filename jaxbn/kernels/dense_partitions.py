@@ -29,7 +29,9 @@ class Counted(NamedTuple):
     """Problems as counts; without the first axis, one of them."""
 
     counts: Array  # [A, C, G] int32, weight of each group in each cell; float64 where these are very many
-    place: Array  # [A, C] int32, where in the table an empty interval is looked up
+    place: (
+        Array  # [A, C] int32, where in the table an empty interval is looked up; without one, float64, s of ln Γ(n + s)
+    )
     sign: Array  # [A, C] float64, 0 for padding
     mass: Array  # [A, G] of the same type, weight of each group
     end: Array  # [A, G + 1] float64, where each position lies, in units of the range
@@ -50,7 +52,7 @@ def best_by_number(problems: Counted, table: Array, charge: Array, *, spread: bo
 
     Args:
         problems: the problems.
-        table: [Z] float64, ln Γ(n + 1) or n ln n.
+        table: [Z] float64, ln Γ(n + 1) or n ln n; or ln Γ(n + 1) and ln Γ(n + ½), one after the other.
         charge: [A, K] float64, of 1, 2, … intervals; +inf where there may not be so many.
         spread: whether n values in an interval also cost n ln width.
     """
@@ -128,7 +130,7 @@ def dense_costs(problem: Counted, table: Array | None, *, spread: bool) -> Array
 
     def look_up(place: Array, count: Array) -> Array:
         if table is None:
-            return log_gamma(1.0 + place + count)
+            return log_gamma(place + count)
         return table.at[place + count].get(mode="promise_in_bounds")
 
     def some(total: Array, chunk: tuple[Array, Array, Array]) -> tuple[Array, None]:

@@ -156,10 +156,10 @@ class AllRows:
 
     def family(self, child: str, parents: Sequence[str], table: Counts, columns: Columns) -> float:
         """The part of F that a family has; rows that lack a parent are one more configuration."""
-        score = k2_score(complete(table))
+        score = k2_score(complete(table), self.options.weight)
         if (apart := table[..., :-1].sum(axis=tuple(range(table.ndim - 1))) - _margin(complete(table))).any():
             together = np.concatenate([complete(table).reshape(-1, len(apart)), apart[None]])
-            score = k2_score(together)
+            score = k2_score(together, self.options.weight)
         kept = effective_parents(child, parents, columns, self.rules.required)
         return score + log_prior(child, kept, len(self.data.names), self.rules.links, self.parent_prior)
 
@@ -181,7 +181,9 @@ class AllRows:
         columns = self.data.recoded(standing.codings).columns
         near = {child: [parents] for child, parents in standing.parents.items()}
         if not (last or self.fixed):
-            near = near_families(standing.parents, columns, self.rules, self.facts.n_rows, self.parent_prior)
+            near = near_families(
+                standing.parents, columns, self.rules, self.facts.n_rows, self.parent_prior, self.options.weight
+            )
         sets = _maximal(frozenset((child, *parents)) for child, found in near.items() for parents in found)
         grouped = [n for n, coding in standing.codings.items() if isinstance(coding, Grouping)]
         free = [] if last or self.options.name != "evidence" else sorted(self.data.ordered.keys() - self.data.given)

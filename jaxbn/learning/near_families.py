@@ -26,7 +26,7 @@ MANY_COLUMNS = 40
 
 
 def near_families(
-    parents: Parents, columns: Columns, rules: Rules, n_all: int, parent_prior: bool
+    parents: Parents, columns: Columns, rules: Rules, n_all: int, parent_prior: bool, weight: float
 ) -> dict[str, list[tuple[str, ...]]]:
     """The families one step from a structure (a parent more, fewer or exchanged) that came near; its own come first.
 
@@ -36,6 +36,7 @@ def near_families(
         rules: what structures must keep to.
         n_all: rows of the source.
         parent_prior: whether structures have a prior.
+        weight: Dirichlet weight of a cell.
     """
     found = {}
     for child, own in parents.items():
@@ -43,7 +44,8 @@ def near_families(
         for each in _steps(child, own, columns, rules):
             steps.setdefault(tuple(sorted(each)), each)
         values = {
-            each: expected_score(child, each, columns, n_all, parent_prior, rules.links) for each in steps.values()
+            each: expected_score(child, each, columns, n_all, parent_prior, rules.links, weight)
+            for each in steps.values()
         }
         best = max(values.values())
         order = sorted((each for each in values if values[each] >= best - NEAR), key=lambda each: -values[each])
@@ -52,7 +54,7 @@ def near_families(
 
 
 def expected_score(
-    child: str, parents: Sequence[str], columns: Columns, n_all: int, parent_prior: bool, links: Links
+    child: str, parents: Sequence[str], columns: Columns, n_all: int, parent_prior: bool, links: Links, weight: float
 ) -> float:
     """The score of a family on all rows that its score on the sample lets expect, divided by how many more they are.
 
@@ -65,7 +67,7 @@ def expected_score(
     more = n_all / max(n, 1)
     free = (counts.shape[-1] - 1) * int(np.count_nonzero(counts.sum(axis=-1)))
     prior = log_prior(child, parents, len(columns), links, parent_prior)
-    return k2_score(counts) + free / 2 * (math.log(n) - math.log(n_all) / more) + prior / more
+    return k2_score(counts, weight) + free / 2 * (math.log(n) - math.log(n_all) / more) + prior / more
 
 
 def _steps(child: str, own: Sequence[str], columns: Columns, rules: Rules) -> Iterator[tuple[str, ...]]:

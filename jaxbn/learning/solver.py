@@ -95,7 +95,7 @@ class Solver:
         families = {
             (id(s), f.key): (s, f) for s, q in asked if not isinstance(q, Cut) for f in q if f.key not in s.scores
         }
-        scores = score_families([family for _, family in families.values()])
+        scores = score_families([(family, solver.options.weight) for solver, family in families.values()])
         for (solver, family), score in zip(families.values(), scores, strict=True):
             solver.scores[family.key] = score
 
@@ -116,7 +116,9 @@ class Solver:
         codes = self.data.known_codes(cut.name)
         rows = np.flatnonzero(~self.data.table.absent(cut.name)) if cut.name in self.data.table.holes else slice(None)
         factors = self._factors(cut, rows, len(codes))
-        return best_grouping(self.data.table.levels[cut.name], codes, factors, most=self._most_states(cut))
+        return best_grouping(
+            self.data.table.levels[cut.name], codes, factors, most=self._most_states(cut), weight=self.options.weight
+        )
 
     def _most_states(self, cut: Cut) -> int:
         """Most bins or groups of a variable with which the tables of its own and its children's families fit."""

@@ -129,7 +129,7 @@ class TurnRuns(Passes):
         rules, prior = plan.rules, plan.options.name == "evidence"
         super().__init__(data, plan.options, EvidenceCache(data, prior, rules.required, rules.links))
         limits = plan.orders.starts, plan.orders.patience
-        self.arcs = ArcSearch(data.names, rules, plan.search, parent_prior=prior, seed=seed, orders=limits)
+        self.arcs = ArcSearch(data.names, rules, plan.search, prior, plan.options.weight, seed, limits)
         self.rules, self.seed = rules, seed
         self.begin = None if plan.begin is None else begin_at(plan.begin, data, rules)
         coded = data.ordered.keys() - data.given or data.grouped

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import Binning, same_number
+from jaxbn.cuts.evidence import WEIGHT
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.recording import Recording
 from jaxbn.groups.grouping import Grouping, check_shares
@@ -161,9 +162,9 @@ class Fitted:
         """
         found = {}
         for child, counts in self.counts.items():
-            whole = k2_score(counts) if self.parents[child] else 0.0
+            whole = k2_score(counts, WEIGHT) if self.parents[child] else 0.0
             for i, parent in enumerate(self.parents[child]):
-                found[parent, child] = whole - k2_score(counts.sum(axis=i))
+                found[parent, child] = whole - k2_score(counts.sum(axis=i), WEIGHT)
         return found
 
     def cpdag(self) -> Cpdag:

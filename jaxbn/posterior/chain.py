@@ -22,7 +22,7 @@ from jaxbn.cuts.baselines import equal_frequency_binning
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
-from jaxbn.cuts.evidence import choice_cost
+from jaxbn.cuts.evidence import WEIGHT, choice_cost
 from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
 from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs, propose
@@ -215,7 +215,7 @@ class Chain:
             total += log_parent_prior(len(graph), graph[child].bit_count())
             total += log_links(self.names[child], (self.names[p] for p in bits(graph[child])), self.rules.links)
             if child != v and not graph[child] >> v & 1:
-                total += family_score(state.columns[child], [state.columns[p] for p in bits(graph[child])])
+                total += family_score(state.columns[child], [state.columns[p] for p in bits(graph[child])], WEIGHT)
         return total
 
     def _recut(self, state: State, v: int, request: Request, ranks: NDArray[np.intp]) -> State:
@@ -273,7 +273,7 @@ class Chain:
 
 def _log_scores(columns: Sequence[Column], odds: NDArray[np.float64] | None) -> LogScore:
     """Scores of families of some columns, with the prior of their parents, in natural units."""
-    scores = SetScores(columns, parent_prior=True, links=odds)
+    scores = SetScores(columns, weight=WEIGHT, parent_prior=True, links=odds)
     return lambda child, parents: scores.nats(scores.single(child, parents))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.blanket import Factor
+from jaxbn.cuts.evidence import WEIGHT
 from jaxbn.groups.grouping import Grouping, as_groups
 from jaxbn.groups.levels import every_level
 from jaxbn.groups.merging import Groups, Problem, renumber, rows_of
@@ -37,7 +38,7 @@ def draw_groups(
         rng: random numbers.
     """
     observed, unit = np.unique(codes, return_inverse=True)
-    problem = every_level(unit, factors, most)
+    problem = every_level(unit, factors, most, WEIGHT)
     _, where = np.unique(now(levels)[observed], return_inverse=True)
     where = redraw(problem, where.astype(np.int64), rng)
     group_of = np.full(len(levels), MISSING)

@@ -287,6 +287,6 @@ def _described(
         "forbidden": sorted(map(list, rules.forbidden)),
         "max_cells": rules.max_cells,
         "merge_levels": list(grouped),
-        **{name: options.described()[name] for name in ("min_width", "max_bins", "shape")},
+        **{name: options.described()[name] for name in ("min_width", "max_bins", "shape", "weight")},
         **({"links": rules.listed_links} if rules.links else {}),
     }

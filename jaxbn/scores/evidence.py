@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jaxbn.counts.codes import Column
-from jaxbn.cuts.evidence import choice_cost
+from jaxbn.cuts.evidence import WEIGHT, choice_cost
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import log_partitions
 from jaxbn.inputs.graph import Parents
@@ -47,7 +47,7 @@ class EvidenceCache:
     def family(self, child: str, parents: Sequence[str], columns: Columns) -> float:
         """The part of F that a family has, with the prior of its parents."""
         family = Family(columns[child], tuple(columns[p] for p in parents))
-        return _remembered(self._families, family.key, lambda: family_score(*family)) + self._prior(
+        return _remembered(self._families, family.key, lambda: family_score(*family, WEIGHT)) + self._prior(
             child, parents, columns
         )
 

@@ -1,4 +1,4 @@
-"""K2 scores of families, each from one count of its rows, and when one is better than another."""
+"""Scores of families, each from one count of its rows, and when one is better than another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jaxbn.scores.tables import k2_of_counts
 
 
 class Family(NamedTuple):
-    """A question: the K2 score of a child with some parents."""
+    """A question: the score of a child with some parents."""
 
     child: Column
     parents: tuple[Column, ...]
@@ -29,29 +29,29 @@ class Family(NamedTuple):
         return self.child.key, *sorted(parent.key for parent in self.parents)
 
 
-def score_families(families: Sequence[Family]) -> list[float]:
-    """K2 scores of some families."""
-    return in_threads(lambda family: family_score(*family), families, rows=_n_rows(families))
+def score_families(families: Sequence[tuple[Family, float]]) -> list[float]:
+    """Scores of some families, each with a Dirichlet weight."""
+    n_rows = len(families[0][0].child.codes) if families else 0
+    return in_threads(lambda each: family_score(*each[0], each[1]), families, rows=n_rows)
 
 
-def _n_rows(families: Sequence[Family]) -> int:
-    return len(families[0].child.codes) if families else 0
+def family_score(child: Column, parents: Sequence[Column], weight: float = 1.0) -> float:
+    """The score of a family, with a Dirichlet weight; that of 1 is K2's.
 
-
-def family_score(child: Column, parents: Sequence[Column]) -> float:
-    """The score of a family. Only rows with a known child count; rows that lack a parent form one extra context."""
+    Only rows with a known child count; rows that lack a parent form one extra context.
+    """
     limits.check()
     counts = counts_of([(column.codes, column.n_states) for column in (*parents, child)])
     cells, contexts = counts.count, counts.of_contexts
     if not parents or min(int(column.codes.min(initial=0)) for column in (*parents, child)) >= 0:
-        return k2_of_counts(cells, contexts, _n_observed(counts))
+        return k2_of_counts(cells, contexts, _n_observed(counts), weight)
     own = counts_of([(child.codes, child.n_states)])
     apart = own.table - np.bincount(counts.cell % child.n_states, cells, child.n_states).astype(np.int64)
-    return k2_of_counts(np.append(cells, apart), np.append(contexts, apart.sum()), len(own.cell))
+    return k2_of_counts(np.append(cells, apart), np.append(contexts, apart.sum()), len(own.cell), weight)
 
 
 def structure_score(parents: Parents, columns: Mapping[str, Column]) -> float:
-    """The score of a structure: the sum of those of its families."""
+    """The K2 score of a structure: the sum of those of its families."""
     return math.fsum(family_score(columns[name], [columns[p] for p in found]) for name, found in parents.items())
 
 

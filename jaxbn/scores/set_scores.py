@@ -1,7 +1,8 @@
-"""K2 scores of families from sums over sets of columns, each set counted once for all the families it serves.
+"""Scores of families from sums over sets of columns, each set counted once for all the families it serves.
 
-With f_r(c) = ln Γ(c + r) - ln Γ(r) and F(U, r) = Σ f_r(count) over the cells of the table of the columns U, the score
-of a child v of r states with parents S is F(S ∪ {v}, 1) - F(S, r) (docs/maths.md, "Family scores by sets").
+With f_r(c) = ln Γ(c + ar) - ln Γ(ar), where a is the Dirichlet weight of a cell, and F(U, r) = Σ f_r(count) over the
+cells of the table of the columns U, the score of a child v of r states with parents S is F(S ∪ {v}, 1) - F(S, r)
+(docs/maths.md, "Family scores by sets").
 
 Scores are whole numbers of a small unit. Whole numbers add up to the same in any order, so a score is the same to the
 last bit in any batch and on any device, and families with equal counts tie.
@@ -56,10 +57,12 @@ class SetScores:
         self,
         columns: Sequence[Column] = (),
         *,
+        weight: float = 1.0,
         parent_prior: bool = False,
         links: NDArray[np.float64] | None = None,
         counter: Callable[[Sequence[Column]], Counter] = best_counter,
     ) -> None:
+        self.weight = weight  # of a cell, Dirichlet; 1 makes K2 scores
         self.parent_prior = parent_prior
         self.links = links  # [N, N] log odds of links, or all 0
         self.columns: tuple[Column, ...] = ()
@@ -68,7 +71,7 @@ class SetScores:
         self._versions = np.empty(0, np.int64)
         self._shown = 0  # how often columns were shown
         self._rows: dict[tuple[tuple[int, ...], int], _Row] = {}  # by the versions of the base and r
-        self._tables = CountTables(0)
+        self._tables = CountTables(0, weight)
         if columns:
             self.show(columns)
 
@@ -85,7 +88,7 @@ class SetScores:
         self.n_rows = len(columns[0].codes)
         self._cardinalities = sorted({1, *self.n_states})
         if self._tables.n_rows != self.n_rows:
-            self._tables = CountTables(self.n_rows)
+            self._tables = CountTables(self.n_rows, self.weight)
         self._tables.keep(self._cardinalities)
         self._counter: Counter | None = None
         self._counts: dict[int, NDArray[np.int64]] = {}  # of single sets, by bit mask

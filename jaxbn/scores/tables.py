@@ -1,4 +1,4 @@
-"""Conditional tables: counts of a family, their posterior means, and the K2 score."""
+"""Conditional tables: counts of a family, their posterior means, and the score of a family."""
 
 from __future__ import annotations
 
@@ -54,27 +54,29 @@ def level_shares(counts: NDArray[Any], group_of: NDArray[Any], alpha: float) -> 
     return np.asarray(weights / np.bincount(group_of, weights)[group_of], np.float64)
 
 
-def k2_score(counts: NDArray[Any]) -> float:
-    """Log P(child | parents) of one family with the parameters integrated out, Dirichlet(1, ..., 1).
+def k2_score(counts: NDArray[Any], weight: float = 1.0) -> float:
+    """Log P(child | parents) of one family with the parameters integrated out, Dirichlet(a, ..., a).
 
-    Σ_j [ ln Γ(r) - ln Γ(r + N_j) + Σ_k ln Γ(1 + N_jk) ], where r is the number of states of the child that were
-    observed; configurations of the parents that were not observed contribute nothing. Counts may be expected ones,
-    which are not whole.
+    Σ_j [ ln Γ(ar) - ln Γ(ar + N_j) + Σ_k (ln Γ(a + N_jk) - ln Γ(a)) ], where r is the number of states of the child
+    that were observed; configurations of the parents that were not observed contribute nothing. Counts may be expected
+    ones, which are not whole. With a weight a of 1 it is the K2 score.
 
     Example:
         >>> round(k2_score(np.array([[1, 1], [0, 1]])), 6)  # ln(1/6) + ln(1/2)
         -2.484907
+        >>> round(k2_score(np.array([[1, 1], [0, 1]]), 0.5), 6)  # ln(1/8) + ln(1/2)
+        -2.772589
     """
     table = counts.reshape(-1, counts.shape[-1])
-    return k2_of_counts(table.ravel(), table.sum(axis=1), int(np.count_nonzero(table.sum(axis=0))))
+    return k2_of_counts(table.ravel(), table.sum(axis=1), int(np.count_nonzero(table.sum(axis=0))), weight)
 
 
-def k2_of_counts(cells: NDArray[Any], contexts: NDArray[Any], r: int) -> float:
+def k2_of_counts(cells: NDArray[Any], contexts: NDArray[Any], r: int, weight: float = 1.0) -> float:
     """The same from the counts of cells and of contexts, in any order and with or without empty ones."""
     value, times = _distinct(contexts)
-    terms = [times * (gammaln(r) - gammaln(r + value))]
+    terms = [times * (gammaln(weight * r) - gammaln(weight * r + value))]
     value, times = _distinct(cells)
-    return math.fsum(np.concatenate([*terms, times * gammaln(1 + value)]))
+    return math.fsum(np.concatenate([*terms, times * (gammaln(weight + value) - gammaln(weight))]))
 
 
 def _distinct(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

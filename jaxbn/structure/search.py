@@ -42,6 +42,7 @@ class ArcSearch:
     rules: Rules
     search: str = "auto"
     parent_prior: bool = True
+    weight: float = 1.0  # Dirichlet weight of a cell
     seed: int = 0
     orders: tuple[int, int] = (STARTS, PATIENCE)  # starts and patience of a thorough search over orders
     should_stop: Callable[[], bool] = lambda: False  # asked by a search over orders, to end with the best so far
@@ -49,7 +50,7 @@ class ArcSearch:
     _known: dict[tuple[Any, ...], Arcs] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.scores = SetScores(parent_prior=self.parent_prior, links=self.rules.odds)
+        self.scores = SetScores(weight=self.weight, parent_prior=self.parent_prior, links=self.rules.odds)
 
     def best(self, columns: Columns, now: Parents | None = None, *, thorough: bool = True) -> Arcs:
         """The best structure for these columns, or a good one where cuts will move again and it need not be `thorough`.

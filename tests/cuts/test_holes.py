@@ -10,6 +10,7 @@ import pytest
 
 import jaxbn
 from jaxbn.cuts.by_number import charged
+from jaxbn.cuts.discretize_variable import best_binnings, variable_request
 from tests.helpers.programs import close, prices_and_few_slots
 from tests.helpers.random_variables import random_variable
 from tests.reference import holed_cuts
@@ -99,3 +100,16 @@ def test_holes_are_refused_unless_they_are_allowed() -> None:
         jaxbn.discretize_variable([np.nan, np.inf], missing="infer")
     found = jaxbn.discretize_variable([0.5, 1.5, 1.0], parents=[[0, np.nan, 1]], missing="infer")
     assert found.n_bins >= 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_cuts_moved_to_the_last_row_cost_what_they_say(method: str) -> None:
+    """Rows that lack a member add nothing wherever a cut lies, also while it moves."""
+    for seed in range(4):
+        variable = holed_variable(seed, 300, n_parents=seed % 2, spouses=(1, 0))
+        high = np.nan_to_num(variable["values"]) > np.nanmean(variable["values"])
+        variable["children"] = [(np.where(codes > 0, high, codes), others) for codes, others in variable["children"]]
+        request = variable_request(**variable, **options_of(method))
+        (binning,) = best_binnings([request], method, grid=24, refinements=4)
+        assert binning.n_bins > 1
+        assert binning.cost == close(holed_cuts.cost(**variable, cuts=binning.cuts, method=method))

@@ -119,7 +119,7 @@ def interval_cost(task: Task, first: int, last: int) -> float:
     return cost
 
 
-def cell_cost(counts: np.ndarray, name: int) -> np.ndarray:
+def cell_cost(counts: np.ndarray, name: float) -> np.ndarray:
     return xlogy(counts, counts) if name == ENTROPY else gammaln(counts + name) - gammaln(name)
 
 

@@ -82,7 +82,7 @@ def scores() -> list[float]:
     rng = np.random.default_rng(0)
     columns = [Column(i, rng.integers(0, k, 3000).astype(np.int32), k) for i, k in enumerate((2, 3, 4, 5, 9))]
     families = [Family(columns[i], tuple(columns[j] for j in range(i))) for i in range(5)]
-    return score_families(families)
+    return score_families([(family, 1.0) for family in families])
 
 
 def start(case: str, out: Path, *place: int, env: dict[str, str] | None = None) -> subprocess.Popen[str]:

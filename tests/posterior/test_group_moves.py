@@ -71,7 +71,7 @@ def test_each_step_is_in_detailed_balance() -> None:
     from jaxbn.groups.merging import Groups, rows_of
     from jaxbn.posterior.group_moves import _log_weights
 
-    problem = every_level(CODES, factors_of([PARENT], [(CHILD, [SPOUSE])], 30), 4)
+    problem = every_level(CODES, factors_of([PARENT], [(CHILD, [SPOUSE])], 30), 4, 0.5)
     logs = {p: reference.evidence(CODES, dict(enumerate(p)), [PARENT], [(CHILD, [SPOUSE])]) for p in PARTITIONS}
     for partition in PARTITIONS:
         for unit in range(4):

@@ -258,10 +258,10 @@ def running_counts(codes: np.ndarray, problem: Problem) -> np.ndarray:
     return counts.cumsum(axis=0)
 
 
-def cost_matrix(problem: Problem, kind: str) -> np.ndarray:
+def cost_matrix(problem: Problem, kind: str, a: float = 1.0) -> np.ndarray:
     """H or E of every interval of distinct values: entry [u, v] covers u..v, +inf where v < u [m, m].
 
-    Kind "bayesian" gives h, "mdl" gives E. Contexts and cells that nobody shows add 0 to
+    Kind "bayesian" gives h with the Dirichlet weight a, "mdl" gives E. Contexts and cells that nobody shows add 0 to
     both, so only observed ones are counted.
     """
     m, n = len(problem.distinct), int(problem.weights.sum())
@@ -272,9 +272,9 @@ def cost_matrix(problem: Problem, kind: str) -> np.ndarray:
         contexts = running_counts(factor.context, problem)
         cells = running_counts(joint_code([factor.context, factor.outcome], len(problem.level)), problem)
         if kind == "bayesian":
-            k = factor.n_states
+            k = a * factor.n_states
             of_context = gammaln(np.arange(n + 1) + k) - gammaln(k)
-            of_cell = -gammaln(np.arange(n + 1) + 1)
+            of_cell = gammaln(a) - gammaln(np.arange(n + 1) + a)
         else:
             counts = np.arange(n + 1)
             of_context = counts * np.log(np.maximum(counts, 1))

@@ -1,6 +1,6 @@
 """The evidence of the table in original units, by definition (docs/maths.md, "The evidence in original units").
 
-F(graph, policies) = sum over all i of ln P(X*_i | Pa*_i)
+F(graph, policies) = sum over all i of ln P(X*_i | Pa*_i), with Dirichlet weights of one half
                      - sum over continuous i of [ sum over bins of n ln width - ln P(cuts of i) ]
 
 where each of the m - 1 gaps is a cut with probability pi, of density b (1 - pi)^(b - 1) / (1 - 2^-b) on [0, 1/2], b the
@@ -50,15 +50,19 @@ from .network import (
 
 SLACK = 1e-9
 
+WEIGHT = 0.5
+"""The Dirichlet weight a of every cell in F."""
 
-def family_evidence(child: np.ndarray, configuration: np.ndarray, weights: np.ndarray) -> float:
-    """ln P(child | configuration) under K2's uniform Dirichlet; a configuration nobody shows adds 0."""
+
+def family_evidence(child: np.ndarray, configuration: np.ndarray, weights: np.ndarray, a: float = WEIGHT) -> float:
+    """ln P(child | configuration) under Dirichlet(a, ..., a); a configuration nobody shows adds 0."""
     r = cardinality(child)
     score = 0.0
     for j in np.unique(configuration):
         rows = configuration == j
         counts = [weights[rows & (child == k)].sum() for k in np.unique(child[rows])]
-        score += gammaln(r) - gammaln(r + sum(counts)) + sum(gammaln(1 + count) for count in counts)
+        score += gammaln(a * r) - gammaln(a * r + sum(counts))
+        score += sum(gammaln(a + count) - gammaln(a) for count in counts)
     return float(score)
 
 
@@ -127,15 +131,15 @@ def interval_widths(distinct: np.ndarray) -> np.ndarray:
     return ends[None, 1:] - ends[:-1, None]
 
 
-def parent_part(problem: Problem) -> np.ndarray:
-    """n ln width - sum_j ln Gamma(N_j + 1) of every interval; +inf where v < u [m, m]."""
+def parent_part(problem: Problem, a: float = WEIGHT) -> np.ndarray:
+    """n ln width - sum_j [ln Gamma(N_j + a) - ln Gamma(a)] of every interval; +inf where v < u [m, m]."""
     m = len(problem.distinct)
     counts = running_counts(problem.factors[0].outcome, problem)  # [m + 1, configurations]
     width = interval_widths(problem.distinct)
     matrix = np.full((m, m), np.inf)
     for u in range(m):
         inside = counts[u + 1 :] - counts[u]
-        matrix[u, u:] = -gammaln(inside + 1).sum(axis=1)
+        matrix[u, u:] = -(gammaln(inside + a) - gammaln(a)).sum(axis=1)
         if m > 1:
             matrix[u, u:] += inside.sum(axis=1) * np.log(width[u, u:])
     return matrix
@@ -143,14 +147,14 @@ def parent_part(problem: Problem) -> np.ndarray:
 
 def child_part(problem: Problem, kind: str = "bayesian") -> np.ndarray:
     """Sum over the children of h, or of E for the kind "mdl", of every interval; +inf where v < u [m, m]."""
-    return cost_matrix(problem._replace(factors=problem.factors[1:]), kind)
+    return cost_matrix(problem._replace(factors=problem.factors[1:]), kind, WEIGHT)
 
 
-def charge(problem: Problem) -> np.ndarray:
-    """A(k) = sum_j [ ln Gamma(k + N_j) - ln Gamma(k) ] + the price of the choice, for k = 1..m [m]."""
+def charge(problem: Problem, a: float = WEIGHT) -> np.ndarray:
+    """A(k) = sum_j [ ln Gamma(ak + N_j) - ln Gamma(ak) ] + the price of the choice, for k = 1..m [m]."""
     m = len(problem.distinct)
     totals = running_counts(problem.factors[0].outcome, problem)[-1]
-    k = np.arange(1, m + 1)
+    k = a * np.arange(1, m + 1)
     choice = np.array([choice_cost(n_bins, m) for n_bins in range(1, m + 1)])
     return (gammaln(k[:, None] + totals) - gammaln(k)[:, None]).sum(axis=1) + choice
 
@@ -203,7 +207,7 @@ def total_evidence(
     codes = codes_of(columns, continuous, policies)
     edges = {name: policies[name] for name in continuous}
     choice = sum(choice_cost(cardinality(codes[name]), cardinality(columns[name])) for name in continuous)
-    return k2_score(codes, parents) + density_term(columns, edges, whole_bounds(columns, continuous)) - choice
+    return k2_score(codes, parents, WEIGHT) + density_term(columns, edges, whole_bounds(columns, continuous)) - choice
 
 
 def arcs_charge(parents: Parents) -> float:
@@ -300,8 +304,8 @@ def evidence_k2(columns: Columns, continuous: Sequence[str], order: Sequence[str
         while len(parents[name]) < max_parents:
             codes = state["codes"]
             candidates = [other for other in order[:position] if other not in parents[name]]
-            score, candidate = best_new_parent(name, candidates, parents[name], codes)
-            if candidate is None or not score > k2_family_score(codes[name], [codes[p] for p in parents[name]]):
+            score, candidate = best_new_parent(name, candidates, parents[name], codes, WEIGHT)
+            if candidate is None or not score > k2_family_score(codes[name], [codes[p] for p in parents[name]], WEIGHT):
                 break
             parents[name] = (*parents[name], candidate)
             state = evidence_passes(columns, continuous, parents, priority=order, start=state["edges"], **options)

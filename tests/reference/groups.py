@@ -1,7 +1,7 @@
 """Groups of the levels of one discrete variable, by definition; imports nothing from jaxbn.
 
 The evidence of the data at the level of the original categories, for a partition of m observed levels into k groups:
-the K2 evidence of the group codes given the parents, that of each child given the groups and its other parents, the
+the evidence of the group codes given the parents, that of each child given the groups and its other parents, the
 level of each row given its group (chances uniform a priori), and the code of the partition, ln m + ln B(m, k).
 """
 
@@ -14,15 +14,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 
-def k2_evidence(child: np.ndarray, parents: Sequence[np.ndarray], weights: np.ndarray) -> float:
-    """ln P(child | parents) with Dirichlet(1, ..., 1) parameters, r the child's observed states."""
+def k2_evidence(child: np.ndarray, parents: Sequence[np.ndarray], weights: np.ndarray, a: float = 0.5) -> float:
+    """ln P(child | parents) with Dirichlet(a, ..., a) parameters, r the child's observed states."""
     r = len(np.unique(child))
     columns = np.stack([*parents, np.zeros(len(child), int)], axis=1)
     total = 0.0
     for configuration in np.unique(columns, axis=0):
         rows = (columns == configuration).all(axis=1)
         counts = [int(weights[rows & (child == state)].sum()) for state in np.unique(child)]
-        total += math.lgamma(r) - math.lgamma(r + sum(counts)) + sum(math.lgamma(1 + c) for c in counts)
+        total += math.lgamma(a * r) - math.lgamma(a * r + sum(counts))
+        total += sum(math.lgamma(a + c) - math.lgamma(a) for c in counts)
     return total
 
 

@@ -15,21 +15,21 @@ import numpy as np
 from scipy.special import gammaln
 
 from tests.reference.cuts import binary_entropy, bins_of, cut_weights, midpoints
-from tests.reference.evidence import choice_cost
+from tests.reference.evidence import WEIGHT, choice_cost
 from tests.reference.network import bin_widths
 
 Columns = Sequence[np.ndarray]
 
 
-def k2(outcome: Sequence, context: Sequence, weights: np.ndarray, k: int) -> float:
-    """Minus the log evidence of some rows, cell by cell."""
+def k2(outcome: Sequence, context: Sequence, weights: np.ndarray, k: int, a: float) -> float:
+    """Minus the log evidence of some rows with the Dirichlet weight a, cell by cell."""
     cost = 0.0
     for c in set(context):
         inside = np.array([other == c for other in context])
         n = weights[inside].sum()
-        cost += gammaln(n + k) - gammaln(k)
+        cost += gammaln(n + a * k) - gammaln(a * k)
         for o in {outcome[i] for i in np.flatnonzero(inside)}:
-            cost -= gammaln(weights[[i for i in np.flatnonzero(inside) if outcome[i] == o]].sum() + 1)
+            cost -= gammaln(weights[[i for i in np.flatnonzero(inside) if outcome[i] == o]].sum() + a) - gammaln(a)
     return float(cost)
 
 
@@ -63,15 +63,15 @@ def cost(values, parents, children, cuts, method: str, rate: float = 4.0, weight
     n_bins = len(set(bins.tolist()))
     has = np.all([codes >= 0 for codes in parents], axis=0) if parents else np.ones(len(values), bool)
     configuration = [tuple(codes[i] for codes in parents) if has[i] else None for i in range(len(values))]
-    total = 0.0
+    total, a = 0.0, WEIGHT if method == "evidence" else 1.0
     if method == "evidence":
-        total += k2(bins.tolist(), configuration, weights, n_bins) + choice_cost(n_bins, len(distinct))
+        total += k2(bins.tolist(), configuration, weights, n_bins, a) + choice_cost(n_bins, len(distinct))
         if len(distinct) > 1:
             total += float(weights @ np.log(bin_widths(cuts, distinct[0], distinct[-1])[bins]))
     known = [configuration[i] for i in np.flatnonzero(has)]
     of_parents = math.prod(states(codes) for codes in parents) if has.any() else 1
     if method == "bayesian":
-        total += k2(known, bins[has].tolist(), weights[has], of_parents)
+        total += k2(known, bins[has].tolist(), weights[has], of_parents, a)
         if len(distinct) > 1:
             total += rate + cut_weights(distinct, rate)[np.diff(bins_of(distinct, cuts)) > 0].sum()
     if method == "mdl":
@@ -87,7 +87,7 @@ def cost(values, parents, children, cuts, method: str, rate: float = 4.0, weight
             total -= information(codes[rows].tolist(), context, weights[rows])
             parameters += n_bins * math.prod(states(s) for s in spouses) * (states(codes) - 1)
         else:
-            total += k2(codes[rows].tolist(), context, weights[rows], states(codes))
+            total += k2(codes[rows].tolist(), context, weights[rows], states(codes), a)
     if method == "mdl":
         m = len(distinct)
         choice = (m - 1) * binary_entropy((n_bins - 1) / (m - 1)) if m > 1 else 0.0

@@ -156,29 +156,29 @@ def discretize(
     return {"edges": edges, "codes": codes, "passes": passes, "converged": converged}
 
 
-def k2_family_score(child: np.ndarray, parents: Sequence[np.ndarray]) -> float:
-    """g(X, Pa), the K2 score of a family (docs/maths.md, "K2"); a parent configuration nobody shows adds 0."""
+def k2_family_score(child: np.ndarray, parents: Sequence[np.ndarray], a: float = 1.0) -> float:
+    """g(X, Pa), the score of a family (docs/maths.md, "K2"), a = 1; a parent configuration nobody shows adds 0."""
     r = cardinality(child)
     configuration = joint_code(parents, len(child))
     score = 0.0
     for j in np.unique(configuration):
         counts = np.unique(child[configuration == j], return_counts=True)[1]
-        score += gammaln(r) - gammaln(r + counts.sum()) + gammaln(1 + counts).sum()
+        score += gammaln(a * r) - gammaln(a * r + counts.sum()) + (gammaln(a + counts) - gammaln(a)).sum()
     return float(score)
 
 
-def k2_score(codes: Codes, parents: Parents) -> float:
+def k2_score(codes: Codes, parents: Parents, a: float = 1.0) -> float:
     """ln P(D* | G), the sum of g over all variables; higher is better."""
-    return sum(k2_family_score(codes[name], [codes[p] for p in parents.get(name, ())]) for name in codes)
+    return sum(k2_family_score(codes[name], [codes[p] for p in parents.get(name, ())], a) for name in codes)
 
 
 def best_new_parent(
-    name: str, candidates: Sequence[str], current: Sequence[str], codes: Codes
+    name: str, candidates: Sequence[str], current: Sequence[str], codes: Codes, a: float = 1.0
 ) -> tuple[float, str | None]:
     """Highest g among the candidates added to the current parents; the earliest of equal ones."""
     best, best_candidate = -math.inf, None
     for candidate in candidates:
-        score = k2_family_score(codes[name], [codes[p] for p in (*current, candidate)])
+        score = k2_family_score(codes[name], [codes[p] for p in (*current, candidate)], a)
         if score > best:
             best, best_candidate = score, candidate
     return best, best_candidate

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .cuts import bins_of, midpoints, prepare
-from .evidence import choice_cost, evidence_cost, is_allowed
+from .evidence import WEIGHT, choice_cost, evidence_cost, is_allowed
 from .network import bin_widths
 from .structure import all_graphs, k2_score
 
@@ -45,7 +45,7 @@ def log_target(columns: Sequence[np.ndarray], continuous: Sequence[int], graph, 
     codes = [bins_of(column, cuts[i]) if i in continuous else column for i, column in enumerate(columns)]
     total = 0.0
     for child, parents in enumerate(graph):
-        total += k2_score(codes, child, parents) + log_prior_of_parents(len(columns), len(parents))
+        total += k2_score(codes, child, parents, WEIGHT) + log_prior_of_parents(len(columns), len(parents))
     for i in continuous:
         distinct = np.unique(columns[i])
         total -= choice_cost(len(cuts[i]) + 1, len(distinct))

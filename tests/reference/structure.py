@@ -16,14 +16,14 @@ import numpy as np
 Families = Callable[[int, frozenset[int]], float]  # the score, or -inf where it is not allowed
 
 
-def k2_score(columns: Sequence[np.ndarray], child: int, parents: Iterable[int]) -> float:
-    """Σ_j [ln Γ(r) - ln Γ(r + N_j) + Σ_k ln Γ(1 + N_jk)] over observed configurations j."""
+def k2_score(columns: Sequence[np.ndarray], child: int, parents: Iterable[int], a: float = 1.0) -> float:
+    """Σ_j [ln Γ(ar) - ln Γ(ar + N_j) + Σ_k (ln Γ(a + N_jk) - ln Γ(a))] over observed configurations j."""
     r = len(np.unique(columns[child]))
     contexts = list(zip(*(columns[p].tolist() for p in sorted(parents)), strict=True)) or [()] * len(columns[child])
     n_j = Counter(contexts)
     n_jk = Counter(zip(contexts, columns[child].tolist(), strict=True))
-    score = math.fsum(math.lgamma(r) - math.lgamma(r + count) for count in n_j.values())
-    return score + math.fsum(math.lgamma(1 + count) for count in n_jk.values())
+    score = math.fsum(math.lgamma(a * r) - math.lgamma(a * r + count) for count in n_j.values())
+    return score + math.fsum(math.lgamma(a + count) - math.lgamma(a) for count in n_jk.values())
 
 
 def allowed_families(
@@ -34,10 +34,11 @@ def allowed_families(
     max_cells: float = math.inf,
     prior: bool = False,
     links: Mapping[tuple[int, int], float] | None = None,
+    a: float = 1.0,
 ) -> Families:
     """Scores of the families that keep to the constraints; columns of one state have no arcs.
 
-    `links` are prior probabilities of links, whichever way they point.
+    `links` are prior probabilities of links, whichever way they point, and `a` is the Dirichlet weight of a cell.
     """
     odds = {frozenset(pair): math.log(p / (1 - p)) for pair, p in (links or {}).items()}
     states = [len(np.unique(column)) for column in columns]
@@ -53,7 +54,7 @@ def allowed_families(
             return -math.inf
         extra = math.log(2 ** len(parents) * math.comb(len(columns) - 1, len(parents))) if prior else 0.0
         linked = sum(odds.get(frozenset((child, parent)), 0.0) for parent in parents)
-        return k2_score(columns, child, parents) - extra + linked
+        return k2_score(columns, child, parents, a) - extra + linked
 
     return family
 

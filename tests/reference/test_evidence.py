@@ -39,8 +39,8 @@ def limits(variable: dict) -> list[float | None]:
 def test_cost_worked_by_hand():
     """Values 0 1 2 4 cut at 1.5, a parent 0 0 1 1 that the cut follows, a child 0 1 1 1."""
     values, parent, child = [0.0, 1.0, 2.0, 4.0], np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
-    own = 2 * math.log(1 / 3)  # two rows of one parent value in one bin: 2! / (2 * 3)
-    of_child = math.log(1 / 6) + math.log(1 / 3)  # bins {0, 1} and {1, 1}
+    own = 2 * math.log(3 / 8)  # two rows of one parent value in one bin: 1/2 * 3/2 / (1 * 2)
+    of_child = math.log(1 / 8) + math.log(3 / 8)  # bins {0, 1} and {1, 1}
     density = -2 * math.log(1.5) - 2 * math.log(2.5)
     choice = -math.log(13 / 120)  # the integral of 8/3 pi (1 - pi)^3 up to 1/2
     cost = evidence.evidence_cost(values, [parent], [(child, [])], [1.5])
@@ -96,7 +96,7 @@ def test_a_constant_variable_has_one_bin_and_only_its_childrens_evidence():
     child = np.array([0, 1, 1])
     cost, edges = evidence.layered_evidence(np.full(3, 2.5), [np.array([0, 0, 1])], [(child, [])], min_width=1.0)
     assert edges.size == 0
-    assert cost == pytest.approx(-network.k2_family_score(child, []))
+    assert cost == pytest.approx(-network.k2_family_score(child, [], 0.5))
 
 
 def test_a_regular_grid_allows_bins_of_one_step():

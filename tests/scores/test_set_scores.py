@@ -13,6 +13,7 @@ from jaxbn.counts.device import DeviceCounter
 from jaxbn.counts.host import HostCounter
 from jaxbn.runtime import devices
 from jaxbn.scores import set_scores
+from jaxbn.scores.families import family_score
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import mask_of
 from tests.helpers.coded_columns import coded, random_columns
@@ -21,15 +22,17 @@ from tests.reference.structure import k2_score
 COUNTERS = [HostCounter, DeviceCounter]
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.5])
 @pytest.mark.parametrize("counter", COUNTERS)
-def test_scores_are_those_of_the_definition(counter: type) -> None:
+def test_scores_are_those_of_the_definition(counter: type, weight: float) -> None:
     rng = np.random.default_rng(0)
     columns = random_columns(rng, 7, 300)
-    scores = SetScores(columns, counter=counter)
+    scores = SetScores(columns, weight=weight, counter=counter)
     for child in range(7):
         for k in range(4):
             for parents in combinations([i for i in range(7) if i != child], k):
-                expected = k2_score([c.codes for c in columns], child, parents)
+                expected = k2_score([c.codes for c in columns], child, parents, weight)
+                assert family_score(columns[child], [columns[p] for p in parents], weight) == pytest.approx(expected)
                 assert scores.nats(scores.family(child, parents)) == pytest.approx(expected, abs=1e-8)
 
 
@@ -64,10 +67,11 @@ def test_a_family_grown_by_every_column(counter: type) -> None:
 
 @pytest.mark.parametrize("counter", COUNTERS)
 def test_sets_with_far_more_cells_than_rows(counter: type) -> None:
+    """Cells of one row each, which cost something unless their weight is 1."""
     rng = np.random.default_rng(2)
     columns = [coded(rng.integers(0, 40, 200)) for _ in range(10)]
-    scores = SetScores(columns, counter=counter)
-    expected = k2_score([c.codes for c in columns], 0, range(1, 10))
+    scores = SetScores(columns, weight=0.5, counter=counter)
+    expected = k2_score([c.codes for c in columns], 0, range(1, 10), 0.5)
     assert scores.nats(scores.family(0, range(1, 10))) == pytest.approx(expected, abs=1e-8)
     assert scores.family(0, range(1, 10)) == scores.family(0, range(9, 0, -1))
 

@@ -207,15 +207,15 @@ def test_families_that_come_near() -> None:
     columns = data.start(2).columns
     nothing: dict[str, tuple[str, ...]] = dict.fromkeys(data.names, ())
     free = Rules(data.names, 2, {}, frozenset({("noise", "weak")}))
-    near = near_families(nothing, columns, free, 10**6, True)
-    values = {p: expected_score("weak", p, columns, 10**6, True, {}) for p in [(), ("a",), ("b",)]}
+    near = near_families(nothing, columns, free, 10**6, True, 0.5)
+    values = {p: expected_score("weak", p, columns, 10**6, True, {}, 0.5) for p in [(), ("a",), ("b",)]}
     best = max(values.values())
     assert near["weak"] == [
         (),
         *(p for p in sorted(values, key=lambda p: -values[p]) if p and values[p] >= best - NEAR),
     ]
     # a weak parent is worth more on a million rows than on a thousand: its likelihood grows, its price hardly
-    small = [expected_score("weak", p, columns, 1000, True, {}) for p in ((), ("a",))]
+    small = [expected_score("weak", p, columns, 1000, True, {}, 0.5) for p in ((), ("a",))]
     assert values["a",] - values[()] > small[1] - small[0]
 
 
@@ -225,7 +225,7 @@ def test_families_come_near_by_what_is_known_of_their_links() -> None:
     nothing: dict[str, tuple[str, ...]] = dict.fromkeys(data.names, ())
     links = {frozenset("ab"): 2 * NEAR, frozenset("ac"): -2 * NEAR}  # all but sure, and all but out of the question
     rules = Rules(data.names, 2, {}, frozenset(), links=links)
-    near = near_families(nothing, data.start(2).columns, rules, 500, True)
+    near = near_families(nothing, data.start(2).columns, rules, 500, True, 0.5)
     assert near["a"] == [(), ("b",)]
     assert ("a",) not in near["c"]
 

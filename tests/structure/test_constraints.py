@@ -116,7 +116,7 @@ def by_definition(data: dict[str, Any], links: dict[tuple[str, str], float]) -> 
     """F of all graphs."""
     names = list(data)
     numbered = {(names.index(a), names.index(b)): p for (a, b), p in links.items()}
-    family = reference.allowed_families(list(data.values()), 3, prior=True, links=numbered)
+    family = reference.allowed_families(list(data.values()), 3, prior=True, links=numbered, a=0.5)
     graphs = reference.all_graphs(len(names))
     return {graph: sum(family(v, parents) for v, parents in enumerate(graph)) for graph in graphs}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -72,9 +74,9 @@ def test_what_an_arc_is_worth_by_definition() -> None:
     columns = [rng.integers(0, k, 60) for k in (2, 3, 2)]
     data = dict(zip("abc", columns, strict=True))
     net = jaxbn.fit(data, {"c": ["a", "b"], "b": ["a"]}, {})
-    whole = k2_score(columns, 2, [0, 1])
-    expected = {("a", "b"): k2_score(columns, 1, [0]) - k2_score(columns, 1, [])}
-    expected |= {("a", "c"): whole - k2_score(columns, 2, [1]), ("b", "c"): whole - k2_score(columns, 2, [0])}
+    score = partial(k2_score, columns, a=0.5)
+    expected = {("a", "b"): score(1, [0]) - score(1, [])}
+    expected |= {("a", "c"): score(2, [0, 1]) - score(2, [1]), ("b", "c"): score(2, [0, 1]) - score(2, [0])}
     assert net.arc_gains == pytest.approx(expected, abs=1e-9)
     assert "worth" in network_svg(net)
     levels = {"a": (0, 1), "b": (0, 1)}

@@ -48,10 +48,11 @@ def test_all_graphs_of_up_to_four_columns() -> None:
         columns = random_columns(rng, n_columns, int(rng.integers(1, 60)))
         given = drawn_constraints(rng, columns) if trial % 2 else {}
         max_parents = 3 if given.get("required") else int(rng.integers(0, 4))
-        prior = bool(rng.random() < 0.5)
-        family = reference.allowed_families([c.codes for c in columns], max_parents, prior=prior, **given)
+        prior, weight = bool(rng.random() < 0.5), (1.0, 0.5)[trial // 2 % 2]
+        family = reference.allowed_families([c.codes for c in columns], max_parents, prior=prior, a=weight, **given)
         best, arcs = reference.best_of_all_graphs(n_columns, family)
-        found = exact_structure(SetScores(columns, parent_prior=prior), rules_of(columns, max_parents, given))
+        scores = SetScores(columns, weight=weight, parent_prior=prior)
+        found = exact_structure(scores, rules_of(columns, max_parents, given))
         assert reference.acyclic(found.parents)
         assert found.score == pytest.approx(best, abs=1e-8)
         assert sum(family(v, frozenset(p)) for v, p in enumerate(found.parents)) == pytest.approx(best, abs=1e-8)

@@ -173,7 +173,7 @@ def mean_heights(counts: NDArray[np.int64], ends: NDArray[np.float64]) -> tuple[
     n, span = int(counts.sum()), float(ends[-1] - ends[0])
     rows, ends = np.append(0, np.cumsum(counts)), ends / span
     log_chance = _log_chances(rows, ends)
-    charge = own_charge(np.array([n]), len(counts)) + choice_cost(len(counts), np.arange(1, len(counts) + 1))
+    charge = own_charge(np.array([n]), len(counts), 1.0) + choice_cost(len(counts), np.arange(1, len(counts) + 1))
     layers = _layers(log_chance, charge)
     density = _interval_weights(layers, layers.weight / (n + np.arange(1, len(layers.weight) + 1)))
     at = np.triu_indices(len(counts) + 1, 1)

@@ -124,10 +124,10 @@ def increments_of(
     def context(i: Array) -> Array:
         term = problem.context_term[i]
         lacks = rows.cells[term] == problem.context_lacking[i]
-        return counts(term) + jnp.where(lacks, 1.0, problem.context_states[i])[:, None]
+        return counts(term) + jnp.where(lacks, problem.weight, problem.context_states[i])[:, None]
 
     def outcome(j: Array) -> Array:
-        return counts(j) + 1.0
+        return counts(j) + problem.weight
 
     def change(j: Array) -> Array:
         begins = problem.term_floor[j] if floor else problem.cell_table[rows.cells[j]][:, None]

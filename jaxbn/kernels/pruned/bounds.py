@@ -2,7 +2,7 @@
 
 Proofs are in docs/maths.md, "Bounds of chunks".
 
-A row adds -ln((outcome + 1) / (context + K)) for each factor, and that ratio hardly differs between neighbouring
+A row adds -ln((outcome + a) / (context + aK)) for each factor, and that ratio hardly differs between neighbouring
 starts. What the ratios were is measured for a chunk at some block; since then all its intervals have grown by the same
 rows.
 
@@ -38,13 +38,13 @@ def _largest_ratio(ratio: Array, outcomes: Array, contexts: Array, least: Array,
 
 
 def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
-    """A lower bound of what the rows up to each one of the block add to n ln width - ln Γ(n + K) [B, G].
+    """A lower bound of what the rows up to each one of the block add to n ln width - ln Γ(n + aK) [B, G].
 
     The n rows of an interval of width w get b more on a length of v. With the density d = n / w they add
 
-        d w ln(1 + v / w) + b ln(1 + v / w) - sum_{i < b} ln(d + (K + i) / w),
+        d w ln(1 + v / w) + b ln(1 + v / w) - sum_{i < b} ln(d + (aK + i) / w),
 
-    where the last sum is at most b ln(d + (K + (b - 1) / 2) / w). With the narrowest, the widest and the narrowest of
+    where the last sum is at most b ln(d + (aK + (b - 1) / 2) / w). With the narrowest, the widest and the narrowest of
     the widths this is convex in d and least near the density b / v of the new rows themselves.
     """
     weight = (rows.mass_before - chunks.mass).astype(jnp.float64)
@@ -62,13 +62,13 @@ def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
 
 
 def _least_mixture(problem: Problem, rows: Block, chunks: Chunks) -> Array:
-    """A lower bound of what the block adds to ln Γ(n + K) - sum_j ln Γ(n_j + 1) of the outcomes of all rows [G].
+    """A lower bound of what the block adds to ln Γ(n + aK) - sum_j ln Γ(n_j + a) of the outcomes of all rows [G].
 
-    With the shares r_j = (n_j + 1) / (n + K), which add up to one, b rows of which b_j have outcome j add
+    With s = n + aK and the shares r_j = (n_j + a) / s, which add up to one, b rows of which b_j have outcome j add
 
-        sum_{i < b} ln(1 + i / (n + K)) - sum_j sum_{i < b_j} ln(r_j + i / (n + K)).
+        sum_{i < b} ln(1 + i / s) - sum_j sum_{i < b_j} ln(r_j + i / s).
 
-    The first sum is at least b / 2 times its last logarithm, the inner one at most b_j ln(r_j + (b_j - 1) / 2 (n + K)).
+    The first sum is at least b / 2 times its last logarithm, the inner one at most b_j ln(r_j + (b_j - 1) / 2 s).
     This is convex in the shares, and the tangent in the middle of their ranges bounds it from below. As the shares add
     up to one, only what is more or less than b in its slopes counts.
     """
@@ -108,8 +108,9 @@ def least_rises(
             rise += _least_spread(problem, rows, few)
         whole = rise[-1]
         if switches.spread and switches.ratios and len(problem.cell_sign) <= FEW_OUTCOMES:
-            of_rows = jnp.where(rows.weights[:, None] > 0, ratio(jnp.int32(0)), 1.0).prod(axis=0)
-            by_rows = -log(jnp.maximum(of_rows, TINY))  # what the outcomes of all rows, the first term, add to `rise`
+            of_rows = jnp.where(rows.weights[:, None] > 0, ratio(jnp.int32(0)), 1.0)
+            halves = of_rows.reshape(2, -1, at_once).prod(axis=1)  # of all rows the product might underflow
+            by_rows = -log(halves).sum(axis=0)  # what the outcomes of all rows, the first term, add to `rise`
             whole += jnp.maximum(_least_mixture(problem, rows, few) - by_rows, 0.0)
         put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=-1)
         return put(carry[0], rise), put(carry[1], whole)
@@ -120,7 +121,7 @@ def least_rises(
 
 
 def _largest_ratios(problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, j: Array) -> Array:
-    """The most that (outcome + 1) / (context + K) of term j is at every row, of `width` chunks from `first` on."""
+    """The most that (outcome + a) / (context + aK) of term j is at every row, of `width` chunks from `first` on."""
     cells, given = rows.cells[j], problem.term_given[j]
     extra = rows.weights - 1  # of a row of weight a, the last (n + a) / (m + a) is the largest
     at = partial(rows_of, first=first, width=width)

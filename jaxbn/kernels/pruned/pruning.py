@@ -111,7 +111,7 @@ def measured(
         given = problem.cell_given[cells]
         of_context = jnp.where(given[:, None] < 0, weights, counts(jnp.maximum(given, 0)))
         contexts = of_context + problem.cell_states[cells][:, None]
-        ratios = (counts(cells) + 1) / contexts
+        ratios = (counts(cells) + problem.weight) / contexts
         values = {"ratio": jnp.where(live, ratios, 0.0).max(axis=1), "least": contexts[:, shortest]}
         values |= {"most": contexts[:, 0]}
         if switches.spread:

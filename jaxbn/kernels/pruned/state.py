@@ -46,10 +46,11 @@ class Problem(NamedTuple):
     cell_sign: Array  # [C] float64, sign of the cell's term, 0 for padding
     term_given: Array  # [J] int32, of outcomes: the term of their contexts, negative where all rows are one context
     cell_given: Array  # [C] int32, the cell of an outcome's context, negative likewise
-    cell_states: Array  # [C] float64, K: a row added costs at least ln((context + K) / (outcome + 1))
-    states_of_all: Array  # [] float64, K where all rows are one context
+    weight: Array  # [] float64, a: the Dirichlet weight of an outcome
+    cell_states: Array  # [C] float64, aK: a row added costs at least ln((context + aK) / (outcome + a))
+    states_of_all: Array  # [] float64, aK where all rows are one context
     context_term: Array  # [J] int32, terms of contexts, each as often as it has a table
-    context_states: Array  # [J] float64, K of that table
+    context_states: Array  # [J] float64, aK of that table
     context_lacking: Array  # [J] int32, the cell of that term in which K is 1 instead, negative for none
     n_outcomes: Array  # [] int32, terms of outcomes; they come first
     n_contexts: Array  # [] int32, entries of `context_term` in use
@@ -83,9 +84,9 @@ class Chunks(NamedTuple):
     counts: Array  # [C, G] int32, of all rows when they were measured
     mass: Array  # [G] int32, of all rows then
     end: Array  # [G] float64, of all rows then
-    ratio: Array  # [C, G] float64, the most that (outcome + 1) / (context + K) was in their intervals then
+    ratio: Array  # [C, G] float64, the most that (outcome + a) / (context + aK) was in their intervals then
     low: Array  # [C, G] float64, the least that it was
-    least: Array  # [C, G] float64, the least of their contexts + K
+    least: Array  # [C, G] float64, the least of their contexts + aK
     most: Array  # [C, G] float64, the most
     thin: Array  # [G] float64, the least weight / width of their intervals
     thick: Array  # [G] float64, the most

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from jaxbn.cuts.evidence import WEIGHT
 from jaxbn.inputs.graph import Parents
 from jaxbn.learning.holes.completion import completed, expected, matched
 from jaxbn.learning.many_runs import ManyRuns
@@ -98,5 +99,5 @@ def observed_evidence(cache: EvidenceCache, data: CodedTable, parents: Parents, 
     found = fit_by_em(structure, codes, tolerance=TOLERANCE)
     terms = [cache.without_families(parents, columns, codings), found.log_likelihood]
     for counts, logs in zip(found.counts, found.network.log_tables, strict=True):
-        terms += [k2_score(counts), -float(counts.ravel() @ logs.ravel())]
+        terms += [k2_score(counts, WEIGHT), -float(counts.ravel() @ logs.ravel())]
     return math.fsum(terms)
