@@ -97,7 +97,12 @@ class Chain:
         graph = tuple(mask_of([index[p] for p in parents[name]]) for name in self.names)
         start = self.data.fitting(self.data.recoded(codings), parents)
         columns = tuple(start.columns[name]._replace(key=next(self._keys)) for name in self.names)
-        own = {n: self._binning(n, c.cuts) if isinstance(c, Binning) else c for n, c in start.binnings.items()}
+        own = {
+            name: self._binning(name, coding.cuts)
+            if isinstance(coding, Binning)
+            else Grouping(coding.groups, method="draw")
+            for name, coding in start.binnings.items()
+        }
         return State(graph, columns, own)
 
     def _binning(self, name: str, edges: NDArray[np.float64]) -> Binning:

@@ -371,7 +371,7 @@ def test_groups_on_request_only(cities, caplog):
 
 def test_settled_groups_are_those_of_the_variable_alone(cities):
     frame, _ = cities
-    found = jaxbn.discretize(frame, GRAPH, method="bayesian", columns=jaxbn.Columns(merge_levels=["city"]))
+    found = jaxbn.discretize(frame, GRAPH, columns=jaxbn.Columns(merge_levels=["city"]))
     kind = frame["kind"].astype(int)
     again = jaxbn.group_levels(frame["city"], children=[(kind, ()), (found.transform(frame)["size"], ())])
     assert found.converged

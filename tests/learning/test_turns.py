@@ -191,16 +191,16 @@ def test_more_runs_are_never_worse() -> None:
 
 def test_an_arc_and_its_cuts_change_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where neither half of a turn can improve alone, a changed arc with new cuts can; every step still raises F."""
-    drawn = random_table(1, n_rows=150, n_columns=6)
-    ask: dict[str, Any] = {"continuous": drawn.continuous, "restarts": 2, "shape": "flat", "max_bins": None, **QUIET}
-    further = jaxbn.learn(drawn.frame, **in_objects(ask))
+    glass = jaxbn.datasets.load("glass")
+    ask: dict[str, Any] = {"continuous": glass.continuous, "restarts": 2, "shape": "flat", "max_bins": None, **QUIET}
+    further = jaxbn.learn(glass.frame, **in_objects(ask))
 
     def stay(self: Any, parents: Any, now: Any, watch: Any) -> Any:
         return parents, now
         yield
 
     monkeypatch.setattr("jaxbn.learning.turns.TurnRuns.joint_moves", stay)
-    turns = jaxbn.learn(drawn.frame, **in_objects(ask))
+    turns = jaxbn.learn(glass.frame, **in_objects(ask))
     assert further.trace[-1] > turns.trace[-1] + 1
     assert (np.diff(further.trace) > 0).all()
     assert further.search.proved

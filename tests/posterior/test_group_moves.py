@@ -44,9 +44,12 @@ def chances(**blanket) -> dict[tuple[int, ...], float]:
 
 
 def within(values: np.ndarray, exact: float, label: object = "") -> None:
-    """The mean of a chain's values is within 4 standard errors, of batch means, of the exact one."""
+    """The mean of a chain's values, 0 or 1, is within 4 standard errors of the exact one.
+
+    They are those of batch means, and no less than those of independent values: what is rare may not have been drawn.
+    """
     batches = values[: len(values) // 20 * 20].reshape(20, -1).mean(axis=1)
-    error = max(batches.std(ddof=1) / np.sqrt(20), 1e-9)
+    error = max(batches.std(ddof=1) / np.sqrt(20), np.sqrt(exact * (1 - exact) / len(values)))
     assert abs(values.mean() - exact) <= 4 * error, (label, values.mean(), exact, error)
 
 
