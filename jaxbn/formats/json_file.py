@@ -1,7 +1,8 @@
 """Networks on disk: versioned JSON, floats bit for bit, files replaced in one step.
 
 Version 2 compresses large tables, most of whose rows are alike, and keeps how a network was found; version 3 has lines
-inside bins, version 4 lines of whole columns, and each is written only where it is needed. Older versions are read.
+inside bins, version 4 lines of whole columns, version 5 lines by the states of children, and each is written only where
+it is needed. Older versions are read.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from jaxbn.runtime.files import PathLike, write_text
 
 FORMAT = "jaxbn.BayesNet"
 AVERAGE = "jaxbn.AverageNet"
-VERSION = 4
+VERSION = 5
 MOST_ROWS = 2**53  # that floats can count
 LISTED = 1000  # cells of a table that is written as plain numbers
 
@@ -102,6 +103,8 @@ def _version(net: BayesNet) -> int:
     """The oldest version that can hold a network, so that earlier programs read what they understand."""
     if not net.lines:
         return 2
+    if any(line.children for line in net.lines.values()):
+        return 5
     return 4 if any(line.column for line in net.lines.values()) else 3
 
 
@@ -158,8 +161,9 @@ def _network(document: Field) -> BayesNet:
     def each(key: str, read: Callable[[Field], Any]) -> dict[str, Any]:
         return {name: read(variable.get(key)) for name, variable in variables.items() if variable.has(key)}
 
+    parents = {name: _parents(name, v.get("parents"), variables) for name, v in variables.items()}
     net = BayesNet(
-        parents={name: _parents(name, v.get("parents"), variables) for name, v in variables.items()},
+        parents=parents,
         binnings=each("policy", _binning),
         levels=each("levels", _levels),
         tables={name: _read_table(v.get("table")) for name, v in variables.items()},
@@ -171,7 +175,7 @@ def _network(document: Field) -> BayesNet:
         shares={name: v.get("shares").numbers() for name, v in variables.items() if v.has("grouping")},
         alphas={name: weight.positive() for name, weight in document.maybe("alphas", Field.entries, {}).items()},
         search=document.maybe("search", _read_search),
-        lines={name: _read_line(v.get("line"), v) for name, v in variables.items() if v.has("line")},
+        lines={name: _read_line(v, name, parents) for name, v in variables.items() if v.has("line")},
         counts=each("counts", _read_table),
         level_counts=each("level_counts", Field.numbers),
     )
@@ -282,20 +286,26 @@ def _read_table(field: Field) -> NDArray[np.float64]:
 def _line(line: Line) -> dict[str, Any]:
     arrays = {"cells": line.cells.astype(np.float64), "coefficients": line.coefficients, "scales": line.scales}
     tables = {key: _table(array) for key, array in arrays.items()}
-    more = {"column": True} | ({"slopes": list(line.slopes)} if line.slopes else {}) if line.column else {}
+    more: dict[str, Any] = (
+        {"column": True} | ({"slopes": list(line.slopes)} if line.slopes else {}) if line.column else {}
+    )
+    more |= {"children": list(line.children)} if line.children else {}
     return {"parents": list(line.parents), **tables, "off": line.off, **more}
 
 
-def _read_line(field: Field, variable: Field) -> Line:
-    parents = tuple(item.text() for item in field.get("parents").items())
-    own = [item.text() for item in variable.get("parents").items()]
-    if not parents or not set(parents) <= set(own) or not variable.has("policy"):
-        raise ValueError(f"{field.place + '.parents'!r} must be parents of a continuous variable, got {list(parents)}")
+def _read_line(variable: Field, name: str, parents: Mapping[str, tuple[str, ...]]) -> Line:
+    field = variable.get("line")
+    by = tuple(item.text() for item in field.get("parents").items())
+    children = tuple(item.text() for item in field.maybe("children", Field.items, ()))
+    if not (by or children) or not set(by) <= set(parents[name]) or not variable.has("policy"):
+        raise ValueError(f"{field.place + '.parents'!r} must be parents of a continuous variable, got {list(by)}")
+    if not all(name in parents.get(child, ()) for child in children):
+        raise ValueError(f"{field.place + '.children'!r} must be children of {name!r}, got {list(children)}")
     cells, coefficients, scales = (_read_table(field.get(key)) for key in ("cells", "coefficients", "scales"))
     with field.named():
         slopes = tuple(item.number() for item in field.maybe("slopes", Field.items, ()))
         off, column = field.get("off").positive(), field.maybe("column", Field.truth, False)
-        return Line(parents, cells.astype(np.int64), coefficients, scales, off, column, slopes)
+        return Line(by, cells.astype(np.int64), coefficients, scales, off, column, slopes, children)
 
 
 def _read_search(field: Field) -> SearchReport:

@@ -104,6 +104,11 @@ class Fitted:
         """The states of variables as answers show them, as far as they were asked for: see ``queries.states``."""
         return {}
 
+    @cached_property
+    def state_scores(self) -> dict[str, NDArray[np.float64]]:
+        """The scores of states of variables, as far as lines asked for them: see ``lines.state_scores``."""
+        return {}
+
     @property
     def codings(self) -> dict[str, Binning | Grouping]:
         """Policies and groupings together, as ``fit`` takes them."""

@@ -1,18 +1,18 @@
-"""The line of one family: how a number's place inside its bin follows those of its continuous parents inside theirs.
+"""How a number's place inside its bin follows the places of its parents, and the states of its children.
 
-    p(x | parents) = P(bin | parents' bins) · m(x) / M(bin) · N(z; b₀ + Σ bᵢ zᵢ, σ²) / N(z; 0, 1)
+    p(x | parents) = P(bin | parents' bins) · m(x) / M(bin) · N(z; b₀ + Σ bᵢ zᵢ + Σ cⱼ sⱼ, σ²) / N(z; 0, 1)
 
-z and zᵢ are normal scores of the child's and the parents' places inside their bins (`cuts.shapes.lean`). The last
-factor integrates to 1 over the bin whatever the coefficients are, so bins keep their probabilities. Evidence chooses
-between no line, one for the family, and one for each cell of its table, shrunk to that of the family. Scores may also
-be of places in the whole columns, with a line for each configuration of the parents' bins that is cut off at the ends
-of the child's: numbers that nearly determine each other follow such lines across bins
-(docs/maths.md, "Lines inside bins").
+z and zᵢ are normal scores of the child's and the parents' places inside their bins (`cuts.shapes.lean`), sⱼ that of the
+state of a child, by what its table lets one expect. The last factor integrates to 1 over the bin whatever the
+coefficients are, so bins keep their probabilities: places come after all bins. Evidence chooses between no line, one
+for the family, and one for each cell of its table, shrunk to that of the family. Scores may also be of places in the
+whole columns, with a line for each configuration of the parents' bins that is cut off at the ends of the child's:
+numbers that nearly determine each other follow such lines across bins (docs/maths.md, "Lines inside bins").
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -57,8 +57,9 @@ class Line:
 
     Attributes:
         parents: the continuous parents.
+        children: continuous children, and those of two states, whose states tell of the place.
         cells: cells with a line of their own, ascending positions in the flat table [cells].
-        coefficients: intercept and one slope a parent [cells + 1, 1 + parents].
+        coefficients: intercept and one slope a parent and a child [cells + 1, 1 + parents + children].
         scales: [cells + 1].
         off: share of values that do as they would without the line.
         column: whether scores are of places in the whole columns; cells are then configurations of the parents.
@@ -72,38 +73,55 @@ class Line:
     off: float
     column: bool = False
     slopes: tuple[float, ...] = ()
+    children: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         cells, size = np.asarray(self.cells, np.int64), len(self.cells) + 1
-        shapes = np.shape(self.coefficients) == (size, 1 + len(self.parents)) and np.shape(self.scales) == (size,)
+        predictors = 1 + len(self.parents) + len(self.children)
+        shapes = np.shape(self.coefficients) == (size, predictors) and np.shape(self.scales) == (size,)
         if not shapes or (np.diff(cells) <= 0).any() or not (np.asarray(self.scales) > 0).all() or not 0 < self.off < 1:
             raise ValueError("a line needs ascending cells, coefficients and positive scales of each, 0 < off < 1")
         object.__setattr__(self, "cells", cells)
 
     def lean(self, cells: Integers, scores: Floats, part: tuple[Floats, Floats] | None = None) -> Lean:
-        """How values lean in some cells, -1 where they are not known, given the scores of the parents [..., parents].
+        """How values lean in some cells, -1 where they are not known, given scores [..., parents + children].
 
-        Without the score of a parent they do not. `part` are the ends of the bins as shares of the whole column.
+        Without the score of a parent they do not, and what a child would tell is spread. `part` are the ends of the
+        bins as shares of the whole column.
         """
         place = np.searchsorted(self.cells, cells)
         own = np.append(self.cells, MISSING - 1)[place] == cells
         place = np.where(own, place, len(self.cells))
-        found = self.coefficients[place]
-        mean = found[..., 0] + (found[..., 1:] * scores).sum(axis=-1)
-        return Lean(np.nan_to_num(mean), np.where(np.isnan(mean), 1.0, self.scales[place]), self.off, *(part or ()))
+        found, scales, unknown = self.coefficients[place], self.scales[place], np.isnan(scores)
+        if not unknown.any():
+            return Lean(found[..., 0] + (found[..., 1:] * scores).sum(axis=-1), scales, self.off, *(part or ()))
+        mean = found[..., 0] + (found[..., 1:] * np.where(unknown, 0.0, scores)).sum(axis=-1)
+        scales = np.sqrt(scales**2 + (found[..., 1:] ** 2 * unknown).sum(axis=-1))
+        alone = unknown[..., : len(self.parents)].any(axis=-1)
+        return Lean(np.where(alone, 0.0, mean), np.where(alone, 1.0, scales), self.off, *(part or ()))
+
+    def without(self, children: Collection[str]) -> Line:
+        """The line where the states of some children tell nothing: what they would is spread."""
+        gone = [1 + len(self.parents) + i for i, child in enumerate(self.children) if child in children]
+        scales = np.sqrt(self.scales**2 + (self.coefficients[:, gone] ** 2).sum(axis=1))
+        kept = tuple(child for child in self.children if child not in children)
+        return replace(self, coefficients=np.delete(self.coefficients, gone, axis=1), scales=scales, children=kept)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Line):
             return NotImplemented
         arrays = ("cells", "coefficients", "scales")
         same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
-        return same and (self.parents, self.off, self.column) == (other.parents, other.off, other.column)
+        return same and all(
+            getattr(self, name) == getattr(other, name) for name in ("parents", "children", "off", "column")
+        )
 
     def __hash__(self) -> int:
         return hash((self.parents, self.coefficients.tobytes()))
 
     def __repr__(self) -> str:
-        slopes = ", ".join(f"{n} {b:+.2f}" for n, b in zip(self.parents, self.coefficients[-1, 1:], strict=True))
+        names = (*self.parents, *self.children)
+        slopes = ", ".join(f"{n} {b:+.2f}" for n, b in zip(names, self.coefficients[-1, 1:], strict=True))
         cells = f"{len(self.cells)} cells with their own" if len(self.cells) else "one for the family"
         units = ", ".join(f"{b:+.3g} for 1 more of {n}" for n, b in zip(self.parents, self.slopes, strict=False))
         told = f"{units}; " if units else ""
@@ -131,6 +149,10 @@ class Sums(NamedTuple):
         xx = np.array([[total(a * b) for b in columns] for a in columns])
         xy = np.array([total(a * y) for a in columns])
         return cls(total(np.ones(len(y))), np.moveaxis(xx, -1, 0), xy.T, total(squares))
+
+    def first(self, size: int) -> Sums:
+        """Those of the first predictors alone."""
+        return self._replace(xx=self.xx[:, :size, :size], xy=self.xy[:, :size])
 
 
 class Prior(NamedTuple):
@@ -172,18 +194,13 @@ class _Regression(NamedTuple):
     charge: float  # what its coefficients would cost if they had been chosen by the likelihood alone
 
 
-def _regression(
-    parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArray[np.int64], column: bool
-) -> _Regression:
+def _regression(sums: Sums, known: NDArray[np.int64], **about: Any) -> _Regression:
     """The line of the family, or lines of cells that shrink to it, by the evidence of the scores."""
-    y, squares = part.means(), part.squares()
-    x = np.column_stack([np.ones(len(y)), scores])
-    known, cell = np.unique(cells, return_inverse=True)
-    sums = Sums.of(x, y, squares, cell, len(known))
+    size, n = sums.xy.shape[1], sums.n.sum()
     together = Sums(*(each.sum(axis=0, keepdims=True) for each in sums))
-    family = posterior(together, Prior(np.zeros(x.shape[1]), 1.0, 2.0, 1.0))
-    charge = (x.shape[1] + 1) / 2 * float(np.log(len(y)))  # the line that cells shrink to is fitted to the same rows
-    plain = Line(parents, known[:0], family.coefficients, family.scales, 0.5, column)
+    family = posterior(together, Prior(np.zeros(size), 1.0, 2.0, 1.0))
+    charge = (size + 1) / 2 * float(np.log(n))  # the line that cells shrink to is fitted to the same rows
+    plain = Line(cells=known[:0], coefficients=family.coefficients, scales=family.scales, off=0.5, **about)
     best = _Regression(plain, float(family.log_evidence[0]), charge)
     for rows in SHRINKAGE:
         prior = Prior(family.coefficients[0], rows, 1 + rows / 2, float(family.scales[0] ** 2) * rows / 2)
@@ -191,41 +208,48 @@ def _regression(
         log_evidence = float(own.log_evidence.sum()) - charge
         if log_evidence > best.log_evidence:
             coefficients = np.concatenate([own.coefficients, family.coefficients])
-            line = Line(parents, known, coefficients, np.append(own.scales, family.scales), 0.5, column)
-            cost = (x.shape[1] + 1) / 2 * float(np.log1p(sums.n / rows).sum())
+            scales = np.append(own.scales, family.scales)
+            line = Line(cells=known, coefficients=coefficients, scales=scales, off=0.5, **about)
+            cost = (size + 1) / 2 * float(np.log1p(sums.n / rows).sum())
             best = _Regression(line, log_evidence, charge + cost)
     return best
 
 
-def fit_line(parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArray[np.int64]) -> Line | None:
-    """The line of a family that has the highest evidence, None if it is higher without.
+def fit_line(
+    parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArray[np.int64], children: tuple[str, ...] = (),
+    ends: tuple[Floats, Floats] | None = None,
+) -> tuple[Line, float] | None:  # fmt: skip
+    """The line of a family that has the highest evidence and what it is worth, None if nothing is gained.
+
+    It is worth what it raises the log likelihood by, less the charge for its coefficients.
 
     Args:
         parents: the continuous parents.
-        scores: of their values [rows, parents].
+        scores: of their values, and of the states of children [rows, parents + children], NaN where missing.
         part: of the child's bins that each of its values stands for.
         cells: of the family's table [rows].
+        children: which the line may use.
+        ends: of the bins as shares of the whole column, if scores are those of columns.
     """
-    found = _in_bins(parents, scores, part, cells)
-    return None if found is None else found[0]
-
-
-def _in_bins(
-    parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArray[np.int64]
-) -> tuple[Line, float] | None:
-    """The same, and what it is worth."""
     if len(scores) == 0:
         return None
-    found = _regression(parents, scores, part, cells, column=False)
-    if found.log_evidence <= -(len(scores) * np.log(2 * np.pi) + part.squares().sum()) / 2:
+    squares = part.squares()
+    known, cell = np.unique(cells, return_inverse=True)
+    x = np.column_stack([np.ones(len(scores)), np.nan_to_num(scores)])
+    sums = Sums.of(x, part.means(), squares, cell, len(known))
+    tried = [
+        _regression(
+            sums.first(1 + len(parents) + len(used)), known, parents=parents, children=used, column=ends is not None
+        )
+        for used in (((), children) if parents and children else (children,))
+    ]
+    found = max(tried, key=lambda each: each.log_evidence)
+    if ends is None and found.log_evidence <= -(len(scores) * np.log(2 * np.pi) + squares.sum()) / 2:
         return None
-    return _mixed(found, found.line.lean(cells, scores), part)
-
-
-def _mixed(found: _Regression, lean: Lean, part: Part) -> tuple[Line, float]:
-    """The line with the share of values off it, and by how much it raises the likelihood, less its charge."""
+    lean = found.line.lean(cells, scores[:, : len(parents) + len(found.line.children)], ends)
     off = _share_off(lean, part)
-    return replace(found.line, off=off), float(lean._replace(off=off).log_ratio(part).sum()) - found.charge
+    worth = float(lean._replace(off=off).log_ratio(part).sum()) - found.charge
+    return None if ends is not None and worth <= 0 else (replace(found.line, off=off), worth)
 
 
 def _share_off(lean: Lean, part: Part) -> float:
@@ -238,7 +262,7 @@ def _share_off(lean: Lean, part: Part) -> float:
 
 
 def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Line]:
-    """The lines of all families whose child has a shape; rows that lack an entry of a family are left out.
+    """The lines of all variables that have a shape; rows that lack an entry of a family are left out.
 
     Args:
         net: the network without lines.
@@ -248,23 +272,32 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
     found = {}
     for i, name in enumerate(net.names):
         parents = tuple(p for p in net.parents[name] if p in net.binnings)
-        if not parents or net.binnings.get(name) is None or net.binnings[name].shape is None:
+        children = tuple(c for c in net.names if name in net.parents[c] and _is_ordered(net, c))
+        if not (parents or children) or net.binnings.get(name) is None or net.binnings[name].shape is None:
             continue
         family = [net.names.index(p) for p in net.parents[name]]
         rows = (codes[:, [*family, i]] != MISSING).all(axis=1)
-        inside = {p: values[p][rows] for p in (*parents, name)}
-        tried = [_in_bins(parents, *_rows(net, name, parents, codes[rows], inside, column=False))]
-        if rows.any() and all(_no_sliver(net.inside(each)) for each in (name, *parents)):
-            scores, part, cells = _rows(net, name, parents, codes[rows], inside, column=True)
-            regression = _regression(parents, scores, part, cells, column=True)
+        known, inside = codes[rows], {p: values[p][rows] for p in (*parents, name)}
+        states = _state_scores(net, name, children, known, known[:, i])
+        tried = []
+        for column in (False, True) if all(_no_sliver(net.inside(each)) for each in (name, *parents)) else (False,):
+            cells = _cells(net, name, known)
+            cells = cells if column else cells * net.cardinalities[name] + known[:, i]
+            scores = np.column_stack([*(_score(net, p, known, inside, column) for p in parents), *states.T])
+            part, _ = part_of(net, name, known, inside, column)
             tried.append(
-                _mixed(regression, regression.line.lean(cells, scores, _ends(net, name, codes[rows, i])), part)
+                fit_line(parents, scores, part, cells, children, _ends(net, name, known[:, i]) if column else None)
             )
-        better = [each for each in tried if each is not None and (each[1] > 0 or not each[0].column)]
+        better = [each for each in tried if each is not None]
         if better:
             line = max(better, key=lambda each: each[1])[0]
             found[name] = replace(line, slopes=_slopes(net, name, line))
     return found
+
+
+def _is_ordered(net: BayesNet, name: str) -> bool:
+    """Whether a higher state means more of something."""
+    return name in net.binnings or net.cardinalities[name] == 2
 
 
 def _no_sliver(inside: InsideBins) -> bool:
@@ -278,7 +311,7 @@ def _slopes(net: BayesNet, name: str, line: Line) -> tuple[float, ...]:
     if not line.column or not all(spreads):
         return ()
     return tuple(
-        float(b * spreads[0] / spread) for b, spread in zip(line.coefficients[-1, 1:], spreads[1:], strict=True)
+        float(b * spreads[0] / spread) for b, spread in zip(line.coefficients[-1, 1:], spreads[1:], strict=False)
     )
 
 
@@ -287,15 +320,6 @@ def _spread(inside: InsideBins) -> float:
     whole = inside.below(inside.edges[[0, -1]])
     below, above = np.diff(inside.number(whole[0] + ndtr([-1.0, 0.0, 1.0]) * (whole[1] - whole[0])))
     return (below + above) / 2 if max(below, above) < BENT * min(below, above) else 0.0
-
-
-def _rows(
-    net: BayesNet, name: str, parents: tuple[str, ...], codes: Integers, values: Mapping[str, Floats], column: bool
-) -> tuple[Floats, Part, NDArray[np.int64]]:
-    """Scores of the parents, parts of the child, and cells, as a line in bins or of columns is fitted to them."""
-    cells = _cells(net, name, codes)
-    cells = cells if column else cells * net.cardinalities[name] + codes[:, net.names.index(name)]
-    return _scores(net, parents, codes, values, column), part_of(net, name, codes, values, column)[0], cells
 
 
 def _ends(net: BayesNet, name: str, own: Integers) -> tuple[Floats, Floats]:
@@ -321,10 +345,14 @@ def lean(
     if name not in net.lines:
         return None
     line, size = net.lines[name], net.cardinalities[name]
-    scores = _scores(net, line.parents, codes, values, line.column) if scores is None else scores
-    cells = _cells(net, name, codes)
+    if scores is None:
+        scores = _stacked([_score(net, p, codes, values, line.column) for p in line.parents], len(codes))
     if own is None:
-        own, scores, cells = np.arange(size), scores[:, None], cells[:, None]
+        own, scores, codes = np.arange(size), scores[:, None], codes[:, None]
+    cells = _cells(net, name, codes)
+    if line.children:
+        states = _state_scores(net, name, line.children, codes, own)
+        scores = np.concatenate([np.broadcast_to(scores, (*states.shape[:-1], scores.shape[-1])), states], axis=-1)
     if line.column:
         cells, bins = np.broadcast_arrays(cells, np.maximum(own, 0))  # what is missing is nowhere in particular
         return line.lean(cells, scores, _ends(net, name, bins))
@@ -338,19 +366,49 @@ def by_lines(net: BayesNet) -> list[str]:
 
 
 def _cells(net: BayesNet, name: str, codes: Integers) -> NDArray[np.int64]:
-    """The states of a variable's parents as one number [rows], -1 where one is missing."""
-    found = np.zeros(len(codes), np.int64)
+    """The states of a variable's parents as one number [...], -1 where one is missing."""
+    found = np.zeros(codes.shape[:-1], np.int64)
     places = [net.names.index(parent) for parent in net.parents[name]]
     for place in places:
-        found = found * net.cardinalities[net.names[place]] + codes[:, place]
-    return np.where((codes[:, places] == MISSING).any(axis=1), MISSING, found)
+        found = found * net.cardinalities[net.names[place]] + codes[..., place]
+    return np.where((codes[..., places] == MISSING).any(axis=-1), MISSING, found)
 
 
-def _scores(
-    net: BayesNet, names: tuple[str, ...], codes: Integers, values: Mapping[str, Floats], column: bool
-) -> Floats:
-    """Normal scores of values inside their bins, or in their columns [rows, names], NaN where missing."""
-    return np.stack([scores_of(*part_of(net, name, codes, values, column)) for name in names], axis=1)
+def _stacked(columns: list[Floats], n: int) -> Floats:
+    """Columns side by side [n, columns], of which there may be none."""
+    return np.column_stack([np.empty((n, 0)), *columns])
+
+
+def state_scores(table: Floats) -> Floats:
+    """The mean normal score of each state among those that a table lets one expect, [..., states].
+
+    Example:
+        >>> state_scores(np.array([[0.5, 0.5], [0.1, 0.9]])).round(3).tolist()
+        [[-0.798, 0.798], [-1.755, 0.195]]
+    """
+    ends = np.cumsum(table, axis=-1)
+    ends = np.concatenate([np.zeros_like(ends[..., :1]), ends / ends[..., -1:]], axis=-1)
+    part = Part.of(ends[..., :-1], ends[..., 1:])
+    possible = part.share > 0
+    return np.where(possible, part._replace(share=np.where(possible, part.share, 1.0)).means(), 0.0)
+
+
+def _state_scores(net: BayesNet, name: str, children: tuple[str, ...], codes: Integers, own: Integers) -> Floats:
+    """Scores of the states of children, given their parents and the bin of one, [..., children]; NaN where missing."""
+    found = []
+    for child in children:
+        states = [own if n == name else codes[..., net.names.index(n)] for n in (*net.parents[child], child)]
+        at = np.broadcast_arrays(*states)
+        missing = np.any([state == MISSING for state in at], axis=0)
+        if child not in net.state_scores:
+            net.state_scores[child] = state_scores(net.tables[child])
+        found.append(np.where(missing, np.nan, net.state_scores[child][at]))
+    return np.stack(found, axis=-1) if found else np.empty((len(codes), 0))
+
+
+def _score(net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], column: bool) -> Floats:
+    """Normal scores of values inside their bins, or in their columns [rows], NaN where missing."""
+    return scores_of(*part_of(net, name, codes, values, column))
 
 
 def part_of(
@@ -378,7 +436,7 @@ def log_ratios(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> 
     scores = {(n, line.column): scores_of(*parts[n, line.column]) for line in net.lines.values() for n in line.parents}
     found = {}
     for name, line in net.lines.items():
-        by = np.stack([scores[parent, line.column] for parent in line.parents], axis=1)
+        by = _stacked([scores[parent, line.column] for parent in line.parents], len(codes))
         leaning = lean(net, name, codes, values, codes[:, net.names.index(name)], by)
         assert leaning is not None
         part, known = parts[name, line.column]

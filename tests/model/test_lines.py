@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.lean import Lean, Part, _log_mass
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.json_file import from_dict, to_dict
-from jaxbn.model.lines import Prior, Sums, fit_line, lean, posterior
+from jaxbn.model.lines import Prior, Sums, fit_line, lean, posterior, state_scores
 from tests.reference import lines as reference
 
 GRAPH = {"b": ["a", "kind"], "c": ["a", "b"]}
@@ -35,7 +36,7 @@ def rows(n: int, seed: int = 0) -> pd.DataFrame:
 def net() -> jaxbn.BayesNet:
     data = rows(1500)
     found = jaxbn.fit(data, GRAPH, jaxbn.discretize(data, GRAPH, max_bins=5).codings)
-    assert set(found.lines) == {"b", "c"}
+    assert {name: line.children for name, line in found.lines.items()} == {"a": ("b", "c"), "b": ("c",), "c": ()}
     return found
 
 
@@ -119,7 +120,7 @@ def test_numbers_that_nearly_determine_each_other_follow_lines_across_bins():
     data = pd.DataFrame({"a": size * np.exp(rng.normal(0, 0.01, 3000)), "b": size * np.exp(rng.normal(0, 0.01, 3000))})
     test, data = data[2000:], data[:2000]
     net = jaxbn.learn(data, max_bins=4, progress=False)
-    (line,) = net.lines.values()
+    (line,) = (each for each in net.lines.values() if each.parents)
     assert line.column
     few = net.log_likelihood(test).mean()
     many = jaxbn.learn(data, max_bins=None, lines=False, progress=False).log_likelihood(test).mean()
@@ -171,21 +172,54 @@ def test_densities_integrate_to_one_and_bins_keep_their_probabilities(net, name)
         cells = (np.arange(np.floor(knots[0] * 10), np.ceil(knots[-1] * 10) + 1) + 0.5) / 10
         knots = np.union1d(knots, cells[(cells > knots[0]) & (cells < knots[-1])])
     else:
-        first = np.arange(64) / 2**20  # the density is constant in each of 2^20 parts of a bin
-        shares = np.unique([*first, *(norm.cdf(np.linspace(-4.9, 4.9, 2000)) * 2**20).round() / 2**20, *(1 - first)])
+        parts = [0]  # the density is constant in each of 2^20 parts of a bin: odd numbers of them, finer at the ends
+        while parts[-1] < 2**19:
+            parts.append(parts[-1] + 2 * int(0.004 * parts[-1]) + 1)
+        shares = np.union1d(parts, 2**20 - np.array(parts)) / 2**20
         knots = np.unique([*knots, *inside.at(np.repeat(np.arange(bins), len(shares)), np.tile(shares, bins))])
     x, widths = (knots[1:] + knots[:-1]) / 2, np.diff(knots)
     table = given.loc[given.index.repeat(len(x))].assign(**{name: np.tile(x, len(given))})
+    bin_of, atol = net.binnings[name](x), 1e-9 if name == "c" else 1e-4
+
+    def chances(net: jaxbn.BayesNet, log_total: np.ndarray) -> np.ndarray:
+        masses = np.exp(net.log_likelihood(table).reshape(len(given), -1) - log_total[:, None]) * widths
+        return np.stack([np.bincount(bin_of, row, bins) for row in masses])
+
+    # whatever other states are known, and tell of other places, a variable's own line moves nothing between bins
+    before = replace(net, lines={n: line for n, line in net.lines.items() if name not in line.parents})
+    total, others = before.log_likelihood(given), {n: line for n, line in before.lines.items() if n != name}
+    mine, theirs = chances(before, total), chances(replace(net, lines=others), total)
+    np.testing.assert_allclose(mine / theirs.sum(axis=1)[:, None], theirs / theirs.sum(axis=1)[:, None], atol=atol)
+    # by its own line alone, and the entries before it, bins have the probabilities of the network
+    absent = {child: np.nan for child in ("b", "c") if child >= name}
     if name == "b":
         table["c"] = np.nan
-    absent = {child: np.nan for child in ("b", "c") if child >= name}
-    logs = net.log_likelihood(table).reshape(len(given), -1) - net.log_likelihood(given.assign(**absent))[:, None]
-    masses = np.exp(logs) * widths
-    bin_of = net.binnings[name](x)
-    chances = np.stack([np.bincount(bin_of, row, bins) for row in masses])
-    expected = net.predict_proba(given.assign(**absent), name).to_numpy()
-    np.testing.assert_allclose(chances, expected, atol=1e-9 if name == "c" else 1e-4)
-    np.testing.assert_allclose(masses.sum(axis=1), 1.0, atol=1e-9 if name == "c" else 1e-4)
+    own = replace(net, lines={name: net.lines[name]})
+    found = chances(own, own.log_likelihood(given.assign(**absent)))
+    np.testing.assert_allclose(found, net.predict_proba(given.assign(**absent), name).to_numpy(), atol=atol)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=atol)
+
+
+def test_states_of_children_tell_of_places(net):
+    new = rows(2000, seed=3)
+    alone = replace(net, lines={name: line.without(line.children) for name, line in net.lines.items() if line.parents})
+    assert net.log_likelihood(new).mean() > alone.log_likelihood(new).mean() + 0.1
+    lacking = new.assign(c=np.nan)  # what a missing child would tell is spread
+    given = {name: line.without("c") for name, line in net.lines.items()}
+    np.testing.assert_array_equal(net.log_likelihood(lacking), replace(net, lines=given).log_likelihood(lacking))
+    set_to = net.sample(2000, 0, do={"c": -8.0}), net.sample(2000, 0)
+    assert kstest(set_to[0]["a"], set_to[1]["a"]).pvalue > 1e-4  # what is set tells nothing of its causes
+
+
+def test_scores_of_states_are_means_of_the_normal_distribution():
+    rng = np.random.default_rng(7)
+    table = rng.dirichlet(np.ones(4), (3, 2))
+    found = state_scores(table)
+    np.testing.assert_allclose((found * table).sum(axis=-1), 0.0, atol=1e-12)
+    ends = np.append(0.0, np.cumsum(table[1, 1]))
+    expected = [reference.moments(a, min(b, 1.0))[0] for a, b in pairwise(ends)]
+    np.testing.assert_allclose(found[1, 1], expected, atol=1e-6)
+    assert state_scores(np.array([0.0, 1.0])).tolist() == [0.0, 0.0]
 
 
 def test_the_discrete_network_does_not_change(net):
@@ -256,7 +290,7 @@ def test_whole_rows_are_drawn_with_lines(net):
     drawn = net.sample(3000, 1)
     spread = [(each["b"] - each["a"] - (each["kind"] == "x")).std() for each in (drawn, without(net).sample(3000, 1))]
     assert spread[0] < 0.75 * spread[1]
-    pd.testing.assert_frame_equal(without(net).sample(50, 4)[["a", "kind"]], net.sample(50, 4)[["a", "kind"]])
+    pd.testing.assert_series_equal(without(net).sample(50, 4)["kind"], net.sample(50, 4)["kind"])
 
 
 def test_a_missing_parent_means_no_line(net):
@@ -274,8 +308,10 @@ def test_rows_with_holes_are_left_out_of_the_fit():
     codings = jaxbn.discretize(data, GRAPH, max_bins=4).codings
     bounds = dict.fromkeys("abc", (-100.0, 100.0))
     whole, holed = (jaxbn.fit(each, GRAPH, codings, bounds=bounds) for each in (data, holes))
-    assert whole.lines["b"] == holed.lines["b"]
     assert whole.lines["c"] == holed.lines["c"]
+    graph, codings = {"b": GRAPH["b"]}, {n: codings[n] for n in "ab"}
+    whole, holed = (jaxbn.fit(each.drop(columns="c"), graph, codings, bounds=bounds) for each in (data, holes))
+    assert whole.lines["b"] == holed.lines["b"]
 
 
 def test_imputed_numbers_follow_lines(net):
@@ -301,9 +337,14 @@ def test_files_keep_lines(net, tmp_path):
     document = to_dict(without(net))
     assert document["version"] == 2
     assert from_dict(document) == without(net)
+    assert to_dict(net)["version"] == 5
     damaged = to_dict(net)
     next(v for v in damaged["variables"] if v["name"] == "c")["line"]["parents"] = ["c"]
     with pytest.raises(ValueError, match=r"line\.parents' must be parents"):
+        from_dict(damaged)
+    damaged = to_dict(net)
+    next(v for v in damaged["variables"] if v["name"] == "b")["line"]["children"] = ["a"]
+    with pytest.raises(ValueError, match=r"line\.children' must be children of 'b', got \['a'\]"):
         from_dict(damaged)
 
 
@@ -338,4 +379,4 @@ def test_what_lines_may_be(net):
     with pytest.raises(ValueError, match="lines must be 'auto' or False, got 'all'"):
         jaxbn.fit(rows(30), GRAPH, net.codings, lines="all")
     assert jaxbn.fit(rows(300), GRAPH, {n: p.cuts for n, p in net.binnings.items()}).lines == {}  # flat inside bins
-    assert lean(net, "a", np.zeros((1, 4), int), {}) is None
+    assert lean(without(net), "a", np.zeros((1, 4), int), {}) is None

@@ -68,8 +68,9 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None, f
 def _line(net: BayesNet, name: str, place: Mapping[str, int]) -> dict[str, Any]:
     """How a number follows those of its parents inside bins, see ``script/lines.js``."""
     line = net.lines.get(name)
-    if line is None or len(line.cells) > MOST_LINE_CELLS:
+    if line is None or not line.parents or len(line.cells) > MOST_LINE_CELLS:
         return {}
+    line = line.without(line.children)  # the page moves curves by numbers alone
 
     def short(numbers: Iterable[float]) -> list[float]:
         return [float(f"{number:.6g}") for number in numbers]
