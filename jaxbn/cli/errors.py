@@ -1,4 +1,4 @@
-"""Errors in one line on standard error: what is wrong and how to mend it, in the words of the command line."""
+"""Errors in one line on standard error: what is wrong and how to fix it, in the words of the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _results: list[str] = []
 REMEDIES = {
     "drop": "leave it out with --drop",
     "drop columns": "leave these columns out with --drop",
-    "convert": "mend it in the file",
+    "convert": "correct it in the file",
     "convert dates": "turn it into numbers in the file, for example days since the first",
     "encoding": "--encoding cp1252 or --encoding latin-1",
     "no_group": "--no-group",
@@ -46,7 +46,7 @@ REPEATED = {
 
 
 class CommandError(Exception):
-    """Something the user can mend; the message says how."""
+    """Something the user can fix; the message says how."""
 
     code = FAILED
 

@@ -44,7 +44,7 @@ def learn(
     The algorithm of the paper is --method bayesian --search k2.
 
     Prints the network and its held-out log-likelihood, and writes a model file and an HTML report
-    (unless the table comes from stdin or the result is wanted as JSON: then only what is named).
+    (only the files that are named if the table comes from stdin or the result is printed as JSON).
 
     Options:
         compare: Score all other methods too.

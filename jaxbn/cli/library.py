@@ -27,7 +27,7 @@ PARTS = {
     "method": ("Bayesian", "Evidence"),
     "search": ("K2",),
 }
-"""Classes whose options stand beside a keyword that takes their objects."""
+"""Classes whose fields are options, beside the keyword that takes their objects."""
 
 HANDED_ON = ("search", "constraints", "max_parents", "max_cells", "restarts", "time_limit")
 """Options of ``learn`` that functions with ``**kwargs`` pass on."""
@@ -213,7 +213,7 @@ class Asked:
     no_cache: bool
 
     def table(self, *, keep_all: bool = False) -> Any:
-        """The checked table, and JAX ready; columns that say nothing are left out, but for those that options name."""
+        """The checked table, and JAX ready; uninformative columns are left out unless options name them."""
         table = self.source.table(self.missing, None if keep_all else self._named())
         start_compiler(self.no_cache)
         return table

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "stdin"
-WIDE = 120  # letters of a line where there is no terminal
+WIDE = 120  # characters of a line where there is no terminal
 MOST_COLUMNS = 40  # columns of a table that are described line by line
 
 
@@ -63,7 +63,7 @@ class NamedTable:
 
         Args:
             missing: what to do about missing entries.
-            keep: leave out columns from which nothing can be learned, but for these; by default all stay.
+            keep: leave out columns from which nothing can be learned, except these; by default all stay.
         """
         table = jaxbn.as_table(
             self.frame,

@@ -40,7 +40,7 @@ def plot_binning(binning: Binning, values: ArrayLike, ax: Axes | None = None) ->
     pieces, of, inside = InsideBins(edges, binning.shape).pieces()
     widths = np.diff(pieces)
     density = np.divide(shares[of] * inside, widths, out=np.zeros(len(widths)), where=widths > 0)
-    return _draw_variable(new_axes(ax, (6, 3.4)), binning.cuts, (pieces, density), numbers)
+    return draw_variable(new_axes(ax, (6, 3.4)), binning.cuts, (pieces, density), numbers)
 
 
 def plot_resampled_cuts(found: CutBootstrap, name: str, ax: Axes | None = None) -> Axes:
@@ -82,7 +82,7 @@ def plot_marginal(net: BayesNet, data: Any, name: str, ax: Axes | None = None) -
         >>> jaxbn.plot_marginal(net, data, "size")  # doctest: +SKIP
     """
     cuts, values = net.bin_edges(name)[1:-1], _column(net, data, name)
-    ax = _draw_variable(new_axes(ax, (6, 3.4)), cuts, net.density(name), values)
+    ax = draw_variable(new_axes(ax, (6, 3.4)), cuts, net.density(name), values)
     ax.set_xlabel(name)
     return ax
 
@@ -232,17 +232,20 @@ def _curve(points: Any, head: float) -> Any:
     return Path(vertices, codes)
 
 
-def _draw_variable(
+def draw_variable(
     ax: Axes,
     cuts: NDArray[np.float64],
-    curve: tuple[NDArray[np.float64], NDArray[np.float64]],
+    curve: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     values: NDArray[np.float64],
+    label: str = "density",
 ) -> Axes:
-    edges, density = figures.averaged(curve, cuts)
-    low, high = float(min(edges[0], values.min())), float(max(edges[-1], values.max()))
+    """Cuts and density of a variable over the histogram of its values."""
+    edges, density = (values, None) if curve is None else figures.averaged(curve, cuts)
+    low, high = float(min(edges.min(), values.min())), float(max(edges.max(), values.max()))
     bars, borders = figures.histogram(values, low, high)
     ax.bar(borders[:-1], bars, np.diff(borders), align="edge", color=GREY, label="data")
-    ax.stairs(density, edges, color=BLUE, linewidth=1.8, label="density")
+    if density is not None:
+        ax.stairs(density, edges, color=BLUE, linewidth=1.8, label=label)
     for i, cut in enumerate(cuts):
         ax.axvline(cut, color=ORANGE, linewidth=1, linestyle="--", label="cut" if i == 0 else None)
     ax.set_ylim(0, 1.05 * figures.top_of_scale(density, bars))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbn.drawing.notebook import html_table
-from jaxbn.drawing.plots import GREY, new_axes, plot_network
-from jaxbn.drawing.svg import BLUE, ORANGE, averaged, histogram, network_svg, top_of_scale
+from jaxbn.drawing.plots import draw_variable, new_axes, plot_network
+from jaxbn.drawing.svg import ORANGE, network_svg
 from jaxbn.inputs.checks import suggest
 from jaxbn.model.fit import fit
 from jaxbn.posterior.results import group_counts
@@ -93,19 +93,10 @@ def plot_cuts(found: Posterior, name: str, ax: Axes | None = None) -> Axes:
     """Probabilities of cuts along a variable, over its histogram and average density; see ``Posterior.plot_cuts``."""
     if name not in found.table.values:
         raise ValueError(f"{name!r} is not a continuous variable; {suggest(name, found.table.continuous)}")
-    ax = new_axes(ax, (6, 3.4))
     values = found.table.values[name]
-    bars, borders = histogram(values, float(values.min()), float(values.max()))
-    ax.bar(borders[:-1], bars, np.diff(borders), align="edge", color=GREY, label="data")
-    top = float(bars.max(initial=0.0))
-    if values.min() < values.max():
-        edges, density = averaged(found.average.density(name), np.empty(0))
-        ax.stairs(density, edges, color=BLUE, linewidth=1.8, label="average density")
-        top = top_of_scale(density, bars)
-    ax.set_ylim(0, 1.05 * top)
+    curve = found.average.density(name) if values.min() < values.max() else None
+    ax = draw_variable(new_axes(ax, (6, 3.4)), np.empty(0), curve, values, "average density")
     ax.set_xlabel(name)
-    ax.set_ylabel("density")
-    ax.spines["top"].set_visible(False)
     right = ax.twinx()
     own = found.cuts[found.cuts["variable"] == name]
     right.vlines(own["cut"], 0, own["probability"], color=ORANGE, linewidth=1.4, label="probability of a cut")

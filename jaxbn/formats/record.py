@@ -30,7 +30,7 @@ RESERVED = {"network", "variable", "probability", "property", "type", "discrete"
 """Words of the BIF format, which its readers look for anywhere."""
 
 ROUNDING = 1e-12
-"""Rows of a table that sum to 1 but for this are as exact as floats are."""
+"""Rows of a table whose sums differ from 1 by less than this are as exact as floats are."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def exact(table: NDArray[np.float64], separator: str = ", ") -> str:
 
 
 def sums_not_one(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of the rows of a table that are not 1, nor 1 but for digits that were left out."""
+    """Sums of the rows of a table that are not 1, even allowing for rounded digits."""
     sums = np.atleast_1d(table.sum(axis=-1))
     return sums[~np.isclose(sums, 1.0)]
 

@@ -24,7 +24,7 @@ __all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]
 MIN_ROWS_FOR_ID_CHECK = 20  # with more rows than this, a discrete column without a repeated value is an identifier
 
 
-CONTENT = 50  # letters of the levels that a description lists
+CONTENT = 50  # characters of the levels that a description lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Table:
         """A line for each column: what it was taken as, what it holds, and why.
 
         Args:
-            width: letters of a line at most, by default as many as it takes.
+            width: most characters of a line, by default as many as it takes.
 
         Example:
             >>> print(as_table({"size": [1.5, 2.5], "kind": ["b", "a"]}).describe())
@@ -160,7 +160,7 @@ def as_table(
             forms are known without it. Columns of dates, times and durations are continuous.
         date_parts: parts of dates that become discrete columns of their own, such as ``"day (month)"``: some of
             ``"year"``, ``"month"``, ``"weekday"`` and ``"hour"``, of all dates or ``{column: parts}``.
-        keep: leave out columns from which nothing can be learned, as ``learn`` does, but for these and those named in
+        keep: leave out columns from which nothing can be learned, as ``learn`` does, except these and those named in
             ``continuous`` and ``discrete``: identifiers, text that differs in most rows, constants, copies of another
             column and, unless being missing is a state, columns with more than 80 % missing. By default all columns
             stay, and identifiers are refused.

@@ -126,7 +126,7 @@ def _count_rows(reader: Any, names: list[str], name: str) -> int:
         if row and len(row) != len(names):
             raise refused(
                 f"{name} line {reader.line_num} has {len(row)} cell{'s' * (len(row) != 1)} but the header has "
-                f"{len(names)}; mend that line",
+                f"{len(names)}; correct that line",
                 Mention("other delimiter", words=""),
             )
         n_rows += bool(row)
@@ -213,7 +213,7 @@ def _point_out_words(frame: pd.DataFrame) -> None:
         words = [str(word) for word in column[is_word].unique()[: FEW_WORDS + 1]]
         if len(words) <= FEW_WORDS and 0 < is_word.sum() < column.notna().sum() / 2:
             LOG.warning(
-                "column %r holds numbers but for %s (%d of %d rows), so it is discrete; %s if that means missing",
+                "column %r holds numbers except for %s (%d of %d rows), so it is discrete; %s if that means missing",
                 label,
                 " and ".join(map(repr, words)),
                 is_word.sum(),

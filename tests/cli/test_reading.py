@@ -119,7 +119,9 @@ def test_words_in_a_column_of_numbers_are_pointed_out(
     path = tmp_path / "cars.csv"
     path.write_text(f"horsepower,kind\n70,a\n{word},b\n80.5,a\n90,b\n")
     assert read(str(path), Format()).frame["horsepower"].dtype.kind != "f"
-    expected = f"column 'horsepower' holds numbers but for {word!r} (1 of 4 rows), so it is discrete; replace it by NaN"
+    expected = (
+        f"column 'horsepower' holds numbers except for {word!r} (1 of 4 rows), so it is discrete; replace it by NaN"
+    )
     assert expected in caplog.text
     caplog.clear()
     found = read(str(path), Format(na_values=(word,))).frame["horsepower"]

@@ -122,7 +122,7 @@ def test_what_is_not_a_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not a valid Parquet file"):
         as_table(tmp_path / "bad.parquet")
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n1,2,3\n")
-    with pytest.raises(ValueError, match=r"bad.csv' line 3 has 3 cells but the header has 2; mend that line$"):
+    with pytest.raises(ValueError, match=r"bad.csv' line 3 has 3 cells but the header has 2; correct that line$"):
         as_table(tmp_path / "bad.csv")
 
 

@@ -1,4 +1,4 @@
-"""Which links of a network are strongest, and how the two variables go together, in words."""
+"""The strongest links of a network, and how the two variables depend on each other, in words."""
 
 from __future__ import annotations
 
