@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -120,7 +120,7 @@ def bootstrap(
     if graph is None:
         _refuse({"level": level, "tolerance": tolerance}, "is for cuts of a known structure; leave it out, or pass ")
         plan = Plan.checked(table, options, columns=columns, seed=seed, **{"restarts": 1, **learning})
-        with _in_time(seconds):
+        with limits.within(seconds):
             guess = None  # the network that missing entries of the resamples are drawn from
             if table.holes:
                 own: Any = {"columns": Columns(merge_levels=plan.merged, cuts=plan.given), "method": options}
@@ -137,7 +137,7 @@ def bootstrap(
     coded = CodedTable(table, columns.merged(table), flat=options.flat, given=columns.binnings(table))
     coded.check_cells(parents)
     passes = Passes(coded, options)
-    with _in_time(seconds):
+    with limits.within(seconds):
         settled = run_alone(passes.settle(parents, passes.first_bins()), passes.solver)
         if table.holes:
             filled = completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES]))
@@ -177,8 +177,7 @@ def bootstrap(
                 by_number |= pickle.loads(message)
             binnings[name], gaps[name] = zip(*(by_number[i] for i in range(count)), strict=True)
     if ending.early and (not binnings or mates.size > 1):
-        with _in_time(seconds):
-            ending.reraise()
+        ending.reraise()
     if limits.interrupted():
         limits.answered(f"these are the cuts of {', '.join(binnings)}")
     original = {
@@ -228,16 +227,6 @@ def _learn_resamples(
         if ending.early and (not many.found or mates.size > 1):
             ending.reraise()
     return [many.found[i] for i in sorted(many.found)]
-
-
-@contextmanager
-def _in_time(seconds: float | None) -> Iterator[None]:
-    """Work without which there is nothing to return."""
-    try:
-        with limits.within(seconds):
-            yield
-    except limits.TimeIsUpError:
-        raise checks.ArgumentError("time_limit", "was over before a resample was finished; allow more") from None
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:

@@ -103,6 +103,9 @@ def within(seconds: float | None = None) -> Iterator[Limit]:
 
     A Ctrl-C that no one has answered with a result is raised at the end of the outermost block.
 
+    Raises:
+        TimeoutError: from the outermost block, where the time was over before there was anything to return.
+
     Example:
         >>> with within(60.0):
         ...     check()
@@ -116,8 +119,11 @@ def within(seconds: float | None = None) -> Iterator[Limit]:
         return
     if threading.current_thread() is threading.main_thread():
         _presses = _answered = 0
-    with listening(), _set(Limit(deadline, _presses)) as limit:
-        yield limit
+    try:
+        with listening(), _set(Limit(deadline, _presses)) as limit:
+            yield limit
+    except TimeIsUpError:  # a KeyboardInterrupt, which would end a caller's program
+        raise TimeoutError("the time limit was over before there was a result; allow more time") from None
     if limit.interrupted and _presses > _answered:
         raise KeyboardInterrupt
 

@@ -363,7 +363,7 @@ def test_a_checkpoint_is_resumed_and_one_of_another_run_refused(tmp_path: Path, 
         ),
         ({"rate": 3.0}, ValueError, "rate is for method='bayesian', got 3.0 with method 'evidence'; leave it out"),
         ({"graph": None, "select": "k2"}, ValueError, "select is for method='bayesian' or method='mdl', got 'k2'"),
-        ({"graph": None, "time_limit": 1e-9}, ValueError, "time_limit was over before a resample was finished"),
+        ({"graph": None, "time_limit": 1e-9}, TimeoutError, "the time limit was over before there was a result"),
         (
             {"graph": None, "warm_start": True, "search": "k2", "method": "evidence"},
             ValueError,

@@ -46,6 +46,11 @@ def test_an_interrupt_waits_for_a_check() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_time_that_is_over_without_a_result_is_a_time_out_and_no_interrupt() -> None:
+    with pytest.raises(TimeoutError, match="over before there was a result"), limits.within(0.0), limits.within():
+        limits.check()
+
+
 def test_one_that_meets_no_check_is_raised_at_the_end() -> None:
     def work() -> None:
         with limits.within():
