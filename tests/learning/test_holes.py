@@ -383,9 +383,9 @@ def test_lines_are_the_same_whichever_rows_are_said_to_change():
     has, rows = rng.random(200) < 0.8, np.arange(200)
     few, every = RidgeRegressions(has, rows < 20), RidgeRegressions(has, rows >= 0)
     for _ in range(3):
-        np.testing.assert_allclose(few.told(targets, x, rows), every.told(targets, x, rows), rtol=1e-10)
+        np.testing.assert_allclose(few.predict(targets, x, rows), every.predict(targets, x, rows), rtol=1e-10)
         x = [np.where(rows < 20, column + rng.normal(size=200), column) for column in x[:2]] + x[2:]
     design = np.stack([(column - column[has].mean()) / column[has].std() for column in x[:2]], axis=1)
     own = design[has].T @ design[has] + 1e-3 * has.sum() * np.eye(2)
     weights = np.linalg.solve(own, design[has].T @ targets[has])
-    np.testing.assert_allclose(every.told(targets, x, rows), targets[has].mean(axis=0) + design @ weights, rtol=1e-8)
+    np.testing.assert_allclose(every.predict(targets, x, rows), targets[has].mean(axis=0) + design @ weights, rtol=1e-8)

@@ -18,10 +18,10 @@ from jaxbn.model.imputing.donors import (
     MOST_STATES,
     donors_of,
     features_of,
+    indicators,
     matched_donors,
     nearest_values,
     predictors_of,
-    signs_of,
 )
 from jaxbn.model.imputing.ridge import RidgeRegressions, Scale
 from jaxbn.model.inference.answers import draw_completions, most_probable_completions, posteriors
@@ -75,7 +75,7 @@ def completed(
     states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))
     filled, scales = _filled(data, codings, states, rng), _scales(data)
     columns = {name: scales[name].to(column)[:, None].copy() for name, column in filled.values.items()}
-    columns |= {name: signs_of(states[name][1], int(states[name][1].max()) + 1) for name in filled.codes}
+    columns |= {name: indicators(states[name][1], int(states[name][1].max()) + 1) for name in filled.codes}
     known = {name: codes[:, i] != MISSING for i, name in enumerate(data.names)}
     numbers = [name for name in data.table.holes if name in filled.values]
     for _ in range(SWEEPS):
@@ -135,7 +135,7 @@ def expected(
             ]
             if not predictors or not (name in filled.values or name in posterior):
                 continue
-            said = lines[name].told(columns[name], predictors, np.flatnonzero(gone))
+            said = lines[name].predict(columns[name], predictors, np.flatnonzero(gone))
             if name in posterior:
                 by_lines = np.clip(said, LEAST, 1.0)
                 columns[name][gone] = (posterior[name] + by_lines / by_lines.sum(axis=1, keepdims=True)) / 2

@@ -1,14 +1,14 @@
-"""Rows that a missing number may be taken from: those of which a line says nearly the same, and those that look alike.
+"""Donors: rows that a missing number may be taken from.
 
-A line over all other columns tells which rows have nearly the same number (predictive mean matching, Little 1988), and
-rows that look alike tell it where no line does. How many rows of either kind count, and how much, is told by what they
-say of rows that they have not seen: the weights are those that make the bins of the rows that have the number most
-probable, each row being left out of what is said of it (stacking: Wolpert 1992). The network is none of these experts:
-its cuts and arcs have seen every row.
+Donors are found in two ways: rows with nearly the same prediction by a regression on all other columns (predictive mean
+matching, Little 1988), and nearest neighbours, which help where no regression fits. How many of either kind count, and
+how much, is decided by stacking (Wolpert 1992): the weights make the known bins of the column most probable, each row
+being left out of its own prediction. The network is not one of these experts, since its cuts and arcs have seen every
+row.
 
-Where a network has said in which bin a number lies, the donor is a row of that bin (`matched_donors`). Two variables
-that depend on each other do so within their bins as well; values drawn from a bin at random would blur that, and the
-next round of learning would find fewer bins and arcs.
+Where the network has drawn the bin of a number, the donor is a row of that bin (`matched_donors`). It is still chosen
+by its prediction: variables that depend on each other do so within bins too, and values drawn from a bin at random
+would blur that, so that the next round of learning would find fewer bins and arcs.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from jaxbn.runtime import limits
 Array = NDArray[np.float64]
 
 NEAREST_BY_LINE = (4, 10, 30, 100)
-"""Numbers of rows of which a line says nearly the same."""
+"""Numbers of rows with the nearest predictions; an expert for each."""
 
 FOLDS = 5
-"""Lines by which rows are judged that they have not seen."""
+"""Of the cross-validation in which regressions predict rows that they have not seen."""
 
 BLUR = 1e-6
-"""What is added to what a line says, in deviations of it: of rows that are equal, others are taken each time."""
+"""Noise added to predictions, in standard deviations of them: it breaks ties between rows that look the same."""
 
 MOST_COMPARED = 1000
-"""Rows that others are compared with."""
+"""Rows among which nearest neighbours are looked for."""
 
 MOST_JUDGED = 500
-"""Rows of which experts have to tell the bin, for their weights."""
+"""Rows whose bins the experts predict to get their weights."""
 
 MOST_PREDICTORS = 30
-"""Columns that a number is told from, at most."""
+"""Most columns that a number is predicted from."""
 
 MOST_STATES = 10
-"""States of a discrete column that are told apart."""
+"""Most states of a discrete column that are distinguished."""
 
 
 class Donors(NamedTuple):
@@ -63,14 +63,14 @@ class Donors(NamedTuple):
         return np.take_along_axis(self.rows, drawn[:, None], axis=1)[:, 0]
 
     def chances(self, codes: NDArray[np.int32], otherwise: Array) -> Array:
-        """The donors' shares of the states of codes [rows], [holes, states].
+        """The donors' shares of the states, [holes, states], from the codes of all rows [rows].
 
-        `otherwise` has the same by other means and counts as one more donor: donors are few, and a state that none of
-        them has is not impossible.
+        `otherwise`, chances of the same states, counts as one more donor: donors are few, and a state that none of them
+        has is not impossible.
         """
         found = np.zeros(otherwise.shape)
         np.add.at(found, (np.arange(len(found))[:, None], codes[self.rows]), self.shares)
-        number = 1 / np.square(self.shares).sum(axis=1, keepdims=True)  # as many equal ones would be as unsure
+        number = 1 / np.square(self.shares).sum(axis=1, keepdims=True)  # effective number of donors
         return (number * found + otherwise) / (number + 1)
 
 
@@ -94,15 +94,15 @@ def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: ND
     rng = np.random.default_rng(0)
     some = rng.permutation(len(has))[:MOST_COMPARED]
     judged = some[:MOST_JUDGED]
-    # of each kind how many of the nearest count, one expert for each number; the donors of rows that have the column,
-    # each left out itself, and of those that lack it
+    # Each kind of donors: how many count, with an expert for each number; those of known rows, left out themselves, for
+    # the weights of the experts; and those of the missing entries.
     own, asked = features[has], features[holes]
     kinds = [(NEAREST_BY_LINE, _by_lines(own, target[has], judged, rng), _by_line(own, target[has], asked, rng))]
     if NEAREST[0] < len(has) <= MOST_ROWS and features.shape[1]:
         alike = Neighbours.of(features[has[some]])
         own_near, near = alike.nearest(known[has[judged]]), alike.nearest(known[holes], asked)
         kinds.append((NEAREST, _all_parts(own_near, some), _all_parts(near, some)))
-    right = []  # the chance that each expert gives to the right bin of the rows that are judged
+    right = []  # the probability that each expert gives to the known bins
     for numbers, theirs, _ in kinds:
         hit = bins[has][theirs.rows] == bins[has][judged][:, None]
         right += [(shares * hit).sum(axis=1) for shares in _parts(numbers, theirs.weights)]
@@ -120,11 +120,11 @@ def predictors_of(parents: Parents, name: str) -> list[str]:
     return [*blanket, *(other for other in parents if other != name and other not in blanket)][:MOST_PREDICTORS]
 
 
-def signs_of(codes: NDArray[np.integer[Any]], n_states: int) -> Array:
-    """Whether each row has each of the most frequent states of a discrete column, without the first, [n, states].
+def indicators(codes: NDArray[np.integer[Any]], n_states: int) -> Array:
+    """Indicators of the most frequent states of a discrete column but the very first, [n, states].
 
     Example:
-        >>> signs_of(np.array([2, 1, 2, 2, 0], np.int32), 3).tolist()
+        >>> indicators(np.array([2, 1, 2, 2, 0], np.int32), 3).tolist()
         [[0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [1.0, 0.0]]
     """
     shown = np.argsort(-np.bincount(codes, minlength=n_states), kind="stable")[1:MOST_STATES]
@@ -134,7 +134,7 @@ def signs_of(codes: NDArray[np.integer[Any]], n_states: int) -> Array:
 def features_of(
     columns: Mapping[str, Array], known: Mapping[str, NDArray[np.bool_]], names: Sequence[str]
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Some columns [n, K] beside each other, and where they are known and not filled in, [n, features] both."""
+    """Some columns [n, K] side by side, and which of their entries are observed, both [n, features]."""
     nothing = np.zeros((len(next(iter(known.values()))), 0))
     shown = [np.repeat(known[name][:, None], columns[name].shape[1], axis=1) for name in names]
     return np.hstack([nothing, *(columns[name] for name in names)]), np.hstack([nothing.astype(bool), *shown])
@@ -143,7 +143,7 @@ def features_of(
 def matched_donors(
     target: Array, features: Array, known: NDArray[np.int32], drawn: NDArray[np.int32], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """For each row that lacks the target, a row in the drawn bin for which nearly the same value is predicted.
+    """Predictive mean matching inside bins: for each missing entry a row of its drawn bin with nearly its prediction.
 
     Args:
         target: [n], NaN where missing.
@@ -156,10 +156,10 @@ def matched_donors(
         Rows [holes].
     """
     has = known >= 0
-    guess = RidgeRegressions(has, has).told(target[:, None], list(features.T), np.arange(len(target)))[:, 0]
+    guess = RidgeRegressions(has, has).predict(target[:, None], list(features.T), np.arange(len(target)))[:, 0]
     everyone, holes = np.flatnonzero(has), np.flatnonzero(~has)
     everyone = everyone[np.argsort(guess[everyone], kind="stable")]
-    # one search for all bins: donors have ranks by prediction, and the ranks of a bin follow those of the bin before
+    # One search for all bins: donors are sorted by bin and then by the rank of their prediction.
     order = np.argsort(known[everyone].astype(np.int16 if drawn.max() < 2**15 else np.int32), kind="stable")
     donors = everyone[order]
     bins = drawn[holes]
@@ -183,10 +183,7 @@ def nearest_values(values: Array, wanted: Array) -> Array:
 
 
 def _by_line(features: Array, target: Array, asked: Array, rng: np.random.Generator) -> Nearest:
-    """The rows of which a line says nearly the same as of those that are asked about.
-
-    Of rows of which exactly the same is said, as of levels, others are taken each time.
-    """
+    """The rows with the nearest predictions to those of the rows asked about; ties are broken at random."""
     limits.check()
     line, _ = fit_line(features, target, leave_out=False)
     said, wanted = line(features), line(asked)
@@ -209,19 +206,19 @@ def _nearest(ascending: Array, wanted: Array) -> NDArray[np.intp]:
 
 
 def _by_lines(features: Array, target: Array, judged: NDArray[np.intp], rng: np.random.Generator) -> Nearest:
-    """The same for rows among these, by lines that have not seen them, a fold of them at a time."""
-    most = len(target) - -(-len(judged) // FOLDS)  # rows left to each line
+    """The same for some of the rows, by regressions that have not seen them: cross-validation."""
+    most = len(target) - -(-len(judged) // FOLDS)  # rows left to fit on
     most = max(1, min(NEAREST_BY_LINE[-1], most))
     rows = np.zeros((len(judged), most), np.intp)
     for fold in range(min(FOLDS, len(judged))):
-        told = judged[fold::FOLDS]
-        others = np.setdiff1d(np.arange(len(target)), told) if len(told) < len(target) else told
-        rows[fold::FOLDS] = others[_by_line(features[others], target[others], features[told], rng).rows[:, :most]]
+        held_out = judged[fold::FOLDS]
+        others = np.setdiff1d(np.arange(len(target)), held_out) if len(held_out) < len(target) else held_out
+        rows[fold::FOLDS] = others[_by_line(features[others], target[others], features[held_out], rng).rows[:, :most]]
     return Nearest(rows, np.ones(rows.shape))
 
 
 def _all_parts(parts: Iterable[tuple[slice, Nearest]], rows: NDArray[np.intp]) -> Nearest:
-    """What was found part by part, in one, and of some rows in place of positions among them."""
+    """Neighbours that were found part by part, as one, by their positions in the table: `rows` are those compared."""
     found = [nearest for _, nearest in parts]
     if not found:
         return Nearest(np.zeros((0, 1), np.intp), np.ones((0, 1)))
@@ -230,7 +227,7 @@ def _all_parts(parts: Iterable[tuple[slice, Nearest]], rows: NDArray[np.intp]) -
 
 
 def _parts(numbers: Sequence[int], weights: Array) -> Iterator[Array]:
-    """Shares of donors if only the nearest so many count, for each of the numbers, [asked, donors]."""
+    """Shares of donors if only the nearest ones count, for each number of them, [asked, donors]."""
     for number in numbers:
         counted = np.where(np.arange(weights.shape[1]) < number, weights, 0.0)
         yield counted / counted.sum(axis=1, keepdims=True)

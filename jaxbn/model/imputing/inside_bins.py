@@ -1,14 +1,14 @@
-"""What the numbers of rows say beyond the bins they lie in, of the bins of missing ones.
+"""Evidence about the bins of missing numbers from where the observed numbers lie inside theirs.
 
-To a network of bins a row is its codes c. Where in their bins its numbers lie says more of an entry that is missing:
-with x for its numbers and levels,
+A network of bins sees the codes c of a row. Where its numbers lie inside their bins says more about a missing entry:
+with x for the row's numbers and levels,
 
     P(state | x)  ~  P(state | c) P(x | c, state),   so   P(x | c, state)  ~  P(state | x) / P(state | c),
 
-up to a factor that is the same for all states. P(state | x) is told by rows that may be alike (``donors``), and
-P(state | c) is the posterior under the network. The quotient is evidence of each state, by which EM can fit tables to
-what was observed, numbers included. Tables change the posterior, and missing numbers of a row tell each other; so
-evidence and tables are settled in turns, until the posterior with the evidence is what rows alike say.
+up to a factor that is the same for all states. P(state | x) is estimated from donors (``donors``), and P(state | c) is
+the posterior under the network. Their ratio is the likelihood of each state, with which EM fits tables to all that was
+observed, numbers included. Tables change the posterior, and the missing numbers of a row depend on each other; so
+evidence and tables are updated in turns, until the posterior with the evidence agrees with the donors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
-from jaxbn.model.imputing.donors import donors_of, features_of, predictors_of, signs_of
+from jaxbn.model.imputing.donors import donors_of, features_of, indicators, predictors_of
 from jaxbn.model.imputing.ridge import Scale
 from jaxbn.model.inference.answers import draw_completions, posteriors
 from jaxbn.model.inference.em import Counter, Weight, means
@@ -33,16 +33,16 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 MOST_ROWS, MOST_ENTRIES = 20_000, 10**6
-"""Rows, and rows times columns, of a table whose numbers are looked at: of larger ones bins are fine."""
+"""Most rows, and rows times columns, of a table whose numbers are used: in larger tables bins are fine."""
 
 FEW_ENTRIES, TIMES = 50_000, 3
-"""Rows times columns up to which missing entries are drawn, and told given the others, so many times; then once."""
+"""Rows times columns up to which donors are looked for so many times, with other draws; in larger tables once."""
 
 ROUNDS = 10
 """Of evidence and tables in turns."""
 
 LEAST = 1e-12
-"""A chance below this counts as this much."""
+"""Lower bound of probabilities in logarithms."""
 
 
 def evidence_inside_bins(
@@ -74,7 +74,7 @@ def evidence_inside_bins(
     for _ in range(ROUNDS):
         for i, chances in posterior().items():
             wanting = np.log(np.maximum(said[i], LEAST) / np.maximum(chances, LEAST))
-            evidence[i][absent[:, i]] += wanting / together[absent[:, i]]  # as those that tell each other move together
+            evidence[i][absent[:, i]] += wanting / together[absent[:, i]]  # the missing numbers of a row move together
         network = means(network.structure, counter.expected(network).counts, alphas)
     return evidence
 
@@ -82,9 +82,9 @@ def evidence_inside_bins(
 def _said(
     network: Network, parents: Parents, codes: Codes, values: Mapping[str, Array], posterior: Mapping[int, Array]
 ) -> dict[int, Array]:
-    """Chances of the states of missing numbers by rows that may be alike, for each column of `posterior`, [holes, K].
+    """Probabilities of the states of missing numbers by their donors, for each column of `posterior`, [holes, K].
 
-    Other missing entries of a row are filled in by draws, several times: what is said is as unsure as they are.
+    Other missing entries of a row are filled in by draws, several times, so that their uncertainty counts.
     """
     names = list(parents)
     known = {name: codes[:, i] != MISSING for i, name in enumerate(names)}
@@ -97,7 +97,7 @@ def _said(
         columns = {
             name: _numbers(seen[name], codes[:, i], drawn[:, i], rng)
             if name in values
-            else signs_of(drawn[:, i], network.structure.sizes[i])
+            else indicators(drawn[:, i], network.structure.sizes[i])
             for i, name in enumerate(names)
         }
         for i, chances in posterior.items():
@@ -115,7 +115,7 @@ def _numbers(seen: Array, bins: Codes, drawn: NDArray[np.integer[Any]], rng: np.
     has, gone = rng.permutation(np.flatnonzero(bins != MISSING)), bins == MISSING
     has = has[np.argsort(bins[has], kind="stable")]
     begin, end = (np.searchsorted(bins[has], drawn[gone], side=side) for side in ("left", "right"))
-    empty = begin == end  # a bin that no row is in: any row
+    empty = begin == end  # no row is in this bin: any row
     rows = has[rng.integers(np.where(empty, 0, begin), np.where(empty, len(has), end))]
     found = seen.copy()
     found[gone] = seen[rows]

@@ -1,11 +1,10 @@
 """Missing entries filled in by regressions and nearest neighbours together with the network's posterior.
 
-Inside a bin all values are alike to a network. Where two columns lie almost on a line (area and perimeter), a straight
-line says more. So each continuous column is predicted (``Mixture``) from the network's posterior mean, the other
-continuous columns and the probabilities of the discrete ones, and so are the levels of a discrete column (``Votes``).
-Predictors that are missing themselves are filled in by the network first, and by the predictions in later rounds.
-Where the network was fitted to these very rows, each row's own counts are left out of its posterior: else it would
-seem to know more of these rows than of those whose entries are missing.
+Each continuous column is predicted (``Mixture``) from the network's posterior mean, the other continuous columns and
+the probabilities of the discrete ones, and so are the levels of discrete columns (``Votes``). Missing predictors are
+filled in by the network first, and by the predictions in later rounds. Where the network was fitted to these very rows,
+each row's own counts are left out of its posterior; otherwise the network would seem to know more than it does about
+entries that are missing.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ SETTLED = 1e-3
 
 
 class Regressions(NamedTuple):
-    """Experts for each column that had entries to fit them to."""
+    """The fitted experts of each column."""
 
     experts: dict[str, Mixture | Votes]
 

@@ -1,11 +1,11 @@
 """Ridge regression: with the prior of the weights chosen by the evidence (MacKay 1992), or with a fixed penalty.
 
-The first, for values that are to be told as well as can be, has predictions that leave each row out. The second is made
-again and again while a table is completed, at an effort in proportion to the entries that change.
+The first predicts best, and has leave-one-out predictions. The second is fitted again and again while a table is
+completed, at a cost proportional to the number of entries that change.
 
-A line through values with heavy tails is that of its outliers. So numbers of which a few lie far out are seen by their
-ranks (`Scale`), as normal scores, the quantiles of a normal distribution: these keep the order and have no tails, and
-dependences that are monotone look straight in them.
+A regression on values with heavy tails follows the outliers. So such columns are replaced by their normal scores
+(`Scale`), the quantiles of a normal distribution at the values' ranks: these keep the order and have no tails, and
+monotone dependences look linear in them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 Array = NDArray[np.float64]
-DUST = 1e-12  # what rounding makes of numbers that are equal, relative to them
+DUST = 1e-12  # relative rounding error of equal numbers
 STEPS = 100  # of the evidence's fixed point, which needs about ten
 
 RIDGE = 1e-3
 """Weight of a fixed penalty, for each row."""
 
 TINY = 1e-9
-"""Spread of a predictor, in units of its first one, below which it is constant."""
+"""Standard deviation of a predictor, relative to its first one, below which it is constant."""
 
 MOST_ROWS = 10**5
-"""Rows that a regression of fixed penalty is fitted to, about: more of them would not change it."""
+"""Rows, about, that a regression of fixed penalty is fitted to: more would hardly change it."""
 
 TAILS = 5.0
-"""Excess kurtosis from which on a column is seen by its ranks."""
+"""Excess kurtosis above which a column is replaced by its normal scores."""
 
 
 class Line(NamedTuple):
@@ -41,7 +41,7 @@ class Line(NamedTuple):
     scale: Array  # [features]
     weights: Array  # [features]
     constant: float
-    low: float  # the smallest and largest number seen; answers stay between them
+    low: float  # the smallest and largest number fitted to; predictions stay between them
     high: float
 
     def __call__(self, features: Array) -> Array:
@@ -54,8 +54,8 @@ def fit_line(features: Array, target: Array, *, leave_out: bool = True) -> tuple
     """Bayesian ridge regression: the prior's and the noise's precision by the fixed point of the evidence.
 
     Returns:
-        The line, and for each row what the line of all other rows, with the same precisions, says of it; with
-        ``leave_out=False`` nothing of that, which takes half the time.
+        The line, and the leave-one-out prediction of each row, with the same precisions; with ``leave_out=False``
+        none of these, in half the time.
 
     Example:
         >>> x = np.arange(50.0)[:, None]
@@ -87,7 +87,7 @@ def fit_line(features: Array, target: Array, *, leave_out: bool = True) -> tuple
     if not leave_out:
         return line, np.zeros(0)
     along = x @ vectors
-    share = 1 / n + (noise * along**2 / (noise * values + prior)).sum(axis=1)  # of the row in what is said of it
+    share = 1 / n + (noise * along**2 / (noise * values + prior)).sum(axis=1)  # leverage of the row
     left_out = target - (y - along @ weights) / np.maximum(1 - share, 1e-6)
     return line, np.clip(left_out, line.low, line.high)
 
@@ -107,7 +107,7 @@ class RidgeRegressions:
         self._products: Array | None = None
         self._units: list[tuple[float, float]] = []
 
-    def told(self, targets: Array, predictors: Sequence[Array], rows: NDArray[np.intp]) -> Array:
+    def predict(self, targets: Array, predictors: Sequence[Array], rows: NDArray[np.intp]) -> Array:
         """Linear predictions of the targets [n, T] in some rows, [rows, T]; always the same columns in their order."""
         if self._products is None:
             every = np.concatenate([self._still, self._changing])

@@ -1,18 +1,18 @@
-"""Stacking: a missing entry is told by several experts together, the network, ridge regression and nearest neighbours.
+"""Stacking: the network, ridge regressions and nearest neighbours together predict a missing entry.
 
-Inside a bin all values are alike to a network; a line sees what lies inside, and rows that look alike see what no line
-does. How much each of them counts is told by what it says of rows that it has not seen: the weights, none below 0 and
-1 together, are those of least squares on leave-one-out predictions (stacking: Wolpert 1992, Breiman 1996). None below
-0, because a mean without the row itself lies the lower the higher the row is: with a weight below 0 it would seem to
-know the row.
+To a network all values inside a bin are alike; a regression sees what lies inside, and neighbours see what no
+regression does. The weights of these experts come from predictions of rows that they have not seen. For numbers they
+are those of least squares on leave-one-out predictions, none negative, with a sum of 1 (stacking: Wolpert 1992, Breiman
+1996). They must not be negative: the mean of all other rows is the lower, the higher the row that is left out, so that
+a negative weight of it would give the row away.
 
-Of levels the weights lie half-way between those of the mixture with the highest leave-one-out likelihood, found by EM,
-and equal parts of the network, lines and neighbours. Half-way, because levels are few and the network's cuts and arcs
-have seen every row.
+For levels, the weights are half-way between those of the mixture with the highest leave-one-out likelihood, found by
+EM, and equal weights of the network, regressions and neighbours. Half-way, because levels carry little information and
+the network's cuts and arcs have seen every row.
 
-A line for each level says how much a row looks like one of that level, which is no chance of it: where lines part the
-levels without an error, they still say 0.6 and 0.4. So the chances of levels are those of all rows, and as much larger
-or smaller by a softmax of what lines say beyond them as makes the rows that were left out most probable.
+A regression on the indicator of each level does not give calibrated probabilities: even where levels are perfectly
+separated, it may predict 0.6 and 0.4. So predictions, less the frequencies of the levels, go through a softmax whose
+sharpness makes the levels of the left-out rows most probable.
 """
 
 from __future__ import annotations
@@ -32,50 +32,50 @@ from jaxbn.model.imputing.ridge import Line, fit_line
 Array = NDArray[np.float64]
 
 MOST_COMPARED = 2000
-"""Rows that others are compared with."""
+"""Rows among which nearest neighbours are looked for."""
 
 MOST_FITTED = 50_000
-"""Rows that experts are fitted to: more of them would not change a line."""
+"""Rows that experts are fitted to: more of them would hardly change a regression."""
 
 MOST_ROWS = 20_000
-"""Rows up to which rows are compared: with more of them bins are fine, and to compare takes long."""
+"""Rows up to which neighbours are used: with more, bins are fine, and the search takes long."""
 
 MOST_LEVELS = 20
-"""Levels up to which each has a line of its own."""
+"""Levels up to which each has a regression of its own."""
 
 SHARPNESS = (-4.0, 5.0)
-"""Logarithms of the least and largest number by which what lines say is multiplied."""
+"""Bounds of the logarithm of the softmax's sharpness."""
 
 LEAST = 1e-300
-"""A chance below this counts as this much."""
+"""Lower bound of probabilities in logarithms."""
 
 STEPS = 200
-"""Of EM for the weights, a few numbers."""
+"""Of EM for the weights."""
 
 
 class Mixture(NamedTuple):
-    """Experts and their weights."""
+    """Experts on a number, and their weights."""
 
-    line: Line  # of the other columns
-    rest: Line  # of the other columns: what the posterior mean leaves
+    line: Line  # regression on the other columns
+    rest: Line  # regression of the residuals of the posterior mean
     neighbours: Neighbours | None
-    targets: Array  # of the rows that are compared with: the number, and what `line` leaves of it, [rows, 2]
+    targets: Array  # of possible neighbours: the number, and its residual from `line`, [rows, 2]
     weights: Array  # [experts]
 
     def __call__(self, mean: Array, others: Array, known: NDArray[np.bool_]) -> Array:
-        """What the experts say together of rows, [rows, 1]; the same arguments as for ``fit_mixture``."""
+        """The weighted prediction, [rows, 1]; arguments as for ``fit_mixture``."""
         near = None if self.neighbours is None else self.neighbours.means(self.targets, known, others)
         said = _said_of_numbers(mean[:, 0], self.line(others), self.rest(others), near) @ self.weights
         return np.clip(said, self.line.low, self.line.high)[:, None]
 
 
 def fit_mixture(mean: Array, others: Array, known: NDArray[np.bool_], target: Array) -> Mixture:
-    """Fit the experts to rows, and their weights to what each says of the rows that it has not seen.
+    """Fit the experts, and their weights by predictions of rows that they have not seen.
 
     Args:
         mean: of the posterior, by a network that has not seen the row, [rows, 1].
         others: features of the rows, [rows, features].
-        known: which of these are known and not filled in, [rows, features].
+        known: which of these are observed, [rows, features].
         target: [rows].
 
     Example:
@@ -85,7 +85,7 @@ def fit_mixture(mean: Array, others: Array, known: NDArray[np.bool_], target: Ar
         [[0.25], [0.25]]
     """
     n = len(target)
-    fitted = np.random.default_rng(0).permutation(n)[:MOST_FITTED]  # or rows that are equally near would be in order
+    fitted = np.random.default_rng(0).permutation(n)[:MOST_FITTED]  # ties between neighbours are broken by order
     mean, others, known, target = mean[fitted, 0], others[fitted], known[fitted], target[fitted]
     line, by_line = fit_line(others, target)
     rest, by_rest = fit_line(others, target - mean)
@@ -102,34 +102,34 @@ def fit_mixture(mean: Array, others: Array, known: NDArray[np.bool_], target: Ar
 def _said_of_numbers(mean: Array, by_line: Array, by_rest: Array, near: Array | None) -> Array:
     """What each expert says, [rows, experts]."""
     said = [mean, by_line, mean + by_rest]
-    if near is not None:  # of each number of neighbours: their mean, and the line with what it leaves of them
+    if near is not None:  # for each number of neighbours: their mean, and the regression with their mean residual
         said += [*near[..., 0].T, *(by_line[:, None] + near[..., 1]).T]
     return np.column_stack(said)
 
 
 def least_squares_weights(said: Array, target: Array) -> Array:
-    """The weights of least squares, none below 0 and 1 together."""
+    """The weights of least squares, none negative, with a sum of 1."""
     center = target.mean()
     scale = target.std() or 1.0
-    heavy = 1e3 * np.sqrt(len(target))  # the row that says that weights add up to 1
+    heavy = 1e3 * np.sqrt(len(target))  # a row that makes the weights add up to 1
     rows = np.vstack([(said - center) / scale, np.full(said.shape[1], heavy)])
     found, _ = nnls(rows, np.append((target - center) / scale, heavy))
     return np.asarray(found / found.sum(), np.float64)
 
 
 class Votes(NamedTuple):
-    """Experts and their weights."""
+    """Experts on a level, and their weights."""
 
-    lines: list[Line]  # of the other columns, for each level; none where there are very many
-    shares: Array  # of the levels, [levels]
-    sharpness: float  # of what lines say beyond these
+    lines: list[Line]  # a regression on the other columns for each level; none where there are very many
+    shares: Array  # frequencies of the levels, [levels]
+    sharpness: float  # of the softmax
     neighbours: Neighbours | None
-    signs: Array  # of the rows that are compared with, 1 at the level of each, [rows, levels]
-    floor: float  # added to the chances of lines and neighbours
+    signs: Array  # indicators of the levels of possible neighbours, [rows, levels]
+    floor: float  # added to the probabilities of regressions and neighbours
     weights: Array  # [experts]
 
     def __call__(self, posterior: Array, others: Array, known: NDArray[np.bool_]) -> Array:
-        """Chances of the levels, [rows, levels]; the same arguments as for ``fit_votes``."""
+        """Probabilities of the levels, [rows, levels]; arguments as for ``fit_votes``."""
         by_lines = None
         if self.lines:
             by_lines = _chances(np.column_stack([line(others) for line in self.lines]), self.shares, self.sharpness)
@@ -138,12 +138,12 @@ class Votes(NamedTuple):
 
 
 def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: NDArray[np.int32]) -> Votes:
-    """Fit the experts to rows, and their weights to what each says of the rows that it has not seen.
+    """Fit the experts, and their weights by predictions of rows that they have not seen.
 
     Args:
         posterior: of the levels, by a network that has not seen the row, [rows, levels].
         others: features of the rows, [rows, features].
-        known: which of these are known and not filled in, [rows, features].
+        known: which of these are observed, [rows, features].
         codes: the level of each row, [rows].
 
     Example:
@@ -183,13 +183,13 @@ def _said_of_levels(posterior: Array, by_lines: Array | None, near: Array | None
 
 
 def _chances(said: Array, shares: Array, sharpness: float) -> Array:
-    """Chances of levels, from what a line says of each, [rows, levels]; a level that no row has, has none."""
+    """Probabilities of levels from the regressions of each, [rows, levels]; 0 for a level that no row has."""
     with np.errstate(divide="ignore"):
         return np.asarray(softmax(np.log(shares) + sharpness * (said - shares), axis=1), np.float64)
 
 
 def _sharpness(said: Array, shares: Array, codes: NDArray[np.int32]) -> float:
-    """How sharp what lines say [rows, levels] has to be, so that the levels of the rows are most probable."""
+    """The sharpness of the softmax that makes the levels of the rows most probable."""
 
     def minus_log_likelihood(log_sharpness: float) -> float:
         chances = _chances(said, shares, math.exp(log_sharpness))[np.arange(len(codes)), codes]
@@ -199,13 +199,13 @@ def _sharpness(said: Array, shares: Array, codes: NDArray[np.int32]) -> float:
 
 
 def _equal_parts(kinds: Sequence[int]) -> Array:
-    """Weights of experts of several kinds, given how many there are of each: every kind that there is has the same."""
+    """Weights of experts, given how many there are of each kind: every kind present has the same sum."""
     there = [n for n in kinds if n]
     return np.concatenate([np.full(n, 1 / n / len(there)) for n in there])
 
 
 def likeliest_weights(said: Array) -> Array:
-    """The weights of the mixture that makes what happened most probable, from the chances of that, [experts, rows]."""
+    """The weights of the likeliest mixture, from the probability of each outcome by each expert, [experts, rows]."""
     weights = np.full(len(said), 1 / len(said))
     for _ in range(STEPS):
         parts = weights[:, None] * np.maximum(said, LEAST)
