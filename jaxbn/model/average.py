@@ -305,14 +305,14 @@ class AverageNet:
         return f"AverageNet: {count} of {variables}, fitted to {first.n_rows} rows"
 
     def _weights_of_rows(self, data: Any, target: str, unknown: Unknown) -> NDArray[np.float64]:
-        """What each network weighs in each row: its density of the row without the target [M, B]."""
+        """The weight of each network in each row: its density of the row without the target [M, B]."""
         frame = as_frame(data)
         hidden = {name: np.nan for name in self.names if name == target or name not in frame.columns}
         frame = frame.assign(**hidden)
         return _shared_out(np.array([net.log_likelihood(frame, unknown=unknown) for net in self.networks]))
 
     def _weights(self, given: Mapping[str, Any]) -> NDArray[np.float64]:
-        """What each network weighs, given some variables [M]: a value counts by its density, a range by its chance."""
+        """The weight of each network [M] given some variables: a value counts by its density, a range by its chance."""
         if not given:
             return np.full(len(self.networks), 1 / len(self.networks))
         logs = np.array([_log_given(net, given) for net in self.networks])
@@ -354,7 +354,7 @@ class AverageNet:
 
 
 def _shared_out(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of the networks [M, ...] that add up to one, whatever the size of their logarithms."""
+    """Weights of the networks [M, ...], which add up to 1, from their logarithms."""
     weights = np.exp(logs - logs.max(axis=0))
     return np.asarray(weights / weights.sum(axis=0), np.float64)
 

@@ -210,16 +210,16 @@ def _table(data: Any, binnings: Mapping[str, Binning], groupings: Mapping[str, G
         for name in groupings:
             if name not in data.codes:
                 raise ValueError(
-                    f"policies hold a grouping of {name!r}, which is not a discrete column; {suggest(name, data.codes)}"
+                    f"binnings hold a grouping of {name!r}, which is not a discrete column; {suggest(name, data.codes)}"
                 )
         if set(data.continuous) != set(binnings):
             odd = sorted(set(data.continuous) ^ set(binnings))
-            raise ValueError(f"policies must name exactly the continuous columns of the table; they differ in {odd}")
+            raise ValueError(f"binnings must name exactly the continuous columns of the table; they differ in {odd}")
         return as_table(data, missing=missing)
     frame = as_frame(data)
     for name in (*binnings, *groupings):
         if name not in frame.columns:
-            raise ValueError(f"policies name {name!r}, which is not a column of the data; {suggest(name, frame)}")
+            raise ValueError(f"binnings name {name!r}, which is not a column of the data; {suggest(name, frame)}")
     for name in frame.columns:
         column = frame[name]
         if (

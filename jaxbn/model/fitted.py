@@ -101,7 +101,7 @@ class Fitted:
 
     @cached_property
     def shown_states(self) -> dict[str, pd.Index]:
-        """The states of variables as answers show them, as far as they were asked for: see ``queries.states``."""
+        """A cache of ``queries.states``."""
         return {}
 
     @cached_property
@@ -111,7 +111,7 @@ class Fitted:
 
     @property
     def codings(self) -> dict[str, Binning | Grouping]:
-        """Policies and groupings together, as ``fit`` takes them."""
+        """Binnings and groupings together, as ``fit`` takes them."""
         return {**self.binnings, **self.groupings}
 
     @cached_property

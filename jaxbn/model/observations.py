@@ -163,7 +163,7 @@ def _weigh_discrete(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]
 
 
 def level_weights(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
-    """1 for each level of a discrete variable that agrees with what is known of it, or its likelihood, [levels]."""
+    """The weight of each level of a discrete variable by what is given: 1 or 0, or its likelihood, [levels]."""
     import pandas as pd
 
     parts = as_weights(name, value)
@@ -223,7 +223,7 @@ def tell_once(net: BayesNet, about: Hashable, message: str) -> None:
 
 
 def warn_caller(message: str) -> None:
-    """Warn; the line named is that which called the package."""
+    """Warn; the line named is the one that called the package."""
     depth, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "jaxbn":
         depth, frame = depth + 1, frame.f_back
@@ -231,7 +231,7 @@ def warn_caller(message: str) -> None:
 
 
 def tell_far(net: BayesNet, name: str, values: NDArray[np.float64]) -> None:
-    """Point out values of a continuous variable far outside the range it was fitted to; NaN is not looked at."""
+    """Point out values of a continuous variable far outside the range it was fitted to; NaN is ignored."""
     low, high = net.bounds[name]
     reach = FAR * (high - low)
     if not (0 < reach < np.inf):

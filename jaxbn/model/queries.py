@@ -36,7 +36,7 @@ ROWS = 2**14
 
 
 def states(net: BayesNet, name: str) -> pd.Index:
-    """A variable's states as users see them: levels, or left-closed intervals with open ends; of dates, words."""
+    """A variable's states as users see them: levels, left-closed intervals with open ends, or, for dates, words."""
     import pandas as pd
 
     found = net.shown_states.get(name)
@@ -72,7 +72,7 @@ def log_inside_states(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int3
 
 
 def as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, Array]]:
-    """What is given as a row of codes and its numbers, missing where it is not one state or not one number."""
+    """What is given as the codes and numbers of a row, missing where it is not a single state or number."""
     codes, values = np.full((1, len(net.names)), MISSING, np.int32), {n: np.full(1, np.nan) for n in net.binnings}
     for name, weights in observation_weights(net, given).items():
         if np.count_nonzero(weights) == 1:
@@ -102,7 +102,7 @@ def log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> Array:
 
 
 def without(data: Any, target: str, names: Sequence[str]) -> pd.DataFrame:
-    """Rows without the column that is asked about; the signs of missing entries are added where they are variables."""
+    """Rows without the column that is asked about, with indicators of missing entries where these are variables."""
     return with_signs(as_frame(data).drop(columns=target, errors="ignore"), names)
 
 
@@ -126,7 +126,7 @@ def lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Lea
 
 
 def over_levels(net: BayesNet, name: str, chances: Array, axis: int) -> Array:
-    """Chances of a grouped variable's groups shared out among its levels; those of other variables as they are."""
+    """Probabilities of levels from those of their groups; those of variables without groups as they are."""
     if name not in net.groupings:
         return chances
     shape = [-1 if i == axis else 1 for i in range(chances.ndim)]
@@ -136,7 +136,7 @@ def over_levels(net: BayesNet, name: str, chances: Array, axis: int) -> Array:
 def decode(
     net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.Generator, shares: Array | None = None
 ) -> Any:
-    """Levels drawn inside states; ``shares`` of the levels of a grouped variable in place of its own."""
+    """Levels of states; those of groups are drawn by ``shares``, or by the network's own."""
     if name in net.groupings:
         codes = draw_levels(net, name, codes, rng, shares)
     levels = net.levels[name]
@@ -147,7 +147,7 @@ def decode(
 def draw_levels(
     net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.random.Generator, shares: Array | None = None
 ) -> NDArray[np.int64]:
-    """A level of each row's group, by its share of the group."""
+    """A level drawn from each row's group, by its share of the group."""
     shares = net.shares[name] if shares is None else shares
     group_of, drawn = net.group_codes[name], np.empty(len(groups), np.int64)
     chances = rng.random(len(groups))

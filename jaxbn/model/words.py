@@ -74,7 +74,7 @@ def state_texts(net: BayesNet, name: str) -> list[str]:
 
 
 def worth(net: BayesNet) -> str:
-    """What the search raised, by its own name; nothing where it is not known, or is that of a completed table."""
+    """What the search maximized, by name; empty where it is not known, or belongs to a completed table."""
     if net.search is None or net.em_trace:
         return ""
     if net.search.method == "evidence":

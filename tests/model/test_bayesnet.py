@@ -152,7 +152,7 @@ def test_bad_input_is_refused_by_name() -> None:
     data = toy()
     with pytest.raises(ValueError, match="'height' has 300 distinct numbers but no binning"):
         fit(data, GRAPH, {"girth": [1.0]})
-    with pytest.raises(ValueError, match=r"policies name 'hieght'.*did you mean 'height'"):
+    with pytest.raises(ValueError, match=r"binnings name 'hieght'.*did you mean 'height'"):
         fit(data, GRAPH, {**CUTS, "hieght": [1.0]})
     with pytest.raises(ValueError, match=r"cuts of 'height' run from 6 to 99.*bounds=\{'height': \(low, high\)\}"):
         fit(data, GRAPH, {**CUTS, "height": [6.0, 99.0]})

@@ -45,7 +45,7 @@ def _tree(data: CodedTable) -> tuple[dict[str, tuple[str, ...]], dict[str, Codin
 
 
 def best_tree(columns: Columns) -> dict[str, tuple[str, ...]]:
-    """The forest with the largest sum of gains per row, at most one parent each; no arc without a gain."""
+    """The forest with the largest sum of gains per row (Chow and Liu 1968); only arcs with a gain."""
     names = list(columns)
     pairs = list(itertools.combinations(range(len(names)), 2))
     gains = np.array([gain(columns[names[i]], columns[names[j]]) for i, j in pairs])
@@ -55,7 +55,7 @@ def best_tree(columns: Columns) -> dict[str, tuple[str, ...]]:
         return parents
     left, right, weight = (np.array(each) for each in zip(*kept, strict=True))
     n = len(names)
-    # of the gains with their signs turned: the tree of Chow and Liu (1968)
+    # gains with their signs turned: what remains is the tree with the largest sum
     tree = minimum_spanning_tree(coo_array((-weight, (left, right)), (n, n)).tocsr())
     done: set[int] = set()
     for root in range(n):

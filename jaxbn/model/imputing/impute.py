@@ -134,7 +134,7 @@ def _drawn(
 
 
 def without_missing_level(net: BayesNet) -> BayesNet:
-    """The network without the chance of its missing levels.
+    """The network given that nothing is missing.
 
     The levels stay where they are, with probability 0, and what is left of each distribution adds up to 1 again. That
     an entry is missing says nothing else then: it counts as missing at random.
@@ -203,7 +203,7 @@ def _column(net: BayesNet, name: str, column: pd.Series, found: NDArray[Any]) ->
 
 
 def _with_times(column: pd.Series, gone: NDArray[np.intp], values: NDArray[Any], unit: Unit) -> pd.Series:
-    """Dates or durations as this column has them: of pandas, as objects, or as text."""
+    """Dates or durations of the type that this column has: of pandas, objects, or text."""
     import pandas as pd
 
     if column.dtype.kind == "M" and getattr(column.dt, "tz", None) is not None:

@@ -23,14 +23,14 @@ CELLS = 2**21
 
 
 class Nearest(NamedTuple):
-    """The nearest rows, and what each of them weighs."""
+    """The nearest rows, and the weight of each."""
 
     rows: NDArray[np.intp]  # [asked, nearest]
     weights: Array  # [asked, nearest]
 
 
 class Neighbours(NamedTuple):
-    """Rows to be compared with, each feature of mean 0 and deviation 1."""
+    """Rows among which neighbours are looked for, each feature with mean 0 and standard deviation 1."""
 
     center: Array  # [features]
     scale: Array  # [features]
@@ -38,7 +38,7 @@ class Neighbours(NamedTuple):
 
     @classmethod
     def of(cls, features: Array) -> Neighbours:
-        """Rows [rows, features] to be compared with."""
+        """From rows [rows, features]."""
         center, scale = features.mean(axis=0), features.std(axis=0)
         scale = np.where(scale > 0, scale, np.inf)  # what all rows have in common makes none of them near or far
         return cls(center, scale, (features - center) / scale)

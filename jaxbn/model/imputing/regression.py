@@ -81,7 +81,7 @@ class _Predicted(NamedTuple):
     gone: dict[str, NDArray[np.bool_]]  # [rows]
 
     def told(self, name: str, rows: NDArray[np.bool_]) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Of some rows what the network says of a column, the other columns, and which of these are known."""
+        """For some rows: the network's prediction of a column, the other columns, and which of these are observed."""
         features, known = features_of(
             {other: column[rows] for other, column in self.filled.items()},
             {other: ~gone[rows] for other, gone in self.gone.items()},
@@ -90,7 +90,7 @@ class _Predicted(NamedTuple):
         return self.said[name][rows], features, known
 
     def fill(self, name: str, expert: Mixture | Votes | None) -> float:
-        """Fill in what is missing of a column, given the others; returns by how much it changed, in deviations."""
+        """Fill in a column's missing entries given the others; returns the mean change, in standard deviations."""
         limits.check()
         gone = self.gone[name]
         if expert is None or not gone.any():
@@ -129,7 +129,7 @@ def _predicted(
 def _leave_own_row_out(
     net: BayesNet, codes: NDArray[np.int32], counts: list[Array], variable: int, logs: Array
 ) -> None:
-    """Take each row's own count out of the tables that its posterior of a variable was made with, in place.
+    """Take each row's own count out of the tables behind its log posterior of a variable, in place.
 
     Of the states of the variable only the row's own is touched: in the variable's family one cell loses a count (its
     context does too, which is the same for all states), in a child's family one cell and one context.

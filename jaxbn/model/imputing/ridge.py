@@ -93,7 +93,7 @@ def fit_line(features: Array, target: Array, *, leave_out: bool = True) -> tuple
 
 
 class RidgeRegressions:
-    """Regressions on the same columns, made again while entries of some rows change.
+    """Regressions on the same columns, fitted again as entries of some rows change.
 
     What the other rows add to the normal equations is worked out once: the effort is in proportion to the changes.
     """
@@ -130,13 +130,13 @@ class RidgeRegressions:
         return np.asarray(table.T @ table)
 
     def _in_units(self, rows: NDArray[np.intp], predictors: Sequence[Array]) -> Array:
-        """1 and the predictors, about centered and scaled so that nothing is lost in differences of sums."""
+        """1 and the predictors, roughly standardized, so that no digits are lost in differences of sums."""
         scaled = [(each[rows] - center) / scale for each, (center, scale) in zip(predictors, self._units, strict=True)]
         return np.stack([np.ones(len(rows)), *scaled], axis=1)
 
 
 class Scale(NamedTuple):
-    """Distinct observed values of a column and their scores, both ascending; None if it is seen as it is."""
+    """Distinct observed values of a column and their normal scores, ascending; no scores if its tails are light."""
 
     values: Array
     scores: Array | None
@@ -164,23 +164,23 @@ class Scale(NamedTuple):
 
     @property
     def seen(self) -> Array:
-        """The distinct observed values as a regression sees them, ascending."""
+        """The distinct observed values on this scale, ascending."""
         return self.values if self.scores is None else self.scores
 
     def to(self, column: Array) -> Array:
-        """Observed values as a regression sees them; NaN stays."""
+        """Observed values on this scale; NaN stays."""
         if self.scores is None:
             return column
         place = np.minimum(places(self.values, column), len(self.values) - 1)
         return np.where(np.isnan(column), np.nan, self.scores[place])
 
     def back(self, column: Array) -> Array:
-        """The values of such numbers."""
+        """The values of numbers on this scale."""
         return column if self.scores is None else self.values[np.searchsorted(self.scores, column)]
 
 
 def places(ascending: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp]:
-    """`np.searchsorted`, of very many numbers: one after the other they are found in memory that is near.
+    """`np.searchsorted` for very many numbers: sorted first, so that they are found in memory that is near.
 
     Example:
         >>> places(np.array([1.0, 2.0, 4.0]), np.array([3.0, 0.5])).tolist()

@@ -37,7 +37,7 @@ class Component(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One variable and everything it is summed out with; at the end of a plan that keeps some, all of those."""
+    """One variable and the factors it is summed out of; where a plan keeps variables, the last step has them all."""
 
     scope: tuple[int, ...]  # in the order in which they are summed out, the last one first; its own variable at the end
     shape: tuple[int, ...]  # numbers of states of the scope
@@ -69,7 +69,7 @@ class Plan(NamedTuple):
 
 
 def plan(structure: Structure, component: Component, keep: Sequence[int] = (), *, small: int = SMALL) -> Plan:
-    """An order of elimination: always the variable whose scope is then smallest, or that joins the fewest others.
+    """A greedy order of elimination: always the variable with the smallest scope, or with the least fill-in.
 
     Variables of `keep` are not summed out; their joint table is the last step's. A plan of few cells is good enough:
     `small` is ``SMALL_ONCE`` for a single row. A MemoryError says if even one row would need too large an array.
@@ -125,7 +125,7 @@ def _cells(mask: int, sizes: Sequence[int]) -> int:
 
 
 def _fill(near: dict[int, int], v: int, sizes: Sequence[int]) -> int:
-    """What joining all neighbours adds, each pair by the size of its table."""
+    """The fill-in: pairs of neighbours that would be joined, each by the size of its table."""
     others, total = near[v], 0
     for u in members(others):
         apart = others & ~near[u]

@@ -32,7 +32,7 @@ class Structure:
 
     @cached_property
     def families(self) -> tuple[tuple[int, ...], ...]:
-        """Of each variable its parents and then itself: the axes of its table."""
+        """The parents of each variable and then itself: the axes of its table."""
         return tuple((*found, child) for child, found in enumerate(self.parents))
 
     @cached_property
@@ -42,12 +42,12 @@ class Structure:
 
     @cached_property
     def getters(self) -> tuple[itemgetter[Any], ...]:
-        """Of each family a function from states by position to those of its members."""
+        """A function for each family that picks the states of its members."""
         return tuple(itemgetter(*family) for family in self.families)
 
     @cached_property
     def strides(self) -> tuple[tuple[int, ...], ...]:
-        """How far apart, in the flat table of a family, two cells are that differ by 1 in a member."""
+        """Strides of each family's flat table, one for each member."""
         shapes = [[self.sizes[v] for v in family] for family in self.families]
         return tuple(tuple(math.prod(shape[i + 1 :]) for i in range(len(shape))) for shape in shapes)
 
@@ -68,7 +68,7 @@ class Structure:
 
     @cached_property
     def ancestors(self) -> tuple[int, ...]:
-        """Of each variable itself and all its ancestors, as a mask."""
+        """Each variable with all its ancestors, as a mask."""
         found = [0] * len(self.parents)
         for v in self.order:
             found[v] = 1 << v

@@ -79,7 +79,7 @@ def question(net: BayesNet, weights: Weights) -> Question:
 
 
 def route(network: Network, asked: Question, keep: tuple[int, ...] = (), *, whole: bool = False) -> Route:
-    """How to answer a question, as remembered.
+    """How to answer a question: looked up, or planned and remembered.
 
     Args:
         network: parents and tables.
@@ -139,9 +139,9 @@ def _connected(structure: Structure, start: int, hidden: int, active: int) -> Co
 def follow(
     found: Route, tables: Sequence[Array], asked: Question, soft: Mapping[int, Array], arithmetic: Arithmetic
 ) -> tuple[Forward, list[float]]:
-    """Eliminate along a route; and the numbers that all is to be multiplied with, of the constants and the roots.
+    """Eliminate along a route. The second result are scalar factors of the answer: the constants and the roots.
 
-    Tables, and weights of states, [K] each, are plain numbers or logarithms, as the arithmetic has it.
+    Tables and `soft`, weights of states [K], are plain numbers or logarithms, as the arithmetic needs them.
     """
     states = asked.states
 
@@ -167,12 +167,12 @@ def joint(net: BayesNet, targets: Sequence[str], weights: Weights) -> NDArray[np
 
 
 def impossible(given: Mapping[str, Any]) -> ValueError:
-    """What is said of observations that cannot be."""
+    """The error about observations of probability 0."""
     return ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under the network")
 
 
 def log_chance(net: BayesNet, weights: Weights) -> float:
-    """Log of the sum over all states of their probability times what they weigh; -inf where that is 0.
+    """Log of the sum over all states of their probability times their weight; -inf where that is 0.
 
     Example:
         >>> import jaxbn

@@ -50,7 +50,7 @@ class Task:
 
     @property
     def n_distinct(self) -> int:
-        """U."""
+        """Number of distinct rows, U."""
         return len(self.counts)
 
     def eliminated(self, network: Network, arithmetic: Arithmetic) -> Iterator[tuple[slice, Forward]]:
@@ -178,7 +178,7 @@ def _split(
 
 
 def _barren(structure: Structure, hidden: NDArray[np.bool_], target: int | None) -> NDArray[np.bool_]:
-    """Hidden variables all of whose descendants are hidden and none the target, [P, V]."""
+    """Barren variables, hidden like all their descendants, none of which is the target, [P, V]."""
     barren = hidden.copy()
     if target is not None:
         barren[:, target] = False
