@@ -49,26 +49,12 @@ class Entry:
     def structure(self, name: str) -> Structure:
         """The named structure as ``{child: parents}`` in column names, parents in column order."""
         text = self.structures[name]
-        in_letters = _from_arcs(text, "".join(self.letters)) if ">" in text else _from_parents(text)
-        return {self.letters[child]: tuple(self.letters[p] for p in parents) for child, parents in in_letters.items()}
-
-
-def _from_arcs(text: str, letters: str) -> dict[str, str]:
-    """Parents of every letter from arcs such as ``"B>C C>DE"``."""
-    parents: dict[str, set[str]] = {letter: set() for letter in letters}
-    for group in text.split():
-        tails, heads = group.split(">")
-        for head in heads:
-            parents[head] |= set(tails)
-    return {child: "".join(sorted(of_child)) for child, of_child in parents.items()}
-
-
-def _from_parents(text: str) -> dict[str, str]:
-    """Parents of the first letters from a list such as ``"-,A,BE"``; letters beyond the list are left out."""
-    return {
-        child: "".join(sorted(of_child.strip("-")))
-        for child, of_child in zip(ascii_uppercase, text.split(","), strict=False)
-    }
+        if ">" in text:
+            groups = [group.split(">") for group in text.split()]
+            found = {child: {p for tails, heads in groups if child in heads for p in tails} for child in self.letters}
+        else:  # letters beyond the list are left out
+            found = dict(zip(ascii_uppercase, (set(each.strip("-")) for each in text.split(",")), strict=False))
+        return {self.letters[child]: tuple(self.letters[p] for p in sorted(own)) for child, own in found.items()}
 
 
 _TEXT = files("jaxbn.datasets").joinpath("data/catalogue.toml").read_text("utf-8")

@@ -106,12 +106,10 @@ def dependences(net: BayesNet) -> list[Dependence]:
         chances = chances or chances_of(net)
         share = float(chances([name])[place])
         others = [*net.parents[name], *children[name]]
-        found += [_by(chances([name, other]), column, place, share, other) for other in others]
+        for other in others:
+            joint = chances([name, other])
+            with np.errstate(invalid="ignore"):
+                shares = joint[place] / joint.sum(axis=0)
+            found.append(Dependence(column, share, other, float(np.nanmin(shares)), float(np.nanmax(shares))))
         found += [] if others else [Dependence(column, share, None, share, share)]
     return found
-
-
-def _by(joint: NDArray[np.float64], column: str, place: int, share: float, other: str) -> Dependence:
-    with np.errstate(invalid="ignore"):
-        shares = joint[place] / joint.sum(axis=0)
-    return Dependence(column, share, other, float(np.nanmin(shares)), float(np.nanmax(shares)))

@@ -222,8 +222,9 @@ def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
     texts = state_texts(net, name)
     if net.binnings[name].labels:
         return unique_labels(texts)
-    words = map(_word, texts) if net.binnings[name].unit.kind == "number" else texts
-    return unique_labels(re.sub(r"^(?=[0-9])", "from_", text) for text in words)
+    if net.binnings[name].unit.kind == "number":  # 15.25 as 15_25, -3 as minus_3, 1e-05 as 1eminus_05
+        texts = [text.replace("-", "minus_").replace("+", "").replace(".", "_") for text in texts]
+    return unique_labels(re.sub(r"^(?=[0-9])", "from_", text) for text in texts)
 
 
 def variable_labels(names: Iterable[str]) -> dict[str, str]:
@@ -246,7 +247,8 @@ def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:
         >>> unique_labels(["a b", "a-b", "", "a_b", "3"])
         ('a_b', 'a_b_2', 'x', 'a_b_3', 'x3')
     """
-    cleaned = [_clean(text) for text in texts]
+    cleaned = [re.sub(r"^(?![A-Za-z])", "x", re.sub(r"[^A-Za-z0-9_]", "_", text)) for text in texts]
+    cleaned = [f"{label}_" if label.lower() in RESERVED else label for label in cleaned]
     taken: set[str] = set()
     result = []
     for label in cleaned:
@@ -256,13 +258,3 @@ def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:
         taken.add(candidate)
         result.append(candidate)
     return tuple(result)
-
-
-def _clean(text: str) -> str:
-    label = re.sub(r"^(?![A-Za-z])", "x", re.sub(r"[^A-Za-z0-9_]", "_", text))
-    return f"{label}_" if label.lower() in RESERVED else label
-
-
-def _word(number: str) -> str:
-    """15.25 as 15_25, -3 as minus_3, 1e-05 as 1eminus_05."""
-    return number.replace("-", "minus_").replace("+", "").replace(".", "_")

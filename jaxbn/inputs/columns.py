@@ -86,7 +86,10 @@ def infer_kind(name: str, column: pd.Series) -> tuple[Kind, str]:
     if types.is_integer_dtype(dtype):
         return _by_count("integers", column)
     if types.is_float_dtype(dtype):
-        return _by_count("whole numbers", column) if _is_whole(column) else ("continuous", "float column")
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        finite = values[np.isfinite(values)]  # missing entries make floats of integers
+        whole = len(finite) > 0 and (finite == np.floor(finite)).all()
+        return _by_count("whole numbers", column) if whole else ("continuous", "float column")
     known = column.dropna()
     if len(known) < len(column) and types.is_numeric_dtype(known.infer_objects().dtype):
         return infer_kind(name, known.infer_objects())  # pandas keeps numbers beside None or NA as objects
@@ -97,13 +100,6 @@ def _by_count(what: str, column: pd.Series) -> tuple[Kind, str]:
     if column.nunique() <= MAX_INTEGER_LEVELS:
         return "discrete", f"at most {MAX_INTEGER_LEVELS} {what}"
     return "continuous", f"more than {MAX_INTEGER_LEVELS} {what}"
-
-
-def _is_whole(column: pd.Series) -> bool:
-    """Whether the finite values are all whole numbers; missing entries, which make floats of integers, do not count."""
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    finite = values[np.isfinite(values)]
-    return len(finite) > 0 and bool((finite == np.floor(finite)).all())
 
 
 def refuse_type(name: str, column: pd.Series) -> None:

@@ -40,7 +40,9 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
     if isinstance(data, pd.DataFrame):
         frame = data
     elif isinstance(data, Mapping):
-        _refuse_bunch(data)
+        if type(data).__name__ == "Bunch":  # of scikit-learn's load_...: arrays, texts and names, not columns
+            remedy = "data.frame" + ", after loading it with as_frame=True" * (data.get("frame") is None)
+            raise ArgumentTypeError("data", f"is scikit-learn's Bunch, which is not a table; pass {remedy}")
         frame = _frame_of_columns(data)
     elif isinstance(data, str | PathLike):
         frame = read_file(data)
@@ -130,15 +132,6 @@ def _series(name: str, column: Any) -> pd.Series:
             Mention("convert", words=f"make a column of each part, for example with pandas.DataFrame(data[{name!r}])"),
         )
     return pd.Series(column).reset_index(drop=True)
-
-
-def _refuse_bunch(data: Mapping[Any, Any]) -> None:
-    """Refuse what scikit-learn's ``load_…`` functions return: a dict of arrays, texts and names, not of columns."""
-    if type(data).__name__ != "Bunch":
-        return
-    has_frame = data.get("frame") is not None
-    remedy = "data.frame" if has_frame else "data.frame, after loading it with as_frame=True"
-    raise ArgumentTypeError("data", f"is scikit-learn's Bunch, which is not a table; pass {remedy}")
 
 
 def _frame_of_array(data: Any, names: Sequence[str] | None) -> pd.DataFrame:

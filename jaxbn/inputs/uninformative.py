@@ -113,7 +113,9 @@ def _alone(table: Table, name: str, infers: bool) -> str | None:
     if name in table.units or len(known) <= FEW_ROWS:
         return None
     text = name in table.levels and isinstance(table.levels[name][0], str)
-    if distinct == len(known) and (name in table.codes or _numbers_rows(known) or _is_named_so(name, known)):
+    whole = bool((known == np.floor(known)).all())
+    numbers_rows = whole and (known.max() - known.min() == len(known) - 1 or IDENTIFIER.search(name))
+    if distinct == len(known) and (name in table.codes or numbers_rows):
         return "which has a different value in each row"
     if text and distinct > OWN_TEXT * len(known):
         return f"text with {distinct} different values in {len(known)} rows"
@@ -122,12 +124,3 @@ def _alone(table: Table, name: str, infers: bool) -> str | None:
 
 def _column(table: Table, name: str) -> NDArray[Any]:
     return table.values[name] if name in table.values else table.codes[name]
-
-
-def _numbers_rows(known: NDArray[Any]) -> bool:
-    """Whether values that all differ are whole numbers without a gap."""
-    return bool(known.max() - known.min() == len(known) - 1 and (known == np.floor(known)).all())
-
-
-def _is_named_so(name: str, known: NDArray[Any]) -> bool:
-    return bool(IDENTIFIER.search(name)) and bool((known == np.floor(known)).all())

@@ -207,7 +207,8 @@ def making(net: BayesNet, options: Mapping[str, Any]) -> str:
     """How the network was found, options, seed and versions."""
     from jaxbn import __version__
 
-    rows = [(str(key), _plain(value)) for key, value in options.items() if value is not None]
+    listed = {key: value if isinstance(value, list | tuple) else [value] for key, value in options.items()}
+    rows = [(str(key), ", ".join(map(str, values))) for key, values in listed.items() if values != [None]]
     rows += [
         ("prior weight of a table cell", "by evidence" if net.alpha == "auto" else f"{net.alpha:g}"),
         ("jaxbn", __version__),
@@ -282,7 +283,3 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable
 
 def _note(text: str) -> str:
     return f'<p class="note">{escape(text)}</p>' if text else ""
-
-
-def _plain(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
