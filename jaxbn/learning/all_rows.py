@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,17 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import log_inside_counts
 from jaxbn.inputs.graph import children_of, markov_blanket
 from jaxbn.inputs.units import NUMBER
-from jaxbn.learning.near_families import near_families
+from jaxbn.learning.near_families import best_of_families, near_families
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import log_measure, shaped_density
 from jaxbn.scores.evidence import coding_price, effective_parents
 from jaxbn.scores.parent_prior import log_prior
 from jaxbn.scores.tables import k2_score
 from jaxbn.sources.counting import Coded
-from jaxbn.sources.survey import Facts
-from jaxbn.structure.best_of_families import best_of_families
 from jaxbn.structure.constraints import Rules
+
+if TYPE_CHECKING:
+    from jaxbn.learning.large import Large
 
 POSITIONS, SPREAD = 383, 96
 """Candidate places for the cuts of a column in a pass, and how many of them are spread over its whole range."""
@@ -73,15 +74,18 @@ class Places(NamedTuple):
     shape: Shape | None
 
 
+Moves = dict[str, tuple[float, Binning]]
+"""Better cuts of variables, with their gains in nats if all neighbours stay as they are."""
+
+
 @dataclass
 class AllRows:
     """The rows of a source, known by a sample in memory and by counts."""
 
-    facts: Facts
+    large: Large
     data: CodedTable  # of the sample
     options: Method
     rules: Rules
-    count: Callable[[Sequence[Sequence[Coded]]], list[Counts]]  # one pass
     parent_prior: bool = True
     fixed: bool = False  # whether the arcs stay as they are
     n_families: int = field(default=0, init=False)  # that the arcs were chosen from
@@ -119,21 +123,20 @@ class AllRows:
 
     def bounds(self, name: str) -> tuple[float, float]:
         """The smallest and the largest value of a column."""
-        values, known = self.data.ordered[name].values, self.facts.columns.get(name)
+        values, known = self.data.ordered[name].values, self.large.facts.columns.get(name)
         ends = float(values[0]), float(values[-1])
         return ends if known is None or math.isinf(known.low) else (min(known.low, ends[0]), max(known.high, ends[1]))
 
     def n_distinct(self, name: str) -> int:
         """Distinct values of a column in all rows; beyond a few thousand it is an estimate."""
-        known = self.facts.columns.get(name)
+        known = self.large.facts.columns.get(name)
         return max(self.data.ordered[name].n_distinct, 0 if known is None else known.n_distinct)
 
     def _largest(self, name: str, standing: Standing) -> int:
         """Cells of the largest family that a variable is in, without itself."""
-        families = [(name, *standing.parents[name])]
-        families += [(child, *standing.parents[child]) for child in children_of(standing.parents)[name]]
-        sizes = {n: self.coded(n, standing.codings.get(n)).size + 1 for family in families for n in family if n != name}
-        return max(math.prod(sizes[n] for n in family if n != name) for family in families)
+        families = [[n for n in family if n != name] for family in families_with(standing.parents, name)]
+        size = {n: self.coded(n, standing.codings.get(n)).size + 1 for family in families for n in family}
+        return max(math.prod(size[n] for n in family) for family in families)
 
     # --- the evidence
 
@@ -156,12 +159,13 @@ class AllRows:
 
     def family(self, child: str, parents: Sequence[str], table: Counts, columns: Columns) -> float:
         """The part of F that a family has; rows that lack a parent are one more configuration."""
-        score = k2_score(complete(table), self.options.weight)
-        if (apart := table[..., :-1].sum(axis=tuple(range(table.ndim - 1))) - _margin(complete(table))).any():
-            together = np.concatenate([complete(table).reshape(-1, len(apart)), apart[None]])
-            score = k2_score(together, self.options.weight)
+        counts, others = complete(table), tuple(range(table.ndim - 1))
+        apart = table[..., :-1].sum(axis=others) - counts.sum(axis=others)
+        if apart.any():
+            counts = np.concatenate([counts.reshape(-1, len(apart)), apart[None]])
         kept = effective_parents(child, parents, columns, self.rules.required)
-        return score + log_prior(child, kept, len(self.data.names), self.rules.links, self.parent_prior)
+        prior = log_prior(child, kept, len(self.data.names), self.rules.links, self.parent_prior)
+        return k2_score(counts, self.options.weight) + prior
 
     def _density(self, name: str, binning: Binning, counts: Counts) -> float:
         """The log density of the values of a column given their bins."""
@@ -175,24 +179,27 @@ class AllRows:
 
     # --- passes
 
-    def looked_at(self, standing: Standing, *, last: bool) -> tuple[Standing, Standing | None, dict[str, Cuts]]:
+    def looked_at(self, standing: Standing, *, last: bool) -> tuple[Standing, Standing | None, Moves]:
         """One pass: the standing with its evidence, one with better arcs if there is one, and better cuts."""
         coded = {name: self.coded(name, standing.codings.get(name)) for name in self.data.names}
         columns = self.data.recoded(standing.codings).columns
         near = {child: [parents] for child, parents in standing.parents.items()}
         if not (last or self.fixed):
             near = near_families(
-                standing.parents, columns, self.rules, self.facts.n_rows, self.parent_prior, self.options.weight
+                standing.parents, columns, self.rules, self.large.facts.n_rows, self.parent_prior, self.options.weight
             )
         sets = _maximal(frozenset((child, *parents)) for child, found in near.items() for parents in found)
         grouped = [n for n, coding in standing.codings.items() if isinstance(coding, Grouping)]
         free = [] if last or self.options.name != "evidence" else sorted(self.data.ordered.keys() - self.data.given)
         places = {name: self.places(name, standing) for name in free}
-        around = {name: self._around(name, standing, coded, places[name].coded) for name in free}
+        around = {
+            name: [[places[name].coded, *(coded[n] for n in family if n != name)] for family in families]
+            for name, families in ((name, families_with(standing.parents, name)) for name in free)
+        }
         requests: list[Sequence[Coded]] = [[coded[name] for name in members] for members in sets]
         requests += [[Coded(name, levels=self.data.table.levels[name])] for name in grouped]
         requests += [request for some in around.values() for request in some]
-        answers = iter(self.count(requests))
+        answers = iter(self.large.count(requests))
         tables = dict(zip(sets, answers, strict=False))
         level_counts = {name: next(answers)[:-1] for name in grouped}
         found = {c: {p: family_table(tables, c, p) for p in some} for c, some in near.items()}
@@ -209,80 +216,58 @@ class AllRows:
         other = other._replace(value=self.evidence(other))
         return standing, other if other.value > standing.value + ENOUGH * abs(standing.value) else None, cuts
 
-    def _around(
-        self, name: str, standing: Standing, coded: Mapping[str, Coded], places: Coded
-    ) -> list[Sequence[Coded]]:
-        """The factors of a variable, its places first."""
-        children = children_of(standing.parents)[name]
-        others = [[p for p in standing.parents[child] if p != name] for child in children]
-        families = [standing.parents[name], *((*some, child) for some, child in zip(others, children, strict=True))]
-        return [[places, *(coded[n] for n in family)] for family in families]
-
-    def _best_cuts(self, name: str, standing: Standing, places: Places, tables: Sequence[Counts]) -> Cuts:
-        """The best cuts of a variable given its neighbours."""
+    def _best_cuts(
+        self, name: str, standing: Standing, places: Places, tables: Sequence[Counts]
+    ) -> tuple[float, Binning]:
+        """The best cuts of a variable given its neighbours, and what they gain."""
         held = [table[:-1] for table in tables]  # without the rows that lack it
         counted = Counted(places.first, places.last, held[0], held[1:], self.n_distinct(name))
         most = max(self.data.max_cells // self._largest(name, standing), 1)
         most = min(most, self.options.most_bins(name) or most)
-        found = best_cuts(
-            counted, places.now, self.options.narrowest(name, self.data.ordered[name]), most, places.shape
-        )
+        narrowest = self.options.narrowest(name, self.data.ordered[name])
+        found = best_cuts(counted, places.now, narrowest, most, places.shape)
         assert places.coded.cuts is not None
-        return Cuts(places.coded.cuts[found.after], found.cost, found.gain)
-
-
-class Cuts(NamedTuple):
-    """Better cuts of a variable."""
-
-    cuts: NDArray[np.float64]
-    cost: float
-    gain: float  # nats, if its neighbours stay as they are
+        cuts = places.coded.cuts[found.after]
+        return found.gain, Binning(cuts, found.cost, *self.bounds(name), method="evidence")
 
 
 def refined(rows: AllRows, standing: Standing, keep: Callable[[Standing], None]) -> Standing:
     """The best standing of a few passes; `keep` is called with each new best."""
-    best, alone = standing, False
-    promised: Mapping[str, Cuts] = {}
+    best, alone, moves = standing, False, Moves()
     for number in range(ROUNDS):
-        seen, rearranged, cuts = rows.looked_at(standing, last=number == ROUNDS - 1)
+        seen, rearranged, found = rows.looked_at(standing, last=number == ROUNDS - 1)
         # each cut is the best given the old cuts of its neighbours; moved together they may lower the evidence
         if seen.value < best.value:
             alone = True
         else:
             best = rearranged or seen
             keep(best)
-            still = _unmoved(seen.parents, best.parents)
-            promised = {name: found for name, found in cuts.items() if name in still}
-        standing = best._replace(codings=_moved(rows, best, promised, alone=alone))
-        if _same(standing, best) and best.parents == seen.parents:
+            moves = {n: move for n, move in found.items() if _same_families(n, seen.parents, best.parents)}
+        moved = _moved(best, moves, alone=alone)
+        if not moved and best.parents == seen.parents:
             break
+        standing = best._replace(codings={**best.codings, **moved})
     return best
 
 
-def _moved(rows: AllRows, best: Standing, cuts: Mapping[str, Cuts], *, alone: bool) -> dict[str, Coding]:
-    """Codings with better cuts; with `alone`, only of variables outside each other's Markov blankets."""
-    codings, taken = dict(best.codings), set()
-    for name, found in sorted(cuts.items(), key=lambda pair: -pair[1].gain):
-        if found.gain <= ENOUGH * abs(best.value) or (alone and name in taken):
-            continue
-        low, high = rows.bounds(name)
-        codings[name] = Binning(found.cuts, found.cost, low, high, "evidence")
-        taken |= set(markov_blanket(best.parents, name))
-    return codings
+def _moved(best: Standing, moves: Moves, *, alone: bool) -> dict[str, Coding]:
+    """The better cuts that are worth it; with `alone`, only of variables outside each other's Markov blankets."""
+    moved, taken = dict[str, Coding](), set[str]()
+    for name, (gain, binning) in sorted(moves.items(), key=lambda move: -move[1][0]):
+        if gain > ENOUGH * abs(best.value) and not (alone and name in taken):
+            moved[name] = binning
+            taken.update(markov_blanket(best.parents, name))
+    return moved
 
 
-def _unmoved(before: Structure, after: Structure) -> set[str]:
-    """Variables whose factors are the same in two structures."""
-
-    def factors(parents: Structure, name: str) -> set[frozenset[str]]:
-        families = [(name, *parents[name]), *((c, *parents[c]) for c in children_of(parents)[name])]
-        return {frozenset(family) for family in families} | {frozenset([f"{family[0]}."]) for family in families}
-
-    return {name for name in before if factors(before, name) == factors(after, name)}
+def families_with(parents: Structure, name: str) -> list[tuple[str, ...]]:
+    """The families that a variable is in, (*parents, child) each, its own first."""
+    return [(*parents[child], child) for child in (name, *children_of(parents)[name])]
 
 
-def _same(one: Standing, other: Standing) -> bool:
-    return all(one.codings[name] is coding for name, coding in other.codings.items())
+def _same_families(name: str, before: Structure, after: Structure) -> bool:
+    one, other = ({(each[-1], frozenset(each)) for each in families_with(p, name)} for p in (before, after))
+    return one == other
 
 
 def _maximal(sets: Iterable[frozenset[str]]) -> list[tuple[str, ...]]:
@@ -307,7 +292,3 @@ def family_table(tables: Mapping[tuple[str, ...], Counts], child: str, parents: 
 def complete(table: Counts) -> Counts:
     """Counts of the rows that lack nothing."""
     return table[(slice(-1),) * table.ndim]
-
-
-def _margin(table: Counts) -> Counts:
-    return np.asarray(table.sum(axis=tuple(range(table.ndim - 1))))

@@ -20,9 +20,9 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents, check_max
 from jaxbn.inputs.table import DataLike, Missing, as_frame
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.columns import Columns, as_columns
+from jaxbn.learning.large import Large
 from jaxbn.learning.options import old_keywords
 from jaxbn.learning.passes import Passes
-from jaxbn.learning.sampled import Large
 from jaxbn.learning.solver import run_alone
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_attribute

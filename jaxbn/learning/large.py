@@ -1,30 +1,30 @@
-"""Learning from a source: search on a sample in memory, then a few passes over all rows."""
+"""Learning from a source: one look at it, a search on a sample in memory, then a few passes over all rows."""
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.methods import as_method
+from jaxbn.cuts.methods import Method, as_method
 from jaxbn.groups.grouping import Grouping
-from jaxbn.inputs.graph import topological_order
-from jaxbn.inputs.missing import Missing
+from jaxbn.inputs.columns import MAX_INTEGER_LEVELS
+from jaxbn.inputs.graph import Parents, topological_order
+from jaxbn.inputs.missing import Missing, refused
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame, as_table
 from jaxbn.learning.all_rows import AllRows, Standing, complete, refined
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns
-from jaxbn.learning.discretize import discretize
-from jaxbn.learning.passes import Learned
+from jaxbn.learning.passes import Learned, Settled
 from jaxbn.learning.plan import Plan
-from jaxbn.learning.sampled import Large
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.model.inference.em import expected_counts
@@ -33,12 +33,93 @@ from jaxbn.model.rows.updating import recounted
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
+from jaxbn.runtime.memory import in_words
+from jaxbn.runtime.progress import Steps
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.sources.clusters import SharedSource
-from jaxbn.sources.counting import Batches, Coded
+from jaxbn.scores.density import shaped
+from jaxbn.sources.clusters import SharedSource, shared
+from jaxbn.sources.counting import Batches, Coded, Counting
+from jaxbn.sources.source import Source, as_source
+from jaxbn.sources.survey import Facts, Survey, threshold
+from jaxbn.structure.constraints import Constraints
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LOG = logging.getLogger("jaxbn")
+
+SAMPLE = 5 * 10**5
+"""Rows of the sample that a network is searched on; no more are read into memory."""
 
 EM_STEPS = 2
 """Passes of EM over all rows, from the tables of the sample on, where entries are missing."""
+
+
+@dataclass
+class Large:
+    """A source and what the first pass over it has found."""
+
+    source: Source
+    facts: Facts
+    progress: bool = False
+    drop: tuple[str, ...] = ()  # rows that lack one of these columns are left out
+    passes: int = 1  # over all rows, so far
+
+    @classmethod
+    def of(cls, data: Any, *, seed: int = 0, progress: bool = False, missing: Missing = "infer") -> Large | None:
+        """The source behind some data, after a first pass over it; None for a table in memory."""
+        source = as_source(data)
+        if source is None:
+            return None
+        source = shared(source)
+        n_rows = source.n_rows()
+        task = Survey(threshold(n_rows, SAMPLE), seed)
+        with Steps(progress, n_rows, "rows of pass 1") as bar:
+            facts = source.ask(task, bar.done)
+        lacking = {name: found.missing for name, found in facts.columns.items() if found.missing}
+        if missing == "error" and lacking:
+            raise refused(lacking, max(lacking.values()), facts.n_rows)
+        return cls(source, facts, progress, tuple(facts.columns) if missing == "drop" else ())
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are rows that are not in the sample."""
+        return self.facts.n_sampled < self.facts.n_rows
+
+    def sample(self, columns: Columns) -> tuple[pd.DataFrame, Columns]:
+        """The rows of the sample, and what is known about columns.
+
+        Columns of whole numbers are continuous if all rows hold many, also where the sample holds few.
+        """
+        named, frame = {*(columns.continuous or ()), *(columns.discrete or ())}, self.facts.sample()
+        more = [
+            name
+            for name, column in self.facts.columns.items()
+            if name not in named
+            and frame[name].dtype.kind in "iuf"
+            and column.n_distinct > MAX_INTEGER_LEVELS >= frame[name].nunique()
+        ]
+        return frame, replace(columns, continuous=[*(columns.continuous or ()), *more]) if more else columns
+
+    def all_rows(self, data: CodedTable, options: Method) -> AllRows:
+        """All rows under given arcs; `data` is the sample."""
+        rules = Constraints().rules(data.table, max_cells=data.max_cells)
+        return AllRows(self, data, options, rules, parent_prior=False, fixed=True)
+
+    def refined(self, data: CodedTable, parents: Parents, found: Settled, options: Method) -> Settled:
+        """A discretization of the sample, refined on all rows by the evidence."""
+        rows, trace = self.all_rows(data, options), list[float]()
+        first = Standing({name: tuple(parents[name]) for name in data.names}, shaped(data, found.binnings))
+        codings = refined(rows, first, lambda now: trace.append(now.value)).codings
+        return Settled(data.recoded(codings).columns, codings, found.passes, found.converged, tuple(trace))
+
+    def count(self, requests: Sequence[Sequence[Coded]]) -> list[NDArray[np.int64]]:
+        """The counts of one more pass."""
+        self.passes += 1
+        task = Counting.of_requests(requests, drop=self.drop)
+        LOG.info("pass %d: %d tables, %s of counts", self.passes, len(requests), in_words(task.n_bytes))
+        with Steps(self.progress, self.facts.n_rows, f"rows of pass {self.passes}") as bar:
+            return self.source.ask(task, bar.done)
 
 
 def on_all_rows(
@@ -50,16 +131,9 @@ def on_all_rows(
     began: float,
 ) -> BayesNet:
     """The network of a sample refined on all rows; the best so far when time is up."""
-    passes = 1
-
-    def count(requests: Sequence[Sequence[Coded]]) -> list[NDArray[np.int64]]:
-        nonlocal passes
-        passes += 1
-        return large.count(requests, passes)
-
     evidence = plan.options.name == "evidence"
     fixed = not evidence or bool(data.table.holes) or plan.search == "k2"
-    rows = AllRows(large.facts, data, plan.options, plan.rules, count, evidence and plan.search != "k2", fixed)
+    rows = AllRows(large, data, plan.options, plan.rules, evidence and plan.search != "k2", fixed)
     found = Standing({n: tuple(p) for n, p in net.parents.items()}, {**net.binnings, **net.groupings})
     trace: list[float] = []
     with ExitStack() as stack, limits.ending_early() as ending:
@@ -89,7 +163,7 @@ def on_all_rows(
         finished=not ending.early and (net.search is None or net.search.finished),
         sample=large.facts.n_sampled,
         rows=large.facts.n_rows,
-        passes=passes,
+        passes=large.passes,
         families=rows.n_families,
     )
     if not found.tables:
@@ -108,6 +182,8 @@ def fit_source(
     kinds: Mapping[str, Any],
 ) -> BayesNet:
     """See ``jaxbn.fit``: a network of a sample, with the tables of all rows."""
+    from jaxbn.learning.discretize import discretize
+
     large = Large.of(data, missing=missing)
     assert large is not None
     if binnings is None:

@@ -27,12 +27,11 @@ from jaxbn.learning.for_target import network_for_target
 from jaxbn.learning.holes.completion import HOLES
 from jaxbn.learning.holes.first import first_completed, first_completion
 from jaxbn.learning.holes.rounds import settle
-from jaxbn.learning.large import on_all_rows
+from jaxbn.learning.large import Large, on_all_rows
 from jaxbn.learning.many_runs import FINISH, ManyRuns
 from jaxbn.learning.options import K2, Search, old_keywords
 from jaxbn.learning.passes import Learned, Passes, Watcher
 from jaxbn.learning.plan import Plan
-from jaxbn.learning.sampled import Large
 from jaxbn.learning.solver import Learner, Solver
 from jaxbn.learning.turns import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.model.bayesnet import BayesNet

@@ -1,11 +1,13 @@
-"""Families that may be the best on all rows, judged by a sample of them."""
+"""Families that may be the best on all rows, judged by a sample of them, and the best structure of these."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+import networkx as nx
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import Columns
@@ -23,6 +25,9 @@ MOST_FAMILIES = 16
 
 MANY_COLUMNS = 40
 """From so many columns on no parent is exchanged for another: these are too many families."""
+
+Families = Mapping[str, Mapping[tuple[str, ...], float]]
+"""The score of each family that a variable may have, by its parents."""
 
 
 def near_families(
@@ -87,3 +92,34 @@ def _steps(child: str, own: Sequence[str], columns: Columns, rules: Rules) -> It
         for other in others if len(rest) < rules.max_parents else ():
             if cells * columns[other].size <= rules.max_cells:
                 yield (*rest, other)
+
+
+def best_of_families(families: Families) -> dict[str, tuple[str, ...]]:
+    """The acyclic structure with the highest score, proved: one family for each variable.
+
+    It is an integer program, to which constraints are added as cycles turn up. An acyclic choice must exist; a family
+    without parents for each variable ensures that.
+
+    Example:
+        >>> best_of_families({"a": {(): 0.0, ("b",): 3.0}, "b": {(): 0.0, ("a",): 2.0}})
+        {'a': ('b',), 'b': ()}
+    """
+    chosen = [(child, parents) for child, found in families.items() for parents in found]
+    scores = np.array([families[child][parents] for child, parents in chosen])
+    # relative to the best family: small numbers, as the solver's tolerance is relative
+    losses = np.array([max(families[child].values()) for child, _ in chosen]) - scores
+    rows = [[child == name for child, _ in chosen] for name in families]
+    limits = [LinearConstraint(np.array(rows, np.float64), 1, 1)]
+    while True:
+        found = milp(losses, constraints=limits, integrality=np.ones(len(chosen)), bounds=Bounds(0, 1))
+        if found.x is None:
+            raise ValueError(f"no structure without cycles can be made of these families: {found.message}")
+        parents = dict(pair for pair, x in zip(chosen, found.x, strict=True) if x > 0.5)
+        graph = nx.DiGraph([(parent, child) for child, each in parents.items() for parent in each])
+        cycles = [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
+        if not cycles:
+            return {child: parents[child] for child in families}
+        for part in cycles:  # cutting planes: some variable of each cycle must have no parent in it
+            cycle = {tail for tail, _ in nx.find_cycle(graph.subgraph(part))}
+            outside = [child in cycle and not cycle & set(each) for child, each in chosen]
+            limits.append(LinearConstraint(np.array([outside], np.float64), 1, np.inf))

@@ -18,7 +18,7 @@ import pyarrow.dataset
 import pytest
 
 import jaxbn
-from jaxbn.learning import sampled
+from jaxbn.learning import large
 from jaxbn.sources.counting import Coded, Counting
 from jaxbn.sources.source import as_source
 from tests.helpers import killing
@@ -37,8 +37,8 @@ import jax, numpy as np, pandas as pd, pyarrow as pa, pyarrow.dataset as ds
 rank, port, path = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank)
 import jaxbn
-from jaxbn.learning import sampled
-sampled.SAMPLE = int(sys.argv[4])
+from jaxbn.learning import large
+large.SAMPLE = int(sys.argv[4])
 frame = pd.read_parquet(path)
 own = frame.iloc[: 1000] if rank == 0 else frame.iloc[1000 :]
 data = ds.dataset(pa.Table.from_pandas(own, preserve_index=False))
@@ -73,7 +73,7 @@ def check(frame: pd.DataFrame, data: Any, monkeypatch: pytest.MonkeyPatch, folde
             np.testing.assert_array_equal(found, counts)
     assert (folder / "killed once").exists()
     assert jaxbn.learn(data, **OPTIONS) == jaxbn.learn(frame, **OPTIONS)
-    monkeypatch.setattr(sampled, "SAMPLE", 600)
+    monkeypatch.setattr(large, "SAMPLE", 600)
     net = jaxbn.learn(data, **OPTIONS)
     fitted = jaxbn.fit(frame, net.parents, net.codings, alpha="auto")
     for name in net.names:

@@ -17,15 +17,14 @@ import pytest
 
 import jaxbn
 from jaxbn.inputs.table import as_frame, as_table
-from jaxbn.learning import sampled
-from jaxbn.learning.near_families import NEAR, expected_score, near_families
+from jaxbn.learning import large
+from jaxbn.learning.near_families import NEAR, best_of_families, expected_score, near_families
 from jaxbn.learning.options import in_objects
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.sources.counting import Coded, Counting
 from jaxbn.sources.source import as_source
 from jaxbn.sources.survey import KEPT, Survey, threshold
-from jaxbn.structure.best_of_families import best_of_families
 from jaxbn.structure.constraints import Rules
 from tests.reference.rows import best_structure, count_rows
 
@@ -61,7 +60,7 @@ def engine(name: str, frame: pd.DataFrame, folder: Path) -> Any:
 
 @pytest.fixture
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "SAMPLE", 600)
+    monkeypatch.setattr(large, "SAMPLE", 600)
 
 
 @pytest.mark.parametrize("name", ENGINES)
