@@ -24,8 +24,8 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
 from jaxbn.sources.counting import Batches
 
-BATCH_ROWS = 2**18
-"""Rows of a batch: few enough that the codes of its columns stay in the cache."""
+BATCH_ROWS = 2**16
+"""Rows of a batch: few enough that the codes of all columns, once for each thread, take little memory."""
 
 SHARE = 0.5
 """A file is read batch by batch if learning from it in memory would take a larger share of what is free."""
@@ -102,6 +102,7 @@ class ArrowSource:
 
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for all rows; `watch` is told how many have been seen."""
+        release_unused()
         every, lock = self._numbered(watch), threading.Lock()
 
         def shared() -> Iterator[tuple[int, Any]]:
@@ -117,7 +118,7 @@ class ArrowSource:
             asked = [pool.submit(contextvars.copy_context().run, task.of, shared()) for _ in range(threads)]
             answers = [each.result() for each in asked]
         limits.check()
-        import_module("pyarrow").default_memory_pool().release_unused()
+        release_unused()
         return reduce(task.merge, answers)
 
     def _numbered(self, watch: Callable[[int], None]) -> Iterator[tuple[int, Any]]:
@@ -142,6 +143,14 @@ class ArrowSource:
             raise ValueError("the source has no rows; pass at least one row")
         reader = pyarrow.RecordBatchReader.from_batches(head.schema, _chained(head, made))
         return self.native(reader)
+
+
+def release_unused() -> None:
+    """Give memory that is free back to the system: a pass would otherwise add to what learning had used before."""
+    import pyarrow
+
+    for pool in (pyarrow.default_memory_pool(), pyarrow.system_memory_pool()):  # the second trims the heap of C
+        pool.release_unused()
 
 
 def _chained(head: Any, rest: Iterable[Any]) -> Iterator[Any]:
