@@ -235,8 +235,13 @@ def sample(model: str, n: int = 10, seed: int = 0, out: Path | None = None, as_j
 
     Options:
         n: Rows to draw.
+        out: File: Parquet if it ends in .parquet, else CSV; rows are drawn some at a time, whatever their number.
     """
-    output.put(read_any_model(model).sample(n, seed), out, as_json=as_json)
+    net = read_any_model(model)
+    if out is not None and not as_json:
+        output.write(out, lambda path: net.sample_to(path, n, seed))
+    else:
+        output.put(net.sample(n, seed), out, as_json=as_json)
 
 
 @command()

@@ -25,6 +25,7 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import in_units, mean_where_set, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
 from jaxbn.model.observations import Unknown, as_range, as_weights, mean_density, observation_weights
+from jaxbn.model.rows.sampling import SampledToFiles
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY, within_memory
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AverageNet:
+class AverageNet(SampledToFiles):
     """Many networks over the same variables, each with the same weight: their average density.
 
     Made by ``jaxbn.sample_posterior`` or ``jaxbn.bootstrap`` (``.average``), or read by ``jaxbn.load``. An average of

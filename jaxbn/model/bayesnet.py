@@ -24,7 +24,7 @@ from jaxbn.model.inference.questions import joint
 from jaxbn.model.lines import lean
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown, encode_frame, observation_weights, tell_absent
-from jaxbn.model.rows.sampling import intervened, sample
+from jaxbn.model.rows.sampling import SampledToFiles, intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
 from jaxbn.model.words import count_states
@@ -69,7 +69,7 @@ def _of_batch(net: Any, method: str, given: tuple[Any, ...], options: dict[str, 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BayesNet(Fitted):
+class BayesNet(Fitted, SampledToFiles):
     """A discrete Bayesian network over binned continuous and discrete variables.
 
     Made by ``fit`` or ``learn``, or read by ``load``. Values outside the fitted range fall into the outer bins.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,18 +13,25 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs import checks
+from jaxbn.inputs.table_files import PARQUET
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference.elimination import draw_states
 from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.lines import by_lines, lean
 from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
 from jaxbn.model.queries import decode
+from jaxbn.runtime import limits
+from jaxbn.runtime.files import PathLike, replacing
 from jaxbn.runtime.memory import check_room
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.model.bayesnet import BayesNet
+
+
+BATCH = 2**18
+"""Rows of a file that are drawn at a time."""
 
 
 def intervened(net: BayesNet, do: Mapping[str, Any], taken: Mapping[str, Any]) -> BayesNet:
@@ -68,6 +77,49 @@ def sample(net: BayesNet, n: int, seed: int | np.random.Generator, given: Mappin
         else:
             values[name] = decode(net, name, own, rng)
     return pd.DataFrame({name: _shown(net, name, values[name]) for name in net.names})
+
+
+class SampledToFiles:
+    """What draws rows and can write them to files."""
+
+    sample: Callable[..., Any]
+
+    def sample_to(self, path: PathLike, n: int, seed: int = 0, **options: Any) -> None:
+        """Draw rows into a file, 262,144 at a time, so that they need not fit in memory.
+
+        Up to so many rows, they are those of ``sample``. The file is replaced in one step when all are drawn.
+
+        Args:
+            path: the file: Parquet if its name ends in ``.parquet``, else CSV.
+            n: rows.
+            seed: of the draws.
+            **options: further ones of ``sample``, such as ``given``.
+
+        Example:
+            >>> import tempfile
+            >>> import jaxbn
+            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     net.sample_to(f"{folder}/rows.parquet", 1000)
+            ...     len(jaxbn.as_table(f"{folder}/rows.parquet").values["x"])
+            1000
+        """
+        checks.at_least("n", n, 0)
+        rng, to_parquet = np.random.default_rng(seed), Path(path).suffix.lower() in PARQUET
+        with limits.within(), replacing(path) as draft, ExitStack() as stack:
+            writer: Any = None
+            for first in range(0, max(n, 1), BATCH):
+                limits.check()
+                rows = self.sample(min(BATCH, n - first), rng, **options)
+                if not to_parquet:
+                    rows.to_csv(draft, mode="a", header=first == 0, index=False, lineterminator="\n")
+                    continue
+                import pyarrow.parquet
+
+                table = pyarrow.Table.from_pandas(rows, writer and writer.schema, preserve_index=False)
+                if writer is None:
+                    writer = stack.enter_context(pyarrow.parquet.ParquetWriter(draft, table.schema))
+                writer.write_table(table)
 
 
 def _shown(net: BayesNet, name: str, values: Any) -> Any:
