@@ -28,7 +28,7 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, bucket
 
-MOST_TABLED = 2**24
+MOST_TABLED = 2**22
 """Up to this total weight costs are looked up in tables; beyond, these would be long, and ln Γ is computed."""
 
 _spare: dict[int, list[Array]] = defaultdict(list)
@@ -40,9 +40,9 @@ class CostMatrix:
 
     def __init__(self, problem: GroupedRows) -> None:
         self.problem = problem
-        self.shape = MatrixShape.of(
-            max(problem.n, min(problem.total, FEW_POSITIONS)), problem.total, problem.most_states
-        )
+        self._tabled = problem.total <= MOST_TABLED or problem.entropy or problem.largest_name > MOST_STATES
+        groups = max(problem.n, min(problem.total, FEW_POSITIONS)) if self._tabled else problem.n
+        self.shape = MatrixShape.of(groups, problem.total, problem.most_states)
         self._n_groups = np.int32(problem.n)
         first = np.full(self.shape.groups + 1, np.inf)
         first[0] = 0.0
@@ -51,7 +51,7 @@ class CostMatrix:
     def __enter__(self) -> CostMatrix:
         problem, groups, spread = self.problem, self.shape.groups, self.problem.rows.spread is not None
         with double(), on_host():
-            if problem.total > MOST_TABLED and not problem.entropy and problem.largest_name <= MOST_STATES:
+            if not self._tabled:
                 counted = problem.dense(groups, bucket(problem.n_cells, 8 * CELLS, 4), None)
                 self._costs = dense_costs(counted, None, spread=spread)
                 return self
@@ -68,7 +68,8 @@ class CostMatrix:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _spare[self.shape.groups].append(self._costs)
+        if self._tabled:  # others are made anew each time
+            _spare[self.shape.groups].append(self._costs)
 
     @property
     def costs(self) -> Array:

@@ -212,9 +212,26 @@ def dataset_source(path: Path) -> ArrowSource:
 
 
 def _of_dataset(data: Any) -> ArrowSource:
-    """Few batches are read ahead: by default it would be all of several files."""
-    ahead = {"batch_size": BATCH_ROWS, "batch_readahead": 2, "fragment_readahead": 1}
-    return ArrowSource(lambda: data.to_batches(**ahead), data.count_rows)
+    return ArrowSource(lambda: _batches_of(data), data.count_rows)
+
+
+def _batches_of(data: Any) -> Iterator[Any]:
+    """The batches of a dataset. PyArrow's own scan holds whole groups of rows, a million each in most files."""
+    from pyarrow.parquet import ParquetFile
+
+    ahead = {"batch_size": BATCH_ROWS, "batch_readahead": 2}
+    try:
+        fragments = data.get_fragments()
+    except ValueError:  # one with a filter shows none
+        yield from data.to_batches(fragment_readahead=1, **ahead)
+        return
+    for fragment in fragments:
+        if getattr(fragment, "row_groups", None) is None or not fragment.physical_schema.equals(data.schema):
+            yield from fragment.to_batches(schema=data.schema, **ahead)
+        else:
+            with fragment.open() as file:
+                groups = [group.id for group in fragment.row_groups]
+                yield from ParquetFile(file).iter_batches(BATCH_ROWS, row_groups=groups)
 
 
 def _large_file(path: Path) -> ArrowSource | None:

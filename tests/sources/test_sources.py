@@ -13,6 +13,7 @@ import pandas as pd
 import polars
 import pyarrow
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 
 import jaxbn
@@ -338,3 +339,49 @@ def test_cross_validation_by_a_hash_of_rows() -> None:
     assert found.mean == pytest.approx(jaxbn.cross_validate(frame, graph, folds=3, progress=False).mean, abs=0.1)
     with pytest.raises(ValueError, match="given"):
         jaxbn.cross_validate(engine("dataset", frame, Path()), graph, given="kind")
+
+
+def test_every_kind_of_dataset_has_its_rows_in_their_order(tmp_path: Path) -> None:
+    frame, parquet = table(900), pyarrow.dataset.ParquetFileFormat()
+    whole = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    pyarrow.parquet.write_table(whole, tmp_path / "a.parquet", row_group_size=100)
+    plain = pyarrow.dataset.dataset(tmp_path / "a.parquet")
+    (fragment,) = plain.get_fragments()
+    some = fragment.subset(row_group_ids=[2, 5])
+    floats = whole.schema.set(1, pyarrow.field("stars", pyarrow.float64()))
+    by_kind: Any = {"partitioning": ["kind"], "partitioning_flavor": "hive"}
+    pyarrow.dataset.write_dataset(whole, tmp_path / "hive", format=parquet, **by_kind)
+    kinds: dict[str, tuple[Any, pd.DataFrame]] = {
+        "plain": (plain, frame),
+        "groups of rows": (
+            pyarrow.dataset.FileSystemDataset([some], plain.schema, parquet, fragment.filesystem),
+            frame.iloc[[*range(200, 300), *range(500, 600)]].reset_index(drop=True),
+        ),
+        "filtered": (
+            plain.filter(pyarrow.dataset.field("kind") == "u"),
+            frame[frame["kind"] == "u"].reset_index(drop=True),
+        ),
+        "another type": (
+            pyarrow.dataset.dataset(tmp_path / "a.parquet", schema=floats),
+            frame.astype({"stars": float}),
+        ),
+        "partitions": (
+            pyarrow.dataset.dataset(tmp_path / "hive", partitioning="hive"),
+            frame.sort_values("kind", kind="stable", ignore_index=True)[["stars", "x", "y", "kind"]],
+        ),
+    }
+    for name, (data, expected) in kinds.items():
+        found = pyarrow.Table.from_batches(list(as_source(data).batches())).to_pandas()
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False, obj=name)
+
+
+def test_a_pass_does_not_hold_whole_groups_of_rows(tmp_path: Path) -> None:
+    whole = pyarrow.table({name: np.arange(2**19) % 10.0 for name in "abcd"})  # much smaller in the file
+    pyarrow.parquet.write_table(whole, tmp_path / "a.parquet", row_group_size=2**19)
+    size = whole.nbytes
+    del whole
+    before = pyarrow.total_allocated_bytes()
+    source = as_source(pyarrow.dataset.dataset(tmp_path / "a.parquet"))
+    held = [pyarrow.total_allocated_bytes() - before for _ in source.batches()]
+    assert len(held) == 8
+    assert max(held) < size / 2
