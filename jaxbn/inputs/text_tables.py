@@ -96,6 +96,7 @@ def _codec(raw: bytes, name: str, encoding: str) -> str:
 
 def _check_rows(raw: bytes, name: str, codec: str, given: str | None, usual: str) -> tuple[str, list[str], int]:
     """What is between cells, the names of the columns, and the number of rows; each has as many cells as names."""
+    n_rows = 0
     with TextIOWrapper(BytesIO(raw), codec, newline="") as text:  # as a whole it would take up to four bytes a letter
         try:
             first = next((line for line in text if line.strip()), None)
@@ -106,7 +107,14 @@ def _check_rows(raw: bytes, name: str, codec: str, given: str | None, usual: str
             reader = csv.reader(text, delimiter=mark)
             names = [cell.strip() for cell in next(row for row in reader if row)]
             _check_names(names, name)
-            n_rows = _count_rows(reader, names, name)
+            for row in filter(None, reader):
+                if len(row) != len(names):
+                    raise refused(
+                        f"{name} line {reader.line_num} has {len(row)} cell{'s' * (len(row) != 1)} but the header has "
+                        f"{len(names)}; correct that line",
+                        Mention("other delimiter", words=""),
+                    )
+                n_rows += 1
         except UnicodeDecodeError as error:
             raise refused(
                 f"{name} is not valid {error.encoding}: {_first_bad_byte(raw, codec)}; if it comes from a spreadsheet "
@@ -118,19 +126,6 @@ def _check_rows(raw: bytes, name: str, codec: str, given: str | None, usual: str
     if not n_rows:
         raise refused(f"{name} has a header but no rows; add at least one row")
     return mark, names, n_rows
-
-
-def _count_rows(reader: Any, names: list[str], name: str) -> int:
-    n_rows = 0
-    for row in reader:
-        if row and len(row) != len(names):
-            raise refused(
-                f"{name} line {reader.line_num} has {len(row)} cell{'s' * (len(row) != 1)} but the header has "
-                f"{len(names)}; correct that line",
-                Mention("other delimiter", words=""),
-            )
-        n_rows += bool(row)
-    return n_rows
 
 
 def _delimiter(line: str, given: str | None, usual: str) -> str:

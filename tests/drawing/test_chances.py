@@ -8,7 +8,7 @@ import pytest
 import jaxbn
 from jaxbn.drawing import chances
 from jaxbn.drawing.missing import dependences
-from jaxbn.drawing.report.links import strongest
+from jaxbn.drawing.report import strongest
 
 
 def lattice(side: int, rows: int = 300) -> jaxbn.BayesNet:

@@ -1,5 +1,181 @@
-"""One self-contained HTML page about a network."""
+"""One self-contained HTML page about a network: what goes into it, and how it is written."""
 
-from jaxbn.drawing.report.page import report
+from __future__ import annotations
 
-__all__ = ["report"]
+import base64
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jaxbn import __version__
+from jaxbn.drawing.chances import Chances, chances_of
+from jaxbn.drawing.missing import rows_of
+from jaxbn.drawing.report import sections
+from jaxbn.drawing.report.explorer import payload
+from jaxbn.drawing.svg import Directions
+from jaxbn.inputs.table import Table, as_frame
+from jaxbn.model.effects import mutual_information
+from jaxbn.model.words import is_cut, state_texts
+from jaxbn.runtime.files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jaxbn.model.bayesnet import BayesNet
+    from jaxbn.posterior.results import Posterior
+
+MOST_ARCS = 100
+"""Arcs that are looked at; in larger networks it would take too long."""
+
+SCRIPTS = ("inference", "known", "lines", "numbers", "drawing", "cards", "tables", "explorer")
+"""Files of the page's script, in the order in which they build on each other."""
+
+
+def report(
+    net: BayesNet,
+    data: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str = "Bayesian network",
+    scores: pd.DataFrame | None = None,
+    notes: str = "",
+    options: Mapping[str, Any] | None = None,
+    strengths: Mapping[tuple[str, str], float] | None = None,
+    posterior: Posterior | None = None,
+    directions: Directions = "class",
+) -> str:
+    """A page about a network that opens offline in any browser, and answers questions there.
+
+    Whoever reads it clicks what is known of some variables, and sees how all the others follow, as ``net.query`` has
+    them: the page carries the tables and computes by itself. Beside that it shows structure, cuts, tables and scores.
+
+    Args:
+        net: the network.
+        data: the rows it was learned from, or others with the same columns: the histograms, and what was inferred about
+            the columns. A ``Table`` keeps the reasons of the inference.
+        path: file to write, replaced in one step; none is written without it.
+        title: heading of the page.
+        scores: held-out log-likelihood by method, as ``jaxbn.compare`` returns it.
+        notes: a sentence on the scores, such as a published figure.
+        options: what the network was made with, such as the seed.
+        strengths: share of resamples that have an arc, by (parent, child).
+        posterior: what ``jaxbn.sample_posterior`` drew from the same rows: how probable each arc and cut is. The
+            probabilities of arcs take the place of ``strengths``.
+        directions: which arcs are arrows, see ``BayesNet.plot``; the page has a switch.
+
+    Returns:
+        The page as text.
+
+    Example:
+        >>> import jaxbn
+        >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
+        >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
+        >>> page = jaxbn.report(net, data, title="Sizes")
+        >>> "<h1>Sizes</h1>" in page, "src=" in page
+        (True, False)
+    """
+    table = None if data is None else _table(net, data)
+    chances = chances_of(net)
+    found = strongest(net, chances)
+    parts = [
+        sections.links(net, found),
+        sections.network(net, strengths, posterior, directions),
+        sections.variables(net, table, chances),
+        sections.posterior(posterior),
+        sections.groups(net),
+        sections.scores(scores, notes),
+        sections.tables(net),
+        sections.missing(net, table),
+        sections.columns(net, table),
+        sections.making(net, options or {}),
+    ]
+    folder = files("jaxbn.drawing.report")
+    script = "".join((folder / "script" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    page = Template((folder / "page.html").read_text(encoding="utf-8")).substitute(
+        title=escape(title),
+        version=escape(__version__),
+        style=(folder / "style.css").read_text(encoding="utf-8").strip(),
+        summary=escape(sections.summary(net)),
+        sections="\n".join(part for part in parts if part),
+        data=payload(net, table, first=most_linked(found)),
+        script=script,
+        fingerprint=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+    if path is not None:
+        write_text(path, page)
+    return page
+
+
+def _table(net: BayesNet, data: Any) -> Table:
+    table = data if isinstance(data, Table) else rows_of(net, as_frame(data))
+    absent = [name for name in net.names if name not in table.names]
+    if absent:
+        raise ValueError(
+            f"the data lacks column(s) {', '.join(map(repr, absent))} of the network; pass all its columns"
+        )
+    return table
+
+
+class Link(NamedTuple):
+    """An arc, its mutual information in nats, and what it says."""
+
+    parent: str
+    child: str
+    nats: float
+    words: str
+
+
+def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
+    """The links of a network, those first whose variables tell most about each other.
+
+    Example:
+        >>> import jaxbn
+        >>> from jaxbn.drawing.chances import chances_of
+        >>> data = {"kind": ["a", "a", "b", "b"] * 9, "size": [1.0, 2.0, 7.0, 9.0] * 9}
+        >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
+        >>> [link.words for link in strongest(net, chances_of(net))]
+        ['with kind a, size is below 4.5 in 95% (50% overall)']
+    """
+    found = []
+    for parent, child in net.arcs[:MOST_ARCS]:
+        chances = chances_of([parent, child])
+        found.append(Link(parent, child, mutual_information(chances), _words(net, parent, child, chances)))
+    return sorted(found, key=lambda link: -link.nats)
+
+
+def most_linked(found: Sequence[Link]) -> str | None:
+    """The variable whose links tell most together."""
+    total: Counter[str] = Counter()
+    for link in found:
+        total[link.parent] += link.nats  # type: ignore[assignment]
+        total[link.child] += link.nats  # type: ignore[assignment]
+    return total.most_common(1)[0][0] if total else None
+
+
+def _words(net: BayesNet, parent: str, child: str, chances: NDArray[np.float64]) -> str:
+    if all(name in net.binnings and is_cut(net, name) for name in (parent, child)):
+        rank = _rank_correlation(chances)
+        if abs(rank) >= 0.3:
+            return f"higher {parent}, {'higher' if rank > 0 else 'lower'} {child} (rank correlation {rank:.2f})"
+    overall = chances.sum(axis=0)
+    gain = chances * np.log(np.maximum(chances, 1e-300) / np.outer(chances.sum(axis=1), overall).clip(1e-300))
+    i, k = np.unravel_index(int(gain.argmax()), gain.shape)
+    given = chances[i, k] / chances[i].sum()
+    states = [state_texts(net, name)[code] for name, code in ((parent, i), (child, k))]
+    return f"with {parent} {states[0]}, {child} is {states[1]} in {given:.0%} ({overall[k]:.0%} overall)"
+
+
+def _rank_correlation(chances: NDArray[np.float64]) -> float:
+    """Spearman's correlation of two variables whose states are in order, ties in the middle of their ranks."""
+    ranks = [np.cumsum(margin) - margin / 2 for margin in (chances.sum(axis=1), chances.sum(axis=0))]
+    across, up = (rank - 0.5 for rank in ranks)
+    spread = np.sqrt((chances.sum(axis=1) @ across**2) * (chances.sum(axis=0) @ up**2))
+    return float(across @ chances @ up / spread) if spread > 0 else 0.0

@@ -17,7 +17,6 @@ from jaxbn.drawing.chances import Chances, is_small
 from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.posterior import agreement, arc_rows, cut_rows
 from jaxbn.drawing.report.explorer import left_out
-from jaxbn.drawing.report.links import Link
 from jaxbn.inputs import checks
 from jaxbn.inputs.table import Table
 from jaxbn.model.inference.network import as_mask
@@ -26,6 +25,7 @@ from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, stat
 if TYPE_CHECKING:
     import pandas as pd
 
+    from jaxbn.drawing.report import Link
     from jaxbn.model.bayesnet import BayesNet
     from jaxbn.posterior.results import Posterior
 
