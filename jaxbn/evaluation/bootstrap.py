@@ -138,7 +138,7 @@ def bootstrap(
     coded.check_cells(parents)
     passes = Passes(coded, options)
     with limits.within(seconds):
-        settled = run_alone(passes.settle(parents, passes.first_bins()), passes.solver)
+        settled = run_alone(passes.settle_best(parents), passes.solver)
         if table.holes:
             filled = completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES]))
             coded = coded.like(filled)

@@ -178,7 +178,7 @@ def settle_together(
     def make(table: Table) -> tuple[Solver, Learner[Settled]]:
         table = as_table(table, missing="infer")  # which sees that every column has a value
         passes = Passes(CodedTable(table, grouped, flat=options.flat, given=given or {}), options)
-        return passes.solver, passes.settle(parents, passes.first_bins())
+        return passes.solver, passes.settle_best(parents)
 
     settled = dict(run_each([partial(make, table) for table in tables], len(tables)))
     return [settled[i] for i in range(len(tables))]

@@ -128,7 +128,8 @@ def discretize(
 
     A pass visits the variables from the leaves to the roots; each is cut by the exact optimum given the current bins of
     the others. A variable without neighbours keeps the bins of the start, except with ``"evidence"``: there every
-    change raises one number, the evidence of the data in original units, so that the passes always come to an end.
+    change raises one number, the evidence of the data in original units, so that the passes always come to an end; they
+    begin with the best of three plain starts, unless ``initial_bins`` says otherwise.
 
     Args:
         data: a DataFrame, or a dict of columns.
@@ -165,7 +166,7 @@ def discretize(
     coded = CodedTable(table, merged, check_max_cells(max_cells), options.flat, given=given)
     coded.check_cells(parents)
     passes = Passes(coded, options)
-    found = run_alone(passes.settle(parents, passes.first_bins()), passes.solver)
+    found = run_alone(passes.settle_best(parents), passes.solver)
     if large is not None and large.is_sampled and options.name == "evidence":
         found = large.refined(coded, parents, found, options)
     binnings, groupings = split_codings(shaped(coded, found.binnings), table.names)

@@ -57,6 +57,9 @@ class Learned(NamedTuple):
     trace: tuple[float, ...] = ()  # of the evidence, where that is the objective
 
 
+OTHER_STARTS = (("frequency", 5), ("frequency", 9))
+"""Plain bins, of a kind and number, that the passes for a known structure may begin with as well."""
+
 Watcher = Callable[[int, Parents, Settled], None]
 """Called after every variable and every arc: variables done, parents so far, the current discretization."""
 
@@ -81,6 +84,24 @@ class Passes:
         """The bins that passes begin with."""
         n_bins = self.options.initial_bins or initial_bins(self.data.table, self.data.grouped)
         return self.data.start(n_bins, self.options.start_kind)
+
+    def settle_best(self, parents: Parents) -> Learner[Settled]:
+        """Passes from plain bins; under the evidence from those of several plain bins that lead furthest on the grid.
+
+        From one start alone, variables of which it shows little to each other (bins of equal width of a column with
+        long tails) may end in one bin each, although together they are worth many.
+        """
+        options, data = self.options, self.data
+        if self.cache is None or options.initial_bins is not None or not data.ordered.keys() - data.given.keys():
+            return (yield from self.settle(parents, self.first_bins()))
+        best = yield from self.settle(parents, self.first_bins(), grid=options.grid)
+        for kind, n_bins in OTHER_STARTS:
+            found = yield from self.settle(parents, data.start(n_bins, kind), grid=options.grid)
+            best = found if found.trace[-1] > best.trace[-1] else best
+        if not data.on_grid(options.grid):
+            return best
+        found = yield from self.settle(parents, best)
+        return found._replace(passes=best.passes + found.passes, trace=best.trace + found.trace[1:])
 
     def settle(
         self,

@@ -78,6 +78,17 @@ def test_values_that_no_number_lies_between_share_a_cell(end):
     assert np.isfinite(histograms_mean(column, Recording()).log_evidence)
 
 
+def test_values_too_close_for_a_share_of_the_range_share_a_cell():
+    """Values that saturate: neighbouring floats, one of which is lost when lengths are divided by the range."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        saturated = 1 - rng.integers(1, 40, 30) * 2.0**-53
+        values = np.concatenate([[-0.95], rng.uniform(-0.9, 0.9, 40), saturated])
+        for shape in column_shapes(sort_values(values)):
+            assert np.isfinite(shape.log_evidence)
+            assert (np.diff(shape.knots) > 0).all()
+
+
 def test_heavy_tails_have_a_density_everywhere():
     rng = np.random.default_rng(0)
     for scale in (1, 5, 20):

@@ -127,8 +127,12 @@ def cells(column: ValueCounts, recording: Recording) -> tuple[NDArray[np.float64
         at = np.searchsorted(before, wanted)  # the first gap with as many rows before it
         kept = np.unique(np.clip(np.concatenate([at - 1, at]), 0, len(gaps) - 1))
     knots = np.concatenate([[values[0] - recording.half], gaps[kept], [values[-1] + recording.half]])
-    # neighbours may be so close that no number lies between them: rows at one knot belong to the cell that it begins
-    knots, first = np.unique(knots, return_index=True)
+    # neighbours may be so close that no number lies between them, or none on the ruler from 0 to 1: rows at one knot
+    # belong to the cell that it begins
+    ends = recording.length(knots)
+    first = np.unique(ends / (ends[-1] - ends[0]), return_index=True)[1]
+    first[-1] = len(knots) - 1
+    knots = knots[first]
     running = np.concatenate([[0], before[kept], [counts.sum()]])[first]
     running[-1] = counts.sum()  # but nothing begins at the last one
     return knots, np.diff(running).astype(np.int64)
