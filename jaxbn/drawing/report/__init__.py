@@ -54,8 +54,8 @@ def report(
 ) -> str:
     """A page about a network that opens offline in any browser, and answers questions there.
 
-    Whoever reads it clicks what is known of some variables, and sees how all the others follow, as ``net.query`` has
-    them: the page carries the tables and computes by itself. Beside that it shows structure, cuts, tables and scores.
+    Readers click what is known of some variables and see how all the others change, with the answers of ``net.query``:
+    the page carries the tables and computes by itself. It also shows structure, cuts, tables and scores.
 
     Args:
         net: the network.

@@ -80,8 +80,8 @@ def network(
 ) -> str:
     """The network drawn, with the tools to ask it."""
     note = (
-        "An arrow runs from parent to child; of a line the rows cannot tell the direction. Shaded: discrete as given; "
-        "the others were cut into bins."
+        "An arrow points from parent to child; the rows do not tell the direction of a line. Shaded variables are "
+        "discrete as given; the others were cut into bins."
     )
     if drawn is not None:
         strengths = drawn.strengths
@@ -91,7 +91,7 @@ def network(
     tools = (files("jaxbn.drawing.report") / "tools.html").read_text(encoding="utf-8")
     every = checks.one_of("directions", directions, ("class", "all")) == "all"
     switch = (
-        f'<input type="checkbox" id="directions"{" checked" * every}><label for="directions"> arrows at all arcs, also '
+        f'<input type="checkbox" id="directions"{" checked" * every}><label for="directions"> arrows on all arcs, even '
         "where another direction fits the rows as well</label>"
         if len(net.compelled) < len(net.arcs)
         else ""
