@@ -82,16 +82,9 @@ def _steps(child: str, own: Sequence[str], columns: Columns, rules: Rules) -> It
     must = rules.required.get(child, ())
     rests = [tuple(p for p in own if p != out) for out in own if out not in must]
     yield from rests
-    others = [
-        name
-        for name, column in columns.items()
-        if name != child and name not in own and column.n_states > 1 and (name, child) not in rules.forbidden
-    ]
+    others = [name for name, column in columns.items() if name not in (child, *own) and column.n_states > 1]
     for rest in (tuple(own), *(rests if len(columns) < MANY_COLUMNS else ())):
-        cells = math.prod(columns[name].size for name in (child, *rest))
-        for other in others if len(rest) < rules.max_parents else ():
-            if cells * columns[other].size <= rules.max_cells:
-                yield (*rest, other)
+        yield from ((*rest, other) for other in rules.candidates(child, others, rest, columns))
 
 
 def best_of_families(families: Families) -> dict[str, tuple[str, ...]]:

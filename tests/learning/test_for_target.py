@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column
-from jaxbn.structure.for_target import NONE, TargetArcs
+from jaxbn.learning.for_target import NONE, TargetArcs
 
 
 def columns(rng: np.random.Generator, n: int, states: list[int]) -> list[Column]:
