@@ -5,11 +5,13 @@ turns, and the memory it takes. Two wheels of JAX's own version are needed besid
 
     pip install --no-deps "jax-cuda13-plugin==$(python -c 'import jax; print(jax.__version__)')" \
                           "jax-cuda13-pjrt==$(python -c 'import jax; print(jax.__version__)')"
-    python benchmarks/gpu.py [--record CASE] [--questions] [--json PATH]
+    python benchmarks/gpu.py [--record CASE [--rows N] [--programs N]] [--questions] [--json PATH]
 
 ``--questions`` (the default) models the questions of a search at the shapes of three tables: cuts of all continuous
 variables on the grid at once, and counts. ``--record`` runs `learn` on the CPU with the choices of an accelerator
-switched on, writes down which programs are called how often and with which shapes, and models each of them.
+switched on, writes down which programs are called how often and with which shapes, and models each of them; the host
+answers in their place meanwhile. With ``--rows`` the run has fewer rows, and arrays as long as the table are modelled
+as those of the case.
 
 The model, a bound from below: a kernel takes as long as its launch (3 µs) or as its bytes over 3.35 TB/s, whichever is
 more; a loop its turns times its body, plus 15 µs a turn where the compiler does not know how many there are, as the
@@ -24,12 +26,14 @@ import json
 import os
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
@@ -41,6 +45,16 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+
+from jaxbn.counts import device  # noqa: E402
+from jaxbn.cuts import on_accelerator  # noqa: E402
+from jaxbn.cuts.by_number import charged  # noqa: E402
+from jaxbn.cuts.interval_costs import CostMatrix  # noqa: E402
+from jaxbn.cuts.methods import GRID  # noqa: E402
+from jaxbn.kernels import counting  # noqa: E402
+from jaxbn.kernels.counting import cell_counts, extension_sums, joint_codes  # noqa: E402
+from jaxbn.kernels.dense_partitions import Counted, best_by_number, best_with_cuts  # noqa: E402
+from jaxbn.runtime.shapes import bucket  # noqa: E402
 
 LAUNCH, WAIT, BANDWIDTH = 3e-6, 15e-6, 3.35e12
 KINDS = {
@@ -195,11 +209,6 @@ def slices(body: list[str]) -> dict[int, int]:
 
 def questions(case: str) -> Iterator[tuple[str, Work]]:
     """Cuts of all continuous variables at once, each with two shapes, on the grid; counts and sums of families."""
-    from jaxbn.kernels.counting import CHUNK, cell_counts, extension_sums, joint_codes
-    from jaxbn.kernels.dense_partitions import Counted, best_by_number, best_with_cuts
-    from jaxbn.learning.options import GRID
-    from jaxbn.runtime.shapes import bucket
-
     n_rows, n_continuous, n_discrete = TABLES[case]
     arrays = jax.ShapeDtypeStruct
     groups, n_columns = bucket(min(GRID, n_rows), 128), n_continuous + n_discrete
@@ -218,7 +227,7 @@ def questions(case: str) -> Iterator[tuple[str, Work]]:
                 costs = [arrays((size, groups), np.float64), arrays((size,), np.float64)]
             name = f"cuts of {n_continuous} variables at once, {size} problems, {cells} cells, {program.__name__}"
             yield name, modelled(program, problems, table, *costs, spread=program is best_by_number)
-    padded = -(-n_rows // CHUNK) * CHUNK if n_rows > CHUNK else bucket(n_rows, 64)
+    padded = padded_rows(n_rows)
     codes, weights = arrays((n_columns + 1, padded), np.uint8), arrays((padded,), np.int32)
     sizes, members = arrays((n_columns + 1,), np.int32), arrays((16, 4), np.int32)
     yield "cells of 16 sets of columns", modelled(joint_codes, codes, sizes, members)
@@ -233,69 +242,141 @@ def questions(case: str) -> Iterator[tuple[str, Work]]:
 # --- what a run of `learn` asks
 
 
-@contextmanager
-def recorded(calls: Counter[Any], shapes: dict[Any, Any]) -> Iterator[None]:
-    """Write down the calls of every program of an accelerator."""
-    import jaxbn.counts.device
-    import jaxbn.cuts.on_accelerator
-    from jaxbn.kernels import counting, dense_partitions
+class Recording:
+    """The calls of every program of an accelerator in a run, which is answered by the host's programs meanwhile.
 
-    def shape(leaf: Any) -> Any:
-        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if hasattr(leaf, "dtype") else leaf
+    Arrays as long as the table are written down as those of a table of more rows, if that is to be modelled.
+    """
 
-    def stand_in(name: str, program: Any) -> Any:
+    def __init__(self, n_rows: int, n_modelled: int) -> None:
+        self.calls: Counter[Any] = Counter()
+        self.shapes: dict[Any, Any] = {}
+        self.answering = 0.0  # processor time of the thread that asks, spent on what the device would do
+        self.sizes = {n_rows + 1: n_modelled + 1, padded_rows(n_rows): padded_rows(n_modelled)}
+        for most in (2048, 4096, 8192):
+            self.sizes[bucket(n_rows + most, 4096)] = bucket(n_modelled + most, 4096)
+
+    def note(self, program: Any, *args: Any, **kwargs: Any) -> None:
+        def shape(leaf: Any) -> Any:
+            if not hasattr(leaf, "dtype"):
+                return leaf
+            return jax.ShapeDtypeStruct(tuple(self.sizes.get(n, n) for n in leaf.shape), leaf.dtype)
+
+        seen = jax.tree.map(shape, (args, {k: None if k == "mesh" else v for k, v in kwargs.items()}))
+        key = program.__name__, str(seen)
+        self.calls[key] += 1
+        self.shapes.setdefault(key, (program, *seen))
+
+    def solved(self, problems: Any, charges: Any, shape: Any, devices: Any) -> Any:
+        """In place of `on_accelerator._solved`: the counts are made, and the host finds the cuts."""
+        dense = [problem.dense(shape.groups, shape.cells) for problem in problems]
+        size = bucket(len(problems), len(devices), 4)
+        counted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape), leaf.dtype), dense[0])
+        table = jax.ShapeDtypeStruct((shape.length,), np.float64)
+        costs = [jax.ShapeDtypeStruct((size, shape.layers or shape.groups), np.float64)]
+        if not shape.layers:
+            costs.append(jax.ShapeDtypeStruct((size,), np.float64))
+        self.note(best_by_number if shape.layers else best_with_cuts, counted, table, *costs, spread=shape.spread)
+        with self.on_the_device():
+            found = []
+            for problem, charge in zip(problems, charges, strict=True):
+                with CostMatrix(problem) as matrix:
+                    own = matrix.solve_with_cuts(*charge) if not shape.layers else None
+                    found.append(own or charged._from_matrix(problem, charge, matrix))
+            return found
+
+    def sums(self, joint: Any, indicator: Any, owner: Any, tables: Any, **sizes: Any) -> Any:
+        """In place of `extension_sums`: column by column."""
+        self.note(counting.extension_sums, joint, indicator, owner, tables, **sizes)
+        with self.on_the_device():
+            cells, shown, of_state, units = (np.asarray(each) for each in (joint, indicator, owner, tables))
+            found = np.zeros((len(cells), len(units), sizes["n_columns"]), np.int64)
+            for column in range(sizes["n_columns"]):
+                own = shown[:, of_state == column]
+                code, weight, n_states = own.argmax(axis=1), own.sum(axis=1, dtype=np.int64), own.shape[1]
+                for b, cell in enumerate(cells):
+                    kept = cell >= 0
+                    counts = np.bincount(cell[kept].astype(np.int64) * n_states + code[kept], weight[kept])
+                    found[b, :, column] = units[:, counts.astype(np.int64)].sum(axis=1)
+            return found
+
+    def as_it_is(self, program: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
-            seen = jax.tree.map(shape, (args, {k: None if k == "mesh" else v for k, v in kwargs.items()}))
-            key = name, str(seen)
-            calls[key] += 1
-            shapes.setdefault(key, (program, *seen))
-            return program(*args, **kwargs)
+            self.note(program, *args, **kwargs)
+            with self.on_the_device():
+                return jax.block_until_ready(program(*args, **kwargs))
 
         return call
 
-    homes = (jaxbn.counts.device, jaxbn.cuts.on_accelerator)
-    programs = {id(v): n for m in (counting, dense_partitions) for n, v in vars(m).items() if hasattr(v, "trace")}
-    before = [(home, name, value) for home in homes for name, value in vars(home).items() if id(value) in programs]
-    for home, name, value in before:
-        setattr(home, name, stand_in(name, value))
-    try:
+    @contextmanager
+    def on_the_device(self) -> Iterator[None]:
+        begun = time.thread_time()
         yield
-    finally:
-        for home, name, value in before:
-            setattr(home, name, value)
+        self.answering += time.thread_time() - begun
 
 
-def record(case: str) -> dict[str, Any]:
-    """Calls of a run of `learn`, and the modelled time of all of them."""
+def padded_rows(n_rows: int) -> int:
+    """As `DeviceCounter` has them, on one device."""
+    each = bucket(n_rows, 64)
+    return each if each <= counting.CHUNK else -(-n_rows // counting.CHUNK) * counting.CHUNK
+
+
+def bytes_of(shapes: Any) -> int:
+    """Bytes of all arrays of a call."""
+    leaves = [leaf for leaf in jax.tree.leaves(shapes) if hasattr(leaf, "shape")]
+    return sum(int(np.prod(leaf.shape)) * leaf.dtype.itemsize for leaf in leaves)
+
+
+def record(case: str, n_rows: int | None, most: int) -> dict[str, Any]:
+    """Calls of a run of `learn`, the modelled time of all of them, and the host's own."""
     import jaxbn
     from benchmarks.networks import draw
 
-    os.environ["JAXBN_CPU_AS_ACCELERATOR"] = "1"
-    calls: Counter[Any] = Counter()
-    shapes: dict[Any, Any] = {}
-    with recorded(calls, shapes):
-        jaxbn.learn(draw(*TABLES[case]).frame, max_parents=3, exact=False, progress=False)
+    os.environ.update(JAXBN_CPU_AS_ACCELERATOR="1", JAXBN_THREADS="1")
+    n_modelled, *columns = TABLES[case]
+    n_rows = n_rows or n_modelled
+    seen = Recording(n_rows, n_modelled)
+    frame = draw(n_rows, *columns).frame
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(on_accelerator, "_solved", seen.solved))
+        stack.enter_context(mock.patch.object(device, "extension_sums", seen.sums))
+        for name in ("joint_codes", "cell_counts", "observed_cells", "renumbered"):
+            stack.enter_context(mock.patch.object(device, name, seen.as_it_is(getattr(device, name))))
+        begun = time.thread_time()
+        net = jaxbn.learn(frame, method=jaxbn.Evidence(exact=False), max_parents=3, progress=False)
+        host = time.thread_time() - begun - seen.answering
+    print(
+        f"{n_rows} rows: {len(net.graph.edges)} arcs; host {host:.1f} s, in place of the device {seen.answering:.1f} s"
+    )
+    # programs that move most are compiled; others of the same name are taken to last as long as these do on average
+    order = sorted(seen.calls, key=lambda key: seen.calls[key] * bytes_of(seen.shapes[key][1:]), reverse=True)
     lines = []
-    for key, count in calls.most_common():
-        program, args, kwargs = shapes[key]
-        work = modelled(program, *args, **kwargs)
-        seconds = count * work.seconds
-        lines.append({"program": key[0], "calls": count, "seconds": seconds, "unknown loops": work.unknown})
+    for key in order[:most]:
+        program, args, kwargs = seen.shapes[key]
+        count, work = seen.calls[key], modelled(program, *args, **kwargs)
+        lines.append({"program": key[0], "calls": count, "each": work.seconds, "unknown loops": work.unknown})
         print(f"{key[0]}: {count} calls, each {work}", flush=True)
-    whole = sum(line["seconds"] for line in lines)
-    print(f"{case}: {sum(calls.values())} calls of {len(calls)} shapes, at least {whole:.2f} s on the device")
-    return {"case": case, "seconds": whole, "programs": lines}
+    for name in {key[0] for key in order}:
+        known = [line["each"] for line in lines if line["program"] == name] or [0.0]
+        others = sum(seen.calls[key] for key in order[most:] if key[0] == name)
+        lines.append({"program": name, "calls": others, "each": sum(known) / len(known), "unknown loops": 0})
+        print(f"{name}: {others} calls of other shapes, {1e3 * sum(known) / len(known):.2f} ms each")
+    whole = sum(line["calls"] * line["each"] for line in lines)
+    print(f"{case}: {sum(seen.calls.values())} calls of {len(order)} shapes, at least {whole:.2f} s on the device")
+    return {"case": case, "recorded with rows": n_rows, "host seconds there": host, "seconds": whole, "programs": lines}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", nargs="*", choices=list(TABLES), default=None)
     parser.add_argument("--record", choices=list(TABLES))
+    parser.add_argument("--rows", type=int, help="rows of the recorded run, if not those of the case")
+    parser.add_argument("--programs", type=int, default=16, help="programs of the recorded run that are compiled")
     parser.add_argument("--json", type=Path, default=HERE / "results" / "gpu.json")
     arguments = parser.parse_args()
     known = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
     if arguments.record:
-        known.setdefault("learn", {})[arguments.record] = record(arguments.record)
+        known.setdefault("learn", {})[arguments.record] = record(arguments.record, arguments.rows, arguments.programs)
     else:
         for case in arguments.questions or TABLES:
             for name, work in questions(case):

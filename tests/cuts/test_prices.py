@@ -340,3 +340,25 @@ def test_cuts_that_no_price_settles_are_those_of_a_grid_with_a_bound(caplog, mon
     n_cuts, n_rows, bound = record.args
     assert (n_cuts, n_rows) == (len(found.cuts), 2500)
     assert exact.cost - 1e-6 <= found.cost <= exact.cost + bound + 1e-6
+
+
+def test_one_price_is_enough_where_the_limit_of_bins_is_the_best_number():
+    rng = np.random.default_rng(0)
+    values = rng.random(2400)
+    parent = (8 * values).astype(int) % 2
+    asked = []
+    solve_at = charged.solve_at_prices
+
+    def counted(task: Any, prices: Any) -> Any:
+        asked.append(len(prices))
+        return solve_at(task, prices)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(charged, "solve_at_prices", counted)
+        found = jaxbn.discretize_variable(values, [parent], max_bins=5, shape="flat")
+        assert asked == [1]
+        patch.setattr(charged, "guessed_prices", lambda *_: [0.1, 1.0, 10.0, 100.0])
+        expected = jaxbn.discretize_variable(values, [parent], max_bins=5, shape="flat")
+    assert found.n_bins == 5
+    assert found.cost == close(expected.cost)
+    assert found.cuts.tolist() == expected.cuts.tolist()

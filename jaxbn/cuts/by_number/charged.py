@@ -119,7 +119,7 @@ def _from_rows(groups: GroupedRows, charge: NDArray[np.float64]) -> Solution:
     at_once = FEW_PRICES if rows.spread is None or len(charge) <= FEW_LAYERS else PRICES
 
     def solve_at(prices: Sequence[float]) -> list[Solution]:
-        return solve_at_prices(rows.task, _repeated(prices, at_once))[: len(prices)]
+        return solve_at_prices(rows.task, _repeated(prices, at_once if len(prices) > 1 else 1))[: len(prices)]
 
     hull = Hull(charge, groups.cost_of_one())
     doubtful = hull.explored(guessed_prices(groups, hull, at_once), solve_at, at_once)

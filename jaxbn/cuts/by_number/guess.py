@@ -81,6 +81,8 @@ def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.intp], s
     steps = {n: (costs[m - 1] - costs[n - 1]) / (n - m) for m, n in pairwise(numbers)}
     slopes = list(steps.values())
     prices = {n: (slopes[i - 1] + slopes[i]) / 2 for i, n in enumerate(numbers[1:-1], 1)}
+    if best == limit and limit > 1 and prices.get(best, 0.0) > hull.charge[-1] - hull.charge[-2]:
+        return [prices[best]]  # above the charge of one more: where it leads to the limit, it rules out all fewer
     found = [prices[n] for n in sorted(prices, key=lambda n: abs(n - best))]
     return [price for price in found if price > 0] or [max(hull.slope(best), 1e-3)]
 
