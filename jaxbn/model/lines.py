@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtr
+from scipy.special import gammaln, ndtr, ndtri
 
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.lean import Lean, Part
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Lines = Literal["auto", False]
+Ends = tuple[Floats, Floats, tuple[Floats, Floats]]
+"""Ends of bins as shares of the whole column, and their scores."""
 
 SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Rows that the line of a family may count for in each of its cells."""
@@ -83,21 +85,25 @@ class Line:
             raise ValueError("a line needs ascending cells, coefficients and positive scales of each, 0 < off < 1")
         object.__setattr__(self, "cells", cells)
 
-    def lean(self, cells: Integers, scores: Floats, part: tuple[Floats, Floats] | None = None) -> Lean:
+    def lean(self, cells: Integers, scores: Floats, part: Ends | None = None, spread: Floats | None = None) -> Lean:
         """How values lean in some cells, -1 where they are not known, given scores [..., parents + children].
 
-        Without the score of a parent they do not, and what a child would tell is spread. `part` are the ends of the
-        bins as shares of the whole column.
+        Without the score of a parent they do not.
+
+        Args:
+            cells: of the family's table.
+            scores: NaN where that of a parent is missing, 0 where that of a child is.
+            part: the ends of the bins, if scores are of whole columns.
+            spread: variance of the scores of children that are missing [..., children]; none is if it is not given.
         """
         place = np.searchsorted(self.cells, cells)
         own = np.append(self.cells, MISSING - 1)[place] == cells
         place = np.where(own, place, len(self.cells))
-        found, scales, unknown = self.coefficients[place], self.scales[place], np.isnan(scores)
-        if not unknown.any():
-            return Lean(found[..., 0] + (found[..., 1:] * scores).sum(axis=-1), scales, self.off, *(part or ()))
-        mean = found[..., 0] + (found[..., 1:] * np.where(unknown, 0.0, scores)).sum(axis=-1)
-        scales = np.sqrt(scales**2 + (found[..., 1:] ** 2 * unknown).sum(axis=-1))
-        alone = unknown[..., : len(self.parents)].any(axis=-1)
+        found, scales = self.coefficients[place], self.scales[place]
+        mean = found[..., 0] + (found[..., 1:] * scores).sum(axis=-1)
+        if spread is not None:
+            scales = np.sqrt(scales**2 + (found[..., 1 + len(self.parents) :] ** 2 * spread).sum(axis=-1))
+        alone = np.isnan(mean)
         return Lean(np.where(alone, 0.0, mean), np.where(alone, 1.0, scales), self.off, *(part or ()))
 
     def without(self, children: Collection[str]) -> Line:
@@ -217,7 +223,7 @@ def _regression(sums: Sums, known: NDArray[np.int64], **about: Any) -> _Regressi
 
 def fit_line(
     parents: tuple[str, ...], scores: Floats, part: Part, cells: NDArray[np.int64], children: tuple[str, ...] = (),
-    ends: tuple[Floats, Floats] | None = None,
+    ends: Ends | None = None,
 ) -> tuple[Line, float] | None:  # fmt: skip
     """The line of a family that has the highest evidence and what it is worth, None if nothing is gained.
 
@@ -225,7 +231,7 @@ def fit_line(
 
     Args:
         parents: the continuous parents.
-        scores: of their values, and of the states of children [rows, parents + children], NaN where missing.
+        scores: of their values, and of the states of children [rows, parents + children], 0 where one is missing.
         part: of the child's bins that each of its values stands for.
         cells: of the family's table [rows].
         children: which the line may use.
@@ -235,7 +241,7 @@ def fit_line(
         return None
     squares = part.squares()
     known, cell = np.unique(cells, return_inverse=True)
-    x = np.column_stack([np.ones(len(scores)), np.nan_to_num(scores)])
+    x = np.column_stack([np.ones(len(scores)), scores])
     sums = Sums.of(x, part.means(), squares, cell, len(known))
     tried = [
         _regression(
@@ -278,7 +284,7 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
         family = [net.names.index(p) for p in net.parents[name]]
         rows = (codes[:, [*family, i]] != MISSING).all(axis=1)
         known, inside = codes[rows], {p: values[p][rows] for p in (*parents, name)}
-        states = _state_scores(net, name, children, known, known[:, i])
+        states, _ = _state_scores(net, name, children, known, known[:, i])
         tried = []
         for column in (False, True) if all(_no_sliver(net.inside(each)) for each in (name, *parents)) else (False,):
             cells = _cells(net, name, known)
@@ -322,10 +328,11 @@ def _spread(inside: InsideBins) -> float:
     return (below + above) / 2 if max(below, above) < BENT * min(below, above) else 0.0
 
 
-def _ends(net: BayesNet, name: str, own: Integers) -> tuple[Floats, Floats]:
-    """The ends of some bins as shares of the whole column."""
-    inside = net.inside(name)
-    return inside.of_column(np.zeros(own.shape), own), inside.of_column(np.ones(own.shape), own)
+def _ends(net: BayesNet, name: str, own: Integers) -> Ends:
+    """The ends of some bins as shares of the whole column, and the scores of these."""
+    bins = np.arange(net.cardinalities[name])
+    begin, end = (net.inside(name).of_column(np.full(bins.shape, share), bins) for share in (0.0, 1.0))
+    return begin[own], end[own], (ndtri(begin)[own], ndtri(end)[own])
 
 
 def lean(
@@ -350,13 +357,14 @@ def lean(
     if own is None:
         own, scores, codes = np.arange(size), scores[:, None], codes[:, None]
     cells = _cells(net, name, codes)
+    spread = None
     if line.children:
-        states = _state_scores(net, name, line.children, codes, own)
+        states, spread = _state_scores(net, name, line.children, codes, own)
         scores = np.concatenate([np.broadcast_to(scores, (*states.shape[:-1], scores.shape[-1])), states], axis=-1)
     if line.column:
         cells, bins = np.broadcast_arrays(cells, np.maximum(own, 0))  # what is missing is nowhere in particular
-        return line.lean(cells, scores, _ends(net, name, bins))
-    return line.lean(np.where(cells == MISSING, MISSING, cells * size + own), scores)
+        return line.lean(cells, scores, _ends(net, name, bins), spread)
+    return line.lean(np.where(cells == MISSING, MISSING, cells * size + own), scores, spread=spread)
 
 
 def by_lines(net: BayesNet) -> list[str]:
@@ -393,17 +401,29 @@ def state_scores(table: Floats) -> Floats:
     return np.where(possible, part._replace(share=np.where(possible, part.share, 1.0)).means(), 0.0)
 
 
-def _state_scores(net: BayesNet, name: str, children: tuple[str, ...], codes: Integers, own: Integers) -> Floats:
-    """Scores of the states of children, given their parents and the bin of one, [..., children]; NaN where missing."""
-    found = []
-    for child in children:
-        states = [own if n == name else codes[..., net.names.index(n)] for n in (*net.parents[child], child)]
-        at = np.broadcast_arrays(*states)
-        missing = np.any([state == MISSING for state in at], axis=0)
+def _state_scores(
+    net: BayesNet, name: str, children: tuple[str, ...], codes: Integers, own: Integers
+) -> tuple[Floats, Floats | None]:
+    """Scores of the states of children, given their parents and the bin of one, 0 where missing [..., children].
+
+    And the variance that is expected of those that are missing, 1 if a parent is; None if all are known.
+    """
+    shape = np.broadcast_shapes(own.shape, codes.shape[:-1])
+    found, spread = np.zeros((*shape, len(children))), np.zeros((*shape, len(children)))
+    for i, child in enumerate(children):
         if child not in net.state_scores:
             net.state_scores[child] = state_scores(net.tables[child])
-        found.append(np.where(missing, np.nan, net.state_scores[child][at]))
-    return np.stack(found, axis=-1) if found else np.empty((len(codes), 0))
+        scores = net.state_scores[child]
+        states = (own if n == name else codes[..., net.names.index(n)] for n in (*net.parents[child], child))
+        *context, state = np.broadcast_arrays(*states)
+        lacking = np.any([each == MISSING for each in context], axis=0)
+        missing = lacking | (state == MISSING)
+        found[..., i] = scores[(*context, state)]
+        if missing.any():
+            found[missing, i] = 0.0
+            expected = (net.tables[child] * scores**2).sum(axis=-1)[tuple(context)]
+            spread[..., i] = np.where(lacking, 1.0, np.where(missing, expected, 0.0))
+    return found, spread if spread.any() else None
 
 
 def _score(net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], column: bool) -> Floats:

@@ -19,6 +19,9 @@ Floats = NDArray[np.float64]
 NARROW, HALF_LOG_2_PI = 1e-2, np.log(2 * np.pi) / 2
 """Width of a part, times one more than its distance from 0, up to which a series tells its probability."""
 
+TELLS, TINY = 1e-3, 1e-290
+"""A difference of two probabilities is told by them if it is no smaller a part of one, and they are no smaller."""
+
 NODES = (np.arange(32) + 0.5) / 32
 """Chances that stand for all."""
 
@@ -39,26 +42,32 @@ class Lean(NamedTuple):
     off: float  # share of values that are not on the line
     begin: Floats | float = 0.0  # ends of the bin among the shares that have scores: all, or those of the column
     end: Floats | float = 1.0
+    ends: tuple[Floats, Floats] | None = None  # their scores, where they are known already
 
     def take(self, *index: Any) -> Lean:
         """The lean in some of the bins."""
         parts = (np.broadcast_to(part, self.mean.shape)[index] for part in (self.begin, self.end))
         return Lean(self.mean[index], self.scale[index], self.off, *parts)
 
-    def _standard(self, share: Floats | float) -> Floats:
+    def _standard_ends(self) -> tuple[Floats, Floats]:
+        """The standardised scores of the ends of the bin."""
+        begin, end = self.ends or (ndtri(self.begin), ndtri(self.end))
+        return (begin - self.mean) / self.scale, (end - self.mean) / self.scale
+
+    def _standard(self, share: Floats) -> Floats:
         """The standardised score of what lies at a share of the bin."""
         return np.asarray((ndtri(self.begin + share * (self.end - self.begin)) - self.mean) / self.scale)
 
     def below(self, share: Floats) -> Floats:
         """The probability of what lies below a share of the bin."""
-        first, place, last = (self._standard(each) for each in (0.0, share, 1.0))
+        place, (first, last) = self._standard(share), self._standard_ends()
         with np.errstate(divide="ignore"):
             line = np.exp(_log_mass(first, np.maximum(place, first)) - _log_mass(first, last))
         return np.asarray(self.off * share + (1 - self.off) * np.minimum(line, 1.0))
 
     def line_at(self, chance: Floats) -> Floats:
         """The share of the bin below which a probability of the values on the line lies."""
-        first, last = self._standard(0.0), self._standard(1.0)
+        first, last = self._standard_ends()
         turned = first > 0  # in the lower tail small probabilities are exact
         low, part = np.where(turned, -last, first), np.where(turned, 1 - chance, chance)
         with np.errstate(divide="ignore"):
@@ -86,8 +95,8 @@ class Lean(NamedTuple):
             line = _log_mass((part.begin - self.mean) / self.scale, (part.end - self.mean) / self.scale)
             line -= np.log(part.share)
             if not isinstance(self.begin, float):
-                line -= _log_mass(self._standard(0.0), self._standard(1.0)) - np.log(self.end - self.begin)
-            found = np.logaddexp(np.log(self.off), np.log1p(-self.off) + line)
+                line -= _log_mass(*self._standard_ends()) - np.log(self.end - self.begin)
+            found = np.log(self.off + (1 - self.off) * np.exp(line))  # of a part no more than 1 / its share
         return np.where((self.mean == 0) & (self.scale == 1), 0.0, found)
 
     def shares(self) -> Floats:
@@ -143,7 +152,14 @@ def _log_mass(begin: Floats, end: Floats) -> Floats:
     if some:
         below, above = begin[wide], end[wide]
         turned, empty = below > 0, ~(above > below)  # as from -inf to -inf
-        below, above = log_ndtr(np.where(turned, -above, below)), log_ndtr(np.where(turned, -below, above))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found[wide] = np.where(empty, -np.inf, above + np.log(-np.expm1(below - above)))
+        below, above = np.where(turned, -above, below), np.where(turned, -below, above)
+        total = ndtr(above)
+        mass = total - ndtr(below)
+        close = ~(mass > TELLS * total) | (total < TINY)  # their difference has too few digits
+        log_mass = np.log(np.where(close, 1.0, mass))
+        if close.any():
+            low, high = log_ndtr(below[close]), log_ndtr(above[close])
+            with np.errstate(invalid="ignore", divide="ignore"):
+                log_mass[close] = high + np.log(-np.expm1(low - high))
+        found[wide] = np.where(empty, -np.inf, log_mass)
     return found
