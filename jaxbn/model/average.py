@@ -22,7 +22,7 @@ from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, from_numbers
 from jaxbn.model import queries
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.effects import in_units, mean_where_set, with_drawn_tables
+from jaxbn.model.effects import in_units, mean_where_set, moved_inside_bins, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
 from jaxbn.model.observations import Unknown, as_range, as_weights, mean_density, observation_weights
 from jaxbn.model.rows.sampling import SampledToFiles
@@ -220,8 +220,8 @@ class AverageNet(SampledToFiles):
         """The mean of a variable where another one is set; see ``BayesNet.effect`` for when it may be believed.
 
         Each network answers by its arcs as they point: where rows leave a direction open, draws have it both ways. For
-        the range its tables are drawn from their posterior, so that it tells of few rows too. Bins say nothing of what
-        happens inside of them, which makes effects look somewhat smaller than they are.
+        the range its tables are drawn from their posterior, so that it tells of few rows too. What
+        lines do inside bins is part of all means, by drawn rows.
 
         Args:
             cause: the variable that is set.
@@ -252,8 +252,9 @@ class AverageNet(SampledToFiles):
             own: Any = slice(None)
             if cause in net.binnings:  # of each bin between all cuts, by the network's own bin around it
                 own = np.searchsorted(net.binnings[cause].cuts, self._edges(cause)[:-1], side="right")
-            means.append(mean_where_set(net, cause, outcome, level)[own])
-            drawn.append(mean_where_set(with_drawn_tables(net, rng), cause, outcome, level)[own])
+            moved = moved_inside_bins(net, cause, outcome)
+            means.append((mean_where_set(net, cause, outcome, level) + moved)[own])
+            drawn.append((mean_where_set(with_drawn_tables(net, rng), cause, outcome, level) + moved)[own])
         low, high = np.quantile(drawn, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
         columns = {"mean": np.mean(means, axis=0), "low": low, "high": high}
         return pd.DataFrame(in_units(self.networks[0], outcome, columns), index=self._states(cause))

@@ -163,7 +163,7 @@ class Fitted:
             >>> import jaxbn
             >>> net = jaxbn.fit({"a": [0, 1] * 10, "b": [0, 1] * 10, "c": [0, 0, 1, 1] * 5}, {"b": ["a", "c"]}, {})
             >>> {arc: round(gain, 1) for arc, gain in net.arc_gains.items()}
-            {('a', 'b'): 8.7, ('c', 'b'): -2.4}
+            {('a', 'b'): 11.1, ('c', 'b'): -2.1}
         """
         found = {}
         for child, counts in self.counts.items():
