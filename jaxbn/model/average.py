@@ -22,7 +22,7 @@ from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, from_numbers
 from jaxbn.model import queries
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.effects import in_units, mean_where_set, moved_inside_bins, with_drawn_tables
+from jaxbn.model.effects import in_units, mean_where_set, open_parents, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
 from jaxbn.model.observations import Unknown, as_range, as_weights, mean_density, observation_weights
 from jaxbn.model.rows.sampling import SampledToFiles
@@ -43,6 +43,8 @@ class AverageNet(SampledToFiles):
 
     Attributes:
         networks: the networks.
+        never: arcs (parent, child) that none may have, where arcs point as rows and such constraints say; None where
+            they are known to be right, or nothing is known of it.
 
     Example:
         >>> import jaxbn
@@ -53,6 +55,7 @@ class AverageNet(SampledToFiles):
     """
 
     networks: tuple[BayesNet, ...]
+    never: frozenset[tuple[str, str]] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "networks", tuple(self.networks))
@@ -219,9 +222,9 @@ class AverageNet(SampledToFiles):
     ) -> pd.DataFrame:
         """The mean of a variable where another one is set; see ``BayesNet.effect`` for when it may be believed.
 
-        Each network answers by its arcs as they point: where rows leave a direction open, draws have it both ways. For
-        the range its tables are drawn from their posterior, so that it tells of few rows too. What
-        lines do inside bins is part of all means, by drawn rows.
+        Each network answers by its arcs as they point. For the range its tables are drawn from their posterior, so that
+        it tells of few rows too. The range of an average from ``sample_posterior`` is also over all directions that
+        rows and constraints leave open in each network: chains may hold to one of them for long.
 
         Args:
             cause: the variable that is set.
@@ -247,15 +250,18 @@ class AverageNet(SampledToFiles):
         if not (checks.is_number(coverage) and 0 < coverage <= 1):
             raise checks.ArgumentError("coverage", f"must be a share above 0, at most 1, not {coverage!r}")
         rng = np.random.default_rng(seed)
-        means, drawn = [], []
+        means, lows, highs = [], [], []
         for net in self.networks:
             own: Any = slice(None)
             if cause in net.binnings:  # of each bin between all cuts, by the network's own bin around it
                 own = np.searchsorted(net.binnings[cause].cuts, self._edges(cause)[:-1], side="right")
-            moved = moved_inside_bins(net, cause, outcome)
-            means.append((mean_where_set(net, cause, outcome, level) + moved)[own])
-            drawn.append((mean_where_set(with_drawn_tables(net, rng), cause, outcome, level) + moved)[own])
-        low, high = np.quantile(drawn, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
+            means.append(mean_where_set(net, cause, outcome, level)[own])
+            other = with_drawn_tables(net, rng)
+            sets = [None] if self.never is None else open_parents(net, cause, self.never)
+            members = [mean_where_set(other, cause, outcome, level, each)[own] for each in sets]
+            lows.append(np.min(members, axis=0))
+            highs.append(np.max(members, axis=0))
+        low, high = np.quantile(lows, (1 - coverage) / 2, axis=0), np.quantile(highs, (1 + coverage) / 2, axis=0)
         columns = {"mean": np.mean(means, axis=0), "low": low, "high": high}
         return pd.DataFrame(in_units(self.networks[0], outcome, columns), index=self._states(cause))
 

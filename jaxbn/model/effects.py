@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
+from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference.questions import joint
+from jaxbn.model.lines import SLIVER
 from jaxbn.model.queries import check_targets, states
-from jaxbn.model.rows.sampling import draw_rows
 from jaxbn.structure.equivalence import parent_sets
 
 if TYPE_CHECKING:
@@ -21,8 +23,15 @@ if TYPE_CHECKING:
 
     from jaxbn.model.bayesnet import BayesNet
 
-DRAWS = 8192
-"""Rows drawn for what lines do inside bins: its mean is then off by about a hundredth of the outcome's spread."""
+Floats = NDArray[np.float64]
+
+MEANS = np.linspace(-4.0, 4.0, 321)
+"""Where normal scores may lie in a context."""
+
+HALVINGS = 16
+"""Of the interval in which their scale is searched."""
+
+TINY = 1e-300
 
 
 def effect(net: BayesNet, cause: str, outcome: str, level: Level | None) -> pd.DataFrame:
@@ -35,14 +44,26 @@ def effect(net: BayesNet, cause: str, outcome: str, level: Level | None) -> pd.D
     import pandas as pd
 
     check_targets(net, [cause, outcome], {})
-    own = frozenset(net.parents[cause])
-    every = [own, *(found for found in parent_sets(net.cpdag(), cause) if found != own)]
-    means = [
-        mean_where_set(net, cause, outcome, level, found) + moved_inside_bins(net, cause, outcome, found)
-        for found in every
-    ]
+    means = [mean_where_set(net, cause, outcome, level, found) for found in open_parents(net, cause)]
     columns = {"mean": means[0], "low": np.min(means, axis=0), "high": np.max(means, axis=0)}
     return pd.DataFrame(in_units(net, outcome, columns), index=states(net, cause))
+
+
+def open_parents(net: BayesNet, cause: str, never: Collection[tuple[str, str]] = ()) -> list[frozenset[str]]:
+    """The sets that are the parents of a variable in some equivalent network, those of this one first.
+
+    Args:
+        net: the network.
+        cause: the variable.
+        never: arcs (parent, child) that no network may have.
+    """
+    own, graph = frozenset(net.parents[cause]), net.cpdag()
+    either = frozenset().union(*(link for link in graph.undirected if cause in link)) - {cause}
+    found = [own]
+    for chosen in parent_sets(graph, cause):
+        arcs = {(p, cause) for p in chosen & either} | {(cause, child) for child in either - chosen}
+        found += [chosen] if chosen != own and arcs.isdisjoint(never) else []
+    return found
 
 
 def mean_where_set(
@@ -50,42 +71,12 @@ def mean_where_set(
 ) -> NDArray[np.float64]:
     """The mean of the outcome, a number, for each level or bin of the cause; its parents are the network's, or these.
 
-    A level acts as its group does. What lines do inside bins is left to `moved_inside_bins`.
+    A level acts as its group does.
     """
     check_targets(net, [cause, outcome], {})
     chosen = frozenset(net.parents[cause]) if parents is None else parents
     means = _adjusted(net, cause, outcome, chosen, _worth(net, outcome, level))
     return means[net.group_codes[cause]] if cause in net.groupings else means
-
-
-def moved_inside_bins(
-    net: BayesNet, cause: str, outcome: str, parents: frozenset[str] | None = None
-) -> NDArray[np.float64]:
-    """How far lines move the mean of the outcome from that of its bins, for each level or bin that the cause is set to.
-
-    By drawn rows. With the network's own parents of the cause, it is set in these rows. With others, they are rows of
-    the network, which all members of the class share, weighted so that the cause does not depend on its parents.
-    """
-    size, own = net.cardinalities[cause], frozenset(net.parents[cause])
-    chosen = own if parents is None else parents
-    moved = np.zeros(size)
-    if outcome in net.lines and outcome not in chosen:
-        source = net
-        if chosen == own:
-            lines = {name: line.without({cause}) for name, line in net.lines.items() if name != cause}
-            tables = {**net.tables, cause: np.full(size, 1 / size)}
-            source = replace(net, parents={**net.parents, cause: ()}, tables=tables, lines=lines)
-        codes, values = draw_rows(source, DRAWS, np.random.default_rng(0), {})
-        places = {name: codes[:, i] for i, name in enumerate(net.names)}
-        weights = np.ones(DRAWS)
-        if chosen != own:
-            chances = joint(net, [*sorted(chosen), cause], {})
-            states = tuple(places[name] for name in (*sorted(chosen), cause))
-            weights = chances.sum(axis=-1)[states[:-1]] / chances[states]
-        away = values[outcome] - net.inside(outcome).means[places[outcome]]
-        totals = np.bincount(places[cause], weights, size)
-        moved = np.bincount(places[cause], weights * away, size) / np.where(totals > 0, totals, 1.0)
-    return moved[net.group_codes[cause]] if cause in net.groupings else moved
 
 
 def with_drawn_tables(net: BayesNet, rng: np.random.Generator) -> BayesNet:
@@ -134,9 +125,48 @@ def _adjusted(
     chances = joint(net, [*sorted(parents), cause, outcome], {})
     chances = chances.reshape(-1, *chances.shape[-2:])  # [states of the parents, of the cause, of the outcome]
     context, together = chances.sum(axis=(1, 2)), chances.sum(axis=2)
-    with np.errstate(invalid="ignore"):  # of what never occurs nothing is known: NaN
-        means = (chances @ worth) / together
+    means = np.full(together.shape, np.nan)  # of what never occurs nothing is known
+    some = together > 0
+    given = chances[some] / together[some][:, None]
+    means[some] = (given * _inside_bins(net, outcome, given, together[some], worth)).sum(axis=-1)
     return np.asarray(context[context > 0] @ means[context > 0])
+
+
+def _inside_bins(net: BayesNet, outcome: str, chances: Floats, weights: Floats, worth: Floats) -> Floats:
+    """The mean of the outcome in each of its states, where each is as probable as some contexts say [contexts, states].
+
+    Bins that a cause makes more probable are not all that it does: inside of them, values move as well. Let the normal
+    scores of the whole column be N(μ, σ²) in a context. The chances of its bins tell μ; σ, the same in all contexts,
+    is such that all scores together have the variance 1, as they do. Bins keep their chances, and inside of each values
+    are those of N(μ, σ²) that lie there (docs/maths.md, "Effects").
+
+    Args:
+        net: the network.
+        outcome: its name.
+        chances: of its states in each context [contexts, states].
+        weights: of the contexts.
+        worth: the mean in each state, by itself.
+    """
+    inside = net.inside(outcome) if outcome in net.binnings and net.binnings[outcome].shape is not None else None
+    if inside is None or len(worth) < 2 or inside.measures.min() < SLIVER * inside.measures.sum():
+        return worth
+    bins, shares = np.arange(len(worth)), weights / weights.sum()
+    begin, end = (inside.of_column(np.full(len(bins), each), bins) for each in (0.0, 1.0))
+    ends = ndtri(np.append(begin, 1.0))
+
+    def likeliest(scale: float) -> Floats:
+        """μ of each context."""
+        logs = np.log(np.maximum(np.diff(ndtr((ends - MEANS[:, None]) / scale), axis=1), TINY))
+        return np.asarray(MEANS[(chances @ logs.T).argmax(axis=1)])
+
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        scale = (low + high) / 2
+        means = likeliest(scale)
+        wide = scale**2 + shares @ (means - shares @ means) ** 2 > 1
+        low, high = (low, scale) if wide else (scale, high)
+    leaning = Lean(np.broadcast_to(means[:, None], chances.shape), np.full(chances.shape, scale), TINY, begin, end)
+    return inside.means_by(leaning)
 
 
 def influence(net: BayesNet, target: str, given: Mapping[str, Any]) -> pd.DataFrame:

@@ -111,6 +111,7 @@ class Posterior(Agreement):
         seed: of the random numbers.
         finished: False where Ctrl-C or the time limit ended it before all draws were made.
         on_grid: variables whose cuts were drawn on a grid, as they have more distinct values than it has positions.
+        never: arcs (parent, child) that constraints rule out; None where the graph was given.
 
     Example:
         >>> import jaxbn
@@ -125,6 +126,7 @@ class Posterior(Agreement):
     seed: int
     finished: bool = True
     on_grid: tuple[str, ...] = ()
+    never: frozenset[tuple[str, str]] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -143,7 +145,7 @@ class Posterior(Agreement):
     @cached_property
     def average(self) -> AverageNet:
         """The average of all draws, which answers as a network does."""
-        return AverageNet(self.networks)
+        return AverageNet(self.networks, self.never)
 
     @cached_property
     def arcs(self) -> pd.DataFrame:

@@ -165,7 +165,9 @@ def sample_posterior(
     ordered = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
     chosen = [draw.with_shapes(coded.shapes) for draw in ordered]
     on_grid = tuple(name for name in table.continuous if coded.ordered[name].n_distinct > grid)
-    posterior = Posterior(table, tuple(chosen), seed, finished, on_grid)
+    turned = {(child, parent) for child, found in rules.required.items() for parent in found}
+    never = None if fixed is not None else rules.forbidden | turned
+    posterior = Posterior(table, tuple(chosen), seed, finished, on_grid, never)
     _tell_disagreement(posterior, len(kept.starts))
     return posterior
 

@@ -105,6 +105,21 @@ def test_a_true_effect_lies_in_the_range() -> None:
     assert min(lows, highs) - 0.35 <= 1.0 <= max(lows, highs) + 0.35
 
 
+def test_posterior_ranges_cover_directions_that_are_open() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=200)
+    data = {"x": x, "y": x + 0.5 * rng.normal(size=200)}
+    ask: dict[str, Any] = {"draws": 4, "chains": 1, "burn_in": 1, "progress": False}
+    either = jaxbn.sample_posterior(data, **ask).effect("x", "y")
+    tiers = jaxbn.sample_posterior(data, **ask, constraints=jaxbn.Constraints(tiers=["x", "y"])).effect("x", "y")
+    given = jaxbn.sample_posterior(data, {"y": ["x"]}, **ask).effect("x", "y")
+    margin = float(data["y"].mean())
+    assert either["low"].iloc[-1] < margin + 0.3 < either["high"].iloc[-1]  # y may act on x, and x then does nothing
+    for told in (tiers, given):
+        assert told["low"].iloc[-1] > margin + 0.5
+        assert told["high"].iloc[0] < margin - 0.5
+
+
 def test_levels_dates_and_groups() -> None:
     rng = np.random.default_rng(1)
     kind = rng.choice(["a", "b", "c"], 200)
@@ -161,3 +176,20 @@ def test_mutual_information_by_definition() -> None:
     both = net.query(["a", "b"]).to_numpy().reshape(net.cardinalities["a"], -1)
     plain = both.sum(axis=1, keepdims=True) * both.sum(axis=0)
     assert found["b"] == pytest.approx(float((both * np.log(both / plain)).sum()), abs=1e-12)
+
+
+@pytest.mark.parametrize("most", [2, 3, 5])
+def test_means_move_inside_bins_too(most: int) -> None:
+    """Of two normal numbers and a line between them, the outcome in few bins: its mean still follows the line."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=4000)
+    y = 5 + 1.5 * x + rng.normal(size=4000)
+    found = jaxbn.discretize({"x": x, "y": y}, {"y": ["x"]}, max_bins={"x": 5, "y": most})
+    net = jaxbn.fit({"x": x, "y": y}, {"y": ["x"]}, found.binnings)
+    assert net.binnings["y"].n_bins == most
+    means = net.inside("x").means
+    effect = net.effect("x", "y")["mean"].to_numpy()
+    of_bins = np.array([net.query("y", {"x": each}).to_numpy() @ net.inside("y").means for each in means])
+    assert np.polyfit(means, effect, 1)[0] == pytest.approx(1.5, rel=0.06)
+    assert np.polyfit(means, of_bins, 1)[0] < 1.42
+    assert np.median(abs(effect - 5 - 1.5 * means)) < 0.2

@@ -62,16 +62,9 @@ def sample(net: BayesNet, n: int, seed: int | np.random.Generator, given: Mappin
     import pandas as pd
 
     checks.at_least("n", n, 0)
-    values = draw_rows(net, n, np.random.default_rng(seed), given)[1]
-    return pd.DataFrame({name: _shown(net, name, values[name]) for name in net.names})
-
-
-def draw_rows(
-    net: BayesNet, n: int, rng: np.random.Generator, given: Mapping[str, Any]
-) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """States [n, variables] and values of rows drawn from the network; dates are numbers."""
     widest = max(net.cardinalities.values(), default=1)
     check_room(8 * n * (3 * len(net.names) + 3 * widest), f"drawing {n:,} rows", "draw fewer at a time")
+    rng = np.random.default_rng(seed)
     codes = draw_codes(net, n, rng, observation_weights(net, given))
     values: dict[str, Any] = {}
     for name in by_lines(net):
@@ -83,7 +76,7 @@ def draw_rows(
             values[name] = net.inside(name).draw(own, rng, lean=found)
         else:
             values[name] = decode(net, name, own, rng)
-    return codes, values
+    return pd.DataFrame({name: _shown(net, name, values[name]) for name in net.names})
 
 
 class SampledToFiles:
