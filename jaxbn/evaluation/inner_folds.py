@@ -134,12 +134,7 @@ class _Column(NamedTuple):
     number: Ints  # [held-out rows] its number among the values inside a gap, -1 if it is not inside one
 
 
-class _LookUp(NamedTuple):
-    """Cells of one family that held-out rows look up."""
-
-    cells: Cells
-    number: Ints  # [cells, variables of the family] the values inside a gap
-    right: Mask  # [cells, variables of the family]
+_NONE = Cells(np.empty(0), np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty(0))
 
 
 def hold_out(settings: Sequence[Setting], fold: Ints) -> Folds:
@@ -160,15 +155,21 @@ def _fold(setting: Setting, out: Mask) -> Folds:
         columns[name] = column._replace(edge=column.edge + n_edges, number=number)
         n_edges, n_inside = n_edges + len(column.low), n_inside + len(column.value)
     low, high, rows, value, edge = (np.concatenate(parts) for parts in list(zip(*columns.values(), strict=True))[:5])
-    found = [look_up for name in columns for look_up in _look_ups(setting, name, columns, out)]
-    settled = [each for each in found if (each.number < 0).all()]
-    unsettled = [each for each in found if (each.number >= 0).any()]
     widest = bucket(max(map(len, setting.net.parents.values())) + 1, 4)
-    none = np.empty((0, widest), np.int64)
-    inside = np.concatenate([none, *(_widened(each.number, widest, -1) for each in unsettled)])
-    right = np.concatenate([none, *(_widened(each.right, widest, 0) for each in unsettled)]) > 0
+    settled, unsettled = [_NONE], [_NONE]
+    inside, right = [np.empty((0, widest), np.int64)], [np.empty((0, widest), bool)]
+    for name in columns:
+        for cells, number, sides in _look_ups(setting, name, columns, out):
+            if (number < 0).all():
+                settled.append(cells)
+                continue
+            unsettled.append(cells)
+            free = ((0, 0), (0, widest - number.shape[1]))
+            inside.append(np.pad(number, free, constant_values=-1))
+            right.append(np.pad(sides, free))
+    sure, unsure = (Cells(*map(np.concatenate, zip(*parts, strict=True))) for parts in (settled, unsettled))
     weight = np.ones(len(value))
-    return Folds(low, high, rows, value, edge, weight, _joined(settled), _joined(unsettled), inside, right)
+    return Folds(low, high, rows, value, edge, weight, sure, unsure, np.concatenate(inside), np.concatenate(right))
 
 
 def _column(setting: Setting, name: str, out: Mask) -> _Column:
@@ -208,9 +209,12 @@ def _gaps_left(gaps: Gaps, values: Floats) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _look_ups(setting: Setting, name: str, columns: Mapping[str, _Column], out: Mask) -> Iterator[_LookUp]:
+def _look_ups(
+    setting: Setting, name: str, columns: Mapping[str, _Column], out: Mask
+) -> Iterator[tuple[Cells, Ints, Mask]]:
     """The cells of a family's table that held-out rows look up.
 
+    With them come the values of its variables inside a gap, and whether these fall right of the cut [cells, variables].
     Rows without a value inside a gap are counted by cell; each of the others has a look-up for every way its values can
     fall.
     """
@@ -228,27 +232,11 @@ def _look_ups(setting: Setting, name: str, columns: Mapping[str, _Column], out: 
             if not pattern.any():
                 cell, times = np.unique(cell, return_counts=True)
                 of_row = np.full((len(cell), len(family)), -1)
-            cells = _cells(counts, cell, times, net.names.index(name))
-            yield _LookUp(cells, of_row, np.broadcast_to(np.array(sides), of_row.shape))
-
-
-def _cells(counts: Ints, cell: Ints, times: Ints, family: int) -> Cells:
-    n_states = counts.shape[-1]
-    total = counts.reshape(-1, n_states).sum(axis=1)
-    floats = (counts.ravel()[cell], total[cell // n_states], np.full(len(cell), n_states), times)
-    found, configuration, states, looked_up = (array.astype(np.float64) for array in floats)
-    return Cells(found, configuration, states, np.full(len(cell), family), looked_up)
-
-
-def _joined(found: Sequence[_LookUp]) -> Cells:
-    """The cells of several families, one family after another."""
-    empty = np.empty(0)
-    parts = [each.cells for each in found] or [Cells(empty, empty, empty, empty.astype(np.int64), empty)]
-    return Cells(*(np.concatenate(field) for field in zip(*parts, strict=True)))
-
-
-def _widened(array: NDArray[Any], width: int, fill: int) -> NDArray[Any]:
-    return np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=fill)
+            total, n_states = counts.reshape(-1, shape[-1]).sum(axis=1), shape[-1]
+            floats = (counts.ravel()[cell], total[cell // n_states], np.full(len(cell), n_states), times)
+            found, context, states, looked_up = (array.astype(np.float64) for array in floats)
+            cells = Cells(found, context, states, np.full(len(cell), net.names.index(name)), looked_up)
+            yield cells, of_row, np.broadcast_to(np.array(sides), of_row.shape)
 
 
 def _padded(folds: Sequence[Folds]) -> Folds:

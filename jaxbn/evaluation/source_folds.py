@@ -16,7 +16,7 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.sources.arrow_columns import row_hashes
 from jaxbn.sources.counting import Batches
-from jaxbn.sources.source import Answer, OnBatches, RowCount, Source, Task, as_source
+from jaxbn.sources.source import Answer, OnBatches, Source, Task, as_source
 from jaxbn.sources.survey import Survey
 
 Scored = list[tuple[int, NDArray[np.float64]]]
@@ -24,7 +24,7 @@ Scored = list[tuple[int, NDArray[np.float64]]]
 
 
 @dataclass(frozen=True)
-class Fold:
+class Fold(Source):
     """The rows of a source that are held out in a fold, or all others."""
 
     source: Source
@@ -33,10 +33,6 @@ class Fold:
     held_out: bool
     seed: int = 0
 
-    def n_rows(self) -> int:
-        """Rows, by a pass."""
-        return self.ask(RowCount())
-
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for these rows."""
         chosen = partial(_chosen, self.folds, self.number, self.held_out, self.seed)
@@ -44,10 +40,8 @@ class Fold:
 
 
 def _chosen(folds: int, number: int, held_out: bool, seed: int, first: int, batch: Any) -> tuple[int, Any]:
-    import pyarrow
-
     own = row_hashes(batch, seed) % np.uint64(folds) == number
-    return first, batch.filter(pyarrow.array(own == held_out))
+    return first, batch.filter(own == held_out)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from jaxbn.runtime import limits
 from jaxbn.runtime.processes import gathered
-from jaxbn.sources.source import BATCH_ROWS, Answer, ArrowSource, OnBatches, RowCount, Source, Task
+from jaxbn.sources.source import BATCH_ROWS, Answer, ArrowSource, OnBatches, Source, Task
 
 PART = 2**40
 """Rows of a part are numbered from this many times its number on."""
@@ -21,7 +21,7 @@ FAN = 8
 
 
 @dataclass(frozen=True)
-class DaskSource:
+class DaskSource(Source):
     """A Dask DataFrame: a task for each partition, and a tree of sums."""
 
     frame: Any
@@ -48,7 +48,7 @@ class DaskSource:
 
 
 @dataclass(frozen=True)
-class SparkSource:
+class SparkSource(Source):
     """A PySpark DataFrame: ``mapInArrow`` for each partition, and sums of their answers on the executors."""
 
     frame: Any
@@ -72,14 +72,10 @@ class SparkSource:
 
 
 @dataclass(frozen=True)
-class SharedSource:
+class SharedSource(Source):
     """A source of which each process of ``jax.distributed`` has a shard: all of them get the whole answer."""
 
     own: Source
-
-    def n_rows(self) -> int:
-        """Rows of all processes."""
-        return self.ask(RowCount())
 
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for the rows of all processes."""

@@ -72,8 +72,7 @@ class _Base(NamedTuple):
         """Positions among the cuts or levels [rows], the last one for missing entries."""
         of = signed_name(self.name)
         if of is not None and self.name not in batch.schema.names:  # whether another column is missing
-            absent = np.asarray(batch.column(of).is_null(nan_is_null=True))
-            return level_codes(self.name, _arrow(absent), self.levels)
+            return level_codes(self.name, batch.column(of).is_null(nan_is_null=True), self.levels)
         column = batch.column(self.name)
         if self.cuts is None:
             known = level_codes(self.name, column, self.levels)
@@ -147,9 +146,3 @@ def _base(codings: Sequence[Coded]) -> _Base:
     if first.groups is not None:  # levels of no group join those of the last entry: the first level in it will do
         other = int(np.flatnonzero(first.groups == first.groups[-1])[0])
     return _Base(first.name, cuts, first.unit, first.levels, other if other != MISSING else len(first.levels))
-
-
-def _arrow(values: NDArray[Any]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(values)

@@ -44,16 +44,6 @@ class Task(Protocol[Answer]):
     def merge(self, one: Answer, other: Answer) -> Answer: ...  # noqa: D102
 
 
-class Source(Protocol):
-    """Rows that need not be in memory."""
-
-    def n_rows(self) -> int: ...  # noqa: D102
-
-    def ask(self, task: Task[Answer], watch: Callable[[int], None] = ...) -> Answer: ...  # noqa: D102
-
-    def mapped(self, function: Callable[[Any], Any]) -> Any: ...  # noqa: D102
-
-
 class RowCount:
     """The task of counting rows."""
 
@@ -64,6 +54,22 @@ class RowCount:
     def merge(self, one: int, other: int) -> int:
         """Rows of both parts."""
         return one + other
+
+
+class Source:
+    """Rows that need not be in memory."""
+
+    def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
+        """The answer for all rows; `watch` is told how many have been seen, where rows are seen here."""
+        raise NotImplementedError
+
+    def n_rows(self) -> int:
+        """Rows, by a pass if the engine does not know them."""
+        return self.ask(RowCount())
+
+    def mapped(self, function: Callable[[Any], Any]) -> Any:
+        """What a function makes of frames of these rows, as the engine has it."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ class OnBatches:
 
 
 @dataclass(frozen=True)
-class ArrowSource:
+class ArrowSource(Source):
     """Batches of Arrow on this machine, made again for each pass; threads take them in turns.
 
     Attributes:
@@ -98,7 +104,7 @@ class ArrowSource:
 
     def n_rows(self) -> int:
         """Rows, by a pass if there is no other way."""
-        return self.ask(RowCount()) if self.count is None else int(self.count())
+        return super().n_rows() if self.count is None else int(self.count())
 
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for all rows; `watch` is told how many have been seen."""

@@ -78,7 +78,7 @@ class Facts:
         table = pyarrow.Table.from_batches([batch for _, batch in self.chosen])
         order = np.argsort(np.concatenate([numbers for numbers, _ in self.chosen]), kind="stable")
         if (np.diff(order) != 1).any():
-            table = table.take(pyarrow.array(order))
+            table = table.take(order)
         return table.to_pandas()
 
     def completed(self, table: Table) -> Table:
@@ -119,7 +119,7 @@ class Survey:
             numbers = np.arange(first, first + batch.num_rows, dtype=np.uint64)
             if self.below < EVERY:
                 kept = scattered(numbers, self.seed) < np.uint64(self.below)
-                numbers, batch = numbers[kept], batch.filter(_mask(kept))
+                numbers, batch = numbers[kept], batch.filter(kept)
             if len(numbers):
                 chosen.append((numbers, batch))
         return Facts(n_rows, columns, tuple(chosen))
@@ -160,12 +160,6 @@ def _levels(column: Any) -> frozenset[Any] | None:
             return None
         found = compute.unique(column)
     return None if len(found) > MOST_LEVELS else frozenset(v for v in found.to_pylist() if v is not None and v == v)
-
-
-def _mask(kept: NDArray[np.bool_]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(kept)
 
 
 def _order(level: Level) -> tuple[bool, Any]:
