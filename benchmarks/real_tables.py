@@ -6,7 +6,8 @@ Each ends with a network, a model file and a report; printed are seconds, bins, 
 how many variables the report answers, and with folds the held-out score beside that of as many bins of equal frequency.
 
     python benchmarks/real_tables.py [--folds 0] [--limit SECONDS] [--results FILE] [table …]
-    python benchmarks/real_tables.py --quick-check   every table without folds, then every one with a limit of 20 s
+    python benchmarks/real_tables.py --quick-check   every table without folds, then every one with a limit of 20 s,
+                                                     then 50 interrupts (benchmarks/interrupts.py)
 
 Results are kept in a file, and tables that it has are not run again; `--again` runs them all.
 """
@@ -176,6 +177,8 @@ def main() -> None:
                 known.append(found)
                 given.results.write_text(json.dumps(known, indent=1) + "\n")
             print(line(found), flush=True)
+    if given.quick_check:
+        subprocess.run([sys.executable, "-m", "benchmarks.interrupts", "50"], cwd=Path(__file__).parents[1], check=True)
 
 
 if __name__ == "__main__":

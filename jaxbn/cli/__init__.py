@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from jaxbn.runtime import limits
 
 
@@ -11,7 +13,17 @@ def main() -> None:
     The exit code is 0 for success, 1 for an error, 2 for wrong usage, 3 after Ctrl-C with a result, 130 after Ctrl-C
     without one.
     """
-    with limits.listening(last=True):  # before the imports that Ctrl-C must not tear apart
-        from jaxbn.cli.app import run_command
+    try:
+        with limits.listening(last=True):  # before the imports that Ctrl-C must not tear apart
+            from jaxbn.cli.app import run_command
 
-        run_command()
+            run_command()
+    except KeyboardInterrupt:  # in a moment between imports, before or after the command itself
+        sys.exit(_interrupted())
+
+
+def _interrupted() -> int:
+    from jaxbn.cli.errors import INTERRUPTED, tell
+
+    tell("jaxbn: interrupted; there is no result")
+    return INTERRUPTED

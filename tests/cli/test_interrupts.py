@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from jaxbn.cli import main
 from tests.helpers.command import Command, RealCommand, as_csv, frame
 
 PROGRAM = """
@@ -54,6 +55,22 @@ def test_an_interrupt_after_a_file_is_written_says_so(command: Command, monkeypa
     done = command("learn", data, "--restarts", "1", "--folds", "0")
     assert done.returncode == 3
     assert "interrupted after writing table.jaxbn.json" in done.stderr
+
+
+def test_an_interrupt_before_the_command_begins_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between two imports, say: one of 22 ended with a traceback and the signal's own code."""
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxbn.cli.app.run_command", interrupted)
+    monkeypatch.setattr("atexit.register", lambda *_: None)  # which would leave this process deaf to Ctrl-C
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "jaxbn: interrupted; there is no result\n"
 
 
 def test_a_platform_that_is_not_there_is_one_line(real_command: RealCommand) -> None:
