@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.runtime import limits
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.constraints import Rules, bits
+from jaxbn.structure.constraints import Rules, bits, mask_of
 
 MOST_COLUMNS = 20
 """Columns up to which the search is meant to be used: with two more it takes 0.5 GB and twenty seconds."""
@@ -126,7 +126,7 @@ def _live(rules: Rules) -> list[int]:
 def _all_families(
     scores: SetScores, rules: Rules, live: list[int]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Masks over the live columns and values of all families of every live column."""
+    """Masks over the live columns, and values, of all families of every live column; required parents alone first."""
     most = max(min(rules.max_parents, len(live) - 1), 0)
     n_sets = _n_sets(rules, len(live))
     if n_sets > MOST_SETS:
@@ -139,53 +139,31 @@ def _all_families(
             Mention("search", "orders"),
             subject="the exact search",
         )
-    smaller = [base for k in range(most) for base in combinations(range(len(live)), k)]
     for size in range(1, most + 1):
         scores.count_sets(live, size)
     scores.count_sets(live, most + 1, [1])
-    sets = _Sets.of(smaller, [rules.sizes[i] for i in live])
-    return [_families(scores, rules, live, place, sets) for place in range(len(live))]
+    # all sets of parents but the empty one [S], each as a base and a further column after it
+    bases = [base for size in range(most) for base in combinations(range(len(live)), size)]
+    pairs = [(b, i) for b, base in enumerate(bases) for i in range(base[-1] + 1 if base else 0, len(live))]
+    base, column = np.array(pairs, np.int64).reshape(-1, 2).T
+    sets = np.array([mask_of(each) for each in bases], np.int64)[base] | 1 << column
+    states = np.array([rules.sizes[i] for i in live], np.float64)
+    cells = np.array([states[list(each)].prod() for each in bases])[base] * states[column]
 
+    def families_of(place: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        child = live[place]
+        must, allowed = _inner(rules.must[child], live), _inner(rules.allowed[child], live)
+        kept = (sets & ~(must | allowed) == 0) & (sets & must == must) & (sets != must)
+        kept &= cells * rules.sizes[child] <= rules.max_cells
+        known = scores.family(child, tuple(bits(rules.must[child]))) * ARC - must.bit_count()
+        used, row = np.unique(base[kept], return_inverse=True)
+        if not len(used):
+            return np.array([must], np.int64), np.array([known], np.int64)
+        grown = np.stack([scores.grown(child, [live[i] for i in bases[b]]) for b in used.tolist()])
+        values = grown[row, np.array(live)[column[kept]]] * ARC - np.bitwise_count(sets[kept])
+        return np.append(must, sets[kept]), np.append(known, values)
 
-class _Sets(NamedTuple):
-    """All sets of parents but the empty one, each as a base and a further column after it; masks over live columns."""
-
-    bases: list[tuple[int, ...]]
-    base: NDArray[np.int64]  # [S]
-    column: NDArray[np.int64]  # [S]
-    mask: NDArray[np.int64]  # [S]
-    size: NDArray[np.int64]  # [S]
-    cells: NDArray[np.float64]  # [S], of the table of the set
-
-    @classmethod
-    def of(cls, bases: list[tuple[int, ...]], n_states: list[int]) -> _Sets:
-        n = len(n_states)
-        pairs = [(b, i) for b, base in enumerate(bases) for i in range(base[-1] + 1 if base else 0, n)]
-        base, column = np.array(pairs, np.int64).reshape(-1, 2).T
-        masks = np.array([sum(1 << i for i in each) for each in bases], np.int64)
-        sizes = np.array([len(each) for each in bases], np.int64)
-        cells = np.array([math.prod(float(n_states[i]) for i in each) for each in bases])
-        states = np.array(n_states, np.float64)
-        return cls(bases, base, column, masks[base] | 1 << column, sizes[base] + 1, cells[base] * states[column])
-
-
-def _families(
-    scores: SetScores, rules: Rules, live: list[int], place: int, sets: _Sets
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Masks over the live columns, and values, of all families of one column; the required parents alone come first."""
-    child, own = live[place], 1 << place
-    must, allowed = _inner(rules.must[child], live), _inner(rules.allowed[child], live)
-    kept = (sets.mask & ~(must | allowed) == 0) & (sets.mask & must == must) & (sets.mask != must)
-    kept &= sets.mask & own == 0
-    kept &= sets.cells * rules.sizes[child] <= rules.max_cells
-    base, column = sets.base[kept], np.array(live)[sets.column[kept]]
-    used, row = np.unique(base, return_inverse=True)
-    known = scores.family(child, tuple(bits(rules.must[child]))) * ARC - must.bit_count()
-    if not len(used):
-        return np.array([must], np.int64), np.array([known], np.int64)
-    grown = np.stack([scores.grown(child, [live[i] for i in sets.bases[b]]) for b in used.tolist()])
-    values = grown[row, column] * ARC - sets.size[kept]
-    return np.append(must, sets.mask[kept]), np.append(known, values)
+    return [families_of(place) for place in range(len(live))]
 
 
 def _inner(mask: int, live: list[int]) -> int:

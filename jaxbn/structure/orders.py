@@ -61,7 +61,7 @@ def order_structure(
     Returns:
         The structure. Its bound holds for all structures of the families that were scored (`cycle_bound`).
     """
-    search = _Search(scores, rules, random.Random(seed), should_stop)
+    search = _Search(scores, rules, seed, should_stop)
     search.run(starts, patience, first)
     if search.stopped or search.best_value is None:
         return search.structure()
@@ -71,14 +71,8 @@ def order_structure(
 class _Search:
     """The state of one search."""
 
-    def __init__(
-        self,
-        scores: SetScores,
-        rules: Rules,
-        rng: random.Random,
-        should_stop: Callable[[], bool],
-    ) -> None:
-        self.scores, self.rules, self.rng = scores, rules, rng
+    def __init__(self, scores: SetScores, rules: Rules, seed: int, should_stop: Callable[[], bool]) -> None:
+        self.scores, self.rules, self.rng = scores, rules, random.Random(seed)
         self._should_stop, self.stopped = should_stop, False
         self.pools = pools_of(scores, rules)
         for pool in self.pools:
