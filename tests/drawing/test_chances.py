@@ -33,7 +33,7 @@ def test_drawn_rows_come_near_the_exact_chances(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_page_of_a_network_too_large_for_sums_takes_no_time() -> None:
-    """Caravan (86 columns of many levels): questions fitted into memory, and a hundred of them took many minutes."""
+    """Caravan (86 columns of many levels): questions fitted into memory, and a hundred of them took minutes."""
     net = lattice(11)
     assert chances.n_summed(net) > 10**7
     page = jaxbn.report(net)
