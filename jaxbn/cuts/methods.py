@@ -94,11 +94,23 @@ class Method:
         return getattr(self, "shape", "flat") == "flat"
 
     def most_bins(self, name: str) -> int | None:
-        """Bins that a column may have, None for any number."""
+        """Bins that a column may have, None for any number.
+
+        Example:
+            >>> Bayesian().most_bins("age") is None
+            True
+        """
         return None
 
     def narrowest(self, name: str, ordered: Ordered) -> float:
-        """The smallest width of a bin of a column, 0 for no limit."""
+        """The smallest width of a bin of a column, 0 for no limit.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxbn.cuts.sorted_values import sort_values
+            >>> MDL().narrowest("age", sort_values(np.array([1.0, 3.0, 4.0])))
+            0.0
+        """
         return 0.0
 
     def proves_cuts(self, n_rows: int) -> bool:
