@@ -199,3 +199,9 @@ def test_effects_over_networks_refuse_what_they_cannot_answer() -> None:
         AVERAGE.effect("size", "age", coverage=0)
     with pytest.raises(ValueError, match="name one of them"):
         AVERAGE.effect("size", "kind")
+
+
+def test_a_range_without_ends_says_nothing() -> None:
+    nets = [jaxbn.fit({"x": [0.0, 1.0, 4.0], "k": ["a", "b", "b"]}, {"k": ["x"]}, {"x": cuts}) for cuts in ([], [2.0])]
+    average = jaxbn.AverageNet(nets)
+    np.testing.assert_allclose(average.query("k", {"x": (None, None)}), average.query("k"))
