@@ -138,7 +138,7 @@ def _inside_bins(net: BayesNet, outcome: str, chances: Floats, weights: Floats, 
     Bins that a cause makes more probable are not all that it does: inside of them, values move as well. Let the normal
     scores of the whole column be N(μ, σ²) in a context. The chances of its bins tell μ; σ, the same in all contexts,
     is such that all scores together have the variance 1, as they do. Bins keep their chances, and inside of each values
-    are those of N(μ, σ²) that lie there (docs/maths.md, "Effects").
+    are those of N(μ, σ²) that lie there (docs/maths.md, "Fitted tables").
 
     Args:
         net: the network.
