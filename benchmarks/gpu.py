@@ -252,9 +252,8 @@ class Recording:
         self.calls: Counter[Any] = Counter()
         self.shapes: dict[Any, Any] = {}
         self.answering = 0.0  # processor time of the thread that asks, spent on what the device would do
-        self.sizes = {n_rows + 1: n_modelled + 1, padded_rows(n_rows): padded_rows(n_modelled)}
-        for most in (2048, 4096, 8192):
-            self.sizes[bucket(n_rows + most, 4096)] = bucket(n_modelled + most, 4096)
+        tables = {bucket(n_rows + more, 4096): bucket(n_modelled + more, 4096) for more in (2048, 4096, 8192)}
+        self.sizes = tables | {n_rows + 1: n_modelled + 1, padded_rows(n_rows): padded_rows(n_modelled)}
 
     def note(self, program: Any, *args: Any, **kwargs: Any) -> None:
         def shape(leaf: Any) -> Any:

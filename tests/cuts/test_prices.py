@@ -343,9 +343,7 @@ def test_cuts_that_no_price_settles_are_those_of_a_grid_with_a_bound(caplog, mon
 
 
 def test_one_price_is_enough_where_the_limit_of_bins_is_the_best_number():
-    rng = np.random.default_rng(0)
-    values = rng.random(2400)
-    parent = (8 * values).astype(int) % 2
+    variable = {**gauss(1, 2400), "max_bins": 4, "shape": "flat"}
     asked = []
     solve_at = charged.solve_at_prices
 
@@ -355,10 +353,10 @@ def test_one_price_is_enough_where_the_limit_of_bins_is_the_best_number():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(charged, "solve_at_prices", counted)
-        found = jaxbn.discretize_variable(values, [parent], max_bins=5, shape="flat")
+        found = jaxbn.discretize_variable(**variable)
         assert asked == [1]
         patch.setattr(charged, "guessed_prices", lambda *_: [0.1, 1.0, 10.0, 100.0])
-        expected = jaxbn.discretize_variable(values, [parent], max_bins=5, shape="flat")
-    assert found.n_bins == 5
+        expected = jaxbn.discretize_variable(**variable)
+    assert found.n_bins == 4
     assert found.cost == close(expected.cost)
     assert found.cuts.tolist() == expected.cuts.tolist()

@@ -38,6 +38,9 @@ NEAR = 2
 FEW_NUMBERS = 64
 """Up to so many intervals the coarse copy is solved for every number of them."""
 
+CLEAR = 0.5
+"""The gain of one more interval than the limit, as a share of the last one's, from which a single price is not safe."""
+
 FAR = 12
 """The coarse copy rules out up to this multiple of the best number of intervals; it has too few positions for more."""
 
@@ -81,8 +84,10 @@ def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.intp], s
     steps = {n: (costs[m - 1] - costs[n - 1]) / (n - m) for m, n in pairwise(numbers)}
     slopes = list(steps.values())
     prices = {n: (slopes[i - 1] + slopes[i]) / 2 for i, n in enumerate(numbers[1:-1], 1)}
-    if best == limit and limit > 1 and prices.get(best, 0.0) > hull.charge[-1] - hull.charge[-2]:
-        return [prices[best]]  # above the charge of one more: where it leads to the limit, it rules out all fewer
+    if best == limit and best in prices:
+        before, after = slopes[numbers.index(best) - 1 : numbers.index(best) + 1]
+        if after < CLEAR * before and prices[best] > hull.charge[-1] - hull.charge[-2]:
+            return [prices[best]]  # above the charge of one more: where it leads to the limit, it rules out all fewer
     found = [prices[n] for n in sorted(prices, key=lambda n: abs(n - best))]
     return [price for price in found if price > 0] or [max(hull.slope(best), 1e-3)]
 
