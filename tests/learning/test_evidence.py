@@ -17,6 +17,7 @@ from tests.helpers.programs import close
 from tests.helpers.random_tables import Drawn, random_table
 from tests.reference import evidence as reference
 from tests.reference import groups as reference_groups
+from tests.reference.network import initial_bin_count
 
 DATASETS = ("iris", "seeds", "wine", "auto_mpg", "glass")
 QUICK = (*DATASETS, "heart", "liver_disorders")
@@ -109,7 +110,9 @@ def found_by_both(drawn: Drawn, **options: Any) -> tuple[jaxbn.Discretization, d
 def test_passes_equal_those_of_the_reference(seed, limited):
     drawn = random_table(seed, n_rows=40 + 10 * (seed % 4), n_columns=4)
     widths = {n: w for n in drawn.continuous if (w := 0.05 * float(np.ptp(drawn.frame[n]))) > 0}
-    found, expected = found_by_both(drawn, **({"min_width": widths} if limited else {}))
+    options = {"min_width": widths} if limited else {}
+    n_bins = initial_bin_count(drawn.columns, drawn.continuous)
+    found, expected = found_by_both(drawn, initial_bins=n_bins, **options)
     assert found.converged
     assert_rises(found.trace)
     assert found.trace[0] == close(expected["trace"][0])
@@ -117,6 +120,8 @@ def test_passes_equal_those_of_the_reference(seed, limited):
     assert found.trace[-1] == close(reference_total(drawn.frame, drawn.parents, found.binnings))
     for name in widths if limited else ():
         assert reference.is_allowed(found.binnings[name].cuts, np.unique(drawn.frame[name]), widths[name])
+    best_of_starts, _ = found_by_both(drawn, **options)  # this one is among them
+    assert best_of_starts.trace[-1] >= found.trace[-1] - 1e-9 * abs(found.trace[-1])
 
 
 def test_the_smallest_gap_as_the_smallest_width():
