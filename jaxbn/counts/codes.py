@@ -103,6 +103,7 @@ def cells(columns: Sequence[tuple[Codes, int]], n_rows: int, most: int = MOST_CE
     cell: Codes = np.zeros(n_rows, np.int32)
     n_cells = 1
     for codes, size in columns:
+        # numbers of cells multiply up; renumbered, there are no more of them than rows
         if n_cells * size > most:
             cell, n_cells = compact(cell)
         n_cells *= size

@@ -58,6 +58,8 @@ class DeviceCounter(Counter):
         n, kind = len(columns[0].codes), np.min_scalar_type(max(self.sizes))
         each = bucket(-(-n // len(devices)), 64)
         n_rows = len(devices) * (each if each <= CHUNK else -(-n // (CHUNK * len(devices))) * CHUNK)
+        # One more column, of one state: sets of fewer members are filled up with it, which changes no cell. Padded rows
+        # have codes too, but no weight.
         codes = np.zeros((len(columns) + 1, n_rows), kind)
         for row, column, size in zip(codes, columns, self.sizes, strict=False):
             row[:n] = np.where(column.codes < 0, size, column.codes)
@@ -116,6 +118,7 @@ class DeviceCounter(Counter):
             kind = np.int32 if bound < 2**31 else np.int64
             while members:
                 limits.check()
+                # as many sets as there are and as the memory allows, but only numbers that a program exists for
                 size = max(k for k in AT_ONCE if k == 1 or (k <= len(members) and self._fits(k, bound)))
                 chosen, members = members[:size], members[size:]
                 table = np.full((size, width), len(self.sizes), np.int32)

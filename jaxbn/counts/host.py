@@ -44,6 +44,8 @@ def base_of(columns: Sequence[tuple[Codes, int]], n_rows: int) -> Base:
         return Base(cell.astype(np.int32, copy=False), n_cells, 0)
     if n_cells > FEW_CELLS_A_ROW * n_rows:
         cell, n_cells = compact(cell)
+    # a row that is alone in its cell is alone in every finer one: it adds f_r(1) to every sum, and need not be looked
+    # at again (docs/maths.md, "Family scores by sets")
     counts = np.bincount(cell, minlength=n_cells)
     shared = counts > 1
     number = np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32)
@@ -98,7 +100,7 @@ class HostCounter(Counter):
         self._added = np.ones(self.n_rows, np.uint16) if weights is None else weights.astype(np.int64)
         self._lacking = {i for i, codes in enumerate(self.codes) if codes.min(initial=0) < 0}
         self._indicators: dict[bytes, NDArray[np.integer]] = {}
-        self._own = threading.local()
+        self._own = threading.local()  # what threads change in place (`_product`), each has for itself
 
     def count(self, sets: Sequence[Sequence[int]]) -> list[Counts]:
         """See `Counter`."""
@@ -156,6 +158,7 @@ class HostCounter(Counter):
             kept = cell >= 0
             indicator, cell = indicator[kept], cell[kept]
         counts = np.zeros((base.n_cells, indicator.shape[1]), np.intp)
+        # in 16 bits, and so in blocks of fewer rows than overflow them; the blocks are added in 64
         for first in range(0, len(cell), MOST_COUNTED):
             block = slice(first, first + MOST_COUNTED)
             counts += self._product(cell[block], base.n_cells, added[: len(cell)][block]) @ indicator[block]
@@ -163,6 +166,7 @@ class HostCounter(Counter):
 
     def _indicator(self, columns: NDArray[np.intp]) -> NDArray[np.integer]:
         """Which states of some columns every row has, [n, states]."""
+        # shared by threads without a lock: it is never changed once it is there, and made twice at worst
         key = columns.tobytes()
         known = self._indicators.get(key)
         if known is None:

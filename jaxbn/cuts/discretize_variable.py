@@ -275,6 +275,8 @@ def _without_repeats(request: Request) -> Request:
     """Rows that agree in everything become one, with their weights added; only where that leaves many fewer."""
     ordered, factors, weights = request.ordered, request.factors, request.weights
     n = len(ordered.values)
+    # exact, as costs depend on counts alone; but rows with weights take look-ups in the place of ratios
+    # (`problem.ratios_fit`), which pays only if they are far fewer
     if n <= 2048 or 2 * ordered.n_distinct > n:
         return request
     value = np.concatenate([[0], np.cumsum(ordered.can_cut[:-1])]).astype(np.int32)

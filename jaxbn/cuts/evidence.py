@@ -91,6 +91,8 @@ def own_charge(configurations: NDArray[np.int64], most_states: int, weight: floa
     `weight` is a; 1 / a has to be a whole number.
     """
     sizes, repeats = np.unique(configurations, return_counts=True)
+    # one table of ln Γ at multiples of a serves all N_j: a k + N_j is the multiple number k + N_j / a, hence the whole
+    # 1 / a
     k, found = weight * np.arange(1, most_states + 1), np.zeros(most_states)
     log_gamma, every, steps = gammaln(k), None, round(1 / weight)
     if len(sizes) * most_states > sizes[-1]:
@@ -114,7 +116,8 @@ def evidence_problem(
     """
     own = factors[0]
     configurations = np.bincount(own.cell, weights, own.n_cells).astype(np.int64)
-    # within a factor of the parents the cost is superadditive as it stands, so it is its own floor
+    # the variable's own part of the cost, width included, is superadditive for weights from one half on, and so it is
+    # its own floor (docs/maths.md, "Pruning", lemma 2); the factors of the children have the entropy
     each = (WEIGHT,)
     terms = [
         Term(own.cell, own.n_cells, -1.0, each, each, ALL, WEIGHT * own.n_cells, weight=WEIGHT),

@@ -70,7 +70,9 @@ def _problem(counted: Counted, min_width: float, most_bins: int | None, shape: S
     tables = [counted.parents, *counted.children]
     group, weights, cells = coupled([table.reshape(len(table), -1) for table in tables])
     begins = np.append(True, group[1:] != group[:-1])
-    rows = np.repeat(np.arange(len(group)), 1 + begins)  # the first row of a group twice: without weight, then with
+    # A group is known by its smallest and its largest value. A cut between two groups lies halfway between the largest
+    # of one and the smallest of the next, so each group begins with a row of its smallest value that has no weight.
+    rows = np.repeat(np.arange(len(group)), 1 + begins)
     extra = np.append(True, rows[1:] != rows[:-1]) & begins[rows]
     weights, group = np.where(extra, 0, weights[rows]), group[rows]
     values = np.where(extra, counted.first[group], counted.last[group])

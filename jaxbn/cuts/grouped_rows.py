@@ -138,6 +138,8 @@ class GroupedRows:
         )
         sign = np.repeat([term.sign for term in terms], np.diff(firsts))
         names = np.concatenate([np.zeros(0), *(term.names for term in terms)])
+        # A cell of one row costs ln Γ(1 + s) - ln Γ(s) = ln s in the interval that has it: nothing if s is 1, and with
+        # n ln n. With a Dirichlet weight of ½ such cells have to stay.
         kept = (np.bincount(cell, weight, len(names)) > 1) | ((names != NO_COST_ALONE[0]) & (names != NO_COST_ALONE[1]))
         if not kept.all():
             chosen, number = kept[cell], np.cumsum(kept, dtype=np.int32) - 1
@@ -249,6 +251,8 @@ def _chunks(problem: GroupedRows, pairs: Pairs, first: int, end: int, shape: Mat
     if (end - first) * stride <= shape.counts:
         some = _of_cells(pairs, first, end)
         look_ups = 1 + (some.weight > 1)  # an entry is a step, or two look-ups: from and to
+        # entries cost a look-up each for every start; a cell with more of them than groups is cheaper looked up for
+        # each interval as a whole
         whole = np.bincount(some.cell, look_ups, end - first) > n_groups
         counts = np.bincount(some.group, look_ups * ~whole[some.cell], shape.groups).astype(np.int64)
         begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
@@ -333,6 +337,8 @@ def _layers(
     order = np.argsort(pairs.group.astype(np.uint16), kind="stable")  # sorted by counting
     order = order[wanted[order]]
     group, cell, weight = pairs.group[order], pairs.cell[order], pairs.weight[order]
+    # Group g of a block has column g % GROUPS of its layers, and its entries lie in it one below the other. A weight of
+    # one is looked up in the tables of steps; a larger one is table[to] - table[from], two entries of opposite sign.
     two = weight > 1
     groups = np.arange(shape.groups)
     # where the first entry of each group goes, in layers of `GROUPS` places, less the number of entries before it

@@ -41,6 +41,7 @@ class CostMatrix:
     def __init__(self, problem: GroupedRows) -> None:
         self.problem = problem
         self._tabled = problem.total <= MOST_TABLED or problem.entropy or problem.largest_name > MOST_STATES
+        # as large as the table's rows could ask for: all variables of a table then share one compiled program
         groups = max(problem.n, min(problem.total, FEW_POSITIONS)) if self._tabled else problem.n
         self.shape = MatrixShape.of(groups, problem.total, problem.most_states)
         self._n_groups = np.int32(problem.n)
@@ -55,6 +56,9 @@ class CostMatrix:
                 counted = problem.dense(groups, bucket(problem.n_cells, 8 * CELLS, 4), None)
                 self._costs = dense_costs(counted, None, spread=spread)
                 return self
+            # Threads share the spare matrices: `pop` is one step, so none is handed out twice, and there is no test
+            # before it, as another thread could take the last one in between. `interval_costs` overwrites what it
+            # holds.
             try:
                 costs = _spare[groups].pop()
             except IndexError:

@@ -64,6 +64,8 @@ def solve_on_grid(
     for i, (groups, solution) in enumerate(zip(grouped, found, strict=True)):
         positions = rows[i].positions()
         if solution.cuts and len(positions) - 1 > grid:
+            # the cuts so far are among the new positions, so the second answer cannot be worse than the first, but for
+            # rounding (docs/maths.md, "The grid")
             near = closer(positions, groups.positions, np.array(solution.cuts) + 1, grid)
             if not np.array_equal(near, groups.positions):
                 finer[i] = GroupedRows(rows[i], near)
@@ -122,6 +124,7 @@ def beside(positions: Positions, cuts: Positions, size: int, spread: int) -> Pos
     next cut. No more than the cuts and `spread` if there are too many cuts.
     """
     over_all = positions[np.linspace(0, len(positions) - 1, spread).round().astype(np.intp)]
+    # half of the mean distance of two cuts, on either side, with as many steps as there is room for
     reach, farthest = (size - spread) // (2 * len(cuts)) - 1, len(positions) / (2 * len(cuts))
     steps = np.unique(np.geomspace(1, max(farthest, 1), max(reach, 0)).round().astype(np.intp))
     near = np.searchsorted(positions, cuts)[:, None] + np.concatenate([-steps, steps])

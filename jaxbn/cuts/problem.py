@@ -184,7 +184,9 @@ def _terms(
     varying = [factor for factor in factors if factor.n_contexts > 1]
     constant = factors[len(varying) :]
     entropy = (ENTROPY,)  # the cost at the maximum-likelihood parameters bounds that of any mixture ("Pruning")
-    weight = cell_table or 1.0  # n ln n rises faster than ln Γ(n + 1)
+    # Bounds of chunks need a weight a and a sum of weights aK. For n ln n, a = aK = 1 will do: a row then costs at
+    # least ln((context + 1) / (outcome + 1)) (docs/maths.md, "Bounds of chunks").
+    weight = cell_table or 1.0
     terms = []
     for i, factor in enumerate(factors):
         given = first + len(factors) + min(i, len(varying))
@@ -194,6 +196,8 @@ def _terms(
     for factor in varying:
         contexts = factor.context, factor.n_contexts
         terms.append(Term(*contexts, 1.0, (context_table(factor),), entropy, lacking=factor.lacking, weight=weight))
+    # Factors whose context is always the same (children without spouses) count the same rows as their context: one term
+    # with the sum of their tables serves all of them.
     if constant:
         names = tuple(sorted(context_table(factor) for factor in constant))
         terms.append(Term(constant[0].context, 1, 1.0, names, entropy * len(names), weight=weight))
@@ -203,6 +207,8 @@ def _terms(
 def ratios_fit(task: Task) -> bool:
     """Whether a row adds ln(Π (context + aK) / Π (outcome + a)) to an interval, and the products fit in a float."""
     names = [name for term in task.terms for name in term.tables]
+    # the products have no more factors than there are tables, each at most the rows and the largest sum of weights, and
+    # at least ½
     largest = task.n_rows + max(names, default=0)
     return task.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
 
@@ -254,6 +260,7 @@ def up_to_a_constant(names: tuple[float, ...], length: int) -> NDArray[np.float6
         return summed_tables([names], 1, length)
     if not _is_part(names[0], length):
         return table(names[0], length)
+    # ln Γ(n + s) for n = 0, 1, … is ln Γ(m + base) from m = s - base on, as all s are multiples of ½
     base = 0.5 if names[0] % 1 else 1.0
     first = int(names[0] - base)
     return _log_gammas(base, first + length)[first:]
@@ -278,7 +285,7 @@ def _table(name: float, length: int, steps: bool) -> NDArray[np.float64]:
     return np.concatenate([[0.0], np.cumsum(logs)[:-1]])  # ln Γ at large K has lost the digits of the difference
 
 
-_last_table = lru_cache(maxsize=2)(_table.__wrapped__)
+_last_table = lru_cache(maxsize=2)(_table.__wrapped__)  # long ones: few are kept, as each takes megabytes
 
 
 _longest: dict[float, NDArray[np.float64]] = {}
@@ -286,7 +293,8 @@ _longest: dict[float, NDArray[np.float64]] = {}
 
 def _log_gammas(base: float, length: int) -> NDArray[np.float64]:
     """Ln Γ(n + base) for n = 0, 1, …; other tables are parts of it, up to a constant."""
-    known = _longest.get(base, np.zeros(0))  # another thread may replace it
+    # Threads share it without a lock: arrays are replaced and never changed, so at worst two threads compute the same.
+    known = _longest.get(base, np.zeros(0))
     if len(known) < length:
         _longest[base] = known = np.asarray(gammaln(np.arange(length, dtype=np.float64) + base))
     return known[:length]

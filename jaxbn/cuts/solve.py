@@ -102,6 +102,8 @@ def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> Stat
     until = 0
     while int(state.block) * BLOCK < task.n_rows:
         limits.check()
+        # `advance` stops at `until`, where Ctrl-C and time limits are looked at, or before it if slots have run out.
+        # Then all that was found stays, and the program goes on from there with twice the slots.
         if int(state.block) < until:
             state = with_more_slots(state)
         else:
@@ -119,6 +121,8 @@ def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str
     for j, term in enumerate(task.terms):
         np.add(term.cells, first, out=cells[j, :n])
         first += term.n_cells
+    # Padding is neutral: a row after the last has no weight, and a cut after it costs infinity, so no optimum ends
+    # there; it lies where the last one does, so that widths stay what they are.
     return {
         "cells": cells,
         "weights": padded(weights, (shape.rows,)),
@@ -159,6 +163,8 @@ def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
     lacking = np.array([end - 1 if term.lacking else -1 for term, end in zip(terms, ends, strict=True)], np.int32)
     states = np.array([term.states for term in terms], np.float64)
     cell_table, cell_states = begin[of_cell], states[of_cell]
+    # Rows that lack a member of a factor: one state, so that the table of their context is that of their outcome, and
+    # the two cancel (docs/maths.md, "Missing entries").
     for term, cell in zip(terms, lacking, strict=True):
         if term.lacking:
             cell_table[cell], cell_states[cell] = kinds.index((term.names[-1],)) * shape.length, term.weight

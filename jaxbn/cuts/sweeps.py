@@ -63,6 +63,8 @@ class Sweeps:
         least, gained, still = SLACK * (1 + abs(solution.cost)), 0.0, 0
         reach = max(NEAR_ROWS, reach)
         self._at = [self._counts_at(bounds, term) for term in self.rows.terms]
+        # Odd and even cuts take turns: the neighbours of a cut that moves stay, so the gains of one sweep add up. Two
+        # sweeps in a row without a gain mean that neither the ones nor the others can move.
         for sweep in range(MOST_SWEEPS):
             limits.check()
             gain, farthest = self._move(bounds, np.arange(1 + sweep % 2, len(bounds) - 1, 2), reach, least)

@@ -1,4 +1,4 @@
-"""A grouping binning: the levels of one discrete variable, merged by evidence.
+"""A grouping: the levels of one discrete variable, merged by evidence.
 
 A grouping is to a discrete column with many levels what a binning is to a continuous one, and it is judged by the same
 number: the evidence of the data at the level of the original categories. For a variable with m observed levels in k

@@ -111,8 +111,8 @@ def _of_levels(
             parts.append((factor.context, factor.n_contexts))
             signs.append(-np.ones(factor.n_contexts))
             offsets.append(np.full(factor.n_contexts, twice * factor.n_states))
-            if factor.lacking:
-                offsets[-1][-1] = twice  # rows that lack a member add nothing
+            if factor.lacking:  # K is 1: what the context of such rows takes off is what their cell adds
+                offsets[-1][-1] = twice
     counts = _counts(unit, parts, weights, m)
     totals = np.bincount(unit, weights, m).astype(np.int64)
     offset = np.concatenate(offsets)

@@ -74,6 +74,8 @@ class Groups:
     def gains(self, at: NDArray[np.integer], counts: NDArray[np.integer], size: int, total: int) -> NDArray[np.float64]:
         """What each group's score gains if some rows join it [G]; for an empty group, the score of these rows."""
         sign, offset, table = self.columns
+        # The table has ln Γ at every half number, so places in it are doubled. Columns in which the new rows have none
+        # are left out: there nothing changes.
         before = 2 * self.counts[at, : self.n] + offset[at, None]
         gained = sign[at] @ (table[before + 2 * counts[:, None]] - table[before])
         sizes, totals = self.sizes[: self.n], self.totals[: self.n]
@@ -206,7 +208,9 @@ def _merge(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.
             pairs[b, :n], pairs[:n, b] = pairs[last, :n], pairs[:n, last]
             pairs[b, b] = -np.inf
             partner[b], gain[b] = partner[last], gain[last]
-        stale = np.isin(partner[:last], (a, b, last))  # their best partner was changed, removed or renumbered
+        # A merge changes the gains of pairs with a alone. The best partner of a group has to be looked for again only
+        # if it was changed, removed or renumbered; else a takes its place where it is better now.
+        stale = np.isin(partner[:last], (a, b, last))
         pairs[a, :last] = pairs[:last, a] = _pair_gains(groups, a)
         better = pairs[:last, a] > gain[:last]
         partner[:last][better], gain[:last][better] = a, pairs[:last, a][better]
@@ -246,6 +250,7 @@ def _move(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.i
                 break
             rows = at, counts, size, total = rows_of(units, unit)
             home = int(where[unit])
+            # the unit is taken out first, so that staying at home is judged as every other place is
             groups.add(home, at, -counts, -size, -total)
             empty = groups.n - 1
             occupied = empty - (groups.sizes[home] == 0)

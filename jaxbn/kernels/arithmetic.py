@@ -29,6 +29,8 @@ def log(x: Array) -> Array:
     x = m 2^e with m in [√½, √2), and ln m = 2 artanh((m - 1) / (m + 1)) by a polynomial: plain arithmetic, of which a
     compiler makes vector instructions. `jnp.log` calls a scalar function on CPUs and takes three times as long.
     """
+    # Taking off the bits of √½ first puts the border between two exponents at √½ instead of 1: so m is around 1, where
+    # the series is short, and ln x of an x near 1 is no difference of two larger numbers.
     bits = lax.bitcast_convert_type(x, jnp.int64)
     exponent = (bits - SQRT_HALF_BITS) >> MANTISSA_BITS
     mantissa = lax.bitcast_convert_type(bits - (exponent << MANTISSA_BITS), jnp.float64)
@@ -39,6 +41,7 @@ def log(x: Array) -> Array:
 
 def log_gamma(x: Array) -> Array:
     """Ln Γ of positive numbers, by Stirling's series."""
+    # ln Γ(x) = ln Γ(x + 7) - ln x (x + 1) … (x + 6): the series is good for large numbers only
     y = x + SHIFT
     product = x
     for i in range(1, SHIFT):

@@ -60,6 +60,7 @@ def cell_counts(joint: Array, weights: Array, *, n_cells: int, mesh: Mesh | None
     """
 
     def count(joint: Array, weights: Array) -> Array:
+        # one more cell for the rows that do not count, so that every place is in bounds
         first = (n_cells + 1) * jnp.arange(len(joint), dtype=joint.dtype)
         place = jnp.where(joint < 0, n_cells, joint) + first[:, None]
         counts = jnp.zeros(len(joint) * (n_cells + 1), jnp.int32)

@@ -29,9 +29,7 @@ class Counted(NamedTuple):
     """Problems as counts; without the first axis, one of them."""
 
     counts: Array  # [A, C, G] int32, weight of each group in each cell; float64 where these are very many
-    place: (
-        Array  # [A, C] int32, where in the table an empty interval is looked up; without one, float64, s of ln Γ(n + s)
-    )
+    place: Array  # [A, C] int32, where in the table an empty interval is looked up; s of ln Γ(n + s) if there is none
     sign: Array  # [A, C] float64, 0 for padding
     mass: Array  # [A, G] of the same type, weight of each group
     end: Array  # [A, G + 1] float64, where each position lies, in units of the range
@@ -76,6 +74,8 @@ def best_by_number(problems: Counted, table: Array, charge: Array, *, spread: bo
             end = jnp.where(k <= best, start, end)
             return (end, begins.at[end].set(k <= best, mode="drop")), None
 
+        # The way back takes a step for every layer, used or not, so that its length is known. In layers above the best
+        # the end stays where it is, at `n_groups`, and False is written there.
         layers = jnp.arange(n_layers - 1, -1, -1, dtype=jnp.int32)
         (_, begins), _ = lax.scan(back, (problem.n_groups, jnp.zeros(n, bool)), layers)
         return Partitions((charge + whole)[best], begins)
@@ -163,6 +163,7 @@ def _paths(costs: Array, cut_cost: Array) -> Array:
     own = jax.vmap(lambda i: blocks[i, :, i])(jnp.arange(len(blocks)))  # [block, end, start]
     paths = jnp.full(own.shape, jnp.inf).at[:, :-1].set(jnp.swapaxes(own, 1, 2)[:, 1:])  # from the end before a start
     paths = paths + cut_cost.reshape(-1, 1, ENDS)
+    # each square doubles the number of intervals that a path may have, and no path in a block has more than ENDS
     for _ in range(ENDS.bit_length() - 1):
         paths = jnp.minimum(paths, (paths[:, :, :, None] + paths[:, None]).min(axis=2))
     return paths

@@ -104,6 +104,8 @@ def _block(
         inside = lax.dynamic_update_slice_in_dim(inside, rows[-1], corner[1], 0)
         return lax.dynamic_update_slice(costs, found, corner), inside
 
+    # Tiles in which every start comes after the block are not filled, and may hold the costs of another problem:
+    # whoever reads them has to mask them.
     n_tiles = (b * GROUPS + GROUPS - 1) // STARTS + 1
     return lax.fori_loop(0, n_tiles, tile, carry)
 
@@ -116,7 +118,8 @@ def _added(entries: Entries, tables: Array, b: Array, t: Array) -> Array:
 
     def layer(i: Array, total: Array) -> Array:
         counts = jax.vmap(counts_before)(entries.cell[i])
-        index = jnp.maximum(entries.place[i][:, None] - counts, 0)  # below if the start comes after the group
+        # negative where the start comes after the group; what is looked up there is masked by the caller
+        index = jnp.maximum(entries.place[i][:, None] - counts, 0)
         return total + entries.sign[i][:, None] * tables.at[index].get(mode="promise_in_bounds")
 
     return lax.fori_loop(entries.layers[b], entries.layers[b + 1], layer, jnp.zeros((GROUPS, STARTS)))

@@ -57,6 +57,8 @@ def priced_intervals(costs: Array, prices: Array, first_cost: Array, n_groups: A
 
     def block(b: Array, before: Array) -> Array:
         first = b * ENDS
+        # Starts up to the block's first group are settled, and so are the same for all its ends; `before` is +inf at
+        # later ones, which a tile may contain. Only starts inside the block depend on each other.
         earlier = _least(costs, before, first, first)
         own = lax.dynamic_slice(costs, (first, first), (ENDS, ENDS))
         best = _settled(earlier, own, lax.dynamic_slice_in_dim(prices, first, ENDS, axis=1))
@@ -98,6 +100,7 @@ def further_layers(costs: Array, before: Array, n_groups: Array) -> Array:
 
     def layer(before: Array, _: None) -> tuple[Array, Array]:
         def block(b: Array, found: Array) -> Array:
+            # a layer needs only the one before it: nothing is sequential but the layers themselves
             least = _least(costs, before[None], b * ENDS, b * ENDS + ENDS - 1)[0]
             return lax.dynamic_update_slice_in_dim(found, least, b * ENDS + 1, 0)
 

@@ -81,6 +81,8 @@ def double() -> Iterator[None]:
     Padding is infinite, counts meet floats, and programs are compiled: checks of infinities, strict promotion, a guard
     of transfers or the absence of ``jit`` would end them.
     """
+    # entered around jitted calls, never inside of them, and restored on the way out: the caller's settings are the
+    # caller's
     usual = (jax.numpy_dtype_promotion("standard"), jax.transfer_guard("allow"))
     checks = (jax.debug_infs(False), jax.debug_nans(False), jax.disable_jit(False))
     with ExitStack() as stack:

@@ -35,6 +35,8 @@ def replacing(path: PathLike) -> Iterator[Path]:
     target = Path(path)
     if not target.parent.is_dir():  # else the error would name the draft
         raise FileNotFoundError(errno.ENOENT, "there is no such directory", str(target.parent))
+    # beside the file, as a rename is one step only within a file system; with the process in its name, so that two that
+    # write the same file do not share a draft
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         yield draft

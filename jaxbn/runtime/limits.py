@@ -117,6 +117,7 @@ def within(seconds: float | None = None) -> Iterator[Limit]:
         with _set(Limit(min(deadline, outer.deadline), outer.presses, outermost=False)) as limit:
             yield limit
         return
+    # Python runs signal handlers in the main thread alone: a block of another thread must not forget what was pressed
     if threading.current_thread() is threading.main_thread():
         _presses = _answered = 0
     try:

@@ -27,6 +27,7 @@ def gathered(message: bytes) -> list[bytes]:
         return [message]
     from jax.experimental.multihost_utils import process_allgather
 
+    # arrays are gathered, and must have one shape: lengths first, then the messages, filled up with zeros
     lengths = np.asarray(process_allgather(np.array([len(message)], np.int32))).ravel()
     padded = np.zeros(int(lengths.max()), np.uint8)
     padded[: len(message)] = np.frombuffer(message, np.uint8)

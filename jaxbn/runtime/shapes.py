@@ -76,6 +76,8 @@ def bucket(size: int, least: int, ratio: int = 2) -> int:
 
 def pruned_shape(n_rows: int, n_terms: int, n_cells: int, total_weight: int) -> PrunedShape:
     """The bucket of a larger problem."""
+    # Few shapes for problems of few rows, where compiling takes longer than running: one with room for 16 terms and 128
+    # cells. With many rows, room that is not used costs more than another compilation.
     rows = bucket(n_rows, LEAST_ROWS)
     wide = n_rows <= SHARED_ROWS
     terms = 2 if n_terms <= 2 and not wide else bucket(n_terms, 16)

@@ -95,10 +95,13 @@ def in_threads(
         finally:
             _here.busy = False
 
+    # Helpers have a copy of the caller's context, in which limits of time and memory are kept. The caller works as
+    # well, so a pool that is busy with something else delays nothing.
     helpers = [_pool(n_threads()).submit(copy_context().run, help_out) for _ in range(size - 1)]
     try:
         help_out()
     finally:
+        # nothing is left running: a helper that has not begun is taken back, the others are waited for
         errors = [helper.exception() for helper in helpers if not helper.cancel()]
     for error in filter(None, errors):
         raise error

@@ -22,8 +22,8 @@ TABLES_KEPT = 2**25
 def unit_bits(n_rows: int) -> int:
     """The unit is 2 to the minus this: the smallest with which the score of a family keeps within `SUM_BITS`.
 
-    A sum over n rows is at most ln Γ(2n), as no column has more states than rows and no weight is above 1; the rest is
-    room for the prior.
+    A sum over n rows is at most ln Γ(2n), as no column has more states than rows and no weight is above 1, and at least
+    -n ln 2, as none is below one half (docs/maths.md, "Family scores by sets"). The rest is room for the prior.
     """
     return SUM_BITS - int(gammaln(2 * n_rows + 2) + 64).bit_length()
 

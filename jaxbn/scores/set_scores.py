@@ -80,6 +80,8 @@ class SetScores:
         if self.columns and [len(c.codes) for c in columns] != [len(c.codes) for c in self.columns]:
             raise ValueError("columns must keep their number and rows; make new SetScores for another table")
         self.columns = tuple(columns)
+        # Sums are kept under the versions of their columns, not their places: when a variable gets back cuts that it
+        # had before, what was counted then is found again.
         known = [self._numbers.setdefault((i, c.key), len(self._numbers)) for i, c in enumerate(columns)]
         self._versions = np.array(known, np.int64)
         self._known = known
@@ -128,6 +130,7 @@ class SetScores:
         if not parents:
             total = int(self.sums((), 1)[child]) - self._empty(child)
         else:
+            # by the base without the last parent, for which the sums with *every* further column were counted in one go
             rest = tuple(parents[:-1])
             total = int(self.sums((*rest, child), 1)[parents[-1]] - self.sums(rest, self.n_states[child])[parents[-1]])
         return total + self.prior(child, parents)
@@ -210,7 +213,8 @@ class SetScores:
             alone = np.array([self._rows[self._key(base[:-1]), r].sums[base[-1]] for base in bases])
         else:
             alone = self._tables[r][[self.n_rows]]
-        own = np.ones((len(bases), self.n_columns), bool)  # which columns do not divide the base
+        # a member of the base, or a column of one state, does not divide it: the sum is that of the base alone
+        own = np.ones((len(bases), self.n_columns), bool)
         own[:, members] = False
         for places in np.array(bases, np.intp).T:
             own[np.arange(len(bases)), places] = True

@@ -64,6 +64,7 @@ def _step(counts: NDArray[Any], prior: NDArray[np.float64], used: tuple[int, ...
     others = tuple(axis for axis in range(counts.ndim - 1) if axis != parent and axis not in used)
     found = counts.sum(axis=others, keepdims=True)
     means = np.broadcast_to(prior, found.shape)
+    # cells and contexts without rows add nothing to the evidence: of large tables few are left
     totals, seen = found.sum(axis=-1), found > 0
     totals, cells, shares = totals[totals > 0], found[seen], means[seen]
 

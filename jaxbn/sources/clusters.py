@@ -60,6 +60,8 @@ class SparkSource(Source):
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for all rows; executors that are lost are replaced by Spark."""
         limits.check()
+        # one small answer for each partition, then `FAN` sums of these: little comes to the driver, however many there
+        # are
         answers = self.frame.mapInArrow(partial(_of_partition, task), "answer binary")
         summed = answers.repartition(FAN).mapInArrow(partial(_of_answers, task), "answer binary")
         return reduce(task.merge, (pickle.loads(row.answer) for row in summed.collect()))

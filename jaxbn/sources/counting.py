@@ -125,6 +125,8 @@ class Counting:
             absent = [batch.column(name).is_null(nan_is_null=True) for name in self.drop]
             complete = ~np.logical_or.reduce([np.asarray(each) for each in absent])
             read = [codes[complete] for codes in read]
+        # A column is read once, at all cuts that any request has for it; the coding of a request is a look-up of these
+        # finer codes, which takes far less time than another search among the cuts.
         codes = [states.take(read[base]) for base, states in self.lookups]
         for request, shape, table in zip(self.requests, self.shapes, tables, strict=True):
             cell, _ = cells([(codes[i], size) for i, size in zip(request, shape, strict=True)], len(read[0]))

@@ -108,6 +108,9 @@ class ArrowSource(Source):
 
     def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
         """The answer for all rows; `watch` is told how many have been seen."""
+        # Reading is sequential, behind a lock, and so is the numbering of rows; what is done with a batch is not. About
+        # as many batches are in memory as there are threads. Which thread has which batch is left to chance: a task's
+        # answers must not depend on it, so `merge` adds up, or keeps row numbers to sort by.
         release_unused()
         every, lock = self._numbered(watch), threading.Lock()
 
@@ -131,7 +134,7 @@ class ArrowSource(Source):
         first = 0
         for large in self.batches():
             for start in range(0, large.num_rows, BATCH_ROWS):
-                if limits.over():
+                if limits.over():  # threads end with what they have, and `ask` raises in the caller's
                     return
                 batch = large.slice(start, BATCH_ROWS)
                 yield first, batch

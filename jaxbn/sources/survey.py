@@ -44,6 +44,8 @@ class Column:
     @property
     def n_distinct(self) -> int:
         """Distinct numbers: exact up to `KEPT`, else estimated from how close together the lowest hashes are."""
+        # The k-minimum-values sketch: if the k-th of d hashes, uniform between 0 and 1, is h, d is about (k - 1) / h.
+        # The lowest hashes of the whole are among the lowest of its parts, so sketches can be merged.
         n = len(self.hashes)
         return n if n < KEPT else round((n - 1) * (EVERY / float(self.hashes[-1])))
 
@@ -116,6 +118,8 @@ class Survey:
             for name in batch.schema.names:
                 known = columns.get(name, Column())
                 columns[name] = known.joined(_column(name, batch.column(name), known))
+            # A row is chosen by a hash of its number: the same rows whatever the batches, threads or processes, and no
+            # state to be shared between them.
             numbers = np.arange(first, first + batch.num_rows, dtype=np.uint64)
             if self.below < EVERY:
                 kept = scattered(numbers, self.seed) < np.uint64(self.below)

@@ -75,6 +75,8 @@ def _from_matrix(groups: GroupedRows, charge: NDArray[np.float64], matrix: CostM
     charge = charge[: groups.n]
     if groups.rows.spread is None or len(charge) <= FEW_LAYERS:
         return _by_layers(groups, charge, matrix)
+    # Where the charge is concave, its slope at the best number is a price that leads there. That number may be
+    # anything, so the prices to begin with are the slopes at numbers in even ratios.
     hull = Hull(charge, groups.cost_of_one())
     prices = [hull.slope(k) for k in np.geomspace(1, len(charge), PRICES)]
     doubtful = hull.explored(prices, matrix.solve_at, PRICES)
@@ -94,6 +96,8 @@ def _by_layers(
         totals = charge[:n_layers] + whole[:n_layers]
         k = int(np.argmin(totals))
         cost = min(float(totals[k]), np.inf if best is None else best.cost)
+        # no partition costs less than the floors of the finest one, so all further numbers are at least that and their
+        # least charge (docs/maths.md, "Cuts under a charge for their number")
         if n_layers == possible or least_charge[n_layers] + floor >= cost:
             break
     if best is not None and best.cost <= totals[k]:
@@ -139,6 +143,7 @@ def _settle_doubt(groups: GroupedRows, at_once: int, hull: Hull, doubtful: Seque
     """
     prices = _repeated(hull.sharpest_prices(doubtful)[:at_once], at_once)
     rows, inner = groups.rows, groups.positions[1:-1]
+    # in `rows.task` cuts cost nothing and each interval its price, so no price is paid twice in the sum of the two
     forward = prefix_costs(rows.task, prices)[:, inner - 1]
     backward = prefix_costs(rows.mirrored.task, prices)[:, rows.n - inner - 1]
     through = np.pad(forward + backward, ((0, 0), (1, 1)))  # [R, P]

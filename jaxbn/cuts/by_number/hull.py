@@ -36,6 +36,8 @@ class Hull:
         self.answers[price] = found.cost
         self.live = max(self.live, found.live)
         n = len(found.cuts) + 1
+        # the first answer stays: a second price with the same number has the same B up to rounding, but maybe other
+        # cuts
         if n <= len(self.charge):
             self.costs.setdefault(n, found.cost - price * n)
             self.cuts.setdefault(n, found.cuts)
@@ -65,7 +67,7 @@ class Hull:
         return sorted(self.costs, key=lambda n: float(self.charge[n - 1]) + self.costs[n])
 
     def doubtful(self) -> list[int]:
-        """The numbers of intervals that could still be better than the best vertex, ascending."""
+        """The numbers of intervals that could still be better than the best vertex by more than `slack`, ascending."""
         limit = self.best.cost - self.slack
         return [int(n) for n in self.numbers[self.charge + self.bound < limit] if n not in self.costs]
 
@@ -104,7 +106,7 @@ class Hull:
         return list(dict.fromkeys(by_number))
 
     def slope(self, number: float) -> float:
-        """The charge's slope at a number of intervals: if that number is best, it is so at this price as well."""
+        """Slope of the charge at a number of intervals: the price to ask for it, right where the charge is concave."""
         return float(np.interp(number, self._middles, self._steps))
 
     def _chords(self, doubtful: Sequence[int]) -> Iterator[float]:

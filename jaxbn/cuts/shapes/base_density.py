@@ -4,8 +4,8 @@ A histogram with k bins between some of the positions, of n values, n_b of them 
 
     Γ(k) / Γ(k + n) · Π_b n_b! / length_b^n_b
 
-times the prior of its cuts (`evidence.choice_cost`): that of a network of this column alone. The sum over all of them
-is a sum over paths, and the number of bins enters only at the end: bins are first given a price, which makes the paths
+times the prior of its cuts (`evidence.choice_cost`), with Dirichlet weights of 1. The sum over all of them is a sum
+over paths, and the number of bins enters only at the end: bins are first given a price, which makes the paths
 those of a Markov chain; its powers then tell the histograms with 1, 2, 3, … bins apart
 (docs/maths.md, "The shape of a column").
 
@@ -179,6 +179,8 @@ def mean_heights(counts: NDArray[np.int64], ends: NDArray[np.float64]) -> tuple[
     log_chance = _log_chances(rows, ends)
     charge = own_charge(np.array([n]), len(counts), 1.0) + choice_cost(len(counts), np.arange(1, len(counts) + 1))
     layers = _layers(log_chance, charge)
+    # The mean of (n_b + 1) / (n + k) / length_b over all histograms, each by its evidence: what depends on k goes into
+    # the weights of the layers, what depends on the bin is multiplied in below.
     density = _interval_weights(layers, layers.weight / (n + np.arange(1, len(layers.weight) + 1)))
     at = np.triu_indices(len(counts) + 1, 1)
     density[at] *= (rows[at[1]] - rows[at[0]] + 1) / (ends[at[1]] - ends[at[0]])
@@ -215,6 +217,8 @@ class _Chain(NamedTuple):
     def at(self, price: float) -> _Chain | None:
         """The chain at another price; None if it is too far from this one for plain numbers."""
         ratio = float(np.exp(np.clip(self.price - price, -FAR, FAR)))
+        # relative to the sums at the old price, those at the new one solve a triangular system: no logarithms are
+        # needed
         total = _along(ratio * self.steps, np.eye(len(self.steps))[0])
         if not (total > 1 / HUGE).all() or not (total < HUGE).all():
             return None
@@ -258,6 +262,8 @@ def _layers(log_chance: NDArray[np.float64], charge: NDArray[np.float64]) -> _La
     """
     slopes = np.diff(charge, append=charge[-1])
     tried: dict[int, _Layers] = {}
+    # The price decides which numbers of bins the chain can show without underflow, and nothing else. It is the charge's
+    # slope at the number of bins that the chain itself expects, found by iteration.
     for first in (4, len(charge) // 2):
         k = min(first, len(charge))
         chain = _chain(log_chance, float(slopes[k - 1]))
@@ -279,6 +285,9 @@ def _powers(chain: _Chain, charge: NDArray[np.float64]) -> _Layers:
     weight = np.exp(np.minimum(log_weight - scale, FAR))
     forward, backward = [np.eye(size)[0]], [np.eye(size)[-1]]
     found: list[float] = []
+    # forward[i]: chance of the walk from each position to the first one in i bins; backward[j]: from the last one to
+    # each in j. A bin with i before it and j after it belongs to a histogram of i + j + 1 (docs/maths.md, "The shape of
+    # a column"). Terms are positive throughout, so nothing cancels.
     for k in range(len(charge)):
         forward.append(_without_tiny(forward[-1] @ chain.steps))
         found.append(float(weight[k] * forward[-1][-1]))

@@ -147,6 +147,8 @@ def recording_step(values: NDArray[np.float64]) -> float:
         return 0.0
     largest = max(abs(low), abs(high))
     coarsest = int(np.floor(np.log10(high - low)))
+    # from the coarsest step down: the first that fits is the one, as values on a grid lie on every finer one that
+    # divides it
     for power in range(coarsest, coarsest - 8, -1):
         for multiple in (*MULTIPLES, 1.0):
             step = multiple * 10.0**power if power >= 0 else multiple / 10.0**-power
@@ -185,6 +187,7 @@ def _preferred(cell: NDArray[np.int64], counts: NDArray[np.int64], divisors: tup
     begin = np.where(place < period, 0, place - period + 1 + period // 2)
     end = np.where(place >= span - period, span, place + 1 + period // 2)
     expected = counts @ (of_class(end) - of_class(begin)) / period
+    # half a row more on both sides: a class that never occurs keeps a positive weight, and so a finite log density
     ratio = (seen + 0.5) / (expected + 0.5)
     share, usual = seen / seen.sum(), expected / expected.sum()
     told = np.where(seen > 0, seen * np.log(np.maximum(share, 1e-300) / usual), 0.0).sum()

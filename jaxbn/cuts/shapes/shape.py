@@ -52,6 +52,7 @@ class Places:
         """The cell of each number; those outside belong to the outer cells."""
         if x.size < BUCKETS:
             return np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
+        # a bucket with one knot needs one comparison; only numbers in crowded buckets are searched for
         bucket = self._bucket(x)
         cell = self.first[bucket]
         cell += (x >= self.knots[cell + 1]) & (cell < len(self.knots) - 2)
@@ -90,6 +91,7 @@ class Shape:
             raise ValueError("a shape needs finite knots, one more than masses")
         if (np.diff(knots) <= 0).any() or (masses <= 0).any():
             raise ValueError("the knots of a shape must be ascending and its masses positive")
+        # rounded when it is made, not when it is written: a network read from a file then has the same densities
         masses = np.array([float(f"{mass:.{DIGITS}g}") for mass in masses])
         for array in (knots, masses):
             array.setflags(write=False)

@@ -114,6 +114,8 @@ def _log_sums(costs: Array, price: Array, n_groups: Array) -> Array:
 def _steps(costs: Array, log_before: Array, price: Array, n_groups: Array) -> Array:
     groups = jnp.arange(len(costs))
     possible = (groups <= groups[:, None]) & (groups[:, None] < n_groups) & jnp.isfinite(log_before[1:, None])
+    # differences of logarithms that are close to each other: the exponentials are probabilities, however small or large
+    # the sums themselves are
     logs = log_before[:-1] - costs - price - log_before[1:, None]
     return jnp.exp(jnp.where(possible, logs, -jnp.inf))
 
@@ -129,6 +131,7 @@ def _layers(steps: Array, log_weights: Array, ahead: Array, n_groups: Array) -> 
 
     def unfinished(carry: tuple[Array, Array, Array, Array]) -> Array:
         k, _, further, log_sum = carry
+        # the most that all further numbers of intervals can add (docs/maths.md, "Sums over all cuts")
         left = jnp.log(further[n_groups]) + ahead[jnp.minimum(k + 1, room - 1)]
         return (k < room - 1) & ~(left < log_sum + LOG_NEGLIGIBLE)
 

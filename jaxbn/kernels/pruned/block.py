@@ -1,6 +1,6 @@
 """The rows of one block, and what they add to the cost of intervals that reach into it.
 
-Shapes: those of `starts`, and B rows of a block.
+Shapes: those of `state`, and B rows of a block.
 """
 
 from __future__ import annotations
@@ -53,10 +53,14 @@ def block_rows(problem: Problem, block: Array, prefix: Array) -> Block:
     first = block * BLOCK
     rows = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=BLOCK)
     cells, weights = rows(problem.cells, axis=1), rows(problem.weights)
+    # What follows is all that a tile needs of the block: the counts of an interval from an earlier start are `seen`
+    # less the counts before the start, and neither depends on the block's own optima (docs/maths.md, "Increments").
     earlier = jnp.triu(jnp.ones((BLOCK, BLOCK), jnp.int32), 1) * weights[:, None]
     rank = jnp.where(cells[:, :, None] == cells[:, None, :], earlier, 0).sum(axis=1, dtype=jnp.int32)
     since = jnp.triu(jnp.ones((BLOCK, BLOCK), jnp.int32)) * weights[:, None]  # [s, t]: row s counts from row t = s on
     before = jnp.broadcast_to(prefix[:, None], (len(prefix), BLOCK))
+    # Padded rows and terms have a cell that is out of bounds: scatters drop it. Gathers clamp it to the last cell,
+    # which does no harm: padded terms are never asked for, and a cut after a padded row costs infinity.
     mass_before, end_before = just_before(problem, block)
     return Block(
         first=first,
@@ -137,6 +141,8 @@ def increments_of(
         )
 
     if switches.ratios and not floor:
+        # ln Γ(n + s + 1) - ln Γ(n + s) = ln(n + s): one logarithm of a quotient of products takes the place of two
+        # look-ups for each term. `ratios_fit` has made sure that the products neither overflow nor vanish.
         product = partial(product_of, shape=shape)
         outcomes = product(problem.n_outcomes, outcome)
         total = log(product(problem.n_contexts, context) / outcomes) if switches.contexts else -log(outcomes)
@@ -168,6 +174,7 @@ def triangle_of(problem: Problem, rows: Block, switches: Switches, *, floor: boo
 
     steps = increments_of(problem, rows, before, (BLOCK, BLOCK), switches, outside=outside, floor=floor)
     inside = running_sum(steps)
+    # the width of an interval does not add up row by row, so it is kept apart from `inside` and added for each end anew
     starts = rows.first + 1 + jnp.arange(BLOCK, dtype=jnp.int32)
     whole = inside + spread_of(rows, starts, rows.end, rows.mass) if switches.spread else inside
     return jnp.where(outside, jnp.inf, whole), inside

@@ -6,7 +6,7 @@ A row adds -ln((outcome + a) / (context + aK)) for each factor, and that ratio h
 starts. What the ratios were is measured for a chunk at some block; since then all its intervals have grown by the same
 rows.
 
-Shapes: those of `starts`, and B rows of a block.
+Shapes: those of `state`, and B rows of a block. a is the Dirichlet weight of an outcome, K its number of states.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
 
         d w ln(1 + v / w) + b ln(1 + v / w) - sum_{i < b} ln(d + (aK + i) / w),
 
-    where the last sum is at most b ln(d + (aK + (b - 1) / 2) / w). With the narrowest, the widest and the narrowest of
-    the widths this is convex in d and least near the density b / v of the new rows themselves.
+    where the last sum is at most b ln(d + (aK + (b - 1) / 2) / w). The first and the last term are least at the
+    narrowest width of the chunk, the second at the widest. What is left is convex in d, and least near the density
+    b / v of the new rows themselves.
     """
+    # the range of densities now, from the one measured: weight and length take the places of outcome and context
     weight = (rows.mass_before - chunks.mass).astype(jnp.float64)
     length = rows.end_before - chunks.end
     thick = _largest_ratio(chunks.thick, weight, length, chunks.narrow, chunks.wide)
@@ -72,7 +74,7 @@ def _least_mixture(problem: Problem, rows: Block, chunks: Chunks) -> Array:
     This is convex in the shares, and the tangent in the middle of their ranges bounds it from below. As the shares add
     up to one, only what is more or less than b in its slopes counts.
     """
-    own = (problem.cell_given < 0)[:, None]
+    own = (problem.cell_given < 0)[:, None]  # the parents' configurations; padding has 0 there
     new = rows.counts[:, -1] - rows.prefix
     total = (rows.mass[-1] - rows.mass_before).astype(jnp.float64)
     since = rows.prefix[:, None] - chunks.counts
@@ -84,6 +86,8 @@ def _least_mixture(problem: Problem, rows: Block, chunks: Chunks) -> Array:
     most = jnp.where(own, chunks.most, 0.0).max(axis=0) + all_since
     at = jnp.maximum(share + jnp.maximum(new - 1, 0)[:, None] / (2 * least), TINY)
     slopes = new[:, None] / at
+    # Shares add up to one, so a constant taken off all slopes changes the tangent by a known amount. With b taken off,
+    # slopes are near zero where new rows are mixed as the old ones were, and the width of the ranges costs little.
     gain = (new[:, None] * log(at) + jnp.abs(slopes - total) * reach + total * -share).sum(axis=0, where=own)
     return total / 2 * log(1 + jnp.maximum(total - 1, 0) / most) - gain - total
 
@@ -106,6 +110,8 @@ def least_rises(
         rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(ratios, TINY)))
         if switches.spread:
             rise += _least_spread(problem, rows, few)
+        # Row by row, the bound takes for each row the start that suits it best. Over the whole block, the shares of one
+        # start have to suit all rows, which is a higher bound where there are many configurations.
         whole = rise[-1]
         if switches.spread and switches.ratios and len(problem.cell_sign) <= FEW_OUTCOMES:
             of_rows = jnp.where(rows.weights[:, None] > 0, ratio(jnp.int32(0)), 1.0)

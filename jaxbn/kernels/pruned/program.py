@@ -59,6 +59,8 @@ def settle_block(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Ar
 
     first = tile_best + cut_cost
     best, _ = lax.while_loop(lambda carry: carry[1], with_one_more, (first, jnp.array(True)))
+    # As the triangle is +inf for t <= s, the loop above has reached what row after row would have found; where each
+    # optimum begins is looked up once, at the end. The tile's start is the earlier one and wins a tie.
     inside = best[:, None, :] + triangle  # [P, t, s]
     inner = inside.min(axis=2)
     after = jnp.where(inside <= inner[:, :, None], jnp.arange(BLOCK, dtype=jnp.int32), BLOCK).min(axis=2)
@@ -126,6 +128,10 @@ def _run_blocks(problem: Problem, state: State, unfinished: Callable[[State], Ar
 @partial(jax.jit, static_argnames=("switches",))
 def advance(problem: Problem, state: State, until: Array, *, switches: Switches) -> State:
     """Run blocks until the rows end, or the blocks that were asked for, or the slots: then the host gives more."""
+    # Four loops, from the inside out: blocks, until the buffer of recent starts is full; legs, after each of which
+    # these are settled; checks of all settled starts, after `LEGS` legs; compactions, when a quarter of the slots is
+    # empty. Only the host can give more slots: shapes are fixed here, so `advance` returns when the live starts outgrow
+    # them.
     n_blocks = jnp.minimum(number_of_blocks(problem.n_rows), until)
     room = state.recent.row.shape[0] - BLOCK
     # what is appended takes whole chunks, and at most as many as there are recent starts
@@ -137,7 +143,8 @@ def advance(problem: Problem, state: State, until: Array, *, switches: Switches)
     def leg(carry: tuple[Array, Array, State]) -> tuple[Array, Array, State]:
         legs, measured, state = carry
         state, first = appended(state, switches.width)
-        # what the last leg appended is measured again: its intervals were too short to be bounded well
+        # What the last leg appended is measured again: when it was measured first, its intervals were so short that
+        # ratios differed much from start to start, and the bounds were weak.
         state = measured_chunks(problem, state, measured, switches)
         state = _run_blocks(problem, state, lambda s: rows_left(s) & (s.recent.n_slots <= room), switches)
         return legs + 1, first, state

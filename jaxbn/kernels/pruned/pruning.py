@@ -18,6 +18,8 @@ from jaxbn.kernels.pruned.tiles import CELL_GROUP, Chunk, cell_sums, chunk_of, c
 
 def dominated_inside(rows: Block, best: Array, floor: Array) -> Array:
     """Whether the start after row s of the block is dropped at a later row t of it, [P, B]."""
+    # Where there is a smallest width, t may take the place of s only if every later end can be reached from t. The
+    # first row after the block is the hardest to reach.
     starts = rows.first + 1 + jnp.arange(BLOCK, dtype=jnp.int32)
     reached = starts <= rows.latest_after  # by every later end, from a start after row t
     worse = (best[:, None, :] + floor >= (best + slack(best))[:, :, None]) & jnp.isfinite(floor)
@@ -26,6 +28,8 @@ def dominated_inside(rows: Block, best: Array, floor: Array) -> Array:
 
 def check_row(rows: Block, best: Array) -> Check:
     """The cut of the block against which starts are checked: the one whose optimum lies lowest under the trend."""
+    # Any cut would be valid. Costs rise by about the same amount from row to row; the further an optimum lies below
+    # that line, the more starts it beats. One check serves all prices.
     mean = best.mean(axis=0)
     finite = jnp.isfinite(mean)
     first, final = jnp.argmax(finite), BLOCK - 1 - jnp.argmax(finite[::-1])
@@ -99,6 +103,8 @@ def measured(
         widths: [W] float64.
         switches: without a width that counts some fields are of no use, and left out.
     """
+    # Starts are in order and counts fall with the start: contexts and widths are largest at the first start of the
+    # chunk (whether it is live or not, which only widens the range) and least at the last live one.
     live = alive(starts.cost)
     shortest = len(live) - 1 - jnp.argmax(live[::-1])
 
@@ -137,6 +143,8 @@ def measured(
 
 def with_own_starts(starts: Starts, rows: Block, cost: Array, inside: Array, keep: Array) -> Starts:
     """Give the starts after the block's rows a slot each: those that are kept come first, the rest is overwritten."""
+    # all BLOCK slots are written, as shapes are fixed, but `n_slots` moves on by those kept: the next block writes over
+    # the others
     order = jnp.argsort(~keep.any(axis=0), stable=True).astype(jnp.int32)
     place = partial(lax.dynamic_update_slice_in_dim, start_index=starts.n_slots)
     return Starts(

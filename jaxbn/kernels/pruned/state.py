@@ -202,6 +202,8 @@ def compacted(state: State, width: int) -> State:
     """
     old = state.settled
     capacity = len(old.row)
+    # order[i] >= i: slots that are still to be read are never overwritten. Beyond `kept` it repeats slot 0, whose
+    # copies are made void below by an infinite cost.
     (order,) = jnp.nonzero(alive(old.cost), size=capacity, fill_value=0)
     kept = n_live(old)
 
@@ -215,6 +217,8 @@ def compacted(state: State, width: int) -> State:
     fields = {name: getattr(old, name) for name in _MOVED}
     fields = lax.fori_loop(0, (kept + width - 1) // width, moved, fields)
     fields["cost"] = jnp.where(jnp.arange(capacity) < kept, fields["cost"], jnp.inf)
+    # starts have changed their chunks, so nothing that was measured holds: chunks are measured again before they are
+    # used
     chunks = no_chunks(len(state.chunks.ratio), *state.chunks.bound.shape)
     return state._replace(settled=Starts(**fields, n_slots=kept), chunks=chunks)
 
@@ -227,6 +231,8 @@ def appended(state: State, width: int) -> tuple[State, Array]:
     old, new = state.settled, state.recent
     (order,) = jnp.nonzero(alive(new.cost), size=len(new.row), fill_value=0)
     kept = n_live(new)
+    # A new chunk: those before are measured already, and must not get starts that were not. Slots left between the two
+    # are free, of infinite cost, until the next compaction.
     chunk = (old.n_slots + width - 1) // width
     fields = {name: getattr(new, name)[..., order] for name in _MOVED}
     fields["cost"] = jnp.where(jnp.arange(len(order)) < kept, fields["cost"], jnp.inf)

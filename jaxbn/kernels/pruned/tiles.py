@@ -163,6 +163,8 @@ def settled_where_needed(
     def visit(chunk: Array, carry: tuple[Found, Array, Chunks]) -> tuple[Found, Array, Chunks]:
         found, inside, after = carry
         starts = chunk_of(settled._replace(inside=inside), chunk, width)
+        # `inside` stays behind while a chunk is passed over: at the next visit it is summed up over the cells, instead
+        # of being kept up to date in all the blocks without one
         starts = starts._replace(
             inside=lax.cond(
                 chunks.fresh[chunk],
@@ -191,10 +193,13 @@ def settled_where_needed(
             return used
         return used & chunks_below(chunks.bound, rises, found.best + slack(found.best), n_chunks)
 
+    # The start that was best at the last row is likely to be best, or nearly so, at these. Its chunk is looked at
+    # first: the lower the totals found, the more of the other chunks their bounds rule out. Every chunk that is not
+    # looked at has its bound raised by the least that the block adds; the others get their exact least total.
     leading = jax.vmap(leading_chunk, (None, None, 0))(settled.row[::width], used, state.leader)
     after = chunks._replace(bound=chunks.bound + whole_rise, fresh=jnp.zeros_like(chunks.fresh))
     nobody = jnp.zeros_like(used)
-    leaders = nobody.at[leading].set(used[leading])  # they set the limit for the others
+    leaders = nobody.at[leading].set(used[leading])
     carry = _Visits(found, settled.inside, after, nobody, leaders, jnp.array(True))
     found, inside, after, done, *_ = lax.while_loop(lambda carry: carry.todo.any(), go_on, carry)
     return found, inside, after, jnp.where(done, chunks.size, 0).sum()
