@@ -147,8 +147,10 @@ def _summed(choice: Choice, expected: int | None, matrix: CostMatrix) -> CutSums
             log_ends, log_more = np.log(np.asarray(walk.layers)[:, n_groups]), np.log(float(walk.more))
         totals = logs + log_ends
         best = int(totals.argmax())
+        # at this price the walk hardly ever takes the most probable number of steps: there its chances may underflow
         rare = log_ends[best] < TOO_RARE and (tried < MOST_TRIES or np.isneginf(log_ends[best]))
         last = min(int(walk.n_layers) + 1, room - 1)
+        # no more than this is left to all further numbers of bins (docs/maths.md, "Sums over all cuts")
         left = log_more + (ahead[last] if last < room - 1 else ahead[-1])
         open_end = left >= np.logaddexp.reduce(totals) + LOG_NEGLIGIBLE and room <= size
         if not rare and not open_end:

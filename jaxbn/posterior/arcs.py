@@ -73,6 +73,7 @@ def propose(graph: Graph, rng: np.random.Generator, column: int | None = None) -
     if kind == "swap" and column is None:
         column = int(rng.integers(len(graph)))
     found = slots(graph, kind, column)
+    # without a slot the graph stays: to try another kind instead would make the ways there and back unequal
     return moved(graph, kind, found[int(rng.integers(len(found)))]) if found else graph
 
 
@@ -143,6 +144,7 @@ def draw_block(
     """Gibbs: all arcs among some columns drawn together, given all others."""
     reached = reached_from(graph, members)
     sets = [_sets(graph, members, i, reached, rules, n_states, log_score) for i in range(len(members))]
+    # sets of parents that put the same members before a column count as one until the layers are drawn
     weights = np.full((len(members), 2 ** len(members)), NEVER)
     for own, (_, before, logs) in zip(weights, sets, strict=True):
         np.logaddexp.at(own, before, logs)
@@ -150,6 +152,7 @@ def draw_block(
     for layer, last, done in draw_layers(weights, rng):
         for i in bits(layer):
             masks, before, logs = sets[i]
+            # what puts a member into this layer: all before it in earlier layers, one at least in the last of these
             fits = (before & ~done == 0) & ((before & last > 0) | (last == 0))
             new[members[i]] = masks[_drawn(np.where(fits, logs, NEVER), rng)]
     return tuple(new)
@@ -245,6 +248,7 @@ def _later(weights: NDArray[np.float64]) -> _Later:
     m = len(weights)
     later = _Later(np.full((2**m, 2**m), NEVER), _hits(weights), weights[:, 0])
     later.sums[-1] = 0.0
+    # larger sets first: sums over what follows them are known then
     for done in sorted(range(1, 2**m - 1), key=int.bit_count, reverse=True):
         last, following = _subsets(done)[1:], _subsets(2**m - 1 & ~done)[1:]
         logs = later.steps(last, done, following) + later.sums[done | following, following]

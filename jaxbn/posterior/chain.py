@@ -44,14 +44,14 @@ ATTEMPTS = 8
 PLAIN_BINS = 4
 """Bins of equal frequency by which such a change is judged at first, where no cuts are known that may suit."""
 
-LogScore = Callable[[int, int], float]
-"""The score of a child with the parents of a bit mask."""
-
 TRUST = 0.25
 """The power of the ratio of probabilities in this first judgement, with which the change passes."""
 
 BLOCK = 6
 """Columns among which all arcs are drawn together, at most."""
+
+LogScore = Callable[[int, int], float]
+"""The score of a child with the parents of a bit mask."""
 
 
 class State(NamedTuple):
@@ -137,14 +137,19 @@ class Chain:
     def _visit(self, states: Sequence[State], v: int, rngs: Sequence[np.random.Generator]) -> list[State]:
         states, moved = list(states), []
         now = self._summed(states, v, range(len(states)))
+        # once for all proposals: these scores depend on the cuts of the other variables, which stay until the end
         plain = [self._plain(state, v) for state in states]
         for _ in range(ATTEMPTS if self.moves_arcs and len(self.names) > 1 else 0):
             found = {c: self._promising(states[c], v, plain[c], rng) for c, rng in enumerate(rngs)}
             tried = {c: states[c]._replace(graph=new) for c, (new, _) in found.items() if new != states[c].graph}
+            # Delayed acceptance: a proposal has passed with probability min(1, r), ln r = found[c][1]. Taken now with
+            # probability min(1, M(new) / (r M(now))), ln of M(new) / M(now) = gain, it leaves the posterior invariant
+            # (docs/maths.md, "Draws of cuts and arcs").
             for c, then in zip(tried, self._summed(tried, v, list(tried)), strict=True):
                 gain = self._gain(v, (states[c], now[c].sums), (tried[c], then.sums))
                 if np.log1p(-rngs[c].random()) < gain - found[c][1]:
                     states[c], now[c] = tried[c], then
+        # whatever became of the proposals: arcs were judged without the cuts of v, so these are drawn given the arcs
         for state, (request, sums), rng in zip(states, now, rngs, strict=True):
             moved.append(self._recut(state, v, request, sums.draw(rng)[0]))
         return moved
@@ -173,6 +178,7 @@ class Chain:
         """
         new = propose(state.graph, rng, v)
         changed = differences(state.graph, new)
+        # arcs are allowed if one bin of v fits; the sums over its cuts have no more bins than fit (`_most_states`)
         one_bin = [1 if i == v else column.size for i, column in enumerate(state.columns)]
         if not changed or not self.rules.allows(new, changed, one_bin):
             return state.graph, 0.0
@@ -255,6 +261,7 @@ class Chain:
         column = state.columns[self.names.index(name)]
         if column.key not in self._own:
             own = coding_evidence(self.data, name, state.codings[name], column.n_states)
+            # the prior over all gaps is replaced by that over the grid's positions, as in `choice_of`
             if name in self.data.ordered and self.data.ordered[name].n_distinct > self.grid:
                 k = min(column.n_states, self.grid)
                 own += float(choice_cost(self.data.ordered[name].n_distinct, column.n_states))

@@ -56,6 +56,7 @@ def cycle_bound(table: FamilyTable, reached: int, steps: int = STEPS) -> int:
         stalls = 0 if bound < best else stalls + 1
         if bound < best:
             best, at_best = bound, prices.price
+        # steps leap over the lowest bound: shorter ones, from the best prices so far on
         if stalls >= STALLS:
             length, stalls = length / 2, 0
             prices.price = np.pad(at_best, (0, len(prices.price) - len(at_best)))
@@ -84,6 +85,7 @@ class _Prices:
         best = np.maximum.reduceat(worth, table.starts)
         tied = np.where(worth == best[table.child], table.numbers, -1)
         self.chosen = np.maximum.reduceat(tied, table.starts)
+        # as integers of Python, which cannot overflow
         return sum(best.tolist()) - sum(self.price.tolist())
 
     def step(self, length: float, reached: int) -> None:
@@ -92,6 +94,8 @@ class _Prices:
         self._add(self._cycles())
         is_chosen = np.zeros(len(self.table.child), bool)
         is_chosen[self.chosen] = True
+        # The bound changes by (times earned - 1) for each unit of a price, so 1 - earned leads downhill; a share of
+        # Polyak's step is taken. A price of zero that is earned cannot fall, and must not shorten the step.
         earned = np.bincount(self.set_of[is_chosen[self.earner]], minlength=len(self.price))
         slope = np.where((self.price > 0) | (earned == 0), 1 - earned, 0)
         size = int((slope**2).sum())
@@ -136,6 +140,7 @@ class _Ascent:
         """Raise prices of cycles until there are none, or `most` were raised."""
         waiting = list(range(self.table.n_columns))
         while most and waiting:
+            # along parents that all best families of a column share: no member has a best family without the cycle
             cycle = shortest_cycle(waiting[-1], self.core)
             if cycle:
                 most -= 1
@@ -144,6 +149,7 @@ class _Ascent:
                 waiting = [column for column in waiting if column not in members] + members
             else:
                 waiting.pop()
+        # then sets in which every best family has some parent, though not always the same one
         while most and (some := self._smallest(self._without_free((1 << self.table.n_columns) - 1))):
             most -= 1
             self._raise(some)
@@ -152,6 +158,8 @@ class _Ascent:
     def _raise(self, cycle: int) -> None:
         """Raise the price of a set until a member has a best family without parents in it."""
         earners = {column: self.table.without_parents_in(cycle, column) for column in bits(cycle)}
+        # Up to the least loss no column's maximum changes, so the bound falls by all of the price. Members that have a
+        # required parent in the set never earn its price and set no limit.
         losses = [-int(self.below[families].max()) for families in earners.values() if len(families)]
         self.prices[cycle] = self.prices.get(cycle, 0) + min(losses)
         for column, families in earners.items():

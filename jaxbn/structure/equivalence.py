@@ -145,10 +145,13 @@ def _follows(tail: str, head: str, directed: set[Arc], linked: Mapping[str, set[
     itself are offered in their own direction only, which is the one that a rule can give.
     """
     into_tail = [other for other in linked[tail] if (other, tail) in directed]
+    # rule 1: turned round, tail would be a new common child of two that are not linked
     if any(other not in linked[head] for other in into_tail):
         return True
+    # rule 2: turned round, it would close a cycle
     if any((tail, other) in directed and (other, head) in directed for other in linked[tail]):
         return True
+    # rule 3: turned round, two others that are not linked would both have to point at tail, or a cycle would close
     between = [o for o in linked[tail] & linked[head] if (o, head) in directed and (o, tail) not in directed]
     return any(second not in linked[first] for first, second in combinations(between, 2))
 

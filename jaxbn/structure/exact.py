@@ -33,7 +33,7 @@ MOST_SETS = 2**18
 """Sets of columns that are counted at most: a minute and a few hundred megabytes."""
 
 ARC = 2**8
-"""Scores are multiplied by this and arcs subtracted, to break ties by fewer arcs: 20 columns have fewer arcs."""
+"""Values are scores times this, minus arcs, so that ties go to fewer arcs: 20 columns have at most 190 of them."""
 
 NOTHING = -(2**62)
 """The value of what is not possible; two of them still fit in an int64."""
@@ -97,6 +97,7 @@ def exact_structure(scores: SetScores, rules: Rules) -> Structure:
     for place in order:
         parents[live[place]] = _first_best(*families[place], before, live)
         before |= 1 << place
+    # value = ARC · score - arcs, so nothing remains of this division
     units = (value + sum(map(len, parents))) // ARC
     units += sum(scores.family(i, ()) for i in range(scores.n_columns) if i not in live)
     score = scores.nats(units)
@@ -141,8 +142,11 @@ def _all_families(
         )
     for size in range(1, most + 1):
         scores.count_sets(live, size)
+    # a set of this size is a child with all its parents, never parents alone, so only its sum with r = 1 is asked for
+    # (docs/maths.md, "Family scores by sets")
     scores.count_sets(live, most + 1, [1])
-    # all sets of parents but the empty one [S], each as a base and a further column after it
+    # All sets of parents but the empty one [S], each as a base and a further column after it, so that each is met once:
+    # `grown` scores a base with every further column in one array.
     bases = [base for size in range(most) for base in combinations(range(len(live)), size)]
     pairs = [(b, i) for b, base in enumerate(bases) for i in range(base[-1] + 1 if base else 0, len(live))]
     base, column = np.array(pairs, np.int64).reshape(-1, 2).T
@@ -190,6 +194,7 @@ def without_bit(sets: NDArray[np.integer], bit: int | NDArray[np.integer]) -> ND
 
 def best_inside(values: NDArray[np.int64]) -> None:
     """Replace the value of every subset [..., 2^M] by the largest among its own subsets, in place."""
+    # after bit b, a set has the largest value among its subsets that differ from it in bits 0 to b alone
     for bit in range(values.shape[-1].bit_length() - 1):
         halves = values.reshape(-1, 2, 1 << bit)  # sets without the bit, and the same sets with it
         np.maximum(halves[:, 1], halves[:, 0], out=halves[:, 1])
@@ -206,10 +211,13 @@ def best_order(best: NDArray[np.int64]) -> tuple[int, list[int]]:
     n = len(best)
     total = np.zeros(1 << n, np.int64)
     sink = np.zeros(1 << n, np.int8)
+    # smaller sets come first, so the best order of what is left without its last column is always known
     for sets, column, rest, inner in _few_sinks(n) if n <= FEW_COLUMNS else _sinks(n):
         values = total[rest] + best[column, inner]
+        # the first of equal ones: members descend, so that is the last in column order
         at = values.argmax(axis=1)
         rows = np.arange(len(at))
+        # not below NOTHING, or sums of what is not possible would overflow at the next sizes
         total[sets], sink[sets] = np.maximum(values[rows, at], NOTHING), column[rows, at]
     order, left = list[int](), (1 << n) - 1
     while left:

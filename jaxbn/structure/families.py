@@ -178,6 +178,8 @@ class FamilyTable:
         self.starts = np.searchsorted(self.child, np.arange(self.n_columns))
         self._ends = np.searchsorted(self.child, np.arange(self.n_columns), side="right")
         below = self.values - self.values[self._ends - 1][self.child]
+        # shifting never reverses the order of two families and leaves no worth below -room, so that a column none of
+        # whose families fit is worth less than with any of them
         room = 2**60 // (self.n_columns + 2)
         self.worth = np.append(below >> max((-int(below.min()) // room).bit_length(), 0), -2 * room)
 
@@ -193,6 +195,7 @@ class FamilyTable:
         place[-1] = -1
         places = place[self.members]
         last, second = places[0], np.full(len(self.child), -1, np.int16)
+        # the two latest parents of every family, kept up to date parent by parent
         for other in places[1:]:
             np.maximum(second, np.minimum(last, other), out=second)
             last = np.maximum(last, other)

@@ -37,6 +37,7 @@ def climb(table: FamilyTable, order: Sequence[int], should_stop: Callable[[], bo
         gain = gains[gaps, np.arange(len(found))]
         if gain.max(initial=0) <= 0:
             return found, standing
+        # each move permutes its own range of places alone, so the places of the moves that follow stay right
         for here, gap in _disjoint(gain, gaps, standing):
             if gap < here:
                 found[gap : here + 1] = [found[here], *found[gap:here]]
@@ -49,7 +50,9 @@ def insertion_gains(table: FamilyTable, standing: Standing) -> NDArray[np.int64]
     n = table.n_columns
     worth, place = table.worth, standing.place[:n]
     now = worth[standing.best]
-    passed = np.zeros((n + 1, n), np.int64)  # what the column at a place wins or loses as a column passes it
+    # At [place, column]: what the column at that place is worth with this column before it, less its worth with this
+    # column after it. One of the two is the case now; the best families with one parent more or fewer tell the other.
+    passed = np.zeros((n + 1, n), np.int64)
     families = _with_one_more(table, standing)  # of several with the same place the last one stays, the best
     passed[standing.here[families], standing.order[standing.last[families]]] = (
         worth[families] - now[table.child[families]]
@@ -58,6 +61,8 @@ def insertion_gains(table: FamilyTable, standing: Standing) -> NDArray[np.int64]
         passed[place[children], parents] = now[children] - worth[others]
     before = np.zeros((n + 1, n), np.int64)
     np.cumsum(passed[:-1], axis=0, out=before[1:])
+    # the equation of docs/maths.md, "The best structure": its own family there, less now, and the sums over the columns
+    # before its old place, less those before the gap
     gains = worth[_own_families(table, standing)]
     gains -= before
     gains += before[place, np.arange(n)] - now
@@ -101,6 +106,7 @@ def _with_one_less(
 def _own_families(table: FamilyTable, standing: Standing) -> NDArray[np.intp]:
     """The best family of every column at every gap, [N + 1, N]; -1 where none fits."""
     own = np.full((table.n_columns + 1, table.n_columns), -1)
+    # a family fits at the gap behind its last parent, and at all later ones
     own[standing.last + 1, table.child] = table.numbers  # of several the last one stays, which is the best
     np.maximum.accumulate(own, axis=0, out=own)
     return own
@@ -154,6 +160,7 @@ class Blocks:
         edge = self.near[column]
         while edge and block.bit_count() < width:
             joining = rng.choice(list(bits(edge)))
+            # with every column on a path between two members: without it, these could not stand together in an order
             grown = self._closed(block | 1 << joining)
             edge &= ~(1 << joining)
             if grown.bit_count() <= width:
@@ -182,6 +189,7 @@ def arranged(table: FamilyTable, order: list[int], first: int, width: int) -> li
     place[window] = np.arange(width)
     place[-1] = -1  # no column at all is in front of the window
     families = np.concatenate([table.numbers[table.part(column)] for column in reversed(window)])
+    # -1 is in front of the window, a parent in any arrangement; the number of columns is behind it, a parent in none
     places = place[table.members[:, families]]
     usable = (places < width).all(axis=0)
     families, places = families[usable], places[:, usable]

@@ -1,11 +1,10 @@
 """A good structure for any number of columns: orders improved by moving columns and by rearranging blocks of them.
 
 The value of an order is the sum of every column's best family among its predecessors. Orders are improved with the
-known families: columns move to their best places, and connected columns are put into their best
-arrangement (`order_moves`). Then the families in use are grown, which may lead further. This is done for a few random
-orders.
-For the best of them the search then looks at the families that would be used after one move, or that differ by one
-parent, and improves it with these, until nothing is gained.
+known families: columns move to their best places, and connected columns are put into their best arrangement
+(`order_moves`). Then the families in use are grown, which may lead further. This is done for a few random orders. For
+the best of them the search then looks at the families that would be used after one move, or that differ by one parent,
+and improves it with these, until nothing is gained.
 
 Families are scored where the orders lead (see `jaxbn.structure.families`), so the best structure over all families
 may be missed, and the bound holds for the families that were scored (docs/maths.md, "The best structure").
@@ -137,6 +136,7 @@ class _Search:
         """Let columns move and families grow until nothing helps; the order and its value."""
         while True:
             found, standing = climb(self.table, order, self.is_over)
+            # settled once growing the families in use brings no new ones; each is grown once, so this ends
             if self.stopped or not self.table.grow(standing.best):
                 return found, self.table.value(standing)
             order = found
@@ -180,13 +180,14 @@ class _Search:
         """The best one so far; without another bound, that of all columns having their best families."""
         standing = self.table.stand(self.best)
         masks = [self.table.mask(family) for family in standing.best.tolist()]
+        # scored again rather than taken from the values, which have the arcs subtracted
         units = [self.scores.family(child, tuple(bits(mask))) for child, mask in enumerate(masks)]
         if bound is None:
             bound = sum(pool.bound() for pool in self.pools)
         return Structure(
             tuple(tuple(bits(mask)) for mask in masks),
             self.scores.nats(sum(units)),
-            bound=self.scores.nats(-(-bound >> ARC_BITS)),
+            bound=self.scores.nats(-(-bound >> ARC_BITS)),  # rounded up, which makes up for the arcs subtracted
             proved=False,
             families=sum(pool.scored for pool in self.pools),
             finished=not self.stopped,

@@ -62,6 +62,7 @@ class ArcSearch:
         if known is None:
             known, finished = self._search(columns, now, thorough)
             self.scores.rest()
+            # what was stopped by the clock may be found better the next time
             if finished:
                 self._known[key] = known
         return known

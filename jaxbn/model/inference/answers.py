@@ -81,6 +81,7 @@ def log_posterior(network: Network, codes: Codes, target: int, *, evidence: Evid
         [[0.05, 0.4], [0.5, 0.5]]
     """
     result = np.zeros((len(codes), network.structure.sizes[target]))
+    # times its evidence, a table need not sum to 1: then no variable is barren
     for task in take_apart(network.structure, codes, drop_barren=not evidence, target=target, evidence=evidence):
         logs = np.empty((task.n_distinct, result.shape[1]))
         for part, found in task.eliminated(network, LOG_SUMS):
@@ -176,6 +177,7 @@ def most_probable_completions(network: Network, codes: Codes) -> Codes:
         [[1, 1], [0, 0], [0, 0]]
     """
     result = codes.copy()
+    # barren variables stay: tables sum to 1, but their maxima are not 1
     for task in take_apart(network.structure, codes, drop_barren=False):
         _fill(network, task, result, LOG_MAXIMA, lambda logs, _variable, _rows: logs.argmax(axis=1))
     return result

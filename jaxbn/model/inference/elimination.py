@@ -104,6 +104,7 @@ def _greedy(structure: Structure, component: Component, keep: Sequence[int], *, 
         scope, scopes[v] = near[v], members(near[v])
         before = {u: near[u] for u in scopes[v] if u != v}
         for u, own in before.items():
+            # what is left without v is one factor over all its neighbours, which joins them
             near[u] = (own | scope) ^ (1 << v)
         for u, own in before.items():
             if u not in costs:
@@ -112,7 +113,7 @@ def _greedy(structure: Structure, component: Component, keep: Sequence[int], *, 
                 cost = costs[u] // sizes[v] * _cells(scope & ~own, sizes)
             elif value:
                 cost = _fill(near, u, sizes)
-            else:  # nothing was joined, and the pairs of the variable go
+            else:  # nothing was joined, and the pairs of the variable go, each of which is counted from both ends
                 cost = costs[u] - 2 * sizes[v] * _weight(own & ~scope, sizes)
             if cost != costs[u]:
                 costs[u] = cost
@@ -140,12 +141,15 @@ def _weight(mask: int, sizes: Sequence[int]) -> int:
 
 def _steps(structure: Structure, component: Component, scopes: dict[int, list[int]], keep: tuple[int, ...]) -> Plan:
     sizes, n = structure.sizes, len(scopes)
+    # The axes of all scopes have one order, that of elimination turned round, kept variables in front. So what a step
+    # leaves has its axes in the order of the step that it flows into: there a reshape is enough, without a transpose.
     rank = {v: k for k, v in enumerate(scopes)} | dict.fromkeys(keep, n)
     place = {v: -k for k, v in enumerate(scopes)} | {v: k - n - len(keep) for k, v in enumerate(keep)}
     ordered = [tuple(sorted(scope, key=place.__getitem__)) for scope in scopes.values()] + [keep] * bool(keep)
     families: list[list[int]] = [[] for _ in ordered]
     inflow: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in ordered]
     for child in component.families:
+        # where the first of its variables is summed out: until then no step needs this table
         families[min([rank[v] for v in structure.families[child] if v in rank])].append(child)
     roots = []
     for k, scope in enumerate(ordered[:n]):
@@ -240,6 +244,7 @@ def choose_backwards(
         where: which of the distinct rows each of them is, [n].
         choose: what is taken.
     """
+    # the other variables of a scope are eliminated later, so they are chosen before
     for step, product in zip(reversed(plan.steps), reversed(found.products), strict=True):
         own = where if len(product) > 1 else np.zeros_like(where)
         chosen = product[(own, *[states[rows, v] for v in step.scope[:-1]])]
@@ -273,6 +278,8 @@ def best_assignments(
             logs = product[tuple([states[v] for v in scope])]
             best = states[variable] = int(logs.argmax())
             if len(answers) + 1 < k:
+                # a branch for each other state, with the best states after it: what that loses is known at once,
+                # because this product holds the maxima over all variables that are chosen later
                 for other, less in enumerate((logs[best] - logs).tolist()):
                     if other != best and less < math.inf:
                         heapq.heappush(queue, (loss + less, next(number), (*choices, other)))
@@ -291,6 +298,8 @@ def beliefs_of(plan: Plan, found: Forward, over: Callable[..., Array] = np.sum) 
     """
     totals = [np.where(total > -np.inf, total, 0.0)[..., None] for total in found.totals]
     beliefs: list[Array] = [np.exp(logs - total) for logs, total in zip(found.products, totals, strict=True)]
+    # So far these are P(variable | rest of its scope). The rest lies within the scope of the step that this one flowed
+    # into, whose belief is complete by now: later steps come first.
     for k in reversed(range(len(plan.steps))):
         for earlier, _ in plan.steps[k].inflow:
             beside = tuple(axis + 1 for axis, v in enumerate(plan.steps[k].scope) if v not in plan.steps[earlier].scope)

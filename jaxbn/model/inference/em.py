@@ -57,6 +57,7 @@ class Counter:
 
     def __init__(self, structure: Structure, codes: Codes, *, evidence: Evidence | None = None) -> None:
         self.structure, self.evidence = structure, evidence or {}
+        # with barren variables: they say nothing of the others, but their own families have expected counts too
         self.tasks = list(take_apart(structure, codes, drop_barren=False, evidence=evidence))
         self._shapes = [[structure.sizes[v] for v in family] for family in structure.families]
         self.observed = [
@@ -90,12 +91,14 @@ class Counter:
     def _add(self, network: Network, task: Task, counts: list[Array]) -> float:
         total = 0.0
         for part, found in task.eliminated(network, LOG_SUMS):
+            # a component is connected: its last step is its only root, and what it leaves is the log of the whole sum
             total += float(task.counts[part] @ np.broadcast_to(found.totals[-1], part.stop - part.start))
             beliefs = beliefs_of(task.plan, found)
             for k, step in enumerate(task.plan.steps):
                 weighted = beliefs[k] * task.counts[part].reshape(-1, *[1] * len(step.scope))
                 for i, child in enumerate(step.families):
                     places = task.places(k, i, part)
+                    # summed over all that the family's cell does not depend on: other variables of the scope, or rows
                     beside = tuple(axis for axis in range(places.ndim) if places.shape[axis] == 1)
                     np.add.at(counts[child], places, weighted.sum(axis=beside, keepdims=True))
         return total
@@ -154,6 +157,7 @@ def fit_by_em(
     trace: tuple[float, ...] = ()
     with limits.ending_early() as ending:
         for _ in range(max_rounds + 1):
+            # the E-step of these tables also tells their objective, so that a round takes one E-step
             counts, log_likelihood = counter.expected(now)
             trace = (*trace, log_likelihood + _log_prior(now, alphas))
             done = len(trace) > 1 and trace[-1] - trace[-2] <= tolerance * max(1, len(codes))
