@@ -151,6 +151,7 @@ def bootstrap(
 
     with team(call) as mates, limits.within(left), limits.ending_early() as ending:
         drawn = [drawn_rows(stream(seed, i), table.n_rows) for i in mates.share(count)]
+        # as weights of the rows: each variable is sorted once for all resamples
         weights = np.array([np.bincount(rows, minlength=table.n_rows) for rows in drawn], np.int64)
         weights = weights.reshape(len(drawn), table.n_rows)  # how often each resample has each row
         for name in [name for name in table.continuous if name not in coded.given]:

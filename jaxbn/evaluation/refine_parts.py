@@ -80,9 +80,10 @@ def move_cuts(
     for name, gap in gaps.items():
         on_ruler = setting.gaps[name]
         moved = net.inside(name).number(on_ruler.at(found.shares[first : first + len(gap.cuts)]))
+        # rounding on the ruler must not carry a training row into another bin
         stay = ~on_ruler.free | (moved <= gap.left) | (moved > gap.right)
         binnings[name] = replace(net.binnings[name], cuts=np.where(stay, gap.cuts, moved))
-        first += len(gap.cuts) + 2
+        first += len(gap.cuts) + 2  # and its last edge, and the first of the next variable
     codings = {**net.codings, **binnings}
     return fit(table, net.parents, codings, alpha=_alpha(net), bounds=net.bounds), likelihood
 

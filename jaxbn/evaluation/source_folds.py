@@ -40,6 +40,7 @@ class Fold(Source):
 
 
 def _chosen(folds: int, number: int, held_out: bool, seed: int, first: int, batch: Any) -> tuple[int, Any]:
+    # equal rows have equal hashes and share a fold, so that no row is scored by a network that has seen its copy
     own = row_hashes(batch, seed) % np.uint64(folds) == number
     return first, batch.filter(own == held_out)
 

@@ -199,6 +199,7 @@ class AllRows:
         requests: list[Sequence[Coded]] = [[coded[name] for name in members] for members in sets]
         requests += [[Coded(name, levels=self.data.table.levels[name])] for name in grouped]
         requests += [request for some in around.values() for request in some]
+        # one pass counts all of it; answers come in the order of the requests: sets, levels, families with places
         answers = iter(self.large.count(requests))
         tables = dict(zip(sets, answers, strict=False))
         level_counts = {name: next(answers)[:-1] for name in grouped}

@@ -132,6 +132,8 @@ def on_all_rows(
 ) -> BayesNet:
     """The network of a sample refined on all rows; the best so far when time is up."""
     evidence = plan.options.name == "evidence"
+    # The arcs of the sample stay where counts of all rows cannot compare families: there is no common objective, or
+    # families have different rows because of holes. Those of K2 keep to its order.
     fixed = not evidence or bool(data.table.holes) or plan.search == "k2"
     rows = AllRows(large, data, plan.options, plan.rules, evidence and plan.search != "k2", fixed)
     found = Standing({n: tuple(p) for n, p in net.parents.items()}, {**net.binnings, **net.groupings})

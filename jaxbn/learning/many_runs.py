@@ -56,6 +56,7 @@ class ManyRuns:
     def do(self, numbers: Sequence[int], make: Maker) -> None:
         """Do the runs that are not done yet; every process gets all results."""
         todo = [i for i in numbers if i not in self.found]
+        # several processes exchange what they found after each batch; one alone has no reason to pause
         step = self.side_by_side * self.mates.size if self.mates.size > 1 else max(len(todo), 1)
         for first in range(0, len(todo), step):
             batch = todo[first : first + step]

@@ -145,12 +145,15 @@ class Passes:
         while changed and done < limit:
             done, changed, before = done + 1, False, trace[-1] if trace else 0.0
             for i, name in enumerate(visits):
+                # a guess that proves wrong costs the time of an idle thread: answers are remembered by their question
                 later = _unaffected(name, visits[i + 1 :], parents, quiet=not changed) if looks_ahead else []
                 coding = yield question(name)._replace(ahead=tuple(map(question, later)))
                 column = data.coded(name, coding)
                 if not same_coding(coding, codings[name]):
                     if cache is not None:
                         value = cache.evidence(parents, {**columns, name: column}, {**codings, name: coding})
+                        # On a grid, or of groups, the answer may be worse than what is there. Only what raises F is
+                        # kept, of finitely many codings, so the passes end (docs/maths.md, "The network loop").
                         if value <= trace[-1] + tolerance(value):
                             continue
                         trace.append(value)

@@ -196,6 +196,7 @@ def run_each(
         while waiting and len(running) < at_once:
             number, make = waiting.pop()
             running[number] = (*make(), None)
+        # first all go on until each asks what is not known, then all of that is worked out together
         for number, (solver, learner, question) in list(running.items()):
             try:
                 running[number] = (solver, learner, drive(learner, question, solver))

@@ -147,6 +147,7 @@ class TurnRuns(Passes):
         if number == 0 and self.begin is not None:
             return self.again(self.begin, watch)
         if number >= len(STARTS):
+            # the best of the batches before: runs of one batch must not depend on each other to run side by side
             before = number - (number - len(STARTS)) % TOGETHER
             best = max((found[i] for i in range(before)), key=lambda learned: learned.criterion)
             return self._run(self._perturbed(best, number), watch)
@@ -254,6 +255,8 @@ class TurnRuns(Passes):
         while True:
             before = trace[-1]
             found = self.arcs.best(now.columns, parents, thorough=stage == STAGES)
+            # A search rounds scores, and may miss the best arcs. F from its definition decides, so that the turns end
+            # (docs/maths.md, "Turns of structure and cuts").
             value = self.cache.evidence(found.parents, now.columns, now.binnings)
             if value > before + tolerance(value):
                 parents = found.parents
@@ -266,6 +269,7 @@ class TurnRuns(Passes):
                 parents, now, isolated=stage > 0, grid=grid, refinements=refinements, enough=enough
             )
             parents = self._without_idle_arcs(parents, now.columns)
+            # its first entry is the F that the passes began with
             trace += now.trace[1:]
             if trace[-1] <= before + tolerance(before) and parents == cut_for:
                 break
@@ -334,6 +338,7 @@ def neighbours(parents: Structure, rules: Rules) -> Iterator[Structure]:
         >>> list(neighbours({"a": (), "b": ("a",)}, free))
         [{'b': ()}, {'a': ('b',), 'b': ()}]
     """
+    # descendants: an arc from one of them would close a cycle
     children, below = children_of(parents), dict[str, set[str]]()
     for name in reversed(topological_order(parents)):
         below[name] = set(children[name]).union(*(below[child] for child in children[name]))

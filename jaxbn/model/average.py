@@ -281,6 +281,7 @@ class AverageNet(SampledToFiles):
         chosen = rng.integers(len(self.networks), size=n)
         parts = [net.sample(int((chosen == m).sum()), rng) for m, net in enumerate(self.networks)]
         rows = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+        # rows are there network by network: the rank of each choice is the place of its row among them
         order = np.argsort(np.argsort(chosen, kind="stable"), kind="stable")
         return rows.iloc[order].reset_index(drop=True)
 

@@ -83,6 +83,8 @@ def with_drawn_tables(net: BayesNet, rng: np.random.Generator) -> BayesNet:
     """The network with tables drawn from their posterior, Dirichlet in each context; the fitted ones are its mean."""
     tables = {}
     for name, table in net.tables.items():
+        # Gamma numbers over their sum are a Dirichlet draw. A fitted table times the rows and weights of its contexts
+        # has N + w, the parameters of its posterior.
         rows = net.counts[name].sum(axis=-1, keepdims=True) if name in net.counts else 0.0
         gammas = rng.standard_gamma(table * (rows + net.weight(name) * table.shape[-1]))
         tables[name] = np.maximum(gammas, np.finfo(float).tiny)

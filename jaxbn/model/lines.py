@@ -97,6 +97,7 @@ class Line:
             spread: variance of the scores of children that are missing [..., children]; none is if it is not given.
         """
         place = np.searchsorted(self.cells, cells)
+        # MISSING - 1 is no cell, nor what stands for one that is not known
         own = np.append(self.cells, MISSING - 1)[place] == cells
         place = np.where(own, place, len(self.cells))
         found, scales = self.coefficients[place], self.scales[place]
@@ -184,6 +185,7 @@ def posterior(sums: Sums, prior: Prior) -> Posterior:
     precision = sums.xx + prior.rows * np.eye(size)
     target = (sums.xy + prior.rows * prior.mean)[..., None]
     found = np.asarray(np.linalg.solve(precision, target)[..., 0], np.float64)
+    # the names of docs/maths.md, "Lines inside bins": shape is a_n, rate r_n, precision Λ and found b̂
     residual = sums.yy - 2 * (found * sums.xy).sum(axis=-1) + np.einsum("ci,cij,cj->c", found, sums.xx, found)
     shape = prior.shape + sums.n / 2
     rate = prior.rate + (np.maximum(residual, 0.0) + prior.rows * ((found - prior.mean) ** 2).sum(axis=-1)) / 2
@@ -209,6 +211,7 @@ def _regression(sums: Sums, known: NDArray[np.int64], **about: Any) -> _Regressi
     plain = Line(cells=known[:0], coefficients=family.coefficients, scales=family.scales, off=0.5, **about)
     best = _Regression(plain, float(family.log_evidence[0]), charge)
     for rows in SHRINKAGE:
+        # the mean of σ² under this prior, rate / (shape - 1), is that of the family
         prior = Prior(family.coefficients[0], rows, 1 + rows / 2, float(family.scales[0] ** 2) * rows / 2)
         own = posterior(sums, prior)
         log_evidence = float(own.log_evidence.sum()) - charge
@@ -239,6 +242,8 @@ def fit_line(
     """
     if len(scores) == 0:
         return None
+    # Means of scores and of their squares over the cells of recorded values. With these the evidence is a lower bound,
+    # by Jensen's inequality: coarse values can hide a line, but not feign one.
     squares = part.squares()
     known, cell = np.unique(cells, return_inverse=True)
     x = np.column_stack([np.ones(len(scores)), scores])
@@ -250,6 +255,7 @@ def fit_line(
         for used in (((), children) if parents and children else (children,))
     ]
     found = max(tried, key=lambda each: each.log_evidence)
+    # the evidence without a line, where scores are standard normal; lines of columns are judged by their worth below
     if ends is None and found.log_evidence <= -(len(scores) * np.log(2 * np.pi) + squares.sum()) / 2:
         return None
     lean = found.line.lean(cells, scores[:, : len(parents) + len(found.line.children)], ends)
@@ -260,9 +266,11 @@ def fit_line(
 
 def _share_off(lean: Lean, part: Part) -> float:
     """The posterior share of values that the line does not tell, by EM under a uniform prior."""
+    # how much more probable each value is by the line alone than without it
     on = np.exp(lean._replace(off=1e-300).log_ratio(part))
     off = 0.5
     for _ in range(ROUNDS):
+        # the posterior mean of the share: never 0, so that no row loses more than -ln off by the line
         off = float((1 + (off / (off + (1 - off) * on)).sum()) / (2 + len(on)))
     return off
 
@@ -420,6 +428,7 @@ def _state_scores(
         missing = lacking | (state == MISSING)
         found[..., i] = scores[(*context, state)]
         if missing.any():
+            # the score to be expected, being the mean of a standard normal number; what is not known becomes variance
             found[missing, i] = 0.0
             expected = (net.tables[child] * scores**2).sum(axis=-1)[tuple(context)]
             spread[..., i] = np.where(lacking, 1.0, np.where(missing, expected, 0.0))

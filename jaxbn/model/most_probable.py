@@ -48,6 +48,7 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> lis
     soft = logarithms(asked.soft) | {v: logs.max(axis=1) for v, logs in levels.items()}
     done, scales = follow(found, net.network.log_tables, asked, soft, LOG_MAXIMA)
     known = {v: asked.states[v] for v in members(asked.known)}
+    # without the roots, whose maxima `best_assignments` adds itself
     scales = scales[: len(found.constants)] + [math.log(weights[net.names[v]][state]) for v, state in known.items()]
     shift = math.fsum(scales) - log_chance(net, weights)
     shown = []

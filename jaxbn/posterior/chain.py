@@ -79,9 +79,8 @@ class Chain:
     min_widths: Mapping[str, float] = field(default_factory=dict)
     most_bins: Mapping[str, int | None] = field(default_factory=dict)
     moves_arcs: bool = True
-    likely: Mapping[str, Coding] = field(
-        default_factory=dict
-    )  # cuts that may suit; they save time, and must not change
+    # cuts that may suit, by which proposals are judged at first: they only save time, but must never change
+    likely: Mapping[str, Coding] = field(default_factory=dict)
     _keys: count[int] = field(init=False, default_factory=count)
     _plain_bins: dict[int, Column] = field(init=False, default_factory=dict)
     _own: dict[int, float] = field(init=False, default_factory=dict)  # by key of a column: what its coding adds to F

@@ -57,12 +57,14 @@ def effective_size(values: NDArray[np.float64]) -> float:
     if total == 0:
         return float("nan")
     centred = halves - halves.mean(axis=1, keepdims=True)
+    # padded to twice the length, so that products of the two ends do not mix in
     size = 2 ** int(np.ceil(np.log2(2 * n)))
     power = np.abs(np.fft.rfft(centred, size, axis=1)) ** 2
     covariance = np.fft.irfft(power, size, axis=1)[:, :n].mean(axis=0) / n
     correlation = 1 - (within - covariance * n / (n - 1)) / total
     correlation[0] = 1.0
     pairs = correlation[: n // 2 * 2].reshape(-1, 2).sum(axis=1)
-    positive = np.flatnonzero(pairs < 0)
-    pairs = np.minimum.accumulate(pairs[: positive[0]] if len(positive) else pairs)
+    # in a reversible chain these sums are positive and fall (Geyer): from the first negative one on it is noise
+    negative = np.flatnonzero(pairs < 0)
+    pairs = np.minimum.accumulate(pairs[: negative[0]] if len(negative) else pairs)
     return float(min(m * n / max(2 * pairs.sum() - 1, 1e-12), m * n))

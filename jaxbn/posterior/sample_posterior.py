@@ -206,6 +206,7 @@ def _run(chain: Chain, kept: Kept, draws: int, burn_in: int, thin: int, seed: in
             limits.check()
             sweep = min(kept.now[c][0] for c in waiting)
             together = [c for c in waiting if kept.now[c][0] == sweep]
+            # by seed, chain and sweep alone: a chain that is resumed, or runs beside others, is the same chain
             rngs = [np.random.default_rng([seed, c, sweep]) for c in together]
             for c, state in zip(together, chain.sweep([kept.now[c][1] for c in together], rngs), strict=True):
                 kept.now[c] = sweep + 1, state

@@ -78,6 +78,7 @@ def completed(
     columns |= {name: indicators(states[name][1], int(states[name][1].max()) + 1) for name in filled.codes}
     known = {name: codes[:, i] != MISSING for i, name in enumerate(data.names)}
     numbers = [name for name in data.table.holes if name in filled.values]
+    # chained equations: each column given the current values of all others, so that those of a row fit each other
     for _ in range(SWEEPS):
         for name in numbers:
             limits.check()
@@ -123,6 +124,7 @@ def expected(
     columns |= {name: _chances(states[name][1]) for name in filled.codes}
     posterior = _posterior(data, net, codes, codings)
     absent = {name: data.table.absent(name) for name in data.table.holes}
+    # complete rows never change: what they add to the normal equations is worked out once for all sweeps
     changing = np.logical_or.reduce(list(absent.values()))
     lines = {name: RidgeRegressions(~gone, changing) for name, gone in absent.items()}
     for _ in range(FEW_SWEEPS if codes.size > FEW_ENTRIES else MANY_SWEEPS):

@@ -76,5 +76,6 @@ def gain(a: Column, b: Column) -> float:
     counts = family_counts(a.codes, [b.codes], [b.n_states, a.n_states])
     n = int(counts.sum())
     alone = k2_score(counts.sum(axis=0)[None]), k2_score(counts.sum(axis=1)[None])
+    # K2 scores differ with the direction of an arc, which a tree leaves open
     together = k2_score(counts) + alone[1] + k2_score(counts.T) + alone[0]
     return (together / 2 - sum(alone)) / n if n else 0.0

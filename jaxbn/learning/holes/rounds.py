@@ -58,6 +58,7 @@ def settle(many: ManyRuns, plan: Plan, holed: CodedTable, rng: np.random.Generat
     learned = many.best
     best = learned, many.runs, value(learned)
     for complete in COMPARED_ROUNDS if compares else PLAIN_ROUNDS:
+        # tables are counted in the last completion, where every row has all of every family
         table = complete(holed, learned.parents, learned.binnings, rng, many.runs.data)
         many.begin(plan.runs(holed.like(table)))
         before, learned = learned, many.finish(many.runs.again, learned)
@@ -66,6 +67,7 @@ def settle(many: ManyRuns, plan: Plan, holed: CodedTable, rng: np.random.Generat
             best = found
         if not compares and same_network(before, learned):
             break
+    # on the completion that it was learned from: its F is that of this table, and can only rise there
     many.begin(best[1])
     return many.finish(many.runs.finish, best[0])
 

@@ -85,6 +85,7 @@ class Neighbours(NamedTuple):
             part = slice(first, min(first + step, len(asked)))
             has = known[part].astype(np.float64)
             seen = has * asked[part]
+            # squared distances over the known features alone, |a|² + |b|² - 2ab, of all pairs by products of matrices
             apart = (seen**2).sum(axis=1)[:, None] + has @ squares - 2 * seen @ self.rows.T
             if features is None:
                 apart[np.arange(len(seen)), np.arange(part.start, part.stop)] = np.inf

@@ -69,6 +69,7 @@ def fit_line(features: Array, target: Array, *, leave_out: bool = True) -> tuple
     scale = np.where(varies, scale, 1.0)
     x, y = np.where(varies, features - center, 0.0) / scale, target - constant
     y = y if y.std() > DUST * np.abs(target).max() else np.zeros(len(y))
+    # along the eigenvectors weights do not interact: a step of the fixed point takes no further solve
     values, vectors = np.linalg.eigh(x.T @ x)
     values = np.maximum(values, 0.0)
     along = vectors.T @ (x.T @ y)
@@ -86,6 +87,7 @@ def fit_line(features: Array, target: Array, *, leave_out: bool = True) -> tuple
     line = Line(center, scale, vectors @ weights, constant, float(target.min()), float(target.max()))
     if not leave_out:
         return line, np.zeros(0)
+    # the prediction without a row follows from its residual and its leverage, without another fit
     along = x @ vectors
     share = 1 / n + (noise * along**2 / (noise * values + prior)).sum(axis=1)  # leverage of the row
     left_out = target - (y - along @ weights) / np.maximum(1 - share, 1e-6)

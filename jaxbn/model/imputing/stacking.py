@@ -87,6 +87,7 @@ def fit_mixture(mean: Array, others: Array, known: NDArray[np.bool_], target: Ar
     n = len(target)
     fitted = np.random.default_rng(0).permutation(n)[:MOST_FITTED]  # ties between neighbours are broken by order
     mean, others, known, target = mean[fitted, 0], others[fitted], known[fitted], target[fitted]
+    # all that the weights are fitted to leaves the row itself out, or the expert that follows single rows would win
     line, by_line = fit_line(others, target)
     rest, by_rest = fit_line(others, target - mean)
     some = slice(MOST_COMPARED)
@@ -207,6 +208,8 @@ def _equal_parts(kinds: Sequence[int]) -> Array:
 def likeliest_weights(said: Array) -> Array:
     """The weights of the likeliest mixture, from the probability of each outcome by each expert, [experts, rows]."""
     weights = np.full(len(said), 1 / len(said))
+    # EM: the share of each expert in each row, then their means. The log-likelihood is concave in the weights, so from
+    # equal ones it climbs towards the global maximum.
     for _ in range(STEPS):
         parts = weights[:, None] * np.maximum(said, LEAST)
         weights = (parts / parts.sum(axis=0)).mean(axis=1)
