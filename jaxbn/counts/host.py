@@ -89,8 +89,8 @@ def _counts(columns: Sequence[tuple[Codes, int]], weights: Codes | None, n: int)
 class HostCounter(Counter):
     """Columns in memory.
 
-    A base is counted with all further columns by one sparse product: row by row, the indicators of all columns are
-    added to the cell of the base.
+    A base is counted with all further columns by one product, of a sparse matrix of cells by rows and a dense one of
+    rows by the states of all columns.
     """
 
     def __init__(self, columns: Sequence[Column], weights: NDArray[np.integer] | None = None) -> None:
@@ -141,7 +141,7 @@ class HostCounter(Counter):
         return [(self.codes[i], self.sizes[i]) for i in some]
 
     def _base(self, some: Sequence[int]) -> Base:
-        """Cells of rows that count alone may be left out only where each row counts once."""
+        """The base of some columns. Rows that are alone in their cell are left out only where no row has a weight."""
         if self.weights is None:
             return base_of(self._members(some), self.n_rows)
         return Base(*joint(self._members(some), self.n_rows), 0)
@@ -181,7 +181,7 @@ class HostCounter(Counter):
         return known
 
     def _product(self, cell: NDArray[np.int32], n_cells: int, added: NDArray[np.integer]) -> csc_array:
-        """Cells by rows; the one of a shape is used again, because checking a new one takes as long as counting."""
+        """Cells by rows. One is kept for each shape, as SciPy's checks of a new matrix take as long as counting."""
         kept: dict[tuple[int, int], csc_array] = self._own.__dict__.setdefault("products", {})
         known = kept.get((n_cells, len(cell)))
         if known is None:

@@ -22,13 +22,13 @@ FINE_GRID, FINE = 1023, 4
 """Positions where cuts are placed to the last row, and rounds of this, at most."""
 
 DENSER = 4.0
-"""So many times the look-ups are for the positions beside the cuts: most of them are rows by themselves."""
+"""Positions beside the cuts may take this many times the look-ups: most groups there are single rows."""
 
 SPREAD_OUT = 4
-"""One in so many of the first positions stays then, where a further cut may pay after all."""
+"""One in this many of the first positions stays beside them, in case a further cut pays after all."""
 
 FEWEST, LOOK_UPS = 511, 2.5e8
-"""Positions are as many as there are look-ups for, one for each interval and cell, and no fewer than these."""
+"""The fewest positions, and the look-ups that decide how many there are beyond: one for each interval and cell."""
 
 NARROWEST = 3
 """Positions around a cut, at least: with fewer, there is nothing to choose."""

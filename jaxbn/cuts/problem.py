@@ -1,4 +1,7 @@
-"""The cutting problem of a variable as arrays: signed sums of table look-ups, the costs of cuts, and the tables."""
+"""The cutting problem of a variable as arrays: signed sums of table look-ups, the costs of cuts, and the tables.
+
+Shapes: n rows, in ascending order of the variable's values.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ class Spread(NamedTuple):
 
     end: NDArray[np.float64]  # [n], of an interval that ends at each row, in units of the range; ascending
     begin: float = 0.0  # of the interval that begins at the first row; `end[-1] - begin` is 1
-    latest: NDArray[np.int32] | None = None  # [n], the last row of an interval's begin, by its last row; None: any
+    latest: NDArray[np.int32] | None = None  # [n], the last row that an interval may begin with, by its end; None: any
 
     @property
     def positions(self) -> NDArray[np.float64]:
@@ -70,7 +73,7 @@ class Spread(NamedTuple):
 
     @property
     def mirrored(self) -> Spread:
-        """The same for the rows in descending order."""
+        """The same for the rows in descending order; positions change their signs, so that they still ascend."""
         latest = self.latest
         if latest is not None:
             n = len(latest)

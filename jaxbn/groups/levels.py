@@ -1,4 +1,7 @@
-"""The evidence of a grouping as a problem for ``merging`` to search (docs/maths.md, "Groups of levels")."""
+"""The evidence of a grouping as a problem for ``merging`` to search (docs/maths.md, "Groups of levels").
+
+`weight` is the Dirichlet weight of a cell; weights of rows are `weights`. Shapes are those of ``merging``.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ROWS = "rows"
 """Axis of the mesh that the rows are split over."""
 
 WHOLE, BY_COLUMN, BY_ROW = PartitionSpec(), PartitionSpec(None, ROWS), PartitionSpec(ROWS)  # type: ignore[no-untyped-call]
-"""An array that all devices have; one with a row of the table in each of its columns; one with them in its rows."""
+"""An array that every device has whole; one whose columns, and one whose rows, are the table's rows, and are split."""
 
 CHUNK = 2**13
 """Rows of one product: the indicator of their cells is made for so many at a time."""
@@ -100,8 +100,9 @@ def extension_sums(
 ) -> Array:
     """Σ over the cells of (base, column) of a table at the cell's count: int64 [B, R, N], exact in any order.
 
-    Counts are products of indicators, of cells and of states, with whole numbers of 8 bits and sums of 32: what
-    accelerators are quickest at. Where cells are too many for that, rows are added to their cells one by one.
+    Counts are a product of two matrices of indicators, one of cells by rows and one of rows by states, in whole numbers
+    of 8 bits with sums of 32: what accelerators are quickest at. Where there are too many cells for that, rows are
+    added to their cells one by one.
 
     Args:
         joint: [B, n] int32 cell of the base; negative for a row that does not count.

@@ -63,7 +63,7 @@ def in_threads(
 ) -> list[Answer]:
     """The answers to some questions in their order, several at a time; the first error is raised.
 
-    Inside a question the others are left to their threads: what is asked there is answered one by one.
+    What is asked in turn while a question is answered is answered one by one: all threads are busy then.
 
     Args:
         work: what answers a question.

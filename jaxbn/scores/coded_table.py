@@ -44,7 +44,7 @@ class Start(NamedTuple):
 
 
 NEARLY = 1.5
-"""Up to so many times the positions of a grid all are looked at: a grid is looked at twice, and exact cuts follow."""
+"""A column with up to this many times the positions of a grid has none: a grid is searched twice, and more after it."""
 
 
 @dataclass

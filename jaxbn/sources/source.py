@@ -74,7 +74,7 @@ class Source:
 
 @dataclass(frozen=True)
 class OnBatches:
-    """A task on batches, and numbers of their first rows, that a function has changed; both go to other processes."""
+    """A task on batches that a function changes first, with the numbers of their first rows; it can be pickled."""
 
     task: Any
     change: Callable[[int, Any], tuple[int, Any]]

@@ -39,7 +39,7 @@ FEW_NUMBERS = 64
 """Up to so many intervals the coarse copy is solved for every number of them."""
 
 CLEAR = 0.5
-"""The gain of one more interval than the limit, as a share of the last one's, from which a single price is not safe."""
+"""One price will do if an interval beyond the limit would gain less than this share of what the last one gains."""
 
 FAR = 12
 """The coarse copy rules out up to this multiple of the best number of intervals; it has too few positions for more."""
@@ -87,7 +87,9 @@ def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.intp], s
     if best == limit and best in prices:
         before, after = slopes[numbers.index(best) - 1 : numbers.index(best) + 1]
         if after < CLEAR * before and prices[best] > hull.charge[-1] - hull.charge[-2]:
-            return [prices[best]]  # above the charge of one more: where it leads to the limit, it rules out all fewer
+            # It lies above the charge of one more. Where it leads to the limit, it rules out all fewer intervals whose
+            # charge is not lower by more than the price for each; what it leaves in doubt is asked for afterwards.
+            return [prices[best]]
     found = [prices[n] for n in sorted(prices, key=lambda n: abs(n - best))]
     return [price for price in found if price > 0] or [max(hull.slope(best), 1e-3)]
 

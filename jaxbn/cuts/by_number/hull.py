@@ -1,7 +1,10 @@
 """The least of `charge(k) + B(k)`, where B(k) is known by its lower convex hull alone.
 
 B(k) is the least cost of a partition into exactly k intervals. A price for each interval leads to a vertex of the hull
-and bounds every B(k) from below: B(k) >= V(price) - price * k, where V is the cost with all prices paid.
+and bounds every B(k) from below: B(k) >= V(price) - price * k, where V is the cost with all prices paid
+(docs/maths.md, "Cuts under a charge for their number").
+
+Shapes: K numbers of intervals that are possible, from 1 on.
 """
 
 from __future__ import annotations
@@ -21,11 +24,11 @@ class Hull:
 
     def __init__(self, charge: NDArray[np.float64], whole: float) -> None:
         """`charge` has one entry for each possible k, from 1 on; `whole` is the cost of a single interval."""
-        self.charge = charge
+        self.charge = charge  # [K]
         self.numbers = np.arange(1, len(charge) + 1)
         self._steps, self._middles = np.diff(charge), self.numbers[:-1] + 0.5
-        self.bound = np.full(len(charge), -np.inf)
-        self.costs = {1: whole}
+        self.bound = np.full(len(charge), -np.inf)  # [K], no partition into k intervals costs less
+        self.costs = {1: whole}  # B of the vertices
         self._beyond: dict[int, float] = {}  # costs of vertices with more intervals than there may be
         self.cuts: dict[int, list[int]] = {1: []}
         self.answers: dict[float, float] = {}  # V of each price

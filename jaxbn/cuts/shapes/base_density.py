@@ -39,7 +39,7 @@ LEAST = 1e-200
 """Smallest density kept, as a share of the mean density."""
 
 TINY, HUGE = 1e-280, 1e250
-"""Chances below are none: the smallest floats are slow to work with. Sums above are worked out by logarithms."""
+"""Smaller chances are taken to be zero, as denormal floats are slow; larger sums are computed by logarithms."""
 
 FAR = 600.0
 """Log weights are clipped here, against overflow: a number of bins so far from the best adds nothing."""

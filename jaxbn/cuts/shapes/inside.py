@@ -57,7 +57,7 @@ class InsideBins:
         return np.where(x <= self.edges[0], 0.0, np.where(x >= self.edges[-1], 1.0, found))
 
     def number(self, below: Floats) -> Floats:
-        """The numbers of which it is so large: its inverse."""
+        """The numbers up to which the measure is so large: the inverse of `below`."""
         return below if self._even or self.shape is None else self.shape.quantile(below)
 
     @cached_property

@@ -1,9 +1,10 @@
 """How values lean inside their bins, by a normal distribution of their scores.
 
 The score of a place u inside a bin, the share of the bin that lies below it, is z = Φ⁻¹(u). Without more it is standard
-normal, and u is uniform. Values that lean to one side, or are close together, have scores with another mean and scale;
-a few of them, a share that is off the line, do as they would without. Scores may also be those of the whole column, of
-which the bin is a part: there their distribution is cut off at the ends of the bin.
+normal, and u is uniform. Values that lean to one side, or are close together, have scores with another mean and scale.
+A small share of values is off the line: these are distributed as if there were none. Scores may also be those of the
+whole column, of which the bin is a part: then their distribution is cut off at the ends of the bin
+(docs/maths.md, "Lines inside bins").
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 Floats = NDArray[np.float64]
 
 NARROW, HALF_LOG_2_PI = 1e-2, np.log(2 * np.pi) / 2
-"""Width of a part, times one more than its distance from 0, up to which a series tells its probability."""
+"""Parts are narrow, and a series gives their probability, if their width times 1 + |middle| is below this."""
 
 TELLS, TINY = 1e-3, 1e-290
-"""A difference of two probabilities is told by them if it is no smaller a part of one, and they are no smaller."""
+"""A difference of two probabilities has digits enough if it is this share of the larger one, and that is this large.
+
+Otherwise it is taken from their logarithms.
+"""
 
 NODES = (np.arange(32) + 0.5) / 32
-"""Chances that stand for all."""
+"""Quantiles over which means are taken: the middles of 32 equal parts."""
 
 
 class Lean(NamedTuple):

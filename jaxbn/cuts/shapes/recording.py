@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FINEST = 2.0**-24
-"""Share of the range below which a step is that of the float format, and not one that somebody chose."""
+"""Share of the largest value below which a step is that of the float format, and not one that somebody chose."""
 
 NEAR = 1e-3
 """Share of a step by which a value may miss the grid: 9.899999 was 9.9 once."""
@@ -168,8 +168,9 @@ class _Preferred(NamedTuple):
 def _preferred(cell: NDArray[np.int64], counts: NDArray[np.int64], divisors: tuple[int, ...]) -> _Preferred:
     """Weights of the classes of endings, compared with what the neighbours of each cell let one expect of it.
 
-    That is the mean over the period around a cell, or over the outer one that it lies in. So a value is expected, a
-    share each, in as many cells as a period has, and no grid is too long to be looked at.
+    Expected in a cell is the mean over the period around it, or, at the ends of the column, over the outer period. So a
+    value counts with a share of one over the period in every cell whose mean it enters, and the work does not grow with
+    the length of the grid.
     """
     period, span = divisors[0], int(cell[-1] - cell[0]) + 1
     if span < 2 * period:

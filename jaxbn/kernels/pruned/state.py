@@ -64,7 +64,7 @@ class Starts(NamedTuple):
 
     row: Array  # [M] int32, first row of the interval
     cost: Array  # [P, M] float64, best cost of everything before it, +inf where it is of no use
-    inside: Array  # [M] float64, cost of the interval from it to the current block, without its width
+    inside: Array  # [M] float64, cost of the interval from it to the current block's beginning, without its width
     before: Array  # [C, M] int32, counts of all rows before it
     mass: Array  # [M] int32, weight of all rows before it
     begin: Array  # [M] float64, where the interval begins, in units of the range
