@@ -72,6 +72,7 @@ def expected_score(
     more = n_all / max(n, 1)
     free = (counts.shape[-1] - 1) * int(np.count_nonzero(counts.sum(axis=-1)))
     prior = log_prior(child, parents, len(columns), links, parent_prior)
+    # score ~ L - d/2 ln n on the sample, and more · L - d/2 ln n_all + prior on all rows, here divided by `more`
     return k2_score(counts, weight) + free / 2 * (math.log(n) - math.log(n_all) / more) + prior / more
 
 

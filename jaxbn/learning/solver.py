@@ -81,6 +81,7 @@ class Solver:
         later = {(id(s), a.key): (s, a) for s, q in asked if isinstance(q, Cut) for a in q.ahead}
         unknown = [(key, each) for key, each in later.items() if key not in cuts and key[1] not in each[0].binnings]
         cuts |= dict(unknown[: max(n_threads() - len(cuts), 0)])
+        # cuts of one kind make a batch; groups, and what is worth a thread, are answered one by one, under None
         how: dict[Any, list[tuple[Solver, Cut]]] = defaultdict(list)
         for solver, cut in cuts.values():
             alone = cut.name in solver.data.grouped or solver.in_threads

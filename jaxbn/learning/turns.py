@@ -162,6 +162,7 @@ class TurnRuns(Passes):
 
     def from_sample(self, learned: Learned) -> Learned:
         """The network of a sample with its cuts moved between the values of all rows, and scored on all rows."""
+        # marked as not cut, so that `at_midpoints` moves them: midpoints of a sample are not those of all rows
         uncut = {
             n: replace(c, method=NOT_CUT) if isinstance(c, Binning) and n not in self.data.given else c
             for n, c in learned.binnings.items()

@@ -302,6 +302,7 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
             tried.append(
                 fit_line(parents, scores, part, cells, children, _ends(net, name, known[:, i]) if column else None)
             )
+        # evidences of different scores cannot be compared, but what both raise the likelihood by, less a charge, can
         better = [each for each in tried if each is not None]
         if better:
             line = max(better, key=lambda each: each[1])[0]

@@ -238,6 +238,7 @@ class Chain:
         codes = np.empty_like(steps)
         codes[ordered.order] = np.cumsum(steps)
         columns = list(state.columns)
+        # a new key: what is remembered of the old codes must not be taken for these
         columns[v] = Column(next(self._keys), codes, len(ranks) + 1)
         self._own.pop(state.columns[v].key, None)
         return State(state.graph, tuple(columns), {**state.codings, name: self._binning(name, edges)})

@@ -69,6 +69,8 @@ def redraw(problem: Problem, where: NDArray[np.int64], rng: np.random.Generator)
 
 def _log_weights(problem: Problem, groups: Groups, home: int, gains: NDArray[np.float64]) -> NDArray[np.float64]:
     """Log of what each place of a unit weighs, the unit taken out; of two empty groups, its old one counts."""
+    # Each partition must have one place: a unit that was alone leaves a second empty group, and either of the two would
+    # make the same partition.
     empty, alone = groups.n - 1, groups.sizes[home] == 0
     occupied = empty - alone
     new = home if alone else empty

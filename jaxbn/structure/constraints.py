@@ -219,6 +219,7 @@ class Rules:
                 return False
             if cells(parents | 1 << child, n_states) > self.max_cells:
                 return False
+        # new arcs lead into changed columns alone, so a new cycle passes through one of them
         return not any(ancestors(graph, child) >> child & 1 for child in changed)
 
     def candidates(self, name: str, others: Sequence[str], chosen: Sequence[str], columns: Columns) -> list[str]:

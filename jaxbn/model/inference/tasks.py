@@ -160,6 +160,7 @@ def _split(
     if target is not None:
         absent = absent.copy()
         absent[:, target] = True
+    # components follow from where a row has holes, so they are found once for each such pattern
     first, where = _distinct_masks(absent)
     patterns = absent[first]
     active = ~_barren(structure, patterns, target) if drop_barren else np.ones_like(patterns)
