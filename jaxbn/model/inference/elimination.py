@@ -279,7 +279,7 @@ def best_assignments(
             best = states[variable] = int(logs.argmax())
             if len(answers) + 1 < k:
                 # a branch for each other state, with the best states after it: what that loses is known at once,
-                # because this product holds the maxima over all variables that are chosen later
+                # because this product holds the maxima over what is chosen later and depends on this state
                 for other, less in enumerate((logs[best] - logs).tolist()):
                     if other != best and less < math.inf:
                         heapq.heappush(queue, (loss + less, next(number), (*choices, other)))

@@ -100,9 +100,9 @@ def route(network: Network, asked: Question, keep: tuple[int, ...] = (), *, whol
 
 def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole: bool) -> Route:
     structure, active = network.structure, 0
+    # with what is known and asked about, its ancestors: all others are barren, and their tables sum to 1
     for v in range(len(structure.sizes)) if whole else members(known | soft | as_mask(keep)):
         active |= structure.ancestors[v]
-    # all others are barren: their tables sum to 1
     hidden = active & ~known
     # With targets, the other parts of the network cancel; they are looked at only to see if they have probability 0.
     counted = members(active & ~network.positive if keep else active)

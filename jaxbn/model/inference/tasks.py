@@ -121,8 +121,8 @@ def take_apart(
                 sizes = [structure.sizes[v] for v in blanket]
                 first, where = _distinct(list(zip(observed, sizes, strict=True)), len(own))
             known = dict(zip(blanket, observed[:, first], strict=True))
-            # an entry lies at outer + inner, so a network's tables are only looked up, for all distinct rows at once
             found = plan(structure, component, () if target is None else (target,))
+            # an entry lies at outer + inner, so a network's tables are only looked up, for all distinct rows at once
             outer = [[_outer(structure, child, known) for child in step.families] for step in found.steps]
             inner = [[_inner(structure, child, step.scope) for child in step.families] for step in found.steps]
             more = [evidence.get(step.variable) for step in found.steps]
