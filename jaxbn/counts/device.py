@@ -135,6 +135,7 @@ class DeviceCounter(Counter):
         return cell
 
     def _fits(self, n_sets: int, n_cells: int) -> bool:
+        # bytes of a set: cells of all rows, counts (4) with the entries looked up for them (8), indicators of a chunk
         each = 4 * self.codes.shape[1] + 12 * n_cells * sum(self.sizes) + n_cells * CHUNK
         return n_cells < MOST_CELLS and n_sets * each <= batch_bytes()
 

@@ -141,6 +141,8 @@ def _joint(columns: Sequence[CompactColumn], n_rows: int) -> tuple[NDArray[np.si
 def _holed_factor(child: CompactColumn, spouses: Sequence[CompactColumn], n_states: int, context_states: int) -> Factor:
     """The factor of a child where some rows lack it, or a spouse."""
     n_rows = len(child[0])
+    # A column of one state that is missing where the child is: so all rows that lack the child or a spouse share the
+    # last context, and the last cell.
     has_child = np.where(child[0] < 0, -1, 0).astype(np.int32), 1, True
     context, n_contexts, _ = _joint([*spouses, has_child], n_rows)
     cell, n_cells, _ = _joint([*spouses, child], n_rows)

@@ -101,6 +101,7 @@ class GroupedRows:
 
     def places(self, names: NDArray[np.float64], length: int) -> NDArray[np.int32]:
         """Where in the shared tables, each of that length, some tables begin."""
+        # ln Γ(n + s) stands in the table of ln Γ(n + base) from s - base on; the constant ln Γ(s) is taken off apart
         base = np.where(names % 1, 0.5, np.minimum(names, 1.0))
         return (names - base + length * (base != self.bases[0])).astype(np.int32)
 
@@ -166,7 +167,10 @@ class GroupedRows:
         return cost
 
     def floor(self) -> float:
-        """No partition costs less: that into single groups, at the maximum-likelihood parameters of each."""
+        """No partition costs less: the sum of the floors of single groups.
+
+        The proof is in docs/maths.md, "Cuts under a charge for their number".
+        """
         length, masses = self.total + 1, np.diff(self.mass)
         cost = 0.0
         for term in self._of_all:

@@ -67,6 +67,7 @@ def best_partitions(
     found: dict[int, Solution] = {}
     devices = accelerators()
     for shape, numbers in alike.items():
+        # a problem takes about two matrices of float64, one with the costs and one with what is being added to them
         most = max(batch_bytes() // (16 * shape.groups**2), 1) * len(devices)
         for first in range(0, len(numbers), most):
             limits.check()

@@ -90,6 +90,8 @@ def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) 
 def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> State:
     """One problem, resumed with more room whenever the live starts outgrow it."""
     shape = pruned_shape(task.n_rows, **size(task))
+    # `contexts` is off only for long columns without children, where the division would cost more than another
+    # compilation; shorter ones share the program of all blankets
     switches = Switches(
         width=shape.width,
         ratios=ratios_fit(task),

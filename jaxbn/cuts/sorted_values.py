@@ -96,6 +96,8 @@ def _few_cut_costs(values: bytes, rate: float) -> NDArray[np.float64]:
 def gap_costs(steps: NDArray[np.float64], span: NDArray[np.float64] | np.float64, rate: float) -> NDArray[np.float64]:
     """The same for each of some gaps, of any shape, in a range of length `span`; in JAX: kernels/gradient.best_rate."""
     with np.errstate(divide="ignore", invalid="ignore"):
+        # -ln(e^x - 1) = -x - ln(1 - e^-x), which does not overflow; for an x that has underflowed it is -ln x, from the
+        # logarithms of its factors
         x = rate * (steps / span)
         log_x = np.log(rate) + np.log(steps) - np.log(span)
         costs = np.where(x > 1e-300, -x - np.log(-np.expm1(-x)), -log_x)

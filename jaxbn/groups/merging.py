@@ -119,6 +119,7 @@ def score(problem: Problem, where: NDArray[np.int64]) -> float:
 
 def most_groups(n_units: int, n_columns: int) -> int:
     """Most groups that merging may start from."""
+    # the gains of all pairs take a look-up for each pair and column
     return max(2, min(n_units, MAX_START, int((MAX_WORK / max(n_columns, 1)) ** 0.5)))
 
 

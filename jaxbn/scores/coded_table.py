@@ -117,6 +117,7 @@ class CodedTable:
 
     def _binned(self, name: str, edges: NDArray[np.float64]) -> NDArray[np.signedinteger]:
         """The bins of a continuous variable, as a binning has them, -1 where it has no value."""
+        # the rows are sorted already: only the cuts are searched for, and bins are written in the order of the values
         known = self.ordered[name]
         first = np.searchsorted(known.values, edges)
         codes = np.full(self.table.n_rows, MISSING, narrow(len(edges) + 1))

@@ -45,6 +45,7 @@ def family_score(child: Column, parents: Sequence[Column], weight: float = 1.0) 
     cells, contexts = counts.count, counts.of_contexts
     if not parents or min(int(column.codes.min(initial=0)) for column in (*parents, child)) >= 0:
         return k2_of_counts(cells, contexts, _n_observed(counts), weight)
+    # all families of a child are scored on the same rows, those that have the child: else they could not be compared
     own = counts_of([(child.codes, child.n_states)])
     apart = own.table - np.bincount(counts.cell % child.n_states, cells, child.n_states).astype(np.int64)
     return k2_of_counts(np.append(cells, apart), np.append(contexts, apart.sum()), len(own.cell), weight)

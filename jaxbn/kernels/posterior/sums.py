@@ -87,6 +87,8 @@ def draw_boundaries(walk: Walk, n_intervals: Array, chances: Array, n_groups: Ar
     def draw(k: Array, chances: Array) -> Array:
         def step(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
             end, ends = carry
+            # the first place at which the running sum exceeds a uniform share of the whole; rounding must not lead
+            # beyond the last start
             summed = jnp.cumsum(walk.steps[end - 1] * walk.layers[k - 1 - i, :n])
             begin = (summed <= chances[i] * summed[-1]).sum().astype(jnp.int32)
             begin = jnp.minimum(begin, end - 1)

@@ -42,7 +42,8 @@ def without_useless(problem: Problem, starts: Starts, check: Check, latest: Arra
     """Drop the starts that no later end can use; `latest` is the last start from which the next row can be reached.
 
     A start u is dropped at t when S_u + floor(u, t) >= S_t, where cost(u, T) >= floor(u, t) + cost(t, T) for every
-    later T: the floor is the cost at the maximum-likelihood parameters. It has to stay until every later end can be
+    later T. The floor of a factor is its cost at the maximum-likelihood parameters; where the width counts, the
+    variable's own part of the cost is its own floor. With a smallest width, u has to stay until every later end can be
     reached from t.
     """
     width = switches.width
