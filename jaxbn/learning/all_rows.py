@@ -232,17 +232,22 @@ class AllRows:
         return found.gain, Binning(cuts, found.cost, *self.bounds(name), method="evidence")
 
 
-def refined(rows: AllRows, standing: Standing, keep: Callable[[Standing], None]) -> Standing:
-    """The best standing of a few passes; `keep` is called with each new best."""
-    best, alone, moves = standing, False, Moves()
-    for number in range(ROUNDS):
+def refined(
+    rows: AllRows, standing: Standing, keep: Callable[[int, Standing], None], *, first: int = 0, alone: bool = False
+) -> Standing:
+    """The best standing of a few passes; `keep` is called with each new best and the number of its pass.
+
+    A run that is resumed looks at its best again, as the pass with the number `first`.
+    """
+    best, moves = standing, Moves()
+    for number in range(first, ROUNDS):
         seen, rearranged, found = rows.looked_at(standing, last=number == ROUNDS - 1)
         # each cut is the best given the old cuts of its neighbours; moved together they may lower the evidence
         if seen.value < best.value:
             alone = True
         else:
             best = rearranged or seen
-            keep(best)
+            keep(number, best)
             moves = {n: move for n, move in found.items() if _same_families(n, seen.parents, best.parents)}
         moved = _moved(best, moves, alone=alone)
         if not moved and best.parents == seen.parents:

@@ -110,7 +110,7 @@ class Large:
         """A discretization of the sample, refined on all rows by the evidence."""
         rows, trace = self.all_rows(data, options), list[float]()
         first = Standing({name: tuple(parents[name]) for name in data.names}, shaped(data, found.binnings))
-        codings = refined(rows, first, lambda now: trace.append(now.value)).codings
+        codings = refined(rows, first, lambda _, now: trace.append(now.value)).codings
         return Settled(data.recoded(codings).columns, codings, found.passes, found.converged, tuple(trace))
 
     def count(self, requests: Sequence[Sequence[Coded]]) -> list[NDArray[np.int64]]:
@@ -138,23 +138,26 @@ def on_all_rows(
     rows = AllRows(large, data, plan.options, plan.rules, evidence and plan.search != "k2", fixed)
     found = Standing({n: tuple(p) for n, p in net.parents.items()}, {**net.binnings, **net.groupings})
     trace: list[float] = []
+    first, alone = 0, False
     with ExitStack() as stack, limits.ending_early() as ending:
         saved = None
         if checkpoint is not None and not isinstance(large.source, SharedSource):  # one process writes
             described = {"kind": "rows", "all rows": large.facts.n_rows, **plan.described(data.table)}
             saved = stack.enter_context(open_checkpoint(f"{checkpoint}.rows", described))
             if saved.finished:
-                last = saved.finished[max(saved.finished)]
+                first = max(saved.finished)
+                last = saved.finished[first]
                 found, trace = Standing(last.parents, last.binnings), list(last.trace[:-1])
+                alone = len(trace) < first  # a pass before it was not kept, as the evidence fell
 
-        def keep(now: Standing) -> None:
+        def keep(number: int, now: Standing) -> None:
             nonlocal found
             found = now
             trace.append(now.value)
             if saved is not None:
-                saved.add(len(trace), _learned(now, trace))
+                saved.add(number, _learned(now, trace))
 
-        found = refined(rows, found, keep)
+        found = refined(rows, found, keep, first=first, alone=alone)
     report = replace(
         net.search or SearchReport(plan.options.name, plan.search, 0, 0.0, math.nan),
         seconds=time.monotonic() - began,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.structure.constraints import bits, union_of
-from jaxbn.structure.exact import best_inside, best_order, without_bit
+from jaxbn.structure.exact import NOTHING, best_inside, best_order, without_bit
 from jaxbn.structure.families import FamilyTable, Standing
 
 WIDTH = 8
@@ -63,9 +63,11 @@ def insertion_gains(table: FamilyTable, standing: Standing) -> NDArray[np.int64]
     np.cumsum(passed[:-1], axis=0, out=before[1:])
     # the equation of docs/maths.md, "The best structure": its own family there, less now, and the sums over the columns
     # before its old place, less those before the gap
-    gains = worth[_own_families(table, standing)]
+    own = _own_families(table, standing)
+    gains = worth[own]
     gains -= before
     gains += before[place, np.arange(n)] - now
+    gains[own < 0] = NOTHING  # before a required parent: not allowed, whatever the columns it passes would win
     return gains
 
 
@@ -195,7 +197,7 @@ def arranged(table: FamilyTable, order: list[int], first: int, width: int) -> li
     families, places = families[usable], places[:, usable]
     inner = np.where(places >= 0, 1 << np.maximum(places, 0), 0).sum(axis=0)
     own = place[table.child[families]]
-    best = np.full((width, 1 << (width - 1)), table.worth[-1])
+    best = np.full((width, 1 << (width - 1)), NOTHING)
     best[own, without_bit(inner, own)] = table.worth[families]  # of several the last stays, the best
     best_inside(best)
     value, found = best_order(best)

@@ -218,3 +218,31 @@ def test_what_was_found_until_a_stop_is_not_taken_for_the_best() -> None:
     stopped.should_stop = lambda: False
     assert early.score < stopped.best(columns).score
     assert stopped.best(columns) == fresh.best(columns)
+
+
+def test_no_gain_of_its_children_moves_a_hub_before_its_required_parents() -> None:
+    hub, required, n = 12, (13, 14), 15
+
+    class Scores:
+        """Twelve columns that follow a hub, which has two required parents that say nothing; in 2^-35 nats."""
+
+        n_columns = n
+
+        def count(self, bases: Any) -> None: ...
+
+        def nats(self, units: int) -> float:
+            return units / 2**35
+
+        def family(self, child: int, parents: Sequence[int]) -> int:
+            others = set(parents) - {child}
+            return (-1380 * (child < hub and hub not in others) - 2 * len(others)) * 2**35
+
+        def grown(self, child: int, parents: Sequence[int]) -> Any:
+            return np.array([self.family(child, (*parents, i)) for i in range(n)], np.int64)
+
+    scores: Any = Scores()
+    rules = Rules.of([4] * n, max_parents=3, required={hub: required})
+    first = [()] * hub + [required, (0,), (1,)]  # all children of the hub come before its required parents
+    found = order_structure(scores, rules, starts=1, first=first, bound_steps=0)
+    assert found.parents[hub] == required
+    assert found.parents[:hub] == ((hub,),) * hub
