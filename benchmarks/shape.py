@@ -22,7 +22,7 @@ NAMES = ("iris", "auto_mpg", "seeds", "heart", "liver_disorders", "wine", "glass
 
 
 def variants(most):
-    found = {"flat": {"shape": "flat", "max_bins": None}}
+    found = {"flat": {"method": jaxbn.Evidence(shape="flat"), "max_bins": None}}
     return found | {f"shape, {m} bins": {"max_bins": m} for m in most}
 
 
