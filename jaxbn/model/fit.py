@@ -145,6 +145,12 @@ def fit(
             found = _fitted_by_em(structure, rows, list(weights.values()), parents, table.values if inside_bins else {})
             counts, trace = dict(zip(parents, found.counts, strict=True)), found.trace
             tables = dict(zip(parents, found.network.tables, strict=True))
+            if found.left_out:
+                LOG.warning(
+                    "%d rows lack so many columns that depend on each other that their sums are too large: the tables "
+                    "of these columns are fitted to the other rows",
+                    found.left_out,
+                )
         except limits.TimeIsUpError:  # not even a round of EM: the tables of the rows that have all of a family
             LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
     score = 0.0

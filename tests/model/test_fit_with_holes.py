@@ -105,3 +105,22 @@ def test_each_table_has_its_own_prior() -> None:
     codes = coded(data)[:, 1]
     density = np.log(np.diff(net.bin_edges("size")))[codes[codes >= 0]].sum()
     assert net.log_likelihood(data).sum() == pytest.approx(net.em_trace[-1] - prior - density, abs=1e-9)
+
+
+def test_rows_whose_sums_are_too_large_are_left_out_of_the_tables_they_lack(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 3, 200)
+    frame = pd.DataFrame({"a": a, "b": (a + rng.integers(0, 2, 200)) % 3, "c": rng.integers(0, 2, 200)}, dtype=float)
+    frame.loc[:9, ["a", "b"]] = np.nan  # a sum over nine cells
+    frame.loc[10:19, "c"] = np.nan  # over two
+    graph = {"b": ["a"]}
+    monkeypatch.setattr("jaxbn.model.inference.em.MOST_CELLS", 6)
+    net = jaxbn.fit(frame, graph, discrete=list("abc"))
+    assert "10 rows lack so many columns" in caplog.text
+    whole = jaxbn.fit(frame[10:], graph, discrete=list("abc"))
+    for name in "ab":
+        np.testing.assert_allclose(net.tables[name], whole.tables[name], rtol=1e-9)
+    trace = np.array(net.em_trace)
+    assert (np.diff(trace) >= -1e-9 * np.abs(trace[1:])).all()

@@ -19,7 +19,7 @@ from jaxbn.learning.holes.completion import completed, expected, matched
 from jaxbn.learning.many_runs import ManyRuns
 from jaxbn.learning.passes import Learned
 from jaxbn.learning.plan import Plan
-from jaxbn.model.inference.em import fit_by_em
+from jaxbn.model.inference.em import Counter, fit_by_em
 from jaxbn.model.inference.network import Structure, positions
 from jaxbn.scores.coded_table import CodedTable, Coding, same_coding
 from jaxbn.scores.evidence import EvidenceCache
@@ -57,6 +57,7 @@ def settle(many: ManyRuns, plan: Plan, holed: CodedTable, rng: np.random.Generat
 
     learned = many.best
     best = learned, many.runs, value(learned)
+    compares = compares and best[2] > -math.inf
     for complete in COMPARED_ROUNDS if compares else PLAIN_ROUNDS:
         # tables are counted in the last completion, where every row has all of every family
         table = complete(holed, learned.parents, learned.binnings, rng, many.runs.data)
@@ -87,6 +88,7 @@ def observed_evidence(cache: EvidenceCache, data: CodedTable, parents: Parents, 
         ln P(observed) ~ ln P(completed) - ln P(completed | tables) + ln P(observed | tables)
 
     The completed table is one of expected counts, and its tables are those of EM. Where nothing is missing it is exact.
+    Minus infinity, where some rows would take too long to sum over: their number depends on the network.
 
     Args:
         cache: of `data`.
@@ -98,7 +100,10 @@ def observed_evidence(cache: EvidenceCache, data: CodedTable, parents: Parents, 
     columns = data.recoded(codings).columns
     codes = np.stack([columns[name].codes for name in names], axis=1)
     structure = Structure(positions({name: parents[name] for name in names}), tuple(columns[n].n_states for n in names))
-    found = fit_by_em(structure, codes, tolerance=TOLERANCE)
+    counter = Counter(structure, codes)
+    if counter.left_out:
+        return -math.inf
+    found = fit_by_em(structure, codes, tolerance=TOLERANCE, counter=counter)
     terms = [cache.without_families(parents, columns, codings), found.log_likelihood]
     for counts, logs in zip(found.counts, found.network.log_tables, strict=True):
         terms += [k2_score(counts, WEIGHT), -float(counts.ravel() @ logs.ravel())]

@@ -30,6 +30,9 @@ TOLERANCE = 1e-7
 
 MAX_ROUNDS = 1000
 
+MOST_CELLS = 2**27
+"""Numbers that an E-step may sum over, all rows together: some seconds."""
+
 Weight = float | Array
 """Dirichlet weight of every cell of a table, or of each."""
 
@@ -58,7 +61,8 @@ class Counter:
     def __init__(self, structure: Structure, codes: Codes, *, evidence: Evidence | None = None) -> None:
         self.structure, self.evidence = structure, evidence or {}
         # with barren variables: they say nothing of the others, but their own families have expected counts too
-        self.tasks = list(take_apart(structure, codes, drop_barren=False, evidence=evidence))
+        tasks = list(take_apart(structure, codes, drop_barren=False, evidence=evidence))
+        self.tasks, self.left_out = _affordable(tasks)
         self._shapes = [[structure.sizes[v] for v in family] for family in structure.families]
         self.observed = [
             np.bincount(observed_places(structure, codes, child)[1], minlength=int(np.prod(shape)))
@@ -104,6 +108,22 @@ class Counter:
         return total
 
 
+def _affordable(tasks: list[Task]) -> tuple[list[Task], int]:
+    """The tasks whose sums are small enough to be done together, and how many rows the others have.
+
+    A row that lacks dozens of columns that depend on each other may take more than all other rows together. The
+    families of such entries are counted in the other rows alone; the objective is that of what is left, so it still
+    never falls.
+    """
+    sizes = np.array([task.plan.cells * task.n_distinct for task in tasks], float)
+    order = np.argsort([task.plan.cells for task in tasks], kind="stable")
+    kept = np.zeros(len(tasks), bool)
+    kept[order] = np.cumsum(sizes[order]) <= MOST_CELLS
+    return [t for t, keep in zip(tasks, kept, strict=True) if keep], sum(
+        len(t.rows) for t, keep in zip(tasks, kept, strict=True) if not keep
+    )
+
+
 def expected_counts(network: Network, codes: Codes) -> Expected:
     """Expected counts of all families and the log-likelihood of what was observed, see ``Counter``."""
     return Counter(network.structure, codes).expected(network)
@@ -117,6 +137,7 @@ class EMFit(NamedTuple):
     log_likelihood: float  # of what was observed, under these tables
     trace: tuple[float, ...]  # the objective at the start and after each round, the last that of these tables
     converged: bool  # False where the rounds ran out or Ctrl-C ended them
+    left_out: int = 0  # rows with entries that would have taken too long to sum over
 
 
 def fit_by_em(
@@ -128,6 +149,7 @@ def fit_by_em(
     evidence: Evidence | None = None,
     tolerance: float = TOLERANCE,
     max_rounds: int = MAX_ROUNDS,
+    counter: Counter | None = None,
 ) -> EMFit:
     """Fit the tables of a structure to rows with missing entries.
 
@@ -141,6 +163,7 @@ def fit_by_em(
         evidence: what else is known of the states of missing entries; it is a part of what was observed.
         tolerance: ends when a round gains less than this for each row, in nats.
         max_rounds: ends after this many rounds.
+        counter: of the same structure, codes and evidence, if there is one already.
 
     Example:
         >>> rows = np.array([[0, 0], [1, 1], [1, -1], [-1, 0]])
@@ -151,7 +174,7 @@ def fit_by_em(
     n = len(structure.sizes)
     alphas: Sequence[Weight] = [float(alpha)] * n if isinstance(alpha, int | float) else alpha
     limits.check()
-    counter = Counter(structure, codes, evidence=evidence)
+    counter = counter or Counter(structure, codes, evidence=evidence)
     now = start or means(structure, counter.observed_counts(), alphas)
     found: EMFit | None = None
     trace: tuple[float, ...] = ()
@@ -161,7 +184,7 @@ def fit_by_em(
             counts, log_likelihood = counter.expected(now)
             trace = (*trace, log_likelihood + _log_prior(now, alphas))
             done = len(trace) > 1 and trace[-1] - trace[-2] <= tolerance * max(1, len(codes))
-            found = EMFit(now, counts, log_likelihood, trace, done)
+            found = EMFit(now, counts, log_likelihood, trace, done, counter.left_out)
             if done:
                 break
             now = means(structure, counts, alphas)
