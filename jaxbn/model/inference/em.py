@@ -30,8 +30,8 @@ TOLERANCE = 1e-7
 
 MAX_ROUNDS = 1000
 
-MOST_CELLS = 2**27
-"""Numbers that an E-step may sum over, all rows together: some seconds."""
+MOST_CELLS = 2**25
+"""Numbers that an E-step may sum over, all rows together: about a second."""
 
 Weight = float | Array
 """Dirichlet weight of every cell of a table, or of each."""
