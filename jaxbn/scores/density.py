@@ -38,8 +38,8 @@ def column_density(data: CodedTable, name: str, binning: Coding) -> float:
 
 def shaped_density(data: CodedTable, name: str, binning: Binning) -> tuple[float, Shape | None]:
     """The log evidence of a column given its bins, ln Z - Σ n_b ln M(b), by the shape for which it is highest."""
-    # ln Z, and not Σ ln m(x): the base was found from the same rows, and has to pay for that (docs/maths.md, "The shape
-    # of a column")
+    # ln Z, and not Σ ln m(x): the base was found from the same rows, and has to pay for that
+    # (docs/maths.md, "The shape of a column")
     best: tuple[float, Shape | None] = (-math.inf, None)
     for shape in data.shapes_of(name):
         if shape.is_flat:

@@ -286,8 +286,8 @@ def _powers(chain: _Chain, charge: NDArray[np.float64]) -> _Layers:
     forward, backward = [np.eye(size)[0]], [np.eye(size)[-1]]
     found: list[float] = []
     # forward[i]: chance of the walk from each position to the first one in i bins; backward[j]: from the last one to
-    # each in j. A bin with i before it and j after it belongs to a histogram of i + j + 1 (docs/maths.md, "The shape of
-    # a column"). Terms are positive throughout, so nothing cancels.
+    # each in j. A bin with i before it and j after it belongs to a histogram of i + j + 1
+    # (docs/maths.md, "The shape of a column"). Terms are positive throughout, so nothing cancels.
     for k in range(len(charge)):
         forward.append(_without_tiny(forward[-1] @ chain.steps))
         found.append(float(weight[k] * forward[-1][-1]))
