@@ -33,6 +33,9 @@ MAX_ROUNDS = 1000
 MOST_CELLS = 2**25
 """Numbers that an E-step may sum over, all rows together: about a second."""
 
+ALL_CELLS = 2**31
+"""Numbers that all rounds may sum over; then the tables are those so far. Few columns never come near it."""
+
 Weight = float | Array
 """Dirichlet weight of every cell of a table, or of each."""
 
@@ -63,6 +66,7 @@ class Counter:
         # with barren variables: they say nothing of the others, but their own families have expected counts too
         tasks = list(take_apart(structure, codes, drop_barren=False, evidence=evidence))
         self.tasks, self.left_out = _affordable(tasks)
+        self.n_cells = sum(task.plan.cells * task.n_distinct for task in self.tasks)
         self._shapes = [[structure.sizes[v] for v in family] for family in structure.families]
         self.observed = [
             np.bincount(observed_places(structure, codes, child)[1], minlength=int(np.prod(shape)))
@@ -179,7 +183,7 @@ def fit_by_em(
     found: EMFit | None = None
     trace: tuple[float, ...] = ()
     with limits.ending_early() as ending:
-        for _ in range(max_rounds + 1):
+        for _ in range(min(max_rounds, ALL_CELLS // max(counter.n_cells, 1)) + 1):
             # the E-step of these tables also tells their objective, so that a round takes one E-step
             counts, log_likelihood = counter.expected(now)
             trace = (*trace, log_likelihood + _log_prior(now, alphas))
