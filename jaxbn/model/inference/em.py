@@ -66,7 +66,7 @@ class Counter:
         # with barren variables: they say nothing of the others, but their own families have expected counts too
         tasks = list(take_apart(structure, codes, drop_barren=False, evidence=evidence))
         self.tasks, self.left_out = _affordable(tasks)
-        self.n_cells = sum(task.plan.cells * task.n_distinct for task in self.tasks)
+        self.n_cells = sum(task.n_cells for task in self.tasks)
         self._shapes = [[structure.sizes[v] for v in family] for family in structure.families]
         self.observed = [
             np.bincount(observed_places(structure, codes, child)[1], minlength=int(np.prod(shape)))
@@ -119,13 +119,11 @@ def _affordable(tasks: list[Task]) -> tuple[list[Task], int]:
     families of such entries are counted in the other rows alone; the objective is that of what is left, so it still
     never falls.
     """
-    sizes = np.array([task.plan.cells * task.n_distinct for task in tasks], float)
     order = np.argsort([task.plan.cells for task in tasks], kind="stable")
-    kept = np.zeros(len(tasks), bool)
-    kept[order] = np.cumsum(sizes[order]) <= MOST_CELLS
-    return [t for t, keep in zip(tasks, kept, strict=True) if keep], sum(
-        len(t.rows) for t, keep in zip(tasks, kept, strict=True) if not keep
-    )
+    total = np.cumsum([float(tasks[i].n_cells) for i in order])
+    dear = set(order[total > MOST_CELLS].tolist())
+    kept = [task for i, task in enumerate(tasks) if i not in dear]  # in the same order: sums keep their last digits
+    return kept, sum(len(tasks[i].rows) for i in dear)
 
 
 def expected_counts(network: Network, codes: Codes) -> Expected:

@@ -53,6 +53,11 @@ class Task:
         """Number of distinct rows, U."""
         return len(self.counts)
 
+    @property
+    def n_cells(self) -> int:
+        """Numbers that its rows are summed over, all distinct ones together."""
+        return self.plan.cells * self.n_distinct
+
     def eliminated(self, network: Network, arithmetic: Arithmetic) -> Iterator[tuple[slice, Forward]]:
         """Elimination for parts of the distinct rows that fit into memory together with all steps."""
         cells = min(CELLS, int(max_memory() / (4 * BYTES)))
