@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.inputs.table import Table
-    from jaxbn.inputs.text_tables import Format
+    from jaxbn.inputs.table_files import Format
     from jaxbn.model.average import AverageNet
     from jaxbn.model.bayesnet import BayesNet
 
@@ -30,41 +30,24 @@ MOST_COLUMNS = 40  # columns of a table that are described line by line
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table that was read.
+    """A table that was read."""
 
-    Attributes:
-        name: short, for file names and headings.
-        frame: the rows.
-        continuous: columns that are known or were named to be continuous; those in neither list are inferred.
-        discrete: columns that are known or were named to be discrete.
-        structures: known structures by name.
-        builtin: whether it is a data set of the package.
-        dates: how dates are written.
-        date_parts: parts of dates that become columns.
-        cuts: cuts that are known, by column.
-    """
-
-    name: str
+    name: str  # short, for file names and headings
     frame: pd.DataFrame
-    continuous: Sequence[str] = ()
+    continuous: Sequence[str] = ()  # known or named; columns in neither list are inferred
     discrete: Sequence[str] = ()
-    structures: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    builtin: bool = False
-    dates: str | dict[str, str] | None = None
-    date_parts: Sequence[str] = ()
-    cuts: dict[str, list[Any]] = field(default_factory=dict)
+    structures: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)  # known ones by name
+    builtin: bool = False  # a data set of the package
+    dates: str | dict[str, str] | None = None  # how they are written
+    date_parts: Sequence[str] = ()  # that become columns
+    cuts: dict[str, list[Any]] = field(default_factory=dict)  # known ones by column
 
     def without(self, names: Sequence[str]) -> NamedTable:
         """The source without some columns."""
         return self if not names else replace(self, frame=self.frame.drop(columns=list(names)))
 
     def table(self, missing: Any, keep: Iterable[str] | None = None) -> Table:
-        """The checked table; what was inferred about its columns goes to standard error.
-
-        Args:
-            missing: what to do about missing entries.
-            keep: leave out columns from which nothing can be learned, except these; by default all stay.
-        """
+        """The checked table; what was inferred about its columns goes to standard error. `keep` as in ``as_table``."""
         table = jaxbn.as_table(
             self.frame,
             continuous=[name for name in self.continuous if name in self.frame],
@@ -197,9 +180,7 @@ def by_column(given: Sequence[str], option: str, known: Iterable[Any]) -> dict[s
 def structure(source: NamedTable, text: str | None) -> tuple[NamedTable, Any]:
     """The source, without the columns that a built-in structure leaves out, and the structure; None if there is none.
 
-    Args:
-        source: the table; a built-in one has structures of its own.
-        text: arcs ``a>b,b>c``, a file, or the name of a built-in structure; None: the paper's, where there is one.
+    It is given as arcs ``a>b,b>c``, a file, or the name of a built-in one; by default the paper's, where there is one.
     """
     if text is None and "paper" in source.structures:
         text = "paper"

@@ -94,12 +94,7 @@ def wrong_data(*message: str | Mention) -> ArgumentError:
 
 
 def listed(names: Iterable[str] | None) -> list[str]:
-    """Names as a list, a single one too; none for None.
-
-    Example:
-        >>> listed("age"), listed(("age", "sex"))
-        (['age'], ['age', 'sex'])
-    """
+    """Names as a list, a single one too; none for None."""
     return [names] if isinstance(names, str) else [str(name) for name in ([] if names is None else names)]
 
 
@@ -202,12 +197,7 @@ def row_weights(weights: ArrayLike | None, n_rows: int) -> NDArray[np.int64] | N
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value, a text for example, stands for a number.
-
-    Example:
-        >>> is_number("1e3"), is_number("one")
-        (True, False)
-    """
+    """Whether a value, a text for example, stands for a number."""
     try:
         float(value)
     except (TypeError, ValueError):

@@ -62,25 +62,20 @@ def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, .
         >>> topological_order({"a": ("b",), "b": (), "c": ()})
         ('b', 'a', 'c')
     """
-    position = {name: i for i, name in enumerate(parents)}
-    names = tuple(parents)
-    children = children_of(parents)
-    waiting = {name: len(set(found)) for name, found in parents.items()}
-    ready = [position[name] for name in names if waiting[name] == 0]
-    order = []
-    while ready:
-        name = names[heapq.heappop(ready)]
-        order.append(name)
-        for child in children[name]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                heapq.heappush(ready, position[child])
-    if len(order) < len(names):
-        try:
-            graphlib.TopologicalSorter(parents).prepare()
-        except graphlib.CycleError as error:  # which has the cycle, parent -> child -> ... -> parent
-            cycle = " -> ".join(map(repr, error.args[1]))
-            raise ArgumentError(argument, f"has a cycle: {cycle}; remove one of these arcs") from None
+    names, sorter = tuple(parents), graphlib.TopologicalSorter(parents)
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:  # which has the cycle, parent -> child -> ... -> parent
+        cycle = " -> ".join(map(repr, error.args[1]))
+        raise ArgumentError(argument, f"has a cycle: {cycle}; remove one of these arcs") from None
+    position = {name: i for i, name in enumerate(names)}
+    order: list[str] = []
+    ready: list[int] = []
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heapq.heappush(ready, position[name])
+        order.append(names[heapq.heappop(ready)])
+        sorter.done(order[-1])
     return tuple(order)
 
 
@@ -155,12 +150,7 @@ of 10,000,000; give it fewer parents, or its variables fewer levels
 
 
 def names_in(graph: Any) -> list[str]:
-    """Every name that a graph mentions.
-
-    Example:
-        >>> names_in([("a", "b")])
-        ['a', 'b']
-    """
+    """Every name that a graph mentions."""
     return _arcs(graph, "graph")[1]
 
 

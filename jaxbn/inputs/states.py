@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbn.inputs.checks import ArgumentError, Mention, known_name, one_of
+from jaxbn.inputs.checks import ArgumentError, Mention, known_name, listed, one_of, wrong
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.units import NUMBER, Dates, Unit, from_numbers, to_numbers, unit_of
@@ -30,22 +30,12 @@ _ORDER = {"month": datetime.date(2024, 1, 1), "weekday": datetime.date(2024, 1, 
 
 
 def missing_flag_name(name: str) -> str:
-    """The name of the column that says where a continuous column lacks entries.
-
-    Example:
-        >>> missing_flag_name("age")
-        'age (missing)'
-    """
+    """The name of the column that says where a continuous column lacks entries, such as ``age (missing)``."""
     return f"{name}{SUFFIX}"
 
 
 def signed_name(name: str) -> str | None:
-    """The column that a column of signs belongs to, None for other columns.
-
-    Example:
-        >>> signed_name("age (missing)"), signed_name("age")
-        ('age', None)
-    """
+    """The column that a column of signs belongs to, ``age`` for ``age (missing)``; None for other columns."""
     return name.removesuffix(SUFFIX) if name.endswith(SUFFIX) and name != SUFFIX else None
 
 
@@ -72,11 +62,8 @@ def as_states(table: Table, chosen: Collection[str] | None = None) -> Table:
             continue
         sign = missing_flag_name(name)
         if sign in table.names:
-            raise ArgumentError(
-                "data",
-                f"is a name that {Mention('missing', 'state')} needs for the missing entries of {name!r}; rename it",
-                subject=f"column {sign!r}",
-            )
+            state = Mention("missing", "state")
+            raise wrong(sign, "is a name that ", state, f" needs for the missing entries of {name!r}; rename it")
         names.append(sign)
         codes[sign], levels[sign] = table.absent(name).astype(np.int32), (False, True)
         inferred[sign] = f"whether {name!r} is missing"
@@ -100,8 +87,7 @@ def with_parts(frame: pd.DataFrame, parts: Iterable[str] | Mapping[str, Iterable
     """The frame with a discrete column for each part of each date, such as ``day (month)``."""
     found: dict[str, Any] = {}
     for name in parts if isinstance(parts, Mapping) else frame.columns:
-        wanted = parts[name] if isinstance(parts, Mapping) else parts
-        wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+        wanted = listed(parts[name] if isinstance(parts, Mapping) else parts)
         for part in wanted:
             one_of("date_parts", part, list(PARTS))
         unit = unit_of(name, frame[known_name("date_parts", name, frame.columns)], dates)

@@ -1,24 +1,28 @@
 """Tables in files: Parquet column by column, from a file or a folder of them; text, compressed or not.
 
-Only one column of a Parquet table is in memory twice, as it is read and as it is kept, however large the table is. A
-damaged file ends in one ValueError that names it, whatever the library that reads it raises.
+Only one column of a Parquet table is in memory twice, as it is read and as it is kept, however large the table is. Text
+is checked line by line, then read by pandas. A damaged file ends in one ValueError that names it, and the line where
+there is one, whatever the library that reads it raises.
 """
 
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import lzma
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from io import BytesIO
+from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-from jaxbn.inputs.checks import CheckError
-from jaxbn.inputs.text_tables import SEEN, Format, read_text, refused
+from jaxbn.inputs.checks import ArgumentError, CheckError, Mention, is_number
+from jaxbn.inputs.missing import LOG
 from jaxbn.runtime.memory import available, check_room
 
 if TYPE_CHECKING:
@@ -33,10 +37,39 @@ TEXT_BYTES = 4
 ENTRY_BYTES = {"fixed": 8, "text": 24}
 """Memory of an entry: a number, or a text of a few letters with its place."""
 
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+BINARY = {b"%PDF": "a PDF", b"\x89PNG": "a picture"}
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+DECIMAL_COMMA = r"\s*[-+]?\d+(,\d*)?([eE][-+]?\d+)?\s*"
+INDEX_NAMES = ("", "Unnamed: 0")
+"""Names of the first column in a file with the index of pandas, written once or read and written again."""
+
+MARKS = ("?", " ?")
+"""Cells that are missing entries, besides empty ones and the words that pandas knows (NA, nan)."""
+
+CELL_BYTES = 28
+"""Memory that a cell takes while it is read: its places in the text, and its number."""
+
+FEW_WORDS = 2
+"""Words in a column of numbers are pointed out if there are at most this many different ones."""
+
 REMEDY = "pass fewer rows or columns"
 
 _OPEN: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}  # type: ignore[dict-item]
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a text table is written; None where that is to be seen from the text."""
+
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    decimal: str | None = None
+    na_values: tuple[str, ...] = ()  # words for a missing entry, besides those that pandas knows
+
+
+SEEN = Format()
 
 
 def read_file(path: str | PathLike[str], form: Format = SEEN) -> pd.DataFrame:
@@ -55,11 +88,8 @@ def read_file(path: str | PathLike[str], form: Format = SEEN) -> pd.DataFrame:
         ImportError: Parquet without pyarrow.
 
     Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "table.csv"
-        ...     _ = path.write_text("size,kind\n0.5,a\n1.5,b\n")
-        ...     read_file(path)["size"].tolist()
+        >>> _ = Path("table.csv").write_text("size,kind\n0.5,a\n1.5,b\n")
+        >>> read_file("table.csv")["size"].tolist()
         [0.5, 1.5]
     """
     file = Path(fspath(path))
@@ -73,11 +103,11 @@ def read_file(path: str | PathLike[str], form: Format = SEEN) -> pd.DataFrame:
 
 
 def read_bytes(raw: bytes, name: str, form: Format, usual: str = ",") -> pd.DataFrame:
-    """The table in a text that may be compressed; see ``text_tables.read_text``."""
+    """The table in a text that may be compressed; `usual` is between its cells unless something says otherwise."""
     with _damaged(name, "cannot be expanded", "is it complete?"):
         raw = _expanded(raw, name)
     with _damaged(name, "cannot be read as a table", "is it a text table?"):
-        return read_text(raw, name, form, usual)
+        return _read_text(raw, name, form, usual)
 
 
 @contextmanager
@@ -92,7 +122,7 @@ def _damaged(name: str, what: str, remedy: str) -> Iterator[None]:
     except (CheckError, MemoryError, ImportError):
         raise
     except Exception as error:
-        raise refused(f"{name} {what} ({' '.join(str(error).split()) or type(error).__name__}); {remedy}") from None
+        raise _refused(f"{name} {what} ({' '.join(str(error).split()) or type(error).__name__}); {remedy}") from None
 
 
 def _expanded(raw: bytes, name: str) -> bytes:
@@ -108,11 +138,11 @@ def _from_zip(raw: bytes, name: str) -> bytes:
     with ZipFile(BytesIO(raw)) as archive:
         files = [entry for entry in archive.infolist() if not entry.is_dir()]
         if any(entry.filename == "[Content_Types].xml" for entry in files):
-            raise refused(f"{name} is a spreadsheet, not a text table; save it as CSV first")
+            raise _refused(f"{name} is a spreadsheet, not a text table; save it as CSV first")
         if len(files) != 1:
-            raise refused(f"{name} holds {len(files)} files; a zip archive must hold one table")
+            raise _refused(f"{name} holds {len(files)} files; a zip archive must hold one table")
         if files[0].flag_bits & 1:
-            raise refused(f"{name} is encrypted; expand it first")
+            raise _refused(f"{name} is encrypted; expand it first")
         with archive.open(files[0]) as file:
             return _limited(file, name)
 
@@ -123,8 +153,168 @@ def _limited(file: IO[bytes], name: str) -> bytes:
     most = None if free is None else free // TEXT_BYTES
     content = file.read(-1 if most is None else most + 1)
     if most is not None and len(content) > most:
-        raise refused(f"{name} is too large for the memory once it is expanded; {REMEDY}")
+        raise _refused(f"{name} is too large for the memory once it is expanded; {REMEDY}")
     return content
+
+
+def _refused(*message: str | Mention) -> ArgumentError:
+    """The error about a file that cannot be read; the message names it."""
+    return ArgumentError("data", *message, subject="")
+
+
+def _read_text(raw: bytes, name: str, form: Format, usual: str = ",") -> pd.DataFrame:
+    codec = _codec(raw, name, form.encoding)
+    mark, header, n_rows = _check_rows(raw, name, codec, form.delimiter, usual)
+    check_room(len(raw) + CELL_BYTES * n_rows * len(header), f"reading {name}", REMEDY)
+    frame = _parse(raw, codec, mark, form.decimal or ".", form.na_values).set_axis(header, axis=1)
+    if form.decimal is None and mark != "," and _has_decimal_commas(frame):
+        frame = _parse(raw, codec, mark, ",", form.na_values).set_axis(header, axis=1)
+    if len(header) > 1 and header[0] in INDEX_NAMES:
+        LOG.warning("left out: the first column of %s, which has no name (an index that pandas wrote)", name)
+        frame = frame.iloc[:, 1:]
+    _point_out_numbers(list(frame.columns), name)
+    _point_out_words(frame)
+    return frame
+
+
+def _codec(raw: bytes, name: str, encoding: str) -> str:
+    """The codec of a text; other files are refused."""
+    codec = encoding.lower().replace("_", "-")
+    if raw.startswith(UTF_16) and not codec.startswith("utf-16"):
+        raise _refused(f"{name} is text in utf-16; ", Mention("utf-16", words="save it as UTF-8 first"))
+    kind = next((kind for mark, kind in BINARY.items() if raw.startswith(mark)), None)
+    if kind is None and b"\0" in raw[: 1 << 16] and "16" not in codec and "32" not in codec:
+        kind = "a binary file"
+    if kind:
+        raise _refused(f"{name} is {kind}, not a text table; save it as CSV first")
+    try:
+        b"".decode(codec)
+    except LookupError:
+        raise ArgumentError("encoding", f"{encoding!r} is not known; for example utf-8, latin-1 or cp1252") from None
+    return "utf-8-sig" if codec in ("utf-8", "utf8") else codec
+
+
+def _check_rows(raw: bytes, name: str, codec: str, given: str | None, usual: str) -> tuple[str, list[str], int]:
+    """What is between cells, the names of the columns, and the number of rows; each has as many cells as names."""
+    n_rows = 0
+    with TextIOWrapper(BytesIO(raw), codec, newline="") as text:  # as a whole it would take up to four bytes a letter
+        try:
+            first = next((line for line in text if line.strip()), None)
+            if first is None:
+                raise _refused(f"{name} is empty; it needs a line of names and at least one row")
+            mark = _delimiter(first, given, usual)
+            text.seek(0)
+            reader = csv.reader(text, delimiter=mark)
+            names = [cell.strip() for cell in next(row for row in reader if row)]
+            _check_names(names, name)
+            for row in filter(None, reader):
+                if len(row) != len(names):
+                    raise _refused(
+                        f"{name} line {reader.line_num} has {len(row)} cell{'s' * (len(row) != 1)} but the header has "
+                        f"{len(names)}; correct that line",
+                        Mention("other delimiter", words=""),
+                    )
+                n_rows += 1
+        except UnicodeDecodeError as error:
+            raise _refused(
+                f"{name} is not valid {error.encoding}: {_first_bad_byte(raw, codec)}; if it comes from a spreadsheet "
+                "try ",
+                Mention("encoding", words="pandas.read_csv with encoding='cp1252' or encoding='latin-1'"),
+            ) from None
+        except csv.Error as error:
+            raise _refused(f"{name} line {reader.line_num}: {error}; is it a text table?") from None
+    if not n_rows:
+        raise _refused(f"{name} has a header but no rows; add at least one row")
+    return mark, names, n_rows
+
+
+def _delimiter(line: str, given: str | None, usual: str) -> str:
+    """What is between the cells of a line of names: what was given, the usual mark, or the one that is there."""
+    if given is not None:
+        mark = given.replace("\\t", "\t")
+        if len(mark) != 1 or mark in '\r\n"':
+            raise ArgumentError("delimiter", f"must be a single character, got {given!r}; \\t is a tab", value=given)
+        return mark
+    cells = {mark: len(next(csv.reader([line], delimiter=mark))) for mark in DELIMITERS}
+    found = usual if cells[usual] > 1 else max(cells, key=lambda mark: cells[mark])
+    if cells[found] == 1:
+        return usual
+    if found != usual:
+        LOG.warning("the cells are separated by %s", DELIMITERS[found])
+    return found
+
+
+def _first_bad_byte(raw: bytes, codec: str) -> str:
+    try:
+        raw.decode(codec)
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return f"byte 0x{raw[error.start]:02x} in line {line}" if error.start < len(raw) else f"cut off in line {line}"
+    return "it is cut off"
+
+
+def _check_names(names: list[str], name: str) -> None:
+    for position, label in enumerate(names, 1):
+        if not label and (position > 1 or len(names) == 1):  # pandas writes its index without a name
+            raise _refused(f"{name}: column {position} has no name in the header; name it")
+    repeated = next((label for label, count in Counter(names).items() if count > 1), None)
+    if repeated is not None:
+        places = ", ".join(str(i) for i, label in enumerate(names, 1) if label == repeated)
+        raise _refused(f"{name} has the column name {repeated!r} more than once (columns {places}); rename them")
+
+
+def _parse(raw: bytes, codec: str, mark: str, decimal: str, na_values: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+
+    options: dict[str, Any] = {"sep": mark, "decimal": decimal, "na_values": [*MARKS, *na_values], "encoding": codec}
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions read every digit without being told
+        options["float_precision"] = "round_trip"
+    # in pieces, a column could be numbers in one and words in the next
+    return pd.read_csv(BytesIO(raw), skipinitialspace=True, index_col=False, low_memory=False, **options)
+
+
+def _words(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
+    """The columns that are not numbers."""
+    return ((name, frame[name]) for name in frame.columns if frame[name].dtype.kind not in "fiub")
+
+
+def _has_decimal_commas(frame: pd.DataFrame) -> bool:
+    """Whether a column of text holds numbers with a decimal comma and nothing else."""
+    for _, column in _words(frame):
+        cells = column.dropna().astype(str)
+        if cells.str.fullmatch(DECIMAL_COMMA).all() and cells.str.contains(",", regex=False).any():
+            return True
+    return False
+
+
+def _point_out_numbers(header: list[str], name: str) -> None:
+    """Numbers where names should be; a few whole ones may be years, but a fraction is hardly a name."""
+    numbers = [label for label in header if is_number(label)]
+    if len(numbers) == len(header) or any("." in label for label in numbers):
+        shown = ", ".join(header[:4]) + (", …" if len(header) > 4 else "")
+        LOG.warning(
+            "the first line of %s looks like data (%s), but is read as names; add a line of names before it",
+            name,
+            shown,
+        )
+
+
+def _point_out_words(frame: pd.DataFrame) -> None:
+    """A few words in a column of numbers make all of it discrete; most often they stand for missing entries."""
+    import pandas as pd
+
+    for label, column in _words(frame):
+        is_word = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+        words = [str(word) for word in column[is_word].unique()[: FEW_WORDS + 1]]
+        if len(words) <= FEW_WORDS and 0 < is_word.sum() < column.notna().sum() / 2:
+            LOG.warning(
+                "column %r holds numbers except for %s (%d of %d rows), so it is discrete; %s if that means missing",
+                label,
+                " and ".join(map(repr, words)),
+                is_word.sum(),
+                len(column),
+                Mention("na_values", ",".join(words), words="replace it by NaN"),
+            )
 
 
 def is_parquet(file: Path) -> bool:
@@ -135,20 +325,26 @@ def is_parquet(file: Path) -> bool:
         return opened.read(4) == b"PAR1"
 
 
+def parquet_dataset(file: Path) -> Any:
+    """A Parquet file, or all of a folder, as a dataset of PyArrow."""
+    import pyarrow.dataset
+
+    return pyarrow.dataset.dataset(file, format="parquet", partitioning="hive")
+
+
 def _from_parquet(file: Path) -> pd.DataFrame:
     """A column at a time, each from all files and row groups."""
     import pandas as pd
 
     try:
         import pyarrow
-        import pyarrow.dataset
     except ImportError:
         raise ImportError(
             "Parquet files need pyarrow: pip install 'jaxbn[parquet]', or save the table as CSV"
         ) from None
     kind = "folder of Parquet files" if file.is_dir() else "Parquet file"
     with _damaged(repr(str(file)), f"is not a valid {kind}", "is it complete?"):
-        data = pyarrow.dataset.dataset(file, format="parquet", partitioning="hive")
+        data = parquet_dataset(file)
         _check_parquet(file, data)
         columns = {}
         index = (data.schema.pandas_metadata or {}).get("index_columns", [])  # what pandas keeps beside the columns
@@ -161,10 +357,10 @@ def _from_parquet(file: Path) -> pd.DataFrame:
 def _check_parquet(file: Path, data: Any) -> None:
     """Refuse a folder without tables, columns of one name, and what would not fit."""
     if file.is_dir() and not data.files:
-        raise refused(f"{str(file)!r} is a folder without Parquet files; name a file in it")
+        raise _refused(f"{str(file)!r} is a folder without Parquet files; name a file in it")
     repeated = sorted({name for name in data.schema.names if data.schema.names.count(name) > 1})
     if repeated:
-        raise refused(f"{str(file)!r} has more than one column {repeated[0]!r}; rename one")
+        raise _refused(f"{str(file)!r} has more than one column {repeated[0]!r}; rename one")
     n_rows, n_columns = data.count_rows(), len(data.schema)
     check_room(_room(data), f"reading the {n_rows:,} rows and {n_columns} columns of {str(file)!r}", REMEDY)
 
@@ -183,8 +379,6 @@ def memory_of(file: Path) -> int:
     if not file.exists() or not is_parquet(file):
         return TEXT_BYTES * file.stat().st_size if file.is_file() else 0
     try:
-        import pyarrow.dataset
-
-        return _room(pyarrow.dataset.dataset(file, format="parquet", partitioning="hive"))
+        return _room(parquet_dataset(file))
     except (ImportError, OSError, ValueError):  # reading it will say what is wrong
         return 0

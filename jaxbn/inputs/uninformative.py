@@ -50,13 +50,7 @@ def without_empty(frame: pd.DataFrame, keep: Collection[str], missing: Missing) 
 
 
 def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) -> Table:
-    """The table without the columns from which nothing can be learned; a line of the log for each.
-
-    Args:
-        table: any table.
-        keep: columns that stay whatever they hold.
-        infers: whether missing entries are to be inferred.
-    """
+    """The table without the columns from which nothing can be learned, except some to `keep`; the log tells each."""
     if table.n_rows <= FEW_ROWS:
         return table
     found = dict(_reasons(table, keep, infers))

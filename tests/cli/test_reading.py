@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from jaxbn.cli.reading import read
-from jaxbn.inputs.text_tables import Format
+from jaxbn.inputs.table_files import Format
 
 FRAME = pd.DataFrame({"size": [0.5, 1.25, -3.0], "kind": ["a", "b", "a"]})
 TEXT = FRAME.to_csv(index=False).encode()
