@@ -18,6 +18,7 @@ from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost, evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
+from jaxbn.cuts.sorted_values import Ordered
 from jaxbn.kernels.posterior.sums import LOG_NEGLIGIBLE, Walk, boundary_chances, draw_boundaries, walk_back
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double, on_host
@@ -122,12 +123,7 @@ class CutSums:
 
 
 def sum_over_cuts(choices: Sequence[Choice], bins_before: Sequence[int | None] | None = None) -> list[CutSums]:
-    """The sums of several variables.
-
-    Args:
-        choices: the variables.
-        bins_before: numbers of bins that are probable, where known: they save time and change nothing else.
-    """
+    """The sums of several variables; probable numbers of bins, where known, save time and change nothing else."""
     expected = bins_before or [None] * len(choices)
     matrices = cost_matrices([choice.groups for choice in choices])
     return [_summed(*each) for each in zip(choices, expected, matrices, strict=True)]
@@ -154,7 +150,10 @@ def _summed(choice: Choice, expected: int | None, matrix: CostMatrix) -> CutSums
         left = log_more + (ahead[last] if last < room - 1 else ahead[-1])
         open_end = left >= np.logaddexp.reduce(totals) + LOG_NEGLIGIBLE and room <= size
         if not rare and not open_end:
-            return CutSums(choice, price, walk, _log_bins(choice, totals, float(walk.log_total)))
+            log_bins = np.full(len(choice.charge), -np.inf)
+            n = min(len(log_bins), room - 1)
+            log_bins[:n] = totals[1 : n + 1] + float(walk.log_total)
+            return CutSums(choice, price, walk, log_bins)
         tried += 1
         if rare:
             price = _better_price(price, log_ends, best, walk.steps, n_groups)
@@ -193,13 +192,6 @@ def _weights(choice: Choice, price: float, room: int) -> tuple[NDArray[np.float6
     return logs[:room], ahead[:room]
 
 
-def _log_bins(choice: Choice, totals: NDArray[np.float64], log_total: float) -> NDArray[np.float64]:
-    found = np.full(len(choice.charge), -np.inf)
-    n = min(len(found), len(totals) - 1)
-    found[:n] = totals[1 : n + 1] + log_total
-    return found
-
-
-def edges_of(request: Request, ranks: NDArray[Any]) -> NDArray[np.float64]:
+def edges_of(ordered: Ordered, ranks: NDArray[Any]) -> NDArray[np.float64]:
     """The cuts after some ranks, in original units."""
-    return np.array([request.ordered.edge(int(rank)) for rank in ranks])
+    return np.array([ordered.edge(int(rank)) for rank in ranks])

@@ -35,29 +35,23 @@ NEVER = -1e300
 """Log of the weight of what cannot be; unlike -inf it can be multiplied by zero."""
 
 
-def slots(graph: Graph, kind: str, column: int | None = None) -> Sequence[tuple[int, ...]]:
-    """The slots of a kind of move, for the arcs of one column or, other than of ``"swap"``, for all.
+def slots(graph: Graph, kind: str, child: int = 0) -> Sequence[tuple[int, ...]]:
+    """The slots of a kind of move; of ``"swap"`` those of one child.
 
     As many slots lead from a graph to another as lead back, and both graphs have equally many slots: a toggle is its
     own inverse, arcs stay as many when one is turned round, and parents when one takes the place of another.
     """
     n = len(graph)
     if kind == "toggle":
-        return _pairs(n, column)  # (parent, child)
+        return _pairs(n)  # (parent, child)
     if kind == "reverse":
-        return [(u, v) for v in range(n) for u in bits(graph[v]) if column is None or column in (u, v)]
-    child = 0 if column is None else column
+        return [(u, v) for v in range(n) for u in bits(graph[v])]
     others = [u for u in range(n) if u != child and not graph[child] >> u & 1]
     return [(child, old, new) for old in bits(graph[child]) for new in others]
 
 
 def moved(graph: Graph, kind: str, slot: tuple[int, ...]) -> Graph:
-    """Where a slot leads.
-
-    Example:
-        >>> moved((0, 0b1), "reverse", (0, 1)), moved((0, 0b1), "toggle", (0, 1))
-        ((2, 0), (0, 0))
-    """
+    """Where a slot leads."""
     if kind == "swap":
         child, old, new = slot
         return _with(graph, {child: graph[child] ^ (1 << old | 1 << new)})
@@ -67,19 +61,17 @@ def moved(graph: Graph, kind: str, slot: tuple[int, ...]) -> Graph:
     return _with(graph, {child: graph[child] ^ 1 << parent, parent: graph[parent] | 1 << child})
 
 
-def propose(graph: Graph, rng: np.random.Generator, column: int | None = None) -> Graph:
-    """One slot of one kind of move, both by chance, of one column or of all."""
+def propose(graph: Graph, rng: np.random.Generator) -> Graph:
+    """One slot of one kind of move, both by chance."""
     kind = KINDS[int(rng.integers(len(KINDS)))]
-    if kind == "swap" and column is None:
-        column = int(rng.integers(len(graph)))
-    found = slots(graph, kind, column)
+    found = slots(graph, kind, int(rng.integers(len(graph))))
     # without a slot the graph stays: to try another kind instead would make the ways there and back unequal
     return moved(graph, kind, found[int(rng.integers(len(found)))]) if found else graph
 
 
 @lru_cache(maxsize=256)
-def _pairs(n: int, column: int | None) -> list[tuple[int, int]]:
-    return [(u, v) for u in range(n) for v in range(n) if u != v and (column is None or column in (u, v))]
+def _pairs(n: int) -> list[tuple[int, int]]:
+    return [(u, v) for u in range(n) for v in range(n) if u != v]
 
 
 def move_arcs(
@@ -122,12 +114,7 @@ class Parents(NamedTuple):
 
 
 def blocks(n_columns: int, size: int, rng: np.random.Generator) -> list[list[int]]:
-    """Columns in blocks of nearly equal sizes, none larger than this, by chance; every column in one.
-
-    Example:
-        >>> blocks(4, 6, np.random.default_rng(0)), [len(each) for each in blocks(14, 6, np.random.default_rng(0))]
-        ([[0, 1, 2, 3]], [5, 5, 4])
-    """
+    """Columns in blocks of nearly equal sizes, none larger than this, by chance; every column in one."""
     n_blocks = -(-n_columns // size)
     order = rng.permutation(n_columns) if n_blocks > 1 else np.arange(n_columns)
     return [each.tolist() for each in np.array_split(order, n_blocks)]
@@ -215,9 +202,7 @@ def _sets(
 def draw_layers(weights: NDArray[np.float64], rng: np.random.Generator) -> list[tuple[int, int, int]]:
     """Layers of a graph without cycles: each with the layer before it and all columns before it, as masks.
 
-    Args:
-        weights: [m, 2^m], log of the weight of each set of columns that come before a column.
-        rng: random numbers.
+    The weights [m, 2^m] are logarithms of those of each set of columns that come before a column.
     """
     m = len(weights)
     later = _later(weights)

@@ -25,7 +25,7 @@ from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import WEIGHT, choice_cost
 from jaxbn.groups.grouping import Grouping
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
-from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs, propose
+from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
@@ -38,14 +38,11 @@ from jaxbn.structure.constraints import Rules, bits, cells, mask_of
 PROPOSALS = 1
 """Moves of arcs in a sweep for each ordered pair of columns."""
 
-ATTEMPTS = 8
-"""Changes of an arc of a variable that are proposed at each visit, its cuts summed out."""
-
 PLAIN_BINS = 4
-"""Bins of equal frequency by which such a change is judged at first, where no cuts are known that may suit."""
+"""Bins of equal frequency by which arcs of a variable are proposed, where no cuts are known that may suit."""
 
-TRUST = 0.25
-"""The power of the ratio of probabilities in this first judgement, with which the change passes."""
+TRUST = 0.5
+"""The power of the probability of graphs with such bins, by which they are proposed."""
 
 BLOCK = 6
 """Columns among which all arcs are drawn together, at most."""
@@ -60,13 +57,6 @@ class State(NamedTuple):
     graph: Graph
     columns: tuple[Column, ...]
     codings: Mapping[str, Coding]  # of continuous and grouped columns
-
-
-class Summed(NamedTuple):
-    """A variable to cut, and the sums over all its cuts."""
-
-    request: Request
-    sums: CutSums
 
 
 @dataclass
@@ -134,73 +124,66 @@ class Chain:
     # --- one variable: its arcs with the cuts summed out, then its cuts
 
     def _visit(self, states: Sequence[State], v: int, rngs: Sequence[np.random.Generator]) -> list[State]:
-        states, moved = list(states), []
-        now = self._summed(states, v, range(len(states)))
-        # once for all proposals: these scores depend on the cuts of the other variables, which stay until the end
-        plain = [self._plain(state, v) for state in states]
-        for _ in range(ATTEMPTS if self.moves_arcs and len(self.names) > 1 else 0):
-            found = {c: self._promising(states[c], v, plain[c], rng) for c, rng in enumerate(rngs)}
-            tried = {c: states[c]._replace(graph=new) for c, (new, _) in found.items() if new != states[c].graph}
-            # Delayed acceptance: a proposal has passed with probability min(1, r), ln r = found[c][1]. Taken now with
-            # probability min(1, M(new) / (r M(now))), ln of M(new) / M(now) = gain, it leaves the posterior invariant
+        states = list(states)
+        now = self._summed(states, v)
+        if self.moves_arcs:
+            found = [self._proposed(state, v, rng) for state, rng in zip(states, rngs, strict=True)]
+            tried = {c: states[c]._replace(graph=new) for c, (new, _) in enumerate(found) if new != states[c].graph}
+            # G' comes from G with R(G') / R(G) times the chance of the way back, found[c][1] = ln of that ratio: taken
+            # with probability min(1, M(G') R(G) / (M(G) R(G'))), it leaves the posterior invariant
             # (docs/maths.md, "Draws of cuts and arcs").
-            for c, then in zip(tried, self._summed(tried, v, list(tried)), strict=True):
-                gain = self._gain(v, (states[c], now[c].sums), (tried[c], then.sums))
+            for c, then in zip(tried, self._summed(list(tried.values()), v), strict=True):
+                gain = self._gain(v, (states[c], now[c]), (tried[c], then))
                 if np.log1p(-rngs[c].random()) < gain - found[c][1]:
                     states[c], now[c] = tried[c], then
-        # whatever became of the proposals: arcs were judged without the cuts of v, so these are drawn given the arcs
-        for state, (request, sums), rng in zip(states, now, rngs, strict=True):
-            moved.append(self._recut(state, v, request, sums.draw(rng)[0]))
-        return moved
+        # whatever became of the proposal: arcs were judged without the cuts of v, so these are drawn given the arcs
+        each = zip(states, now, rngs, strict=True)
+        return [self._recut(state, v, sums.draw(rng)[0]) for state, sums, rng in each]
 
-    def _summed(self, states: Mapping[int, State] | Sequence[State], v: int, chains: Sequence[int]) -> list[Summed]:
+    def _summed(self, states: Sequence[State], v: int) -> list[CutSums]:
         """The sums over all cuts of a variable in the states of some chains."""
-        found = [self._choice(states[c], v, states[c].graph) for c in chains]
+        choices = [self._choice(state, v) for state in states]
         limits.check()
-        sums = sum_over_cuts([choice for _, choice in found], [states[c].columns[v].n_states for c in chains])
-        return [Summed(request, each) for (request, _), each in zip(found, sums, strict=True)]
+        return sum_over_cuts(choices, [state.columns[v].n_states for state in states])
 
     def _plain(self, state: State, v: int) -> LogScore:
-        """Scores with bins of a variable that do not depend on its cuts."""
+        """Scores with bins of a variable that do not depend on its cuts, to the power by which they are trusted."""
         if v not in self._plain_bins:
             name, plain = self.names[v], self.likely.get(self.names[v])
             if not isinstance(plain, Binning) or plain.n_bins == 1:
                 plain = equal_frequency_binning(self.data.ordered[name], PLAIN_BINS)
             self._plain_bins[v] = self.data.coded(name, plain)
         columns = [self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)]
-        return _log_scores(columns, self.rules.odds)
+        log_score = _log_scores(columns, self.rules.odds)
+        return lambda child, parents: TRUST * log_score(child, parents)
 
-    def _promising(self, state: State, v: int, plain: LogScore, rng: np.random.Generator) -> tuple[Graph, float]:
-        """A graph that differs in the arcs of a variable and seems probable enough, or the same; and how it seems.
-
-        Most proposals are hopeless, and any bins tell so at less cost than a sum over cuts.
-        """
-        new = propose(state.graph, rng, v)
-        changed = differences(state.graph, new)
+    def _proposed(self, state: State, v: int, rng: np.random.Generator) -> tuple[Graph, float]:
+        """All arcs among a variable and some others, drawn as they seem probable; and how much more than before."""
+        others = rng.permutation([u for u in range(len(self.names)) if u != v])[: BLOCK - 1]
         # arcs are allowed if one bin of v fits; the sums over its cuts have no more bins than fit (`_most_states`)
         one_bin = [1 if i == v else column.size for i, column in enumerate(state.columns)]
-        if not changed or not self.rules.allows(new, changed, one_bin):
-            return state.graph, 0.0
-        seems = seeming_gain(plain, state.graph, new)
-        return (new, seems) if np.log1p(-rng.random()) < seems else (state.graph, 0.0)
+        plain = self._plain(state, v)
+        new = draw_block(state.graph, [v, *others.tolist()], self.rules, one_bin, plain, rng)
+        return new, sum(plain(w, new[w]) - plain(w, state.graph[w]) for w in differences(state.graph, new))
 
     def _gain(self, v: int, old: tuple[State, CutSums], new: tuple[State, CutSums]) -> float:
         """Log of how much more probable a graph is than another, the cuts of a variable summed out."""
         changed = differences(old[0].graph, new[0].graph)
-        after, before = (sums.log_evidence + self._rest(state, v, state.graph, changed) for state, sums in (new, old))
+        after, before = (sums.log_evidence + self._rest(state, v, changed) for state, sums in (new, old))
         return after - before
 
-    def _choice(self, state: State, v: int, graph: Graph) -> tuple[Request, Choice]:
-        """The ways to cut a variable given its blanket in a graph."""
+    def _choice(self, state: State, v: int) -> Choice:
+        """The ways to cut a variable given its blanket."""
         name = self.names[v]
         ordered = self.data.ordered[name]
-        factors = self._factors(state, v, graph, ordered.order)
+        factors = self._factors(state, v, ordered.order)
         limits = {"min_width": self.min_widths.get(name, 0.0), "shapes": self.data.shapes_of(name)}
         request = Request(ordered, factors, 1.0, **limits)  # type: ignore[arg-type]
-        return request, choice_of(request, self.grid, self._most_states(state, v, graph))
+        return choice_of(request, self.grid, self._most_states(state, v))
 
-    def _factors(self, state: State, v: int, graph: Graph, rows: NDArray[np.integer] | slice) -> list[Factor]:
-        """The families of a variable in a graph, for some rows in their order."""
+    def _factors(self, state: State, v: int, rows: NDArray[np.integer] | slice) -> list[Factor]:
+        """The families of a variable, for some rows in their order."""
+        graph = state.graph
 
         def codes(members: int) -> list[NDArray[np.int32]]:
             return [state.columns[i].codes[rows] for i in bits(members)]
@@ -209,18 +192,18 @@ class Chain:
         families = [(codes(1 << w)[0], codes(graph[w] & ~(1 << v))) for w in children]
         return factors_of(codes(graph[v]), families, len(state.columns[v].codes))
 
-    def _most_states(self, state: State, v: int, graph: Graph) -> int:
+    def _most_states(self, state: State, v: int) -> int:
         """States that a variable may have, for the tables to keep to their limit."""
-        sizes = [column.size for column in state.columns]
+        graph, sizes = state.graph, [column.size for column in state.columns]
         families = [w for w in range(len(graph)) if w == v or graph[w] >> v & 1]
         tables = [cells((graph[w] | 1 << w) & ~(1 << v), sizes) for w in families]
         limit = self.most_bins.get(self.names[v])
         most = max(self.rules.max_cells // max(tables), 1)
         return most if limit is None else min(most, limit)
 
-    def _rest(self, state: State, v: int, graph: Graph, changed: Sequence[int]) -> float:
+    def _rest(self, state: State, v: int, changed: Sequence[int]) -> float:
         """What the changed families have beyond the sum over a variable's cuts: priors, and families without it."""
-        total = 0.0
+        graph, total = state.graph, 0.0
         for child in changed:
             total += log_parent_prior(len(graph), graph[child].bit_count())
             total += log_links(self.names[child], (self.names[p] for p in bits(graph[child])), self.rules.links)
@@ -228,34 +211,34 @@ class Chain:
                 total += family_score(state.columns[child], [state.columns[p] for p in bits(graph[child])], WEIGHT)
         return total
 
-    def _recut(self, state: State, v: int, request: Request, ranks: NDArray[np.intp]) -> State:
-        name, ordered = self.names[v], request.ordered
-        edges = edges_of(request, ranks)
+    def _recut(self, state: State, v: int, ranks: NDArray[np.intp]) -> State:
+        name, ordered = self.names[v], self.data.ordered[self.names[v]]
+        edges = edges_of(ordered, ranks)
         if np.array_equal(edges, state.codings[name].cuts):  # type: ignore[union-attr]
             return state
         steps = np.zeros(len(ordered.values), np.int32)
         steps[ranks + 1] = 1
         codes = np.empty_like(steps)
         codes[ordered.order] = np.cumsum(steps)
-        columns = list(state.columns)
-        # a new key: what is remembered of the old codes must not be taken for these
-        columns[v] = Column(next(self._keys), codes, len(ranks) + 1)
-        self._own.pop(state.columns[v].key, None)
-        return State(state.graph, tuple(columns), {**state.codings, name: self._binning(name, edges)})
+        return self._recoded(state, v, codes, self._binning(name, edges))
 
     def _regroup(self, state: State, v: int, rng: np.random.Generator) -> State:
         """The levels of a variable put into groups again, one after the other."""
         name, now = self.names[v], state.codings[self.names[v]]
         levels, codes = self.data.table.levels[name], self.data.table.codes[name]
         assert isinstance(now, Grouping)
-        factors, most = self._factors(state, v, state.graph, slice(None)), self._most_states(state, v, state.graph)
-        new = draw_groups(levels, codes, factors, now, most, rng)
+        factors = self._factors(state, v, slice(None))
+        new = draw_groups(levels, codes, factors, now, self._most_states(state, v), rng)
         if new.groups == now.groups:
             return state
+        return self._recoded(state, v, new(levels)[codes], new)
+
+    def _recoded(self, state: State, v: int, codes: NDArray[np.int32], coding: Coding) -> State:
         columns = list(state.columns)
-        columns[v] = Column(next(self._keys), new(levels)[codes], new.n_groups)
+        # a new key: what is remembered of the old codes must not be taken for these
+        columns[v] = Column(next(self._keys), codes, coding.n_bins)
         self._own.pop(state.columns[v].key, None)
-        return State(state.graph, tuple(columns), {**state.codings, name: new})
+        return State(state.graph, tuple(columns), {**state.codings, self.names[v]: coding})
 
     def _coding(self, name: str, state: State) -> float:
         column = state.columns[self.names.index(name)]
@@ -287,8 +270,3 @@ def _log_scores(columns: Sequence[Column], odds: NDArray[np.float64] | None) -> 
     """Scores of families of some columns, with the prior of their parents, in natural units."""
     scores = SetScores(columns, weight=WEIGHT, parent_prior=True, links=odds)
     return lambda child, parents: scores.nats(scores.single(child, parents))
-
-
-def seeming_gain(plain: LogScore, old: Graph, new: Graph) -> float:
-    """Log of how much more probable a graph seems than another, in part: the same backwards with the other sign."""
-    return TRUST * sum(plain(v, new[v]) - plain(v, old[v]) for v in differences(old, new))

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.discretize_variable import Request, variable_request
+from jaxbn.cuts.discretize_variable import variable_request
+from jaxbn.cuts.sorted_values import Ordered
 from jaxbn.inputs import checks
 from jaxbn.posterior.all_cuts import CutSums, choice_of, edges_of, sum_over_cuts
 from jaxbn.runtime import limits
@@ -29,7 +30,6 @@ class CutPosterior:
         exact: whether cuts may lie between any two neighbouring values; False on a grid.
 
     Example:
-        >>> import jaxbn
         >>> found = jaxbn.cut_posterior([0.1, 0.2, 0.3, 0.7, 0.8, 0.9] * 5, parents=[[0, 0, 0, 1, 1, 1] * 5])
         >>> found.cuts.round(2).tolist(), found.chances.round(2).tolist()
         ([0.15, 0.25, 0.5, 0.75, 0.85], [0.03, 0.03, 1.0, 0.03, 0.03])
@@ -41,7 +41,7 @@ class CutPosterior:
     bins: NDArray[np.float64]
     exact: bool
     _sums: CutSums = field(repr=False)
-    _request: Request = field(repr=False)
+    _ordered: Ordered = field(repr=False)
 
     @property
     def expected_bins(self) -> float:
@@ -56,15 +56,14 @@ class CutPosterior:
             seed: of the random numbers, or their generator.
 
         Example:
-            >>> import jaxbn
             >>> found = jaxbn.cut_posterior([0.1, 0.2, 0.8, 0.9] * 10, parents=[[0, 0, 1, 1] * 10])
             >>> [bool(0.5 in binning.cuts.round(9)) for binning in found.sample(3)]
             [True, True, True]
         """
         ranks = self._sums.draw(np.random.default_rng(seed), checks.at_least("n", n, 1))
-        values = self._request.ordered.values
+        values = self._ordered.values
         low, high = float(values[0]), float(values[-1])
-        edges = [edges_of(self._request, each) for each in ranks]
+        edges = [edges_of(self._ordered, each) for each in ranks]
         return [Binning(each, lower=low, upper=high, method="draw") for each in edges]
 
     def __repr__(self) -> str:
@@ -100,7 +99,6 @@ def cut_posterior(
 
     Example:
         >>> import numpy as np
-        >>> import jaxbn
         >>> x = np.random.default_rng(0).random(100)
         >>> found = jaxbn.cut_posterior(x, parents=[(x > 0.4).astype(int)])
         >>> round(float(found.cuts[found.chances.argmax()]), 1)
@@ -114,8 +112,7 @@ def cut_posterior(
         raise checks.ArgumentError("grid", f"must be at most {FEW_POSITIONS}, got {grid}", value=grid)
     every = [request._replace(shapes=(shape,)) for shape in request.shapes] or [request]
     found = sum_over_cuts([choice_of(each, most) for each in every])
-    sums, request = max(zip(found, every, strict=True), key=lambda pair: pair[0].log_evidence)
-    chances, choice = sums.cut_chances(), sums.choice
-    cuts = edges_of(request, choice.groups.positions[1:-1] - 1)
-    exact = choice.groups.n == request.ordered.n_distinct
-    return CutPosterior(sums.log_evidence, cuts, chances, sums.bin_chances, exact, sums, request)
+    sums, ordered = max(found, key=lambda each: each.log_evidence), request.ordered
+    groups = sums.choice.groups
+    cuts, exact = edges_of(ordered, groups.positions[1:-1] - 1), groups.n == ordered.n_distinct
+    return CutPosterior(sums.log_evidence, cuts, sums.cut_chances(), sums.bin_chances, exact, sums, ordered)

@@ -27,15 +27,10 @@ def draw_groups(
     most: int,
     rng: np.random.Generator,
 ) -> Grouping:
-    """Every observed level visited once, in an order by chance.
+    """Every observed level visited once, in an order by chance; levels without a row stay where they cost least.
 
-    Args:
-        levels: all levels, also those without a row, which stay where they cost least.
-        codes: the level of each row, as a position in ``levels``.
-        factors: the families of the variable, for these rows.
-        now: the groups so far.
-        most: groups that are allowed.
-        rng: random numbers.
+    The code of a row is the position of its level; `factors` are the families of the variable, for these rows, and
+    `most` the groups that are allowed.
     """
     observed, unit = np.unique(codes, return_inverse=True)
     problem = every_level(unit, factors, most, WEIGHT)

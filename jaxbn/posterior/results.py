@@ -21,7 +21,6 @@ from jaxbn.inputs.table import Table
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.posterior.diagnostics import effective_size, r_hat
 from jaxbn.posterior.draws import Draw
 
 if TYPE_CHECKING:
@@ -69,7 +68,6 @@ class Agreement:
             for the cuts, or to ``jaxbn.fit`` for a network.
 
         Example:
-            >>> import jaxbn
             >>> structures = {"a": (), "b": ("a",)}, {"a": (), "b": ("a",)}, {"a": ("b",), "b": ()}
             >>> list(jaxbn.ArcBootstrap({}, 3, 0, structures).consensus(0.5).edges(data="direction"))
             [('a', 'b', 0.666...)]
@@ -114,7 +112,6 @@ class Posterior(Agreement):
         never: arcs (parent, child) that constraints rule out; None where the graph was given.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris").frame
         >>> found = jaxbn.sample_posterior(iris, draws=8, chains=2, burn_in=2, progress=False)
         >>> len(found.networks), found.average
@@ -232,20 +229,12 @@ class Posterior(Agreement):
         """The mean of a variable where another one is set, and its range over the draws; see ``AverageNet.effect``.
 
         Example:
-            >>> import jaxbn
-            >>> iris = jaxbn.datasets.load("iris").frame
-            >>> found = jaxbn.sample_posterior(iris, draws=8, chains=2, burn_in=2, progress=False)
-            >>> list(found.effect("class", "petal_length", coverage=0.8).columns)
-            ['mean', 'low', 'high']
+            >>> found.effect("class", "petal_length", coverage=0.8)  # doctest: +SKIP
         """
         return self.average.effect(cause, outcome, **options)
 
     def plot_arcs(self, ax: Axes | None = None, *, threshold: float = 0.5) -> Axes:
-        """Draw the consensus network with the probability of each arc.
-
-        Args:
-            ax: axes to draw on; new ones by default.
-            threshold: see ``consensus``.
+        """Draw the consensus network with the probability of each arc, see ``consensus``, on new axes by default.
 
         Example:
             >>> found.plot_arcs()  # doctest: +SKIP
@@ -255,11 +244,7 @@ class Posterior(Agreement):
         return plot_arcs(self, ax, threshold)
 
     def plot_cuts(self, name: str, ax: Axes | None = None) -> Axes:
-        """Draw how probable cuts are along a variable, over the histogram of its values and the average density.
-
-        Args:
-            name: a continuous variable.
-            ax: axes to draw on; new ones by default.
+        """Draw how probable cuts of a continuous variable are, over its histogram and the average density.
 
         Example:
             >>> found.plot_cuts("weight")  # doctest: +SKIP
@@ -270,9 +255,6 @@ class Posterior(Agreement):
 
     def plot_trace(self, ax: Axes | None = None) -> Axes:
         """Draw F along each chain: lines that mix are a good sign, lines apart or trends a bad one.
-
-        Args:
-            ax: axes to draw on; new ones by default.
 
         Example:
             >>> found.plot_trace()  # doctest: +SKIP
@@ -314,3 +296,55 @@ def group_counts(found: Posterior, name: str) -> str:
     sizes = [draw.groupings[name].n_groups for draw in found.draws]
     few, many = min(sizes), max(sizes)
     return f"{few} to {many} groups" if few < many else f"{few} group{'s' * (few != 1)}"
+
+
+# --- whether chains agree, as in Gelman and others, Bayesian Data Analysis (third edition, 11.4 and 11.5): chains
+# are split in halves, R-hat compares the variance between the halves with that within, and the effective sample size
+# sums autocorrelations over all halves up to the first negative pair (Geyer's rule).
+
+
+def _halves(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each chain in two halves [2 · chains, draws // 2]; the middle draw of an odd number is left out."""
+    half = values.shape[1] // 2
+    return np.concatenate([values[:, :half], values[:, values.shape[1] - half :]])
+
+
+def _variances(halves: NDArray[np.float64]) -> tuple[float, float]:
+    """The mean variance within the halves, and the estimate of the variance of all."""
+    n = halves.shape[1]
+    within = float(halves.var(axis=1, ddof=1).mean())
+    between = n * float(halves.mean(axis=1).var(ddof=1))
+    return within, (n - 1) / n * within + between / n
+
+
+def r_hat(values: NDArray[np.float64]) -> float:
+    """Split R-hat of some chains [chains, draws]: near 1 where they agree; NaN if nothing varies, or draws are few."""
+    if values.shape[1] < 4:
+        return float("nan")
+    within, total = _variances(_halves(values))
+    if within == 0:
+        return float("nan") if total == 0 else float("inf")
+    return float(np.sqrt(total / within))
+
+
+def effective_size(values: NDArray[np.float64]) -> float:
+    """How many independent draws the draws of some chains [chains, draws] are worth; NaN where nothing varies."""
+    if values.shape[1] < 4:
+        return float("nan")
+    halves = _halves(values)
+    m, n = halves.shape
+    within, total = _variances(halves)
+    if total == 0:
+        return float("nan")
+    centred = halves - halves.mean(axis=1, keepdims=True)
+    # padded to twice the length, so that products of the two ends do not mix in
+    size = 2 ** int(np.ceil(np.log2(2 * n)))
+    power = np.abs(np.fft.rfft(centred, size, axis=1)) ** 2
+    covariance = np.fft.irfft(power, size, axis=1)[:, :n].mean(axis=0) / n
+    correlation = 1 - (within - covariance * n / (n - 1)) / total
+    correlation[0] = 1.0
+    pairs = correlation[: n // 2 * 2].reshape(-1, 2).sum(axis=1)
+    # in a reversible chain these sums are positive and fall (Geyer): from the first negative one on it is noise
+    negative = np.flatnonzero(pairs < 0)
+    pairs = np.minimum.accumulate(pairs[: negative[0]] if len(negative) else pairs)
+    return float(min(m * n / max(2 * pairs.sum() - 1, 1e-12), m * n))

@@ -18,7 +18,7 @@ from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents
 from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import DataLike, Missing, Table
-from jaxbn.learning.checkpoint import fingerprint
+from jaxbn.learning.checkpoint import described
 from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.discretize import discretize
 from jaxbn.learning.holes.completion import HOLES, completed
@@ -77,8 +77,8 @@ def sample_posterior(
 
     ``jaxbn.learn`` returns the network with the highest evidence that it finds; many others are nearly as probable.
     Here chains of networks begin at what ``learn`` finds and then visit each network as often as it is probable. In
-    every sweep each continuous variable has all its cuts drawn from their exact posterior, together with changes of
-    its arcs, each level of a grouped variable chooses its group again, and then all arcs among up to six
+    every sweep each continuous variable has all its cuts drawn from their exact posterior, together with arcs around
+    it, each level of a grouped variable chooses its group again, and then all arcs among up to six
     variables at a time are drawn together. There is nothing to tune.
 
     Args:
@@ -111,7 +111,6 @@ def sample_posterior(
         ``.networks`` are the networks. Interrupted by Ctrl-C they are those so far, with a warning.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris").frame
         >>> found = jaxbn.sample_posterior(iris, draws=8, chains=2, burn_in=2, progress=False)
         >>> found.average.log_likelihood(iris).shape
@@ -144,7 +143,9 @@ def sample_posterior(
         checks.at_least("seed", seed, 0)
         run = {}
         if checkpoint is not None:  # which needs the fingerprint of the table
-            run = _described(table, options, rules, grouped, fixed)
+            run = described(table, rules, grouped)
+            run |= {name: options.described()[name] for name in ("min_width", "max_bins", "shape", "weight")}
+            run["graph"] = None if fixed is None else {name: list(found) for name, found in fixed.items()}
             run |= {"chains": chains, "burn_in": burn_in, "thin": thin, "seed": seed}
         coded = CodedTable(table, grouped, rules.max_cells, options.flat)
         coded.check_cells(fixed or rules.start)
@@ -165,8 +166,7 @@ def sample_posterior(
     ordered = sorted(kept.draws, key=lambda draw: (draw.chain, draw.sweep))
     chosen = [draw.with_shapes(coded.shapes) for draw in ordered]
     on_grid = tuple(name for name in table.continuous if coded.ordered[name].n_distinct > grid)
-    turned = {(child, parent) for child, found in rules.required.items() for parent in found}
-    never = None if fixed is not None else rules.forbidden | turned
+    never = None if fixed is not None else rules.ruled_out
     posterior = Posterior(table, tuple(chosen), seed, finished, on_grid, never)
     _tell_disagreement(posterior, len(kept.starts))
     return posterior
@@ -273,23 +273,3 @@ def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -
             )
     own = {name: codings[name] for name in (*table.continuous, *grouped)}
     return Learned((), {name: tuple(parents[name]) for name in table.names}, own, 0.0, 0.0)
-
-
-def _described(
-    table: Table, options: Evidence, rules: Rules, grouped: Sequence[str], fixed: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """What the draws depend on, as JSON can hold it."""
-    return {
-        "columns": list(table.names),
-        "continuous": list(table.continuous),
-        "rows": table.n_rows,
-        "data": fingerprint(table),
-        "graph": None if fixed is None else {name: list(found) for name, found in fixed.items()},
-        "max_parents": rules.max_parents,
-        "required": {name: list(found) for name, found in rules.required.items()},
-        "forbidden": sorted(map(list, rules.forbidden)),
-        "max_cells": rules.max_cells,
-        "merge_levels": list(grouped),
-        **{name: options.described()[name] for name in ("min_width", "max_bins", "shape", "weight")},
-        **({"links": rules.listed_links} if rules.links else {}),
-    }

@@ -12,12 +12,13 @@ from scipy.special import logsumexp
 from jaxbn.posterior import arcs
 from jaxbn.posterior.arcs import Graph, blocks, draw_block
 from jaxbn.structure.constraints import Rules, mask_of
+from tests.helpers.coded_columns import numbered_rules
 from tests.reference.structure import all_graphs
 
 N = 4
 GRAPHS = [tuple(mask_of(sorted(parents)) for parents in graph) for graph in all_graphs(N)]
-FREE = Rules.of([2] * N, max_parents=3)
-LIMITED = Rules.of([2] * N, max_parents=2, required={0: [1]}, forbidden=[(3, 1), (0, 3)], max_cells=11)
+FREE = numbered_rules([2] * N, max_parents=3)
+LIMITED = numbered_rules([2] * N, max_parents=2, required={0: [1]}, forbidden=[(3, 1), (0, 3)], max_cells=11)
 STATES = [2, 3, 2, 2]
 
 

@@ -17,7 +17,7 @@ from jaxbn.learning.options import in_objects
 from jaxbn.posterior.chain import Chain
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.structure.constraints import Rules
+from tests.helpers.coded_columns import numbered_rules
 from tests.reference import groups as reference
 from tests.reference.posterior import log_prior_of_parents
 
@@ -110,7 +110,7 @@ def _without(partition: tuple[int, ...], unit: int) -> tuple[int, ...]:
 def test_groups_and_arcs_together_agree_with_enumeration() -> None:
     """A grouped column and another: no arc, or either direction, with every partition."""
     frame = pd.DataFrame({"kind": np.array(LEVELS)[CODES], "y": CHILD.astype(str)})
-    chain = Chain(CodedTable(as_table(frame), ("kind",)), Rules.of([2, 2], max_parents=1), 512)
+    chain = Chain(CodedTable(as_table(frame), ("kind",)), numbered_rules([2, 2], max_parents=1), 512)
     graphs = {(0, 0): ([], []), (2, 0): ([CHILD], []), (0, 1): ([], [(CHILD, [])])}
     logs = {}
     for graph, (parents, children) in graphs.items():

@@ -16,7 +16,7 @@ import pytest
 import jaxbn
 from jaxbn.learning.options import in_objects
 from jaxbn.posterior.chain import Chain
-from jaxbn.posterior.diagnostics import effective_size, r_hat
+from jaxbn.posterior.results import effective_size, r_hat
 from jaxbn.runtime import limits
 
 mpl.use("Agg")
@@ -80,6 +80,7 @@ def test_summaries_count_draws(found: jaxbn.Posterior) -> None:
     assert found.networks[3].parents == found.draws[3].parents
     likelihood = np.mean([np.exp(net.log_likelihood(DATA)) for net in found.networks], axis=0)
     np.testing.assert_allclose(np.exp(found.average.log_likelihood(DATA)), likelihood)
+    assert found.effect("kind", "y").equals(found.average.effect("kind", "y"))
     assert nx.is_directed_acyclic_graph(found.consensus(0.3))
     assert {"mean", "effective_size", "r_hat"} == set(found.diagnostics.columns)
     assert "evidence" in found.diagnostics.index
