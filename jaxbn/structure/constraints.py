@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from jaxbn.counts.codes import Column
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
-from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents, check_max_cells, topological_order
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents, check_max_cells
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.table import Table
 from jaxbn.scores.coded_table import Columns
@@ -113,8 +113,8 @@ class Rules:
     """Checked constraints, by name and as bit masks over the columns: bit i stands for column i.
 
     Example:
-        >>> rules = Rules.of([2, 3, 1], max_parents=2, forbidden=[(0, 1)])
-        >>> [list(bits(mask)) for mask in rules.allowed]  # column 2 has one state: no arc can touch it
+        >>> rules = Rules(("a", "b", "c"), 2, {}, frozenset({("a", "b")}), n_states=(2, 3, 1), sizes=(2, 3, 1))
+        >>> [bits(mask) for mask in rules.allowed]  # c has one state: no arc can touch it
         [[1], [], []]
     """
 
@@ -127,26 +127,6 @@ class Rules:
     sizes: tuple[int, ...] = ()  # states that a table has, observed or not
     links: Links = field(default_factory=dict)  # log odds of links
 
-    @classmethod
-    def of(
-        cls,
-        n_states: Sequence[int],
-        *,
-        max_parents: int,
-        required: Mapping[int, Iterable[int]] | None = None,
-        forbidden: Iterable[tuple[int, int]] = (),
-        max_cells: int | None = None,
-        sizes: Sequence[int] | None = None,
-    ) -> Rules:
-        """Rules for columns by number."""
-        names = tuple(map(str, range(len(n_states))))
-        needed = {names[child]: tuple(names[p] for p in parents) for child, parents in (required or {}).items()}
-        banned = frozenset((names[parent], names[child]) for parent, child in forbidden)
-        counts = tuple(map(int, n_states)), tuple(map(int, sizes or n_states))
-        rules = cls(names, int(max_parents), needed, banned, max_cells or MAX_TABLE_CELLS, *counts)
-        topological_order(rules.start, "required")  # which refuses cycles
-        return rules
-
     def of_columns(self, columns: Mapping[str, Column]) -> Rules:
         """The rules for columns with these states."""
         states = tuple(columns[name].n_states for name in self.names)
@@ -156,6 +136,12 @@ class Rules:
     def start(self) -> dict[str, tuple[str, ...]]:
         """The structure of the required arcs alone."""
         return {name: self.required.get(name, ()) for name in self.names}
+
+    @property
+    def ruled_out(self) -> frozenset[tuple[str, str]]:
+        """Arcs that no structure has: forbidden ones, and required ones turned round."""
+        turned = {(child, parent) for child, parents in self.required.items() for parent in parents}
+        return self.forbidden | turned
 
     @property
     def constraints(self) -> Constraints:
@@ -180,11 +166,6 @@ class Rules:
         live = mask_of(i for i, states in enumerate(self.n_states) if states > 1)
         pairs = enumerate(zip(self.n_states, self.must, self.never, strict=True))
         return tuple(live & ~(1 << i | must | never) if states > 1 else 0 for i, (states, must, never) in pairs)
-
-    @property
-    def listed_links(self) -> list[list[Any]]:
-        """Both names and the log odds of each link, as JSON can hold it."""
-        return sorted([*sorted(pair), odds] for pair, odds in self.links.items())
 
     @cached_property
     def odds(self) -> NDArray[np.float64] | None:
@@ -335,22 +316,24 @@ def mask_of(columns: Iterable[int]) -> int:
     return mask
 
 
-def bits(mask: int) -> Iterator[int]:
+def bits(mask: int) -> list[int]:
     """The columns of a mask, ascending.
 
     Example:
-        >>> list(bits(0b1010))
+        >>> bits(0b1010)
         [1, 3]
     """
+    found = []
     while mask:
         low = mask & -mask
-        yield low.bit_length() - 1
+        found.append(low.bit_length() - 1)
         mask ^= low
+    return found
 
 
 def cells(members: int, n_states: Sequence[int]) -> int:
     """Cells of the table of some columns, given as a mask."""
-    return math.prod(n_states[column] for column in bits(members))
+    return math.prod([n_states[column] for column in bits(members)])
 
 
 def union_of(sets: Sequence[int], columns: int) -> int:

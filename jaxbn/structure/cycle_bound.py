@@ -40,10 +40,8 @@ STALLS = 8
 def cycle_bound(table: FamilyTable, reached: int, steps: int = STEPS) -> int:
     """An upper bound on the value of every structure of the table's families.
 
-    Args:
-        table: the families.
-        reached: the value of the best structure known; it sets the length of the steps.
-        steps: how many; none gives the sum of all columns' best families.
+    `reached` is the value of the best structure known, which sets the length of the steps; without steps, the bound is
+    the sum of all columns' best families.
     """
     prices = _Prices(table, _Ascent(table).run(4 * steps))
     best, at_best, length, stalls = prices.bound(), prices.price, LENGTH, 0
@@ -145,7 +143,7 @@ class _Ascent:
             if cycle:
                 most -= 1
                 self._raise(cycle)
-                members = list(bits(cycle))
+                members = bits(cycle)
                 waiting = [column for column in waiting if column not in members] + members
             else:
                 waiting.pop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -111,14 +111,7 @@ class Distance(NamedTuple):
 
 
 def class_of(parents: Parents) -> Cpdag:
-    """The class of an acyclic graph: arcs into a common child of two that are not linked, and what follows (Meek 1995).
-
-    Example:
-        >>> sorted(class_of({"a": (), "b": (), "c": ("a", "b"), "d": ("c",)}).directed)
-        [('a', 'c'), ('b', 'c'), ('c', 'd')]
-        >>> len(class_of({"a": (), "b": ("a",), "c": ("b",)}).undirected)
-        2
-    """
+    """The class of an acyclic graph: arcs into a common child of two without a link, and what follows (Meek 1995)."""
     linked: dict[str, set[str]] = {name: set() for name in parents}
     for child, of_child in parents.items():
         for parent in of_child:
@@ -156,33 +149,54 @@ def _follows(tail: str, head: str, directed: set[Arc], linked: Mapping[str, set[
     return any(second not in linked[first] for first, second in combinations(between, 2))
 
 
-def parent_sets(graph: Cpdag, name: str) -> list[frozenset[str]]:
+def parent_sets(graph: Cpdag, name: str, never: Collection[Arc] = ()) -> list[frozenset[str]]:
     """All sets that are the parents of a variable in some member of the class, the smallest first.
 
-    These are the parents by compelled arcs with any set of open neighbours that are linked with each other: two that
-    are not would be a new pair of parents of a common child, and nothing else can go wrong (Maathuis, Kalisch and
-    Bühlmann 2009, lemma 3.1).
-
-    Example:
-        >>> [sorted(found) for found in parent_sets(class_of({"a": (), "b": ("a",), "c": ("b",)}), "b")]
-        [[], ['a'], ['c']]
+    Members with an arc of `never` do not count. Without it the sets are the parents by compelled arcs with any open
+    neighbours that are linked with each other: two that are not would be a new pair of parents of a common child, and
+    nothing else can go wrong (Maathuis, Kalisch and Bühlmann 2009, lemma 3.1).
     """
     compelled = frozenset(tail for tail, head in graph.directed if head == name)
     open_ = [other for other in graph.nodes if frozenset((name, other)) in graph.undirected]
     links, found = graph.links, [frozenset[str]()]
     for other in open_:
         found += [chosen | {other} for chosen in found if all(frozenset((other, each)) in links for each in chosen)]
-    return sorted((compelled | chosen for chosen in found), key=len)
+    sets = sorted((compelled | chosen for chosen in found), key=len)
+    return [chosen for chosen in sets if _has_member(graph, name, chosen, never)] if never else sets
+
+
+def _has_member(graph: Cpdag, name: str, parents: Collection[str], never: Collection[Arc]) -> bool:
+    """Whether a member of the class has these parents of a variable, and no arc of `never`.
+
+    Links are directed as these say; the rest can be if sinks can be taken away one by one (Dor and Tarsi 1992).
+    """
+    links, directed = graph.links, set(graph.directed)
+    for tail, head in (arc for link in graph.undirected for arc in permutations(link)):
+        if (head, tail) in never or (head == name and tail in parents) or (tail == name and head not in parents):
+            directed.add((tail, head))
+    for tail, head in directed - graph.directed:
+        # turned round by another reason, or a new common child of two that are not linked
+        others = [other for other, child in directed if child == head and other != tail]
+        if (head, tail) in directed or any(frozenset((tail, other)) not in links for other in others):
+            return False
+    left = set(graph.nodes)
+
+    def is_sink(node: str) -> bool:
+        around = [other for other in left if frozenset((node, other)) in links]
+        free = [other for other in around if (other, node) not in directed]
+        linked = (frozenset((one, other)) in links for one in free for other in around if one != other)
+        return not any((node, other) in directed for other in free) and all(linked)
+
+    while left:
+        sink = next(filter(is_sink, left), None)
+        if sink is None:
+            return False
+        left.remove(sink)
+    return True
 
 
 def compare_graphs(this: Parents, other: Parents) -> Comparison:
-    """What it takes to turn one graph into another over the same names.
-
-    Example:
-        >>> found = compare_graphs({"a": (), "b": ("a",), "c": ("b",)}, {"a": ("b",), "b": (), "c": ("a",)})
-        >>> found.added, found.removed, found.turned, found.class_distance
-        ((('a', 'c'),), (('b', 'c'),), (('a', 'b'),), 2)
-    """
+    """What it takes to turn one graph into another over the same names."""
     ours = [(parent, child) for child, found in this.items() for parent in found]
     theirs = [(parent, child) for child, found in other.items() for parent in found]
     added = tuple(arc for arc in theirs if arc not in ours and arc[::-1] not in ours)

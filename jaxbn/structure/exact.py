@@ -54,25 +54,9 @@ class Structure:
     families: int  # scored families that the bound speaks of
     finished: bool = True  # whether the search ended by itself
 
-    @property
-    def gap(self) -> float:
-        """What another structure of the families in question might score more, in nats."""
-        return max(self.bound - self.score, 0.0)
-
 
 def exact_structure(scores: SetScores, rules: Rules) -> Structure:
-    """The structure with the highest score.
-
-    Args:
-        scores: of the columns at hand.
-        rules: what the structure must keep to.
-
-    Returns:
-        The structure; `proved` is true and the gap zero.
-
-    Raises:
-        ValueError: if more than 20 columns have several states.
-    """
+    """The structure with the highest score, proved; a ValueError if more than 20 columns have several states."""
     live = _live(rules)
     if len(live) > MOST_COLUMNS:
         raise ArgumentError(
@@ -203,10 +187,8 @@ def best_inside(values: NDArray[np.int64]) -> None:
 def best_order(best: NDArray[np.int64]) -> tuple[int, list[int]]:
     """The largest Σ best[v][columns before v] over all orders, and such an order.
 
-    Among equal values the last column in column order comes last.
-
-    Args:
-        best: [N, 2^(N-1)], the value of every column with its parents inside a set of others; see `without_bit`.
+    `best` [N, 2^(N-1)] is the value of every column with its parents inside a set of others, see `without_bit`. Among
+    equal values the last column in column order comes last.
     """
     n = len(best)
     total = np.zeros(1 << n, np.int64)

@@ -21,16 +21,7 @@ ARC_BITS = 13
 
 
 class FamilyPool:
-    """Families of one column that no known family with one parent fewer beats; masks are over all columns.
-
-    Example:
-        >>> from jaxbn.counts.codes import Column
-        >>> x = Column(0, np.array([0, 0, 1, 1, 0, 1]), 2)
-        >>> pool = FamilyPool(1, SetScores([x, x]), Rules.of([2, 2], max_parents=1))
-        >>> pool.grow_freely()
-        >>> pool.masks  # no parents, and column 0
-        [0, 1]
-    """
+    """Families of one column that no known family with one parent fewer beats; masks are over all columns."""
 
     def __init__(self, child: int, scores: SetScores, rules: Rules) -> None:
         self.child, self.n_columns = child, scores.n_columns
@@ -165,7 +156,7 @@ class FamilyTable:
         if not new:
             return
         self._known = [len(pool.masks) for pool in self.pools]
-        parents = [list(bits(mask)) for _, mask, _ in new]
+        parents = [bits(mask) for _, mask, _ in new]
         padded = [some + [self.n_columns] * (len(self.members) - len(some)) for some in parents]
         child = np.append(self.child, [family[0] for family in new])
         values = np.append(self.values, [family[2] for family in new])
@@ -214,7 +205,7 @@ class FamilyTable:
     def without_parents_in(self, some: int, column: int) -> NDArray[np.intp]:
         """Families of a column that have no parent in a set."""
         inside = np.zeros(self.n_columns + 1, bool)
-        inside[list(bits(some))] = True
+        inside[bits(some)] = True
         part = self.part(column)
         return self.numbers[part][~inside[self.members[:, part]].any(axis=0)]
 

@@ -161,9 +161,10 @@ class Blocks:
         block = 1 << column
         edge = self.near[column]
         while edge and block.bit_count() < width:
-            joining = rng.choice(list(bits(edge)))
+            joining = rng.choice(bits(edge))
             # with every column on a path between two members: without it, these could not stand together in an order
-            grown = self._closed(block | 1 << joining)
+            grown = block | 1 << joining
+            grown |= union_of(self.above, grown) & union_of(self.below, grown)
             edge &= ~(1 << joining)
             if grown.bit_count() <= width:
                 edge = (edge | union_of(self.near, grown & ~block)) & ~grown
@@ -176,9 +177,6 @@ class Blocks:
         before = [c for c in self.order if not (after | block) >> c & 1]
         inside = [c for c in self.order if block >> c & 1]
         return before + inside + [c for c in self.order if after >> c & 1], len(before)
-
-    def _closed(self, block: int) -> int:
-        return block | (union_of(self.above, block) & union_of(self.below, block))
 
 
 def arranged(table: FamilyTable, order: list[int], first: int, width: int) -> list[int] | None:

@@ -43,22 +43,16 @@ def order_structure(
     should_stop: Callable[[], bool] = lambda: False,
     bound_steps: int = STEPS,
 ) -> Structure:
-    """The best structure found; the same for the same seed unless it was stopped.
+    """The best structure found; the same for the same seed, of random orders and perturbations, unless it was stopped.
 
-    Args:
-        scores: of the columns at hand.
-        rules: what the structure must keep to.
-        seed: of the random orders and perturbations.
-        starts: orders that are improved on their own; further families are looked at for the best of them.
-        patience: blocks of columns in a row that may be in their best arrangement already; 0 leaves them out, and no
-            further families are looked at.
-        first: parents of every column: a structure to begin with, instead of a random order. What is found is at
-            least as good, except for families that the rules do not permit.
-        should_stop: asked every millisecond or so; true ends the search with the best so far.
-        bound_steps: taken to lower the bound, which takes about as long as the search; 0 leaves cycles in it.
+    Its bound holds for all structures of the families that were scored (`cycle_bound`); it is lowered in `bound_steps`,
+    which take about as long as the search, and without them it has cycles in it.
 
-    Returns:
-        The structure. Its bound holds for all structures of the families that were scored (`cycle_bound`).
+    So many orders, the `starts`, are improved on their own; further families are looked at for the best of them.
+    `patience` is how many blocks of columns in a row may be in their best arrangement already; 0 leaves blocks out, and
+    further families too. `first` has the parents of every column in a structure to begin with, instead of a random
+    order: what is found is at least as good, except for families that the rules do not permit. `should_stop` is asked
+    every millisecond or so; true ends the search with the best so far.
     """
     search = _Search(scores, rules, seed, should_stop)
     search.run(starts, patience, first)

@@ -72,6 +72,10 @@ def test_knowledge_holds_in_many_networks(seed: int) -> None:
             jaxbn.learn(data, **in_objects({"search": search, "restarts": 1, "progress": False, **known})).parents,
             known,
         )
+    drawn = jaxbn.sample_posterior(
+        data, **in_objects({"draws": 3, "chains": 1, "burn_in": 1, "progress": False, **known})
+    )
+    assert all(holds(draw.parents, known) for draw in drawn.draws)
 
 
 @pytest.mark.parametrize("seed", range(2))
