@@ -187,7 +187,7 @@ def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int
     if grid is None:
         requests = [_with_best_shape(request) for request in requests]
     tried = [(i, shape) for i, request in enumerate(requests) for shape in request.shapes or (None,)]
-    charged = [_evidence_problem(requests[i], shape, grid) for i, shape in tried]
+    charged = [problem for request in requests for problem in _evidence_problems(request, grid)]
     found = list(zip(tried, solve_charged(charged, grid, refinements), strict=True))
     binnings = []
     for i, request in enumerate(requests):
@@ -206,11 +206,12 @@ def _with_best_shape(request: Request) -> Request:
     return request._replace(shapes=(found.shape,))  # type: ignore[arg-type]
 
 
-def _evidence_problem(request: Request, shape: Shape | None, grid: int | None) -> Charged:
-    bounds = [bound for bound in (grid, request.most_bins) if bound is not None]
-    return evidence_problem(
-        request.ordered, request.factors, request.weights, request.min_width, min(bounds, default=None), shape
-    )
+def _evidence_problems(request: Request, grid: int | None) -> list[Charged]:
+    """The problem with each shape. They share their terms, so that what cells cost is worked out once for all."""
+    most = min((bound for bound in (grid, request.most_bins) if bound is not None), default=None)
+    given = request.ordered, request.factors, request.weights, request.min_width, most
+    first, *others = (evidence_problem(*given, shape) for shape in request.shapes or (None,))
+    return [first, *(each._replace(rows=replace(each.rows, terms=first.rows.terms)) for each in others)]
 
 
 def _bayesian_task(request: Request) -> Task:

@@ -150,6 +150,10 @@ class GroupedRows:
         pairs = Pairs(group, cell, weight, _seen(cell, weight), sign, names)
         return pairs, np.searchsorted(cell, firsts).tolist()
 
+    def count_as(self, other: GroupedRows) -> None:
+        """Take over the counts of a problem that has the same rows, terms and positions."""
+        self.__dict__["_counted"] = other._counted
+
     @property
     def mass_names(self) -> tuple[tuple[float, float], ...]:
         """Signs and names of the tables of what a weight costs by the terms of one cell."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import repeat
+from itertools import groupby, repeat
 from types import TracebackType
 from typing import Any
 
@@ -48,25 +48,11 @@ class CostMatrix:
         first = np.full(self.shape.groups + 1, np.inf)
         first[0] = 0.0
         self._before = [first]  # of 0, 1, … intervals
+        self._costs: Any = None
 
     def __enter__(self) -> CostMatrix:
-        problem, groups, spread = self.problem, self.shape.groups, self.problem.rows.spread is not None
-        with double(), on_host():
-            if not self._tabled:
-                counted = problem.dense(groups, bucket(problem.n_cells, 8 * CELLS, 4), None)
-                self._costs = dense_costs(counted, None, spread=spread)
-                return self
-            # Threads share the spare matrices: `pop` is one step, so none is handed out twice, and there is no test
-            # before it, as another thread could take the last one in between. `interval_costs` overwrites what it
-            # holds.
-            try:
-                costs = _spare[groups].pop()
-            except IndexError:
-                costs = jax.device_put(np.zeros((groups, groups)))
-            widths, tables = _widths(problem, self.shape), _device_tables(problem.bases, self.shape.length)
-            for i, entries in enumerate(problem.chunks(self.shape)):
-                costs = interval_costs(widths, entries, tables, costs, np.bool_(i > 0), spread=spread)
-        self._costs = costs
+        if self._costs is None:
+            _fill([self])
         return self
 
     def __exit__(
@@ -133,11 +119,48 @@ def _widths(problem: GroupedRows, shape: MatrixShape) -> Widths:
 
 
 def cost_matrices(problems: Sequence[GroupedRows]) -> Iterator[CostMatrix]:
-    """The costs of all intervals of each problem; a matrix may be used until the next one is asked for."""
-    for problem in problems:
+    """The costs of all intervals of each problem; a matrix may be used until the next one is asked for.
+
+    Neighbours that differ in their widths alone, shapes of one variable, are worked out together.
+    """
+    for _, alike in groupby(problems, lambda problem: (id(problem.rows.terms), problem.positions.tobytes())):
         limits.check()
-        with CostMatrix(problem) as matrix:
-            yield matrix
+        first, *others = map(CostMatrix, alike)
+        for other in others:
+            other.problem.count_as(first.problem)
+        _fill([first, *others])
+        for matrix in (first, *others):
+            with matrix:
+                yield matrix
+
+
+def _fill(matrices: Sequence[CostMatrix]) -> None:
+    """Work out the costs of problems that differ in their widths alone."""
+    problem, shape = matrices[0].problem, matrices[0].shape
+    groups, spread = shape.groups, problem.rows.spread is not None
+    with double(), on_host():
+        if not matrices[0]._tabled:
+            for matrix in matrices:
+                counted = matrix.problem.dense(groups, bucket(problem.n_cells, 8 * CELLS, 4), None)
+                matrix._costs = dense_costs(counted, None, spread=spread)
+            return
+        costs = tuple(_room(groups) for _ in matrices)
+        widths = tuple(_widths(matrix.problem, shape) for matrix in matrices)
+        tables = _device_tables(problem.bases, shape.length)
+        for i, entries in enumerate(problem.chunks(shape)):
+            costs = interval_costs(widths, entries, tables, costs, np.bool_(i > 0), spread=spread)
+    for matrix, found in zip(matrices, costs, strict=True):
+        matrix._costs = found
+
+
+def _room(groups: int) -> Array:
+    """A matrix for `interval_costs`, which overwrites what it holds."""
+    # Threads share the spare matrices: `pop` is one step, so none is handed out twice, and there is no test before it,
+    # as another thread could take the last one in between.
+    try:
+        return _spare[groups].pop()
+    except IndexError:
+        return jax.device_put(np.zeros((groups, groups)))
 
 
 @lru_cache(maxsize=8)

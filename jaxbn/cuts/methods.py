@@ -152,7 +152,6 @@ class Evidence(Method):
         exact: whether the last cuts are proved the best.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> found = jaxbn.discretize(iris.frame, iris.structures["paper"], method=Evidence(min_width=0.5))
         >>> found.converged

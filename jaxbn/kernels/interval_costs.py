@@ -60,49 +60,65 @@ class Entries(NamedTuple):
 
 @partial(jax.jit, static_argnames=("spread",), donate_argnames=("costs",))
 def interval_costs(
-    widths: Widths, entries: Entries, tables: Array, costs: Array, further: Array, *, spread: bool
-) -> Array:
+    widths: tuple[Widths, ...],
+    entries: Entries,
+    tables: Array,
+    costs: tuple[Array, ...],
+    further: Array,
+    *,
+    spread: bool,
+) -> tuple[Array, ...]:
     """Cost of the interval from group u to group v, both included, [v, u] float64; +inf where u > v.
 
+    Several matrices, of problems that differ in their widths alone, share what the cells cost.
+
     Args:
-        widths: what depends on weight and width.
+        widths: what depends on weight and width, of every problem.
         entries: what depends on the counts in cells.
         tables: [Z] float64, cumulative tables and tables of steps, one after the other.
-        costs: [G, G] float64, the room for the result, which is not cleared before.
+        costs: [G, G] float64 each, the room for the results, which is not cleared before.
         further: [] bool, whether it holds the costs of earlier entries, which these are added to.
         spread: whether n values in an interval also cost n ln width.
     """
-    n_blocks = (widths.n_groups + GROUPS - 1) // GROUPS
+    n_blocks = (widths[0].n_groups + GROUPS - 1) // GROUPS
     block = partial(_block, widths, entries, tables, further, spread)
-    return lax.fori_loop(0, n_blocks, block, (costs, jnp.zeros(len(costs))))[0]
+    return lax.fori_loop(0, n_blocks, block, (costs, jnp.zeros(len(costs[0]))))[0]
+
+
+_Carry = tuple[tuple[Array, ...], Array]
 
 
 def _block(
-    widths: Widths,
+    widths: tuple[Widths, ...],
     entries: Entries,
     tables: Array,
     further: Array,
     spread: bool,
     b: Array,
-    carry: tuple[Array, Array],
-) -> tuple[Array, Array]:
-    """Fill the tiles of a block; the second array [G] has what the entries added so far to the intervals of a start."""
+    carry: _Carry,
+) -> _Carry:
+    """Fill the tiles of a block; the last array [G] has what the entries added so far to the intervals of a start."""
     groups = b * GROUPS + jnp.arange(GROUPS, dtype=jnp.int32)[:, None]
 
-    def tile(t: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+    def tile(t: Array, carry: _Carry) -> _Carry:
         costs, inside = carry
         corner = (b * GROUPS, t * STARTS)
         starts = corner[1] + jnp.arange(STARTS, dtype=jnp.int32)
         added = jnp.where(starts <= groups, _added(entries, tables, b, t), 0.0)
         rows = running_sum(added) + lax.dynamic_slice_in_dim(inside, corner[1], STARTS)
-        others = lax.cond(
-            further,
-            lambda: lax.dynamic_slice(costs, corner, rows.shape),
-            lambda: _by_width(widths, b, t, spread),
-        )
-        found = jnp.where(starts <= groups, rows + others + _of_whole_cells(entries, tables, b, t), jnp.inf)
+        whole = _of_whole_cells(entries, tables, b, t)
+
+        def filled(own: Widths, matrix: Array) -> Array:
+            others = lax.cond(
+                further,
+                lambda: lax.dynamic_slice(matrix, corner, rows.shape),
+                lambda: _by_width(own, b, t, spread),
+            )
+            found = jnp.where(starts <= groups, rows + others + whole, jnp.inf)
+            return lax.dynamic_update_slice(matrix, found, corner)
+
         inside = lax.dynamic_update_slice_in_dim(inside, rows[-1], corner[1], 0)
-        return lax.dynamic_update_slice(costs, found, corner), inside
+        return tuple(map(filled, widths, costs)), inside
 
     # Tiles in which every start comes after the block are not filled, and may hold the costs of another problem:
     # whoever reads them has to mask them.

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbn.cuts.discretize_variable import Request, _bayesian_task, best_binnings
+from jaxbn.cuts import interval_costs
+from jaxbn.cuts.discretize_variable import (
+    Request,
+    _bayesian_task,
+    _evidence_problems,
+    best_binnings,
+    variable_request,
+)
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
@@ -209,6 +216,28 @@ def test_few_programs_whatever_the_blanket(method):
             for grid in (128, None):
                 best_binnings([request], method, grid)
     assert len(names) <= 3, names
+
+
+def test_shapes_of_a_variable_share_the_costs_of_cells(monkeypatch):
+    """To the last bit what each costs alone, and worked out in one call."""
+    rng = np.random.default_rng(3)
+    parent = rng.integers(0, 3, 400)
+    request = variable_request(np.exp(rng.normal(size=400) + parent), [parent], ())
+    problems = [problem.rows for problem in _evidence_problems(request, None)]
+    assert len(problems) == 2
+    grouped = [GroupedRows(rows, rows.positions(100)) for rows in problems]
+    calls, kernel = [], interval_costs.interval_costs
+    monkeypatch.setattr(interval_costs, "interval_costs", lambda *a, **k: calls.append(len(a[0])) or kernel(*a, **k))
+    together = [np.tril(matrix.costs) for matrix in cost_matrices(grouped)]
+    assert calls == [2]
+    alone = []
+    for rows in problems:
+        with CostMatrix(GroupedRows(rows, rows.positions(100))) as matrix:
+            alone.append(np.tril(matrix.costs))
+    n = grouped[0].n
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(one[:n, :n], other[:n, :n])
+    assert (together[0] != together[1]).any()
 
 
 def test_walking_back():

@@ -22,7 +22,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.problem import ENTROPY, Rows, Solution, Task, dirichlet_terms, entropy_terms, ratios_fit
 from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
-from jaxbn.kernels.pruned.bounds import least_rises
+from jaxbn.kernels.pruned.bounds import grouped_chunks, least_rises
 from jaxbn.kernels.pruned.pruning import measured
 from jaxbn.kernels.pruned.state import Chunks, Problem
 from jaxbn.kernels.pruned.tiles import Chunk
@@ -35,11 +35,11 @@ PRICES = [0.5, 2.0, 30.0, 6.0, 6.5, 15.0, 4.0, 12.0]
 
 
 @contextmanager
-def small_chunks(settled: int = 256) -> Iterator[None]:
+def small_chunks(settled: int = 256, width: int = 16) -> Iterator[None]:
     """Few slots, so that a few hundred rows fill many chunks."""
     shape_of = solve.pruned_shape
     with pytest.MonkeyPatch.context() as patch:
-        sizes = {"width": 16, "recent": 64, "settled": settled}
+        sizes = {"width": width, "recent": 64, "settled": settled}
         patch.setattr(solve, "pruned_shape", lambda *args, **kwargs: shape_of(*args, **kwargs)._replace(**sizes))
         yield
 
@@ -104,6 +104,17 @@ def test_values_over_many_orders_of_magnitude():
         assert [solution.cost for solution in found] == close([solution.cost for solution in expected])
 
 
+@pytest.mark.parametrize("price", [60.0, 400.0])
+def test_groups_of_chunks_that_are_passed_over_hold_no_optimum(price):
+    """So high a price that more than a thousand starts stay: groups of chunks are bounded before the chunks."""
+    _, rows = own_rows(1, 2000)
+    with small_chunks(settled=4096, width=4):
+        pruned, every = (solve.solve_at_prices(rows.task, [price], prune=prune)[0] for prune in (True, False))
+    assert pruned.cost == close(every.cost)
+    assert pruned.cuts == every.cuts
+    assert pruned.live < every.live / 2
+
+
 # --- bounds of chunks
 
 
@@ -128,7 +139,10 @@ def weights_of(task: Task) -> np.ndarray:
 
 
 def bounded_and_actual(task: Task, starts: np.ndarray, when: int, block: int) -> tuple[np.ndarray, float, np.ndarray]:
-    """What `least_rises` says of some starts, measured at one block, in a later one; and what happens [B, W]."""
+    """What `least_rises` says of some starts, measured at one block, in a later one; and what happens [B, W].
+
+    The higher of two bounds: of one chunk, and of a group of two that were measured at different times.
+    """
     shape = solve.pruned_shape(task.n_rows, **solve.size(task))
     switches = Switches(len(starts), ratios=ratios_fit(task), contexts=True, spread=task.spread is not None)
     with jax.enable_x64(True):
@@ -141,26 +155,37 @@ def bounded_and_actual(task: Task, starts: np.ndarray, when: int, block: int) ->
         counts = np.cumsum(counts, axis=0, dtype=np.int32)
         end = np.zeros(task.n_rows + 1) if task.spread is None else task.spread.positions
         mass = np.append(0, np.cumsum(weights_of(task))).astype(np.int32)
-        row = when * BLOCK
-        nothing = jax.numpy.zeros(len(starts))
-        of_starts = Chunk(
-            row=jax.numpy.asarray(starts, np.int32),
-            cost=nothing[None],
-            inside=nothing,
-            mass=jax.numpy.asarray(mass[starts]),
-            begin=jax.numpy.asarray(end[starts]),
-            beaten_from=nothing[None],
-            before=jax.numpy.asarray(counts[starts].T),
-            first=jax.numpy.int32(0),
-        )
-        weights, widths = mass[row] - of_starts.mass, end[row] - of_starts.begin
-        common = measured(problem, of_starts, jax.numpy.asarray(counts[row]), weights, widths, switches)
-        at_block = {"counts": counts[row], "mass": mass[row], "end": end[row], **common}
-        no_matter = {"size": np.int32(len(starts)), "bound": np.zeros(1), "fresh": np.array(False)}
-        chunk = Chunks(**{name: jax.numpy.asarray(value)[..., None] for name, value in (at_block | no_matter).items()})
-        rows = block_rows(problem, jax.numpy.int32(block), jax.numpy.asarray(counts[block * BLOCK]))
-        rises, whole = jax.jit(least_rises, static_argnums=4)(problem, rows, chunk, np.int32(1), switches)
-    began = block * BLOCK
+
+        def measured_at(when: int, some: np.ndarray) -> dict[str, Any]:
+            row, nothing = when * BLOCK, jax.numpy.zeros(len(some))
+            of_starts = Chunk(
+                row=jax.numpy.asarray(some, np.int32),
+                cost=nothing[None],
+                inside=nothing,
+                mass=jax.numpy.asarray(mass[some]),
+                begin=jax.numpy.asarray(end[some]),
+                beaten_from=nothing[None],
+                before=jax.numpy.asarray(counts[some].T),
+                first=jax.numpy.int32(0),
+            )
+            weights, widths = mass[row] - of_starts.mass, end[row] - of_starts.begin
+            common = measured(problem, of_starts, jax.numpy.asarray(counts[row]), weights, widths, switches)
+            no_matter = {"size": np.int32(len(some)), "bound": np.zeros(1), "fresh": np.array(False)}
+            return {"counts": counts[row], "mass": mass[row], "end": end[row], **common, **no_matter}
+
+        def chunks(*found: dict[str, Any]) -> Chunks:
+            return Chunks(**{name: jax.numpy.stack([each[name] for each in found], axis=-1) for name in found[0]})
+
+        began = block * BLOCK
+        half = len(starts) // 2
+        halves = chunks(measured_at(when, starts[:half]), measured_at(min(when + 1, block), starts[half:]))
+        group = grouped_chunks(problem, halves, counts[began], mass[began], end[began])
+        rows = block_rows(problem, jax.numpy.int32(block), jax.numpy.asarray(counts[began]))
+        bound = jax.jit(least_rises, static_argnums=(4, 5))
+        found = [
+            bound(problem, rows, each, np.int32(0), 1, switches) for each in (chunks(measured_at(when, starts)), group)
+        ]
+        rises, whole = (np.maximum(*each) for each in zip(*found, strict=True))
     before = np.array([interval_cost(task, u, began) for u in starts])
     actual = [[interval_cost(task, u, began + t + 1) for u in starts] - before for t in range(BLOCK)]
     return np.asarray(rises)[:, 0], float(whole[0]), np.array(actual)

@@ -11,6 +11,7 @@ Shapes: those of `state`, and B rows of a block. a is the Dirichlet weight of an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -19,10 +20,13 @@ from jax import Array, lax
 
 from jaxbn.kernels.arithmetic import log, running_sum
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, product_of, rows_of
-from jaxbn.kernels.pruned.state import TINY, Chunks, Problem
+from jaxbn.kernels.pruned.state import TINY, Chunks, Problem, alive
 
 CHUNK_GROUP = 32
 """Chunks bounded together."""
+
+FEW_GROUPS = 4
+"""Up to so many groups of chunks are not bounded as a whole first."""
 
 FEW_OUTCOMES = 128
 """Up to this many cells the mixture of the outcomes is bounded as a whole."""
@@ -92,38 +96,112 @@ def _least_mixture(problem: Problem, rows: Block, chunks: Chunks) -> Array:
     return total / 2 * log(1 + jnp.maximum(total - 1, 0) / most) - gain - total
 
 
-def least_rises(
-    problem: Problem, rows: Block, chunks: Chunks, n_chunks: Array, switches: Switches
+def chunks_to_visit(
+    problem: Problem, rows: Block, chunks: Chunks, groups: Chunks, limit: Array, n_chunks: Array, switches: Switches
 ) -> tuple[Array, Array]:
-    """A lower bound of what the rows up to each one of the block add to the intervals of each chunk's starts [B, G].
+    """Whether totals of each chunk may lie below the limit [P, B] at some price and row [G], and its bound at the end.
 
-    The second one [G] is of the whole block, and may be higher than the first one's last row.
+    Most chunks are far from that. So groups of them are bounded first, and chunks only in groups that may hold one.
     """
-    at_once = min(CHUNK_GROUP, len(chunks.size))
+    used = alive(chunks.bound)
+    at_once, n = len(chunks.size) // len(groups.size), len(groups.size)
+    n_groups = (n_chunks + at_once - 1) // at_once
+    least = chunks.bound.reshape(-1, n, at_once).min(axis=2)
+
+    def some_groups(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        first, size = number * min(CHUNK_GROUP, n), min(CHUNK_GROUP, n)
+        rise, whole = least_rises(problem, rows, groups, first, size, switches)
+        below = _below(lax.dynamic_slice_in_dim(least, first, size, 1), rise, limit)
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=0)
+        return put(carry[0], below), put(carry[1], whole)
+
+    def all_groups() -> tuple[Array, Array]:
+        n_parts = (n_groups + CHUNK_GROUP - 1) // CHUNK_GROUP
+        return lax.fori_loop(0, n_parts, some_groups, (jnp.zeros(n, bool), jnp.zeros(n)))
+
+    # few groups are quicker bounded chunk by chunk
+    nothing = jnp.ones(n, bool), jnp.zeros(n)
+    near, group_rise = lax.cond(n_groups > FEW_GROUPS, all_groups, lambda: nothing)
 
     def group(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         first = number * at_once
-        some = partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=at_once, axis=-1)
-        few = jax.tree.map(some, chunks)
-        ratio = partial(_largest_ratios, problem, rows, chunks, first, at_once)
-        ratios = product_of(problem.n_outcomes, ratio, (BLOCK, at_once))
-        rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(ratios, TINY)))
-        if switches.spread:
-            rise += _least_spread(problem, rows, few)
-        # Row by row, the bound takes for each row the start that suits it best. Over the whole block, the shares of one
-        # start have to suit all rows, which is a higher bound where there are many configurations.
-        whole = rise[-1]
-        if switches.spread and switches.ratios and len(problem.cell_sign) <= FEW_OUTCOMES:
-            of_rows = jnp.where(rows.weights[:, None] > 0, ratio(jnp.int32(0)), 1.0)
-            halves = of_rows.reshape(2, -1, at_once).prod(axis=1)  # of all rows the product might underflow
-            by_rows = -log(halves).sum(axis=0)  # what the outcomes of all rows, the first term, add to `rise`
-            whole += jnp.maximum(_least_mixture(problem, rows, few) - by_rows, 0.0)
-        put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=-1)
-        return put(carry[0], rise), put(carry[1], whole)
 
-    n_groups = (n_chunks + at_once - 1) // at_once
-    n = len(chunks.size)
-    return lax.fori_loop(0, n_groups, group, (jnp.zeros((BLOCK, n)), jnp.zeros(n)))
+        def chunk_by_chunk() -> tuple[Array, Array]:
+            rise, whole = least_rises(problem, rows, chunks, first, at_once, switches)
+            return _below(lax.dynamic_slice_in_dim(chunks.bound, first, at_once, 1), rise, limit), whole
+
+        far = jnp.zeros(at_once, bool), jnp.full(at_once, group_rise[number])
+        below, whole = lax.cond(near[number], chunk_by_chunk, lambda: far)
+        put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=0)
+        return put(carry[0], below), put(carry[1], whole)
+
+    below, whole = lax.fori_loop(0, n_groups, group, (jnp.zeros_like(used), jnp.zeros(len(used))))
+    return used & below, jnp.where(used, chunks.bound + whole, chunks.bound)
+
+
+def _below(bound: Array, rise: Array, limit: Array) -> Array:
+    """Whether a bound [P, G] with what rows add to it [B, G] lies below the limit [P, B] somewhere, [G]."""
+    return (bound[:, None, :] + rise <= limit[:, :, None]).any(axis=(0, 1))
+
+
+def least_rises(
+    problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, switches: Switches
+) -> tuple[Array, Array]:
+    """A lower bound of what the rows up to each one of the block add to the intervals of `width` chunks' starts [B, G].
+
+    The second one [G] is of the whole block, and may be higher than the first one's last row.
+    """
+    few = jax.tree.map(partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=width, axis=-1), chunks)
+    ratio = partial(_largest_ratios, problem, rows, chunks, first, width)
+    ratios = product_of(problem.n_outcomes, ratio, (BLOCK, width))
+    rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(ratios, TINY)))
+    if switches.spread:
+        rise += _least_spread(problem, rows, few)
+    # Row by row, the bound takes for each row the start that suits it best. Over the whole block, the shares of one
+    # start have to suit all rows, which is a higher bound where there are many configurations.
+    whole = rise[-1]
+    if switches.spread and switches.ratios and len(problem.cell_sign) <= FEW_OUTCOMES:
+        of_rows = jnp.where(rows.weights[:, None] > 0, ratio(jnp.int32(0)), 1.0)
+        halves = of_rows.reshape(2, -1, width).prod(axis=1)  # of all rows the product might underflow
+        by_rows = -log(halves).sum(axis=0)  # what the outcomes of all rows, the first term, add to `rise`
+        whole += jnp.maximum(_least_mixture(problem, rows, few) - by_rows, 0.0)
+    return rise, whole
+
+
+def grouped_chunks(problem: Problem, chunks: Chunks, prefix: Array, mass: Array, end: Array) -> Chunks:
+    """What is known of `CHUNK_GROUP` neighbouring chunks together, as if it were measured now.
+
+    `prefix` [C], `mass` and `end` are of all rows so far. Chunks were measured at different times: their ranges move on
+    by the rows since then, by the rule of the largest ratio, and the widest range of a group holds for all its starts.
+    """
+    used = alive(chunks.bound)
+    since, all_since = prefix[:, None] - chunks.counts, mass - chunks.mass
+    given = problem.cell_given[:, None]
+    contexts = jnp.where(given < 0, all_since, since[jnp.maximum(problem.cell_given, 0)])
+    weight, length = all_since.astype(jnp.float64), end - chunks.end
+
+    def together(values: Array, pick: Callable[..., Array], empty: float) -> Array:
+        of_groups = jnp.where(used, values, empty).reshape(*values.shape[:-1], -1, min(CHUNK_GROUP, len(used)))
+        return pick(of_groups, axis=-1)
+
+    n = len(used) // min(CHUNK_GROUP, len(used))
+    densities = chunks.narrow, chunks.wide
+    return Chunks(
+        size=jnp.zeros(n, jnp.int32),
+        bound=jnp.zeros((len(chunks.bound), n)),
+        fresh=jnp.zeros(n, bool),
+        counts=jnp.broadcast_to(prefix[:, None], (len(prefix), n)),
+        mass=jnp.full(n, mass),
+        end=jnp.full(n, end),
+        ratio=together(_largest_ratio(chunks.ratio, since, contexts, chunks.least, chunks.most), jnp.max, 0.0),
+        low=together(-_largest_ratio(-chunks.low, -since, contexts, chunks.least, chunks.most), jnp.min, 1.0),
+        least=together(chunks.least + contexts, jnp.min, jnp.inf),
+        most=together(chunks.most + contexts, jnp.max, 0.0),
+        thin=together(-_largest_ratio(-chunks.thin, -weight, length, *densities), jnp.min, jnp.inf),
+        thick=together(_largest_ratio(chunks.thick, weight, length, *densities), jnp.max, 0.0),
+        narrow=together(chunks.narrow + length, jnp.min, jnp.inf),
+        wide=together(chunks.wide + length, jnp.max, 0.0),
+    )
 
 
 def _largest_ratios(problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, j: Array) -> Array:
@@ -139,18 +217,6 @@ def _largest_ratios(problem: Problem, rows: Block, chunks: Chunks, first: Array,
     all_since = (rows.mass - 1)[:, None] - lax.dynamic_slice_in_dim(chunks.mass, first, width)
     contexts = jnp.where(given < 0, all_since, since(given))
     return _largest_ratio(at(chunks.ratio, cells), since(j), contexts, at(chunks.least, cells), at(chunks.most, cells))
-
-
-def chunks_below(bound: Array, rises: Array, limit: Array, n_chunks: Array) -> Array:
-    """Whether the bounds [P, G] and rises [B, G] of a chunk lie below the limit [P, B] at some price and row [G]."""
-    at_once = min(CHUNK_GROUP, rises.shape[1])
-
-    def group(number: Array, below: Array) -> Array:
-        some = partial(lax.dynamic_slice_in_dim, start_index=number * at_once, slice_size=at_once, axis=1)
-        found = (some(bound)[:, None, :] + some(rises) <= limit[:, :, None]).any(axis=(0, 1))
-        return lax.dynamic_update_slice_in_dim(below, found, number * at_once, 0)
-
-    return lax.fori_loop(0, (n_chunks + at_once - 1) // at_once, group, jnp.zeros(rises.shape[1], bool))
 
 
 def leading_chunk(first_rows: Array, used: Array, leader: Array) -> Array:

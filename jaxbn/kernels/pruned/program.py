@@ -34,12 +34,14 @@ from jaxbn.kernels.pruned.block import (
     BLOCK,
     Switches,
     block_rows,
+    just_before,
     latest_of_first_row,
     number_of_blocks,
     triangle_of,
 )
+from jaxbn.kernels.pruned.bounds import grouped_chunks
 from jaxbn.kernels.pruned.pruning import check_row, dominated_inside, measured_chunks, with_own_starts, without_useless
-from jaxbn.kernels.pruned.state import NO_START, Problem, State, appended, compacted, n_live
+from jaxbn.kernels.pruned.state import NO_START, Chunks, Problem, State, appended, compacted, n_live
 from jaxbn.kernels.pruned.tiles import NEVER, Found, all_recent, few_prices_at_once, settled_where_needed
 
 LEGS = 8
@@ -67,12 +69,12 @@ def settle_block(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Ar
     return best, jnp.where(inner < tile_best - rounding(tile_best), after, -1)
 
 
-def _step(problem: Problem, state: State, switches: Switches) -> State:
-    """One block of rows."""
+def _step(problem: Problem, state: State, groups: Chunks, switches: Switches) -> State:
+    """One block of rows; `groups` are of chunks."""
     rows = block_rows(problem, state.block, state.prefix)
     found = Found(jnp.full(rows.cut_cost.shape, jnp.inf), jnp.full(rows.cut_cost.shape, NEVER, jnp.int32))
     found, recent = all_recent(problem, rows, state.recent, found, switches)
-    found, inside, chunks, visited = settled_where_needed(problem, rows, state, found, switches)
+    found, inside, chunks, visited = settled_where_needed(problem, rows, state, groups, found, switches)
 
     triangle, own_inside = triangle_of(problem, rows, switches)
     floor = triangle_of(problem, rows, switches, floor=True)[0]
@@ -117,9 +119,10 @@ def _run_blocks(problem: Problem, state: State, unfinished: Callable[[State], Ar
         return state._replace(**{part: getattr(state, part)._replace(**fields) for part, fields in fixed.items()})
 
     absent = jax.tree.map(lambda array: jnp.zeros(0), fixed)
+    groups = grouped_chunks(problem, state.chunks, state.prefix, *just_before(problem, state.block))
     moving = lax.while_loop(
         unfinished,
-        lambda moving: with_fixed(_step(problem, with_fixed(moving, fixed), switches), absent),
+        lambda moving: with_fixed(_step(problem, with_fixed(moving, fixed), groups, switches), absent),
         with_fixed(state, absent),
     )
     return with_fixed(moving, fixed)

@@ -20,7 +20,7 @@ from jax import Array, lax
 from jaxbn.kernels.arithmetic import running_sum
 from jaxbn.kernels.layered import rounding
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, increments_of, lookup, rows_of, spread_of
-from jaxbn.kernels.pruned.bounds import chunks_below, leading_chunk, least_rises
+from jaxbn.kernels.pruned.bounds import chunks_to_visit, leading_chunk
 from jaxbn.kernels.pruned.state import Chunks, Problem, Starts, State, alive, log_width
 
 CELL_GROUP = 8
@@ -152,12 +152,11 @@ class _Visits(NamedTuple):
 
 
 def settled_where_needed(
-    problem: Problem, rows: Block, state: State, found: Found, switches: Switches
+    problem: Problem, rows: Block, state: State, groups: Chunks, found: Found, switches: Switches
 ) -> tuple[Found, Array, Chunks, Array]:
     """Let those chunks of settled starts compete that a bound does not rule out; counts the starts looked at."""
     settled, chunks, width = state.settled, state.chunks, switches.width
     n_chunks = chunks_in_use(settled, width)
-    rises, whole_rise = least_rises(problem, rows, chunks, n_chunks, switches)
     used = alive(chunks.bound)
 
     def visit(chunk: Array, carry: tuple[Found, Array, Chunks]) -> tuple[Found, Array, Chunks]:
@@ -185,19 +184,20 @@ def settled_where_needed(
         found, inside, after = visit(chunk, (carry.found, carry.inside, carry.chunks))
         done, todo = carry.done.at[chunk].set(True), carry.todo.at[chunk].set(False)
         leaders_done = carry.leading & ~todo.any()
-        todo = lax.cond(leaders_done, lambda: needed(found) & ~done, lambda: todo)
-        return _Visits(found, inside, after, done, todo, carry.leading & ~leaders_done)
+        todo, bound = lax.cond(leaders_done, lambda: others(found, done, after), lambda: (todo, after.bound))
+        return _Visits(found, inside, after._replace(bound=bound), done, todo, carry.leading & ~leaders_done)
 
-    def needed(found: Found) -> Array:
-        if not switches.prune:
-            return used
-        return used & chunks_below(chunks.bound, rises, found.best + slack(found.best), n_chunks)
+    def others(found: Found, done: Array, after: Chunks) -> tuple[Array, Array]:
+        """The chunks that are needed beside the leaders', and all bounds at the end of the block."""
+        limit = found.best + slack(found.best)
+        needed, bound = chunks_to_visit(problem, rows, chunks, groups, limit, n_chunks, switches)
+        return (needed if switches.prune else used) & ~done, jnp.where(done, after.bound, bound)
 
     # The start that was best at the last row is likely to be best, or nearly so, at these. Its chunk is looked at
     # first: the lower the totals found, the more of the other chunks their bounds rule out. Every chunk that is not
     # looked at has its bound raised by the least that the block adds; the others get their exact least total.
     leading = jax.vmap(leading_chunk, (None, None, 0))(settled.row[::width], used, state.leader)
-    after = chunks._replace(bound=chunks.bound + whole_rise, fresh=jnp.zeros_like(chunks.fresh))
+    after = chunks._replace(fresh=jnp.zeros_like(chunks.fresh))
     nobody = jnp.zeros_like(used)
     leaders = nobody.at[leading].set(used[leading])
     carry = _Visits(found, settled.inside, after, nobody, leaders, jnp.array(True))
