@@ -1,7 +1,9 @@
 """Lines inside bins: held-out log density with and without them, for the same arcs and cuts.
 
-    python benchmarks/lines.py [--folds 5] [--restarts N] [data sets …]
-    python benchmarks/lines.py gems [--rows 10000]
+    python -m benchmarks.lines [--restarts N] [data sets …]
+    python -m benchmarks.lines gems [--rows 50000]
+
+Columns and folds are those of `benchmarks/peers`, so that the linear-Gaussian networks there can be set beside.
 
 `gems` is a table of eight numbers that nearly determine each other: at most 8 bins, with lines and without, beside as
 many bins as the evidence wants.
@@ -17,33 +19,35 @@ import numpy as np
 import pandas as pd
 
 import jaxbn
+from benchmarks.peers.tasks.density import FOLDS, load
 from jaxbn.inputs.table import as_table
 
 NAMES = ("iris", "auto_mpg", "seeds", "heart", "liver_disorders", "wine", "glass", "banknote", "ilpd", "housing")
 
 
-def networks(frame, folds, restarts):
+def networks(case, restarts):
     """Of each fold, the network learned on the other rows, and the rows that were held out."""
-    table = as_table(frame)
+    table = as_table(case.frame)
     bounds = {name: (float(v.min()), float(v.max())) for name, v in table.values.items()}
-    fold = np.random.default_rng(0).permutation(len(frame)) % folds
-    for k in range(folds):
-        train = table.take(fold != k)
-        net = jaxbn.learn(train, restarts=restarts, progress=False)
-        yield jaxbn.fit(train, net.parents, net.codings, bounds=bounds), frame[fold == k]
+    for fold in range(FOLDS):
+        train = table.take(case.folds != fold)
+        net = jaxbn.learn(train, restarts=restarts, lines=False, progress=False)
+        yield jaxbn.fit(train, net.parents, net.codings, bounds=bounds), case.frame[case.folds == fold]
 
 
-def data_sets(names, folds, restarts):
-    """With and without lines, and how many variables have one."""
+def data_sets(names, restarts):
+    """With and without lines, and how many variables have one: inside bins, and of whole columns."""
     for name in names:
-        frame = jaxbn.datasets.load(name).frame.dropna().reset_index(drop=True)
         found, lines = [], []
-        for net, test in networks(frame, folds, restarts):
-            both = [each.log_likelihood(test).mean() for each in (net, replace(net, lines={}))]
-            found.append(both)
-            lines.append(len(net.lines))
-        score, plain = np.mean(found, axis=0)
-        print(f"{name:16} {plain:9.3f} {score:9.3f} {score - plain:+7.3f}   lines {np.mean(lines):.1f}", flush=True)
+        for net, test in networks(load(name), restarts):
+            found.append([each.log_likelihood(test).mean() for each in (replace(net, lines={}), net)])
+            lines.append([sum(line.column is kind for line in net.lines.values()) for kind in (False, True)])
+        plain, score = np.mean(found, axis=0)
+        inside, column = np.mean(lines, axis=0)
+        print(
+            f"{name:16} {plain:9.3f} {score:9.3f} {score - plain:+7.3f}   lines {inside:.1f} and {column:.1f}",
+            flush=True,
+        )
 
 
 def gems(n, seed=0):
@@ -82,14 +86,13 @@ def nearly_determined(n, restarts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=NAMES)
-    parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--restarts", type=int, default=None)
-    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--rows", type=int, default=50_000)
     arguments = parser.parse_args()
     if arguments.names == ["gems"]:
         nearly_determined(arguments.rows, arguments.restarts)
     else:
-        data_sets(arguments.names, arguments.folds, arguments.restarts)
+        data_sets(arguments.names, arguments.restarts)
 
 
 if __name__ == "__main__":

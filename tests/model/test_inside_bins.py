@@ -11,7 +11,7 @@ import pytest
 import jaxbn
 from jaxbn.model import fit as fitting
 from jaxbn.model.imputing import donors, inside_bins
-from jaxbn.model.imputing.donors import FOLDS, NEAREST_BY_LINE, donors_of
+from jaxbn.model.imputing.donors import NEAREST_BY_LINE, donors_of
 from jaxbn.model.imputing.neighbours import NEAREST, SOFT
 from jaxbn.model.imputing.ridge import fit_line
 from jaxbn.model.imputing.stacking import likeliest_weights
@@ -43,13 +43,12 @@ def by_definition(target, features, known, bins) -> list[np.ndarray]:
     """Of each missing entry the share of every row, experts and their weights written out row by row."""
     has, holes = np.flatnonzero(bins >= 0), np.flatnonzero(bins < 0)
     judged = has[np.random.default_rng(0).permutation(len(has))]
+    line, left_out = fit_line(features[has], target[has])
 
-    def experts(row: int, unseen: list[int]) -> list[np.ndarray]:
-        others = np.array([other for other in has if other not in unseen])
-        fitted, _ = fit_line(features[others], target[others])
-        apart = np.abs(fitted(features[others]) - fitted(features[[row]]))
-        found = [shares_of(others[np.argsort(apart)[:k]], np.ones(k)) for k in NEAREST_BY_LINE]
+    def experts(row: int, said: float) -> list[np.ndarray]:
         others = has[has != row]
+        apart = np.abs(line(features[others]) - said)
+        found = [shares_of(others[np.argsort(apart)[:k]], np.ones(k)) for k in NEAREST_BY_LINE]
         apart = np.sqrt(
             (((features[others] - features[row]) / features[has].std(axis=0) * known[row]) ** 2).sum(axis=1)
         )
@@ -63,13 +62,13 @@ def by_definition(target, features, known, bins) -> list[np.ndarray]:
 
     right = np.array(
         [
-            [share[bins == bins[row]].sum() for share in experts(row, judged[i % FOLDS :: FOLDS].tolist())]
-            for i, row in enumerate(judged.tolist())
+            [share[bins == bins[row]].sum() for share in experts(row, left_out[has == row].item())]
+            for row in judged.tolist()
         ]
     )
     floor = 1 / (len(has) + 1)
     weights = likeliest_weights((right.T + floor) / (1 + floor * (bins.max() + 1)))
-    return [np.tensordot(weights, experts(row, []), axes=1) for row in holes.tolist()]
+    return [np.tensordot(weights, experts(row, line(features[[row]]).item()), axes=1) for row in holes.tolist()]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -17,7 +17,9 @@ from jaxbn.cuts.shapes.lean import Lean, Part, _log_mass
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.lines import Prior, Sums, fit_line, lean, posterior, state_scores
+from jaxbn.model.lines.fit_lines import Prior, Sums, fit_line, posterior
+from jaxbn.model.lines.line import Line
+from jaxbn.model.lines.rows import lean, range_ratios, state_scores
 from tests.reference import lines as reference
 
 GRAPH = {"b": ["a", "kind"], "c": ["a", "b"]}
@@ -54,7 +56,7 @@ def test_evidence_is_the_integral(seed):
     prior = Prior(
         rng.normal(size=size), float(rng.uniform(0.5, 5)), float(rng.uniform(1.5, 4)), float(rng.random() + 0.2)
     )
-    found = posterior(Sums.of(x, y, squares, np.zeros(n, np.int64), 1), prior)
+    found = posterior(Sums.of(x.T, y, squares, np.zeros(n, np.int64), 1), prior)
     assert found.log_evidence[0] == pytest.approx(reference.log_evidence(x, y, squares, *prior), abs=1e-9)
 
 
@@ -62,9 +64,39 @@ def test_moments_are_those_of_a_part_of_the_normal_distribution():
     rng = np.random.default_rng(0)
     ends = np.sort(rng.random((20, 2)), axis=1)
     part = Part.of(*ends.T)
-    found = np.array([part.means(), part.squares()])
+    found = np.array([part.mean, part.squares()])
     expected = np.array([reference.moments(*each) for each in ends]).T
     np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_ends_and_means_of_small_parts_are_those_of_their_shares():
+    """A series around the middle gives them; quantiles of both ends, which have fewer digits of the width, agree."""
+    low = np.concatenate([np.linspace(0, 1, 2001)[:-1], 10.0 ** -np.arange(3.0, 9), 1 - 10.0 ** -np.arange(3.0, 6)])
+    for share in (2.0**-20, 1e-5, 3e-4):
+        high = np.minimum(low + share, 1.0)
+        part = Part.of(low, high)
+        np.testing.assert_allclose([part.begin, part.end], norm.ppf([low, high]), rtol=1e-12, atol=1e-12)
+        places = low + (high - low) * (np.polynomial.legendre.leggauss(9)[0][:, None] + 1) / 2
+        inner = part.begin > -3.5
+        means = np.polynomial.legendre.leggauss(9)[1] @ norm.ppf(places) / 2
+        np.testing.assert_allclose(part.mean[inner & (part.end < 3.5)], means[inner & (part.end < 3.5)], atol=1e-9)
+
+
+def test_lines_of_columns_gain_what_they_say_of_places_given_bins():
+    rng = np.random.default_rng(8)
+    x, y = rng.normal(size=(2, 40))
+    y = 0.8 * x + 0.6 * y
+    low, cut = norm.cdf(y), 0.4
+    part, above = Part.of(low, low + 1e-4), low > cut
+    begin, end = np.where(above, cut, 0.0), np.where(above, 1.0, cut)
+    gain, line = fit_line(("x",), [x], part, np.zeros(40, np.int64), (begin, end, (norm.ppf(begin), norm.ppf(end))))
+    assert (line.column, len(line.cells)) == (True, 0)
+    table, prior = np.column_stack([np.ones(40), x]), (np.zeros(2), 1.0, 2.0, 1.0)
+    both = reference.log_evidence(table, part.mean, part.squares(), *prior)
+    none = -(40 * np.log(2 * np.pi) + part.squares().sum()) / 2
+    mean, scale = table @ line.coefficients[0], line.scales[0]
+    bins = np.diff(norm.cdf(norm.ppf([begin, end]), mean, scale), axis=0) / (end - begin)
+    assert gain == pytest.approx(both - none - np.log(bins).sum(), abs=1e-8)
 
 
 def test_ratios_of_all_parts_add_up_to_one():
@@ -365,7 +397,7 @@ def test_noise_has_no_line():
         edges = np.linspace(0, 1, 101)
         cell = rng.integers(100, size=300)
         found = fit_line(
-            ("p",), rng.normal(size=(300, 1)), Part.of(edges[cell], edges[cell + 1]), rng.integers(12, size=300)
+            ("p",), [rng.normal(size=300)], Part.of(edges[cell], edges[cell + 1]), rng.integers(12, size=300)
         )
         assert found is None
 
@@ -386,3 +418,33 @@ def test_what_lines_may_be(net):
         jaxbn.fit(rows(30), GRAPH, net.codings, lines="all")
     assert jaxbn.fit(rows(300), GRAPH, {n: p.cuts for n, p in net.binnings.items()}).lines == {}  # flat inside bins
     assert lean(without(net), "a", np.zeros((1, 4), int), {}) is None
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_a_range_inside_a_bin_tells_of_the_parents_bins_as_sampled_rows_do(column: bool) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=4000)
+    frame = pd.DataFrame({"a": a, "b": a + 0.3 * rng.normal(size=4000)})
+    net = jaxbn.learn(frame, constraints=jaxbn.Constraints(required=[("a", "b")]), restarts=1, max_bins=3)
+    line = net.lines["b"]
+    if line.column != column:  # the other form of lines by hand: those of a column cut off at the ends of bins
+        cells = np.arange(net.tables["b"].size // (net.cardinalities["b"] if column else 1))
+        coefficients = np.tile([0.0, 0.9], (len(cells) + 1, 1))
+        line = Line(("a",), cells, coefficients, np.full(len(cells) + 1, 0.4), 0.01, column)
+        net = replace(net, lines={"b": line})
+    cuts = net.binnings["b"].cuts
+    low, high, middle = cuts[0], cuts[1], cuts[:2].mean()
+    drawn = net.sample(40_000, seed=1, given={"b": (low, high)})
+    for span in ((low, middle), (middle, high)):
+        inside = drawn[drawn["b"].between(*span)]
+        found = np.bincount(net.binnings["a"](inside["a"].to_numpy()), minlength=net.cardinalities["a"]) / len(inside)
+        np.testing.assert_allclose(net.query("a", {"b": span}), found, atol=0.02)
+        again = net.sample(40_000, seed=2, given={"b": span})["a"].to_numpy()
+        again = np.bincount(net.binnings["a"](again), minlength=net.cardinalities["a"]) / 40_000
+        np.testing.assert_allclose(net.query("a", {"b": span}), again, atol=0.02)
+    np.testing.assert_allclose(net.query("a", {"b": (low, high)}), without(net).query("a", {"b": middle}), rtol=1e-9)
+    # ranges that make up a bin, each as probable as it is, tell what the bin tells
+    ratios = [range_ratios(net, "b", *span) for span in ((low, middle), (middle, high))]
+    shares = [net.inside("b").shares(*span) for span in ((low, middle), (middle, high))]
+    together = sum(share * ratio for share, ratio in zip(shares, ratios, strict=True))
+    np.testing.assert_allclose(together[:, 1], 1.0, rtol=1e-9)

@@ -98,6 +98,13 @@ class InsideBins:
         atoms = (self.measures == 0) & inside  # they lie in the interval or do not
         return np.asarray(np.where(atoms, 1.0, np.clip(share, 0.0, 1.0)), np.float64)
 
+    def part(self, low: float, high: float) -> tuple[Floats, Floats]:
+        """The part of each bin that lies in [low, high], by the shares below its ends; all of a bin that has none."""
+        measures = np.where(self.measures > 0, self.measures, np.inf)
+        below = self.below(np.array([low, high]))[:, None]
+        begin, end = np.clip((below - self._ends[:-1]) / measures, 0.0, 1.0)
+        return np.where(begin < end, begin, 0.0), np.where(begin < end, end, 1.0)
+
     @cached_property
     def means(self) -> Floats:
         """The mean inside each bin [bins]."""
@@ -114,32 +121,44 @@ class InsideBins:
         return np.clip(found, self.edges[codes], self.edges[codes + 1])
 
     def places(self, values: Floats, codes: NDArray[np.integer]) -> tuple[Floats, Floats]:
-        """The part of its bin that each value stands for, by the shares of the bin below its ends.
+        """The part of its bin that each value stands for: the share of the bin below it, and the share that it is.
 
         It is the cell of a recorded value, as far as it lies in the bin, and a small part around any other.
 
         Example:
             >>> bins = InsideBins(np.array([0.0, 4.5]), Shape([0.0, 4.5], [1.0], Recording(1.0)))
-            >>> [end.round(3).tolist() for end in bins.places(np.array([0.0, 2.0]), np.array([0, 0]))]
-            [[0.0, 0.333], [0.111, 0.556]]
+            >>> [each.round(3).tolist() for each in bins.places(np.array([0.0, 2.0]), np.array([0, 0]))]
+            [[0.0, 0.333], [0.111, 0.222]]
         """
-        left, right, measures = self.edges[codes], self.edges[codes + 1], self.measures[codes]
+        left, right, before, size = (a.take(codes) for a in (self.edges, self.edges[1:], self._ends, self._sizes))
 
-        def share(x: Floats) -> Floats:
-            found = self.below(np.clip(x, left, right)) - self._ends[codes]
-            return np.clip(found / np.where(measures > 0, measures, 1.0), 0.0, 1.0)
+        def place(x: Floats) -> Floats:
+            return np.clip((self.below(np.clip(x, left, right)) - before) / size, 0.0, 1.0)
 
         step = self.recording.step
-        cell = np.floor(values / step + 0.5) if step else values
-        low, high = (share((cell + side) * step) for side in (-0.5, 0.5)) if step else (share(values),) * 2
-        part, small = np.minimum(np.floor(low * PARTS), PARTS - 1), high - low < 1 / PARTS
-        low, high = np.where(small, part / PARTS, low), np.where(small, (part + 1) / PARTS, high)
-        return np.where(measures > 0, low, 0.0), np.where(measures > 0, high, 1.0)
+        cell = np.floor(values / (step or 1.0) + 0.5)
+        low = place((cell - 0.5) * step if step else values)
+        part, share = np.minimum(np.floor(low * PARTS), PARTS - 1) / PARTS, np.full(low.shape, 1 / PARTS)
+        if step:
+            whole = place((cell + 0.5) * step) - low
+            part, share = np.where(whole < share, part, low), np.maximum(whole, share)
+        atom = self.measures.take(codes) == 0
+        return np.where(atom, 0.0, part), np.where(atom, 1.0, share)
+
+    @cached_property
+    def _sizes(self) -> Floats:
+        """The measures, 1 in place of 0."""
+        return np.where(self.measures > 0, self.measures, 1.0)
+
+    @cached_property
+    def column_ends(self) -> Floats:
+        """The share of the column below each edge [bins + 1]."""
+        return (self._ends - self._ends[0]) / (self._ends[-1] - self._ends[0])
 
     def of_column(self, shares: Floats, codes: NDArray[np.integer]) -> Floats:
         """Shares of bins as shares of the whole column."""
-        before = self._ends[codes] - self._ends[0] + shares * self.measures[codes]
-        return np.clip(before / (self._ends[-1] - self._ends[0]), 0.0, 1.0)  # rounding may reach beyond the ends
+        begin, size = self.column_ends.take(codes), np.diff(self.column_ends).take(codes)
+        return np.minimum(begin + shares * size, 1.0)  # rounding may reach beyond the end
 
     def means_by(self, lean: Lean) -> Floats:
         """The mean inside each bin where values lean, [rows, bins]."""
@@ -155,9 +174,7 @@ class InsideBins:
         share = rng.random(len(codes))
         if np.isfinite([low, high]).any():
             begin, end = self.below(np.array([low, high]))
-            measures = np.where(self.measures > 0, self.measures, 1.0)
-            first = np.clip((begin - self._ends[:-1]) / measures, 0.0, 1.0)[codes]
-            last = np.clip((end - self._ends[:-1]) / measures, 0.0, 1.0)[codes]
+            first, last = (np.clip((each - self._ends[:-1]) / self._sizes, 0.0, 1.0)[codes] for each in (begin, end))
             if lean is not None:
                 first, last = lean.below(first), lean.below(last)
             share = first + share * np.maximum(last - first, 0.0)
@@ -200,10 +217,10 @@ class InsideBins:
             edges = np.union1d(edges, knots[(knots > edges[0]) & (knots < edges[-1])])
         ends = self.below(edges)
         of = np.clip(np.searchsorted(self.edges, edges[:-1], side="right") - 1, 0, len(self.edges) - 2)
-        measures = self.measures[of]
-        share = np.where(measures > 0, np.diff(ends) / np.where(measures > 0, measures, 1.0), 1.0)
+        measures, sizes = self.measures[of], self._sizes[of]
+        share = np.where(measures > 0, np.diff(ends) / sizes, 1.0)
         if lean is not None:
-            end = np.clip((ends[1:] - self._ends[of]) / np.where(measures > 0, measures, 1.0), 0.0, 1.0)
+            end = np.clip((ends[1:] - self._ends[of]) / sizes, 0.0, 1.0)
             own = lean.take(of)
             share = np.where(measures > 0, own.below(end) - own.below(np.maximum(end - share, 0.0)), share)
         return edges, of, share

@@ -16,12 +16,17 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 Floats = NDArray[np.float64]
+Ends = tuple[Floats, Floats, tuple[Floats, Floats]]
+"""Ends of bins as shares of the whole column, and their scores."""
+
+SHORT = 3e-4
+"""Half the width of a part in scores, times 1 + |score|, up to which a series gives its ends to the last digits."""
 
 NARROW, HALF_LOG_2_PI = 1e-2, np.log(2 * np.pi) / 2
 """Parts are narrow, and a series gives their probability, if their width times 1 + |middle| is below this."""
 
 TELLS, TINY = 1e-3, 1e-290
-"""A difference of two probabilities has digits enough if it is this share of the larger one, and that is this large.
+"""A difference of two probabilities has digits enough if it is this share of the larger one, and this large.
 
 Otherwise it is taken from their logarithms.
 """
@@ -93,15 +98,20 @@ class Lean(NamedTuple):
         """Shares of the bin by uniform random numbers: on the line, but for those that are off it."""
         return np.where(rng.random(len(chance)) < self.off, chance, self.line_at(chance))
 
+    def log_bins(self) -> Floats:
+        """Log of the probability of the bins by the line, by what it is without; 0 if scores are those of bins."""
+        if isinstance(self.begin, float):
+            return np.zeros(1)
+        return np.asarray(_log_wide(*self._standard_ends()) - np.log(self.end - self.begin))
+
     def log_ratio(self, part: Part) -> Floats:
         """Log of the probability of parts of bins, or of the column, by what it would be without a lean."""
         with np.errstate(divide="ignore"):  # a part that is too far off for the line has no probability by it
             line = _log_mass((part.begin - self.mean) / self.scale, (part.end - self.mean) / self.scale)
-            line -= np.log(part.share)
-            if not isinstance(self.begin, float):
-                line -= _log_mass(*self._standard_ends()) - np.log(self.end - self.begin)
+            line -= np.log(part.share) + self.log_bins()
             found = np.log(self.off + (1 - self.off) * np.exp(line))  # of a part no more than 1 / its share
-        return np.where((self.mean == 0) & (self.scale == 1), 0.0, found)
+        found[(self.mean == 0) & (self.scale == 1)] = 0.0
+        return found
 
     def shares(self) -> Floats:
         """Places of values on the line that stand for equal chances, [..., nodes]."""
@@ -109,25 +119,33 @@ class Lean(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Parts of bins: the scores of their ends, and the shares of the bins that they are."""
+    """Parts of bins: the scores of their ends, the shares of the bins that they are, and their mean scores.
+
+    Example:
+        >>> Part.of(np.array([0.0, 0.5]), np.array([1.0, 1.0])).mean.round(4).tolist()
+        [0.0, 0.7979]
+    """
 
     begin: Floats
     end: Floats
     share: Floats
+    mean: Floats
 
     @classmethod
     def of(cls, low: Floats, high: Floats) -> Part:
         """The parts between two shares, from 0 to 1."""
-        return cls(ndtri(low), ndtri(high), high - low)
-
-    def means(self) -> Floats:
-        """The mean of the score over each part.
-
-        Example:
-            >>> Part.of(np.array([0.0, 0.5]), np.array([1.0, 1.0])).means().round(4).tolist()
-            [0.0, 0.7979]
-        """
-        return (_height(self.begin) - _height(self.end)) / self.share
+        share, z = high - low, ndtri((low + high) / 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            half = share / (2 * _height(z))
+            long = ~(half * (1 + np.abs(z)) < SHORT)
+            # the series of Φ⁻¹ around the middle of the share
+            square = half**2
+            middle, half = z + z * square / 2, half + half * (1 + 2 * z**2) * square / 6
+            found = cls(middle - half, middle + half, share, z + z * square / 6)
+            if long.any():
+                found.begin[long], found.end[long] = begin, end = ndtri(low[long]), ndtri(high[long])
+                found.mean[long] = (_height(begin) - _height(end)) / share[long]
+        return found
 
     def squares(self) -> Floats:
         """The mean of its square."""
@@ -140,30 +158,34 @@ def _height(z: Floats) -> Floats:
 
 
 def _log_mass(begin: Floats, end: Floats) -> Floats:
-    """Log of the standard normal probability between two numbers.
-
-    Of a narrow part it is the height in the middle times the width, with the next term of its series: what is left out
-    is below 1e-11 of it. Of others it is taken in the lower tail, where it is exact.
-    """
+    """Log of the standard normal probability between two numbers."""
     with np.errstate(invalid="ignore"):
         width, middle = end - begin, (begin + end) / 2
-        wide = ~(width * (1 + np.abs(middle)) < NARROW)  # also where an end is infinite
-    some = wide.any()
-    if some:
-        width[wide], middle[wide] = 1.0, 0.0
+        narrow = width * (1 + np.abs(middle)) < NARROW  # not where an end is infinite
+    if narrow.all():
+        return _log_narrow(middle, width)
+    found = np.empty(np.shape(narrow))
+    found[narrow], found[~narrow] = _log_narrow(middle[narrow], width[narrow]), _log_wide(begin[~narrow], end[~narrow])
+    return found
+
+
+def _log_narrow(middle: Floats, width: Floats) -> Floats:
+    """The height in the middle times the width, with the next term of its series: what is left out is below 1e-11."""
     square = middle**2
-    found = np.log(width) - square / 2 - HALF_LOG_2_PI + width**2 * (square - 1) / 24
-    if some:
-        below, above = begin[wide], end[wide]
-        turned, empty = below > 0, ~(above > below)  # as from -inf to -inf
-        below, above = np.where(turned, -above, below), np.where(turned, -below, above)
-        total = ndtr(above)
-        mass = total - ndtr(below)
-        close = ~(mass > TELLS * total) | (total < TINY)  # their difference has too few digits
-        log_mass = np.log(np.where(close, 1.0, mass))
+    return np.log(width) - square / 2 - HALF_LOG_2_PI + width**2 * (square - 1) / 24
+
+
+def _log_wide(begin: Floats, end: Floats) -> Floats:
+    """By differences in the lower tail, where they are exact."""
+    turned = begin > 0
+    below, above = np.where(turned, -end, begin), np.where(turned, -begin, end)
+    total = ndtr(above)
+    mass = total - ndtr(below)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.log(mass)
+        close = ~(mass > np.maximum(TELLS * total, TINY))  # their difference has too few digits
         if close.any():
             low, high = log_ndtr(below[close]), log_ndtr(above[close])
-            with np.errstate(invalid="ignore", divide="ignore"):
-                log_mass[close] = high + np.log(-np.expm1(low - high))
-        found[wide] = np.where(empty, -np.inf, log_mass)
+            # from -inf to -inf there is nothing
+            found[close] = np.where(low < high, high + np.log(-np.expm1(low - high)), -np.inf)
     return found

@@ -1,0 +1,163 @@
+"""What lines say of rows: how values lean inside their bins, and what that adds to their log density."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from jaxbn.cuts.shapes.lean import Ends, Lean, Part
+from jaxbn.inputs.columns import MISSING
+from jaxbn.model.lines.line import Floats, Integers
+
+if TYPE_CHECKING:
+    from jaxbn.model.bayesnet import BayesNet
+
+Parts = tuple[Part, NDArray[np.bool_]]
+
+
+def lean(
+    net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], own: Integers | None = None,
+    scores: Sequence[Floats] | None = None,
+) -> Lean | None:  # fmt: skip
+    """How the values of a variable lean inside their bins, given those of its parents; None if it has no line.
+
+    Args:
+        net: the network.
+        name: the variable.
+        codes: [rows, variables], -1 where missing.
+        values: numbers of its continuous parents at least, NaN where missing.
+        own: its bins [rows]; all of them, for a lean of shape [rows, bins], if they are not given.
+        scores: of the values of its continuous parents [rows] each, where they are known already.
+    """
+    if name not in net.lines:
+        return None
+    line, size = net.lines[name], net.cardinalities[name]
+    if scores is None:
+        scores = [score_of(part_of(net, p, codes, values, line.column)) for p in line.parents]
+    if own is None:
+        own, scores, codes = np.arange(size), [score[:, None] for score in scores], codes[:, None]
+    cells = cells_of(net, name, codes)
+    states, spread = scores_of_states(net, name, line.children, codes, own)
+    if line.column:
+        cells, bins = np.broadcast_arrays(cells, np.maximum(own, 0))  # what is missing is nowhere in particular
+        return line.lean(cells, [*scores, *states], ends_of(net, name, bins), spread)
+    return line.lean(np.where(cells == MISSING, MISSING, cells * size + own), [*scores, *states], spread=spread)
+
+
+def by_lines(net: BayesNet) -> list[str]:
+    """All variables, those with lines last and after their parents."""
+    order = [net.names[v] for v in net.network.structure.order]
+    return [name for name in net.names if name not in net.lines] + [name for name in order if name in net.lines]
+
+
+def log_ratios(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Floats]:
+    """What the lines add to the log density of each value [rows]; nothing where an entry that one needs is missing."""
+    codes = codes.astype(np.intp, order="F")  # columns one after the other are faster to look up
+    needed = {(name, line.column) for own, line in net.lines.items() for name in (own, *line.parents)}
+    parts = {(name, column): part_of(net, name, codes, values, column) for name, column in needed}
+    found = {}
+    for name, line in net.lines.items():
+        scores = [score_of(parts[parent, line.column]) for parent in line.parents]
+        leaning = lean(net, name, codes, values, codes[:, net.names.index(name)], scores)
+        assert leaning is not None
+        part, known = parts[name, line.column]
+        found[name] = np.where(known, leaning.log_ratio(part), 0.0)
+    return found
+
+
+def range_ratios(net: BayesNet, name: str, low: float, high: float) -> Floats:
+    """How much more probable a range is inside each bin, given the parents' bins, than without the line.
+
+    The shape is that of the variable's table. Where parents and children lie inside their bins is summed out, as if the
+    places of different ones did not depend on each other.
+    """
+    line, inside, shape = net.lines[name], net.inside(name), net.tables[name].shape
+    cells = np.arange(net.tables[name].size)
+    *context, own = np.unravel_index(cells, shape)
+    begin, end = (each[own] for each in inside.part(low, high))
+    n = len(line.parents) + len(line.children)
+    scores, spread, ends = [np.zeros(len(cells))] * n, [np.ones(len(cells))] * n, None
+    if line.column:
+        cells, ends = cells // shape[-1], ends_of(net, name, own)
+        begin, end = inside.of_column(begin, own), inside.of_column(end, own)
+        for i, parent in enumerate(line.parents):
+            whole = Part.of(*ends_of(net, parent, context[net.parents[name].index(parent)])[:2])
+            scores[i], spread[i] = whole.mean, whole.squares() - whole.mean**2
+    return np.exp(line.lean(cells, scores, ends, spread).log_ratio(Part.of(begin, end))).reshape(shape)
+
+
+def part_of(net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], column: bool) -> Parts:
+    """The part of its bin, or column, that each value of a variable stands for, and where there is one [rows]."""
+    own, inside = codes[:, net.names.index(name)], net.inside(name)
+    known = (own != MISSING) & ~np.isnan(values[name])
+    own, numbers = (own, values[name]) if known.all() else (np.where(known, own, 0), np.where(known, values[name], 0.0))
+    low, share = inside.places(numbers, own)
+    if column:
+        low, share = inside.of_column(low, own), share * np.diff(inside.column_ends).take(own)
+    return Part.of(low, np.minimum(low + share, 1.0)), known
+
+
+def score_of(found: Parts) -> Floats:
+    """The normal scores of values [rows], NaN where there is none."""
+    part, known = found
+    return part.mean if known.all() else np.where(known, part.mean, np.nan)
+
+
+def ends_of(net: BayesNet, name: str, own: Integers) -> Ends:
+    """The ends of some bins as shares of the whole column, and the scores of these."""
+    shares, after = net.inside(name).column_ends, own + 1
+    scores = ndtri(shares)
+    return shares.take(own), shares.take(after), (scores.take(own), scores.take(after))
+
+
+def cells_of(net: BayesNet, name: str, codes: Integers) -> NDArray[np.int64]:
+    """The states of a variable's parents as one number [...], -1 where one is missing."""
+    found, gone = np.zeros(codes.shape[:-1], np.int64), np.zeros(codes.shape[:-1], bool)
+    for parent in net.parents[name]:
+        states = codes[..., net.names.index(parent)]
+        found = found * net.cardinalities[parent] + states
+        gone |= states == MISSING
+    return np.where(gone, MISSING, found)
+
+
+def state_scores(table: Floats) -> Floats:
+    """The mean normal score of each state among those that a table lets one expect, [..., states].
+
+    Example:
+        >>> state_scores(np.array([[0.5, 0.5], [0.1, 0.9]])).round(3).tolist()
+        [[-0.798, 0.798], [-1.755, 0.195]]
+    """
+    ends = np.cumsum(table, axis=-1)
+    ends = np.concatenate([np.zeros_like(ends[..., :1]), ends / ends[..., -1:]], axis=-1)
+    part = Part.of(ends[..., :-1], ends[..., 1:])
+    return np.where(part.share > 0, part.mean, 0.0)
+
+
+def scores_of_states(
+    net: BayesNet, name: str, children: tuple[str, ...], codes: Integers, own: Integers
+) -> tuple[list[Floats], list[Floats]]:
+    """Scores of the states of each child, given its parents and the bin of one, 0 where missing.
+
+    And the variance that is expected of those that are missing, 1 if a parent is; empty if all are known.
+    """
+    found, spread = list[Floats](), list[Floats]()
+    for child in children:
+        if child not in net.state_scores:
+            net.state_scores[child] = state_scores(net.tables[child])
+        scores = net.state_scores[child]
+        states = (own if n == name else codes[..., net.names.index(n)] for n in (*net.parents[child], child))
+        *context, state = np.broadcast_arrays(*states)
+        lacking = np.any([each == MISSING for each in context], axis=0)
+        missing = lacking | (state == MISSING)
+        found.append(scores[(*context, state)])
+        spread.append(np.zeros(state.shape))
+        if missing.any():
+            # the score to be expected, being the mean of a standard normal number; what is not known becomes variance
+            found[-1][missing] = 0.0
+            expected = (net.tables[child] * scores**2).sum(axis=-1)[tuple(context)]
+            spread[-1] = np.where(lacking, 1.0, np.where(missing, expected, 0.0))
+    return found, spread if any(each.any() for each in spread) else []
