@@ -6,7 +6,6 @@ variable are over the bins between the cuts of all. Shapes: M networks, B rows, 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.cuts.words import bin_words, rounded
+from jaxbn.cuts.words import bin_words
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.table import as_frame
@@ -25,7 +24,7 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import in_units, mean_where_set, open_parents, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
 from jaxbn.model.observations import Unknown, as_range, as_weights, mean_density, observation_weights
-from jaxbn.model.rows.sampling import SampledToFiles
+from jaxbn.model.rows.sampling import InFiles
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY, within_memory
 
@@ -34,12 +33,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AverageNet(SampledToFiles):
+class AverageNet(InFiles):
     """Many networks over the same variables, each with the same weight: their average density.
 
     Made by ``jaxbn.sample_posterior`` or ``jaxbn.bootstrap`` (``.average``), or read by ``jaxbn.load``. An average of
     networks is not a network: it has no arcs or cuts of its own, but it answers as one does. What a network says counts
-    by the probability it gives to what is known, so the answers are those of the averaged density.
+    by the probability it gives to what is known, so the answers are those of the averaged density. The examples of its
+    methods are about the average of the example below.
 
     Attributes:
         networks: the networks.
@@ -47,10 +47,10 @@ class AverageNet(SampledToFiles):
             they are known to be right, or nothing is known of it.
 
     Example:
-        >>> import jaxbn
         >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
         >>> nets = [jaxbn.fit(data, {"size": ["kind"]}, {"size": [cut]}) for cut in (4.5, 8.0)]
-        >>> jaxbn.AverageNet(nets)
+        >>> average = jaxbn.AverageNet(nets)
+        >>> average
         AverageNet: 2 networks of 2 variables (1 continuous), fitted to 4 rows
     """
 
@@ -83,10 +83,8 @@ class AverageNet(SampledToFiles):
         """Log of the average density of each row in original units, float64 [rows]; see ``BayesNet.log_likelihood``.
 
         Example:
-            >>> import jaxbn
-            >>> nets = [jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": cuts}) for cuts in ([2.0], [])]
-            >>> np.exp(jaxbn.AverageNet(nets).log_likelihood({"x": [0.5]})).round(6).tolist()  # of 0.3 and 0.25
-            [0.275]
+            >>> np.exp(average.log_likelihood({"kind": ["a"], "size": [1.5]})).round(4).tolist()  # of 0.1071 and 0.0536
+            [0.0804]
         """
         frame = as_frame(data)
         logs = [net.log_likelihood(frame, unknown=unknown) for net in self.networks]
@@ -101,10 +99,7 @@ class AverageNet(SampledToFiles):
         The bins of a continuous target are those between the cuts of all networks.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> nets = [jaxbn.fit(data, {"size": ["kind"]}, {"size": [cut]}) for cut in (4.5, 8.0)]
-            >>> jaxbn.AverageNet(nets).predict_proba({"size": [1.5]}, "kind").round(3).to_numpy().tolist()
+            >>> average.predict_proba({"size": [1.5]}, "kind").round(3).to_numpy().tolist()
             [[0.692, 0.308]]
         """
         import pandas as pd
@@ -130,15 +125,12 @@ class AverageNet(SampledToFiles):
         For a continuous variable, `returns` may be ``"mean"``, ``"median"``, a quantile or a list of them.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> nets = [jaxbn.fit(data, {"size": ["kind"]}, {"size": [cut]}) for cut in (4.5, 8.0)]
-            >>> jaxbn.AverageNet(nets).predict({"size": [1.5, 8.5]}, "kind").tolist()
+            >>> average.predict({"size": [1.5, 8.5]}, "kind").tolist()
             ['a', 'b']
         """
         import pandas as pd
 
-        queries.check_returns(returns)
+        queries.quantile_levels(returns)  # refuses others
         continuous, unit = target in self.networks[0].binnings, NUMBER
         if continuous:
             unit = self.networks[0].binnings[target].unit
@@ -168,13 +160,9 @@ class AverageNet(SampledToFiles):
         """Probabilities of one or several variables given some others; see ``BayesNet.query``.
 
         Example:
-            >>> import jaxbn
-            >>> nets = [jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [cut]}) for cut in (2.0, 3.0)]
-            >>> jaxbn.AverageNet(nets).query("x").round(3).tolist()  # below 2, from 2 to 3, from 3 on
-            [0.5, 0.2, 0.3]
+            >>> average.query("size").round(3).tolist()  # below 4.5, from 4.5 to 8, from 8 on
+            [0.406, 0.351, 0.243]
         """
-        import pandas as pd
-
         given = given or {}
         wanted = [targets] if isinstance(targets, str) else list(targets)
         total: Any = 0.0
@@ -184,9 +172,7 @@ class AverageNet(SampledToFiles):
             for axis, name in enumerate(wanted):
                 chances = np.moveaxis(np.tensordot(chances, self._shares(net, name), (axis, 0)), -1, axis)
             total = total + weight * chances
-        axes = [self._states(name) for name in wanted]
-        index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=wanted)
-        return pd.Series(np.asarray(total).ravel(), index=index, name="probability")
+        return queries.as_series(np.asarray(total), [self._states(name) for name in wanted])
 
     @within_memory
     def density(
@@ -195,11 +181,9 @@ class AverageNet(SampledToFiles):
         """Density of a continuous variable: the edges of all networks [bins + 1] and the density between [bins].
 
         Example:
-            >>> import jaxbn
-            >>> nets = [jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [cut]}) for cut in (2.0, 3.0)]
-            >>> edges, density = jaxbn.AverageNet(nets).density("x")
+            >>> edges, density = average.density("size")
             >>> edges.tolist(), density.round(3).tolist()
-            ([0.0, 2.0, 3.0, 4.0], [0.25, 0.2, 0.3])
+            ([1.0, 4.5, 8.0, 9.0], [0.116, 0.1, 0.243])
         """
         found = [net.density(target, given) for net in self.networks]
         edges = np.unique(np.concatenate([own for own, _ in found]))
@@ -226,21 +210,11 @@ class AverageNet(SampledToFiles):
         it tells of few rows too. The range of an average from ``sample_posterior`` is also over all directions that
         rows and constraints leave open in each network: chains may hold to one of them for long.
 
-        Args:
-            cause: the variable that is set.
-            outcome: a continuous variable, or one whose levels are numbers; with `level`, any discrete one.
-            level: of a discrete outcome, whose probability is wanted in place of a mean.
-            coverage: the share of the networks between ``low`` and ``high``.
-            seed: of the tables' draws.
-            max_memory: refuse with a MemoryError when one array would take more bytes than this.
-
         Returns:
             A row for each level of the cause, or each bin between the cuts of all networks: the ``mean`` over
-            the networks, and ``low`` and ``high``.
+            the networks, and ``low`` and ``high``, between which the share `coverage` of them lies.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
             >>> nets = [jaxbn.fit(data, graph, {"size": [4.5]}) for graph in ({"size": ["kind"]}, {"kind": ["size"]})]
             >>> jaxbn.AverageNet(nets).effect("kind", "size")["mean"].tolist()
             [4.25, 5.25]
@@ -269,9 +243,7 @@ class AverageNet(SampledToFiles):
         """Draw rows in original units: a network by chance for each, then a row from it.
 
         Example:
-            >>> import jaxbn
-            >>> nets = [jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [cut]}) for cut in (2.0, 3.0)]
-            >>> len(jaxbn.AverageNet(nets).sample(5))
+            >>> len(average.sample(5))
             5
         """
         import pandas as pd
@@ -284,22 +256,6 @@ class AverageNet(SampledToFiles):
         # rows are there network by network: the rank of each choice is the place of its row among them
         order = np.argsort(np.argsort(chosen, kind="stable"), kind="stable")
         return rows.iloc[order].reset_index(drop=True)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all networks into one JSON file, which ``jaxbn.load`` reads back bit for bit.
-
-        Example:
-            >>> import tempfile
-            >>> import jaxbn
-            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     jaxbn.AverageNet([net, net]).save(f"{folder}/average.json")
-            ...     jaxbn.load(f"{folder}/average.json")
-            AverageNet: 2 networks of 1 variable (1 continuous), fitted to 3 rows
-        """
-        from jaxbn.formats.json_file import save
-
-        save(self, path)
 
     def __eq__(self, other: object) -> bool:
         return self.networks == other.networks if isinstance(other, AverageNet) else NotImplemented
@@ -342,11 +298,10 @@ class AverageNet(SampledToFiles):
         first = self.networks[0]
         if name not in first.binnings:
             return queries.states(first, name)
-        inner, unit = self._edges(name)[1:-1].tolist(), first.binnings[name].unit
+        inner, unit = self._edges(name)[1:-1], first.binnings[name].unit
         if unit.kind != "number":
-            return pd.Index(bin_words(inner, *first.bounds[name], unit), name=name)
-        breaks = [-np.inf, *rounded(inner, among=first.bounds[name]), np.inf]
-        return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
+            return pd.Index(bin_words(inner.tolist(), *first.bounds[name], unit), name=name)
+        return queries.intervals(first, name, inner)
 
     def _shares(self, net: BayesNet, name: str) -> NDArray[np.float64]:
         """How a network's probability of each of its states is shared among the common ones [own states, U]."""

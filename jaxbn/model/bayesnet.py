@@ -21,10 +21,10 @@ from jaxbn.model.fitted import Fitted
 from jaxbn.model.imputing.impute import Strategy, impute
 from jaxbn.model.inference import answers
 from jaxbn.model.inference.questions import joint
-from jaxbn.model.lines import lean
+from jaxbn.model.lines.rows import lean
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown, encode_frame, observation_weights, tell_absent
-from jaxbn.model.rows.sampling import SampledToFiles, intervened, sample
+from jaxbn.model.rows.sampling import InFiles, intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
 from jaxbn.model.words import count_states
@@ -69,10 +69,17 @@ def _of_batch(net: Any, method: str, given: tuple[Any, ...], options: dict[str, 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BayesNet(Fitted, SampledToFiles):
+class BayesNet(Fitted, InFiles):
     """A discrete Bayesian network over binned continuous and discrete variables.
 
     Made by ``fit`` or ``learn``, or read by ``load``. Values outside the fitted range fall into the outer bins.
+    The examples of its methods are about the network of the example below. Several methods have these arguments:
+
+    - ``data``: rows with the variables as columns; other columns are ignored.
+    - ``given``: what is known, as ``query`` takes it.
+    - ``unknown``: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing.
+    - ``seed``: of the draws.
+    - ``max_memory``: bytes that one array may take; a MemoryError says so if it would be more.
 
     Attributes:
         parents: parents of every variable, in column order.
@@ -98,7 +105,6 @@ class BayesNet(Fitted, SampledToFiles):
         level_counts: how often each level of the grouped variables occurred.
 
     Example:
-        >>> import jaxbn
         >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
         >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> net.tables["size"].tolist()
@@ -114,26 +120,16 @@ class BayesNet(Fitted, SampledToFiles):
     def log_likelihood(
         self, data: Any, *, unknown: Unknown = "error", max_memory: float = MAX_MEMORY
     ) -> NDArray[np.float64]:
-        """Log density of each row in original units.
+        """Log density of each row in original units, float64 [rows].
 
         ln P(codes) plus the log density of each continuous value inside its bin, by its parents' values where there is
         a line, plus ln P(level | group) of each grouped one. Missing entries (NaN, None) are integrated out exactly,
         but for lines: those that need one are left out. A bin without width (of a constant column, or of a cut
         at the largest value) is an atom: it contributes its probability alone.
 
-        Args:
-            data: rows with every variable as a column; other columns are ignored.
-            unknown: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing.
-            max_memory: bytes that one array may take.
-
-        Returns:
-            float64 [rows].
-
         Example:
-            >>> import jaxbn
-            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-            >>> np.exp(net.log_likelihood({"x": [0.5, 3.0, None]})).round(6).tolist()
-            [0.3, 0.2, 1.0]
+            >>> np.exp(net.log_likelihood({"kind": ["a", "a", None], "size": [1.5, None, None]})).round(6).tolist()
+            [0.107143, 0.5, 1.0]
         """
         frame = with_signs(as_frame(data), self.names)
         codes = encode_frame(self, frame, unknown)
@@ -146,17 +142,12 @@ class BayesNet(Fitted, SampledToFiles):
         """The network with new rows added to its tables: for complete rows exactly as if it had been fitted once.
 
         Structure and cuts stay. Levels that are new are taken in; those of a grouped variable join its largest group.
-        Missing entries count by what the network so far expects of them.
-
-        Args:
-            data: rows with every variable as a column; other columns are ignored.
-            tell: warn if many of the rows are odd for the network so far, or lie outside its range.
+        Missing entries count by what the network so far expects of them. It warns, unless it is not to `tell`, if many
+        of the rows are odd for the network so far, or lie outside its range.
 
         Example:
-            >>> import jaxbn
-            >>> net = jaxbn.fit({"kind": ["a", "a", "b"]}, {}, {})
-            >>> net.update({"kind": ["b", "c"]}).tables["kind"].tolist()
-            [0.375, 0.375, 0.25]
+            >>> net.update({"kind": ["b", "c"], "size": [8.0, 3.0]}).tables["kind"].round(3).tolist()
+            [0.333, 0.444, 0.222]
         """
         return update(self, data, tell)
 
@@ -170,23 +161,15 @@ class BayesNet(Fitted, SampledToFiles):
         unknown: Unknown = "error",
         max_memory: float = MAX_MEMORY,
     ) -> RowScores:
-        """How odd each row is, and by which variables.
-
-        Args:
-            data: rows with every variable as a column; other columns are ignored, missing entries integrated out.
-            simulations: rows that the network draws, with which p-values are found.
-            seed: of these draws.
-            unknown: levels that were not fitted: ``"error"``, or ``"missing"`` to treat them as missing.
-            max_memory: bytes that one array may take.
+        """How odd each row is, and by which variables, missing entries integrated out.
 
         Returns:
-            The log density of each row, the share that each variable has in it, p-values, and reasons in words.
+            The log density of each row, the share that each variable has in it, p-values among so many `simulations`,
+            rows that the network draws, and reasons in words.
 
         Example:
-            >>> import jaxbn
-            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-            >>> net.score_samples({"x": [0.5, 3.0]}).shares["x"].round(3).tolist()
-            [-1.204, -1.609]
+            >>> net.score_samples({"kind": ["a", "b"], "size": [1.5, 1.5]}).shares["size"].round(3).tolist()
+            [-1.54, -2.639]
         """
         return score_samples(self, data, simulations, seed, unknown)
 
@@ -205,9 +188,9 @@ class BayesNet(Fitted, SampledToFiles):
             targets: a variable, or several for their joint distribution.
             given: what is known, in original units: a value or level; a set or list of them; for a continuous
                 variable also an interval ``(low, high)`` (None: open) or a ``pandas.Interval``, weighed by the share of
-                each bin that it covers. What lies outside the fitted range falls into the outer bin. What is known
-                only in part is a mapping of values, levels or intervals to likelihoods, P(what was seen | state) up to
-                a factor, or a Series like the answer of a query.
+                each bin that it covers, by its line where it has one. What lies outside the fitted range falls into
+                the outer bin. What is known only in part is a mapping of values, levels or intervals to likelihoods,
+                P(what was seen | state) up to a factor, or a Series like the answer of a query.
             do: variables that are set from outside, whatever their parents say: a value or level each. It tells what
                 would happen only as far as the arcs are causes.
             max_memory: refuse with a MemoryError when one array would take more bytes than this.
@@ -217,9 +200,6 @@ class BayesNet(Fitted, SampledToFiles):
             Levels of a grouped variable share the probability of their group.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
             >>> net.query("kind", {"size": 1.5})
             kind
             a    0.75
@@ -232,19 +212,15 @@ class BayesNet(Fitted, SampledToFiles):
             >>> net.query("kind", do={"size": 1.5}).tolist()  # size does not act on kind
             [0.5, 0.5]
         """
-        import pandas as pd
-
         given = given or {}
         net = intervened(self, do, given) if do else self
         given = {**given, **(do or {})}
         wanted = [targets] if isinstance(targets, str) else list(targets)
         queries.check_targets(net, wanted, given)
-        chances = joint(net, wanted, observation_weights(net, given))
+        chances = joint(net, wanted, observation_weights(net, given), queries.told_by_ranges(net, given))
         for axis, name in enumerate(wanted):
             chances = queries.over_levels(net, name, chances, axis)
-        axes = [queries.states(net, name) for name in wanted]
-        index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=wanted)
-        return pd.Series(chances.ravel(), index=index, name="probability")
+        return queries.as_series(chances, [queries.states(net, name) for name in wanted])
 
     @within_memory
     def effect(
@@ -255,8 +231,8 @@ class BayesNet(Fitted, SampledToFiles):
         It may be believed as far as the arcs are causes: nothing that acts on both variables is missing from the
         table, the rows were not selected by what comes after them, nothing acts back on its own cause, and the links
         are right. Directions need not be known: ``low`` and ``high`` are the range over all equivalent networks,
-        which fit the rows as well. Where they are far apart, rows like these cannot tell. The range does not use the
-        constraints of ``learn``; if the order is known, read ``mean``, which follows the arcs as learned.
+        which fit the rows as well, but for those that break the constraints given to ``learn``. Where they are far
+        apart, rows like these cannot tell.
 
         Args:
             cause: the variable that is set.
@@ -269,9 +245,6 @@ class BayesNet(Fitted, SampledToFiles):
             where the state never occurs with something that has to be adjusted for.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
             >>> net.effect("kind", "size")  # or else size acts on kind, and kind does nothing
                   mean   low  high
             kind
@@ -284,12 +257,7 @@ class BayesNet(Fitted, SampledToFiles):
     def influence(
         self, target: str, given: Mapping[str, Any] | None = None, *, max_memory: float = MAX_MEMORY
     ) -> pd.DataFrame:
-        """What a prediction rests on: how much each known value moves a variable.
-
-        Args:
-            target: the variable that is predicted.
-            given: what is known, as ``query`` takes it. None: how much each variable tells if it becomes known.
-            max_memory: refuse with a MemoryError when one array would take more bytes than this.
+        """What a prediction rests on: how much each known value moves a variable, the target.
 
         Returns:
             A row for each known value, the one that would be missed most first. ``alone``: how much the probability of
@@ -299,9 +267,6 @@ class BayesNet(Fitted, SampledToFiles):
             variable: its ``mutual_information`` with the target in nats.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
             >>> net.influence("kind", {"size": 8.0}).round(3).to_dict("records")
             [{'alone': 0.25, 'left_out': 0.25, 'alone_nats': 0.131, 'left_out_nats': 0.131}]
             >>> net.influence("kind").round(3)["mutual_information"].to_dict()
@@ -332,14 +297,10 @@ class BayesNet(Fitted, SampledToFiles):
             max_memory: refuse with a MemoryError when one array would take more bytes than this.
 
         Returns:
-            ``states`` by variable (levels, or left-closed intervals, which are compared by probability, not density),
-            their ``probability`` given what is known, and ``tied``: the variables that have another
-            state in some assignment that is as probable, empty where the answer is the only one.
+            ``states``, ``probability`` and ``tied``, see ``MostProbable``; intervals are compared by probability, not
+            density.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
             >>> net.most_probable({"size": (5, None)}).states
             {'kind': 'b', 'size': Interval(4.5, inf, closed='left')}
             >>> net.most_probable().tied
@@ -362,12 +323,12 @@ class BayesNet(Fitted, SampledToFiles):
         its continuous parents are given as numbers.
 
         Example:
-            >>> import jaxbn
-            >>> edges, density = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).density("x")
-            >>> edges.tolist(), density.tolist()
-            ([0.0, 2.0, 4.0], [0.3, 0.2])
+            >>> edges, density = net.density("size", {"kind": "a"})
+            >>> edges.tolist(), density.round(4).tolist()
+            ([1.0, 4.5, 9.0], [0.2143, 0.0556])
         """
-        queries.check_targets(self, [target], given or {})
+        given = given or {}
+        queries.check_targets(self, [target], given)
         edges = self.bin_edges(target)
         if edges[0] == edges[-1]:
             raise ValueError(f"{target!r} is constant ({edges[0]:g}) and has no density; use query instead")
@@ -375,8 +336,8 @@ class BayesNet(Fitted, SampledToFiles):
             raise ValueError(
                 f"{target!r} has a cut at its largest value {edges[-1]:g}, an atom without density; use query instead"
             )
-        chances = joint(self, [target], observation_weights(self, given or {}))
-        leaning = lean(self, target, *queries.as_row(self, given or {})) if target in self.lines else None
+        chances = joint(self, [target], observation_weights(self, given), queries.told_by_ranges(self, given))
+        leaning = lean(self, target, *queries.as_row(self, given)) if target in self.lines else None
         pieces, of, share = self.inside(target).pieces(leaning and leaning.take(0))
         return pieces, chances[of] * share / np.diff(pieces)
 
@@ -408,9 +369,6 @@ class BayesNet(Fitted, SampledToFiles):
             Probabilities [rows, states], columns as in the index of ``query``, rows as in ``data``.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
             >>> net.predict_proba({"size": [1.5, None]}, "kind")
             kind     a     b
             0     0.75  0.25
@@ -451,14 +409,12 @@ class BayesNet(Fitted, SampledToFiles):
         each), of the density of the network: inside bins it has the shape of the column, and follows lines.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> jaxbn.fit(data, [("kind", "size")], {"size": [4.5]}).predict({"size": [1.5, 8.0]}, "kind").tolist()
+            >>> net.predict({"size": [1.5, 8.0]}, "kind").tolist()
             ['a', 'b']
         """
         import pandas as pd
 
-        queries.check_returns(returns)
+        queries.quantile_levels(returns)  # refuses others
         chances = self.predict_proba(data, target, unknown=unknown)
         if isinstance(returns, str) and returns == "state":
             return pd.Series(chances.columns.take(chances.to_numpy().argmax(axis=1)), index=chances.index, name=target)
@@ -494,9 +450,6 @@ class BayesNet(Fitted, SampledToFiles):
             max_memory: bytes that one array may take.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
             >>> net.impute({"kind": ["a", None], "size": [None, 8.0]})
               kind  size
             0    a   4.0
@@ -514,22 +467,12 @@ class BayesNet(Fitted, SampledToFiles):
         unknown: Unknown = "error",
         max_memory: float = MAX_MEMORY,
     ) -> pd.DataFrame:
-        """Several completions of the data: missing entries drawn from their exact joint posterior, n times.
-
-        Args:
-            data: rows, as ``impute`` takes them.
-            n: completions.
-            seed: of the draws.
-            unknown: levels that were not fitted, see ``impute``.
-            max_memory: bytes that one array may take.
+        """Several completions of the data, as ``impute`` draws them: n of them, from the exact joint posterior.
 
         Returns:
             All completions below each other, indexed by ``draw`` (from 0) and the rows of the data.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> net = jaxbn.fit(data, [("kind", "size")], {"size": [4.5]})
             >>> net.complete({"kind": ["a", None], "size": [3.0, 8.0]}, 3)["kind"].groupby("draw").agg("".join).tolist()
             ['ab', 'ab', 'aa']
         """
@@ -546,9 +489,7 @@ class BayesNet(Fitted, SampledToFiles):
         States are labelled as ``query`` labels them, groups of levels by all their levels.
 
         Example:
-            >>> import jaxbn
-            >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
-            >>> jaxbn.fit(data, [("kind", "size")], {"size": [4.5]}).cpt("size")
+            >>> net.cpt("size")
             size  [-inf, 4.5)  [4.5, inf)
             kind
             a            0.75        0.25
@@ -578,22 +519,15 @@ class BayesNet(Fitted, SampledToFiles):
         do: Mapping[str, Any] | None = None,
         max_memory: float = MAX_MEMORY,
     ) -> pd.DataFrame:
-        """Draw rows in original units: states of all variables, then a value inside its bin, or a level of its group.
+        """Draw n rows in original units: states of all variables, then values inside bins and levels of groups.
 
-        Args:
-            n: rows.
-            seed: of the draws.
-            given: what is known of every row, as ``query`` takes it; states come from their exact joint posterior.
-            do: what is set in every row, as ``query`` takes it.
-            max_memory: refuse with a MemoryError when one array would take more bytes than this.
+        What is `given` is known of every row, and states come from their exact joint posterior; what `do` says is set
+        in every row, as in ``query``.
 
         Example:
-            >>> import jaxbn
-            >>> jaxbn.fit({"x": [0.0, 1.0, 4.0], "up": [True, False, True]}, {}, {"x": [2.0]}).sample(2).dtypes.tolist()
-            [dtype('float64'), dtype('bool')]
-            >>> rows = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}).sample(9, given={"x": (3, None)})
-            >>> bool(rows["x"].min() >= 3)
-            True
+            >>> rows = net.sample(9, given={"size": (5, None)})
+            >>> list(rows), bool(rows["size"].min() >= 5)
+            (['kind', 'size'], True)
         """
         given, net = given or {}, intervened(self, do, given or {}) if do else self
         return sample(net, n, seed, {**given, **(do or {})})

@@ -14,7 +14,7 @@ from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference.questions import joint
-from jaxbn.model.lines import SLIVER
+from jaxbn.model.lines.fit_lines import SLIVER
 from jaxbn.model.queries import check_targets, states
 from jaxbn.structure.equivalence import parent_sets
 
@@ -44,7 +44,8 @@ def effect(net: BayesNet, cause: str, outcome: str, level: Level | None) -> pd.D
     import pandas as pd
 
     check_targets(net, [cause, outcome], {})
-    means = [mean_where_set(net, cause, outcome, level, found) for found in open_parents(net, cause)]
+    never = () if net.search is None else net.search.never or ()
+    means = [mean_where_set(net, cause, outcome, level, found) for found in open_parents(net, cause, never)]
     columns = {"mean": means[0], "low": np.min(means, axis=0), "high": np.max(means, axis=0)}
     return pd.DataFrame(in_units(net, outcome, columns), index=states(net, cause))
 
@@ -57,13 +58,8 @@ def open_parents(net: BayesNet, cause: str, never: Collection[tuple[str, str]] =
         cause: the variable.
         never: arcs (parent, child) that no network may have.
     """
-    own, graph = frozenset(net.parents[cause]), net.cpdag()
-    either = frozenset().union(*(link for link in graph.undirected if cause in link)) - {cause}
-    found = [own]
-    for chosen in parent_sets(graph, cause):
-        arcs = {(p, cause) for p in chosen & either} | {(cause, child) for child in either - chosen}
-        found += [chosen] if chosen != own and arcs.isdisjoint(never) else []
-    return found
+    own = frozenset(net.parents[cause])
+    return [own, *(found for found in parent_sets(net.cpdag(), cause, never) if found != own)]
 
 
 def mean_where_set(
@@ -152,9 +148,8 @@ def _inside_bins(net: BayesNet, outcome: str, chances: Floats, weights: Floats, 
     inside = net.inside(outcome) if outcome in net.binnings and net.binnings[outcome].shape is not None else None
     if inside is None or len(worth) < 2 or inside.measures.min() < SLIVER * inside.measures.sum():
         return worth
-    bins, shares = np.arange(len(worth)), weights / weights.sum()
-    begin, end = (inside.of_column(np.full(len(bins), each), bins) for each in (0.0, 1.0))
-    ends = ndtri(np.append(begin, 1.0))
+    shares, parts = weights / weights.sum(), (inside.column_ends[:-1], inside.column_ends[1:])
+    ends = ndtri(inside.column_ends)
 
     def likeliest(scale: float) -> Floats:
         """μ of each context."""
@@ -167,7 +162,7 @@ def _inside_bins(net: BayesNet, outcome: str, chances: Floats, weights: Floats, 
         means = likeliest(scale)
         wide = scale**2 + shares @ (means - shares @ means) ** 2 > 1
         low, high = (low, scale) if wide else (scale, high)
-    leaning = Lean(np.broadcast_to(means[:, None], chances.shape), np.full(chances.shape, scale), TINY, begin, end)
+    leaning = Lean(np.broadcast_to(means[:, None], chances.shape), np.full(chances.shape, scale), TINY, *parts)
     return inside.means_by(leaning)
 
 

@@ -21,9 +21,11 @@ from jaxbn.inputs.units import NUMBER
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fitted import Alpha
 from jaxbn.model.imputing.inside_bins import evidence_inside_bins
-from jaxbn.model.inference.em import EMFit, Weight, fit_by_em
+from jaxbn.model.inference.em import EMFit, Weight, fit_by_em, tell_left_out
 from jaxbn.model.inference.network import Structure, positions
-from jaxbn.model.lines import Lines, check_lines, fit_lines
+from jaxbn.model.lines.fit_lines import fit_lines
+from jaxbn.model.lines.line import Lines, check_lines
+from jaxbn.model.observations import bins_of
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.scores.shrinkage import shrunken_weights
@@ -83,7 +85,6 @@ def fit(
         is that of the expected counts where entries were missing.
 
     Example:
-        >>> import jaxbn
         >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
         >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> net.tables["size"].tolist(), round(net.score, 3)
@@ -122,7 +123,7 @@ def fit(
     coded: dict[str, Binning | Grouping] = {**cuts, **groupings}
     cards = {n: coded[n].n_bins if n in coded else len(table.levels[n]) for n in table.names}
     check_table_sizes(parents, cards)
-    codes = {n: _bins(cuts[n], table.values[n]) if n in cuts else table.codes[n] for n in table.names}
+    codes = {n: bins_of(cuts[n], table.values[n]) if n in cuts else table.codes[n] for n in table.names}
     levels, level_counts, shares = dict(table.levels), {}, {}
     for name, grouping in groupings.items():
         codes[name] = np.append(grouping(table.levels[name], name=name), MISSING)[table.codes[name]]
@@ -145,12 +146,7 @@ def fit(
             found = _fitted_by_em(structure, rows, list(weights.values()), parents, table.values if inside_bins else {})
             counts, trace = dict(zip(parents, found.counts, strict=True)), found.trace
             tables = dict(zip(parents, found.network.tables, strict=True))
-            if found.left_out:
-                LOG.warning(
-                    "%d rows lack so many columns that depend on each other that their sums are too large: the tables "
-                    "of these columns are fitted to the other rows",
-                    found.left_out,
-                )
+            tell_left_out(found.left_out)
         except limits.TimeIsUpError:  # not even a round of EM: the tables of the rows that have all of a family
             LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
     score = 0.0
@@ -176,12 +172,6 @@ def _fitted_by_em(
         return fit_by_em(structure, codes, alphas, start=found.network, evidence=evidence) if evidence else found
     LOG.warning("ended early: the tables are fitted to bins, not to the numbers inside them")
     return found
-
-
-def _bins(binning: Binning, values: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Codes of a continuous column, -1 where missing."""
-    absent = np.isnan(values)
-    return np.where(absent, MISSING, binning(values)).astype(np.int32) if absent.any() else binning(values)
 
 
 def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[Alpha, dict[str, float]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jaxbn.model.inference.elimination import LOG_MAXIMA, Array, beliefs_of, best_assignments
-from jaxbn.model.inference.network import members
 from jaxbn.model.inference.questions import follow, impossible, log_chance, logarithms, question, route
 from jaxbn.model.observations import level_weights, observation_weights
+from jaxbn.model.queries import states
+from jaxbn.structure.constraints import bits
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -29,7 +30,6 @@ class MostProbable(NamedTuple):
             only one; of several answers, variables in which equally probable ones among them differ.
 
     Example:
-        >>> import jaxbn
         >>> jaxbn.fit({"x": ["a", "b", "b"]}, {}, {}).most_probable()
         MostProbable(states={'x': 'b'}, probability=0.6, tied=())
     """
@@ -44,29 +44,36 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> lis
     weights = observation_weights(net, given)
     asked = question(net, {name: weight for name, weight in weights.items() if name not in net.groupings})
     levels = {net.names.index(name): _levels(net, name, given) for name in net.groupings}
-    found = route(net.network, asked, whole=True)
+    way = route(net.network, asked, whole=True)
     soft = logarithms(asked.soft) | {v: logs.max(axis=1) for v, logs in levels.items()}
-    done, scales = follow(found, net.network.log_tables, asked, soft, LOG_MAXIMA)
-    known = {v: asked.states[v] for v in members(asked.known)}
+    done, scales = follow(way, net.network.log_tables, asked, soft, LOG_MAXIMA)
+    known = {v: asked.states[v] for v in bits(asked.known)}
     # without the roots, whose maxima `best_assignments` adds itself
-    scales = scales[: len(found.constants)] + [math.log(weights[net.names[v]][state]) for v, state in known.items()]
+    scales = scales[: len(way.constants)] + [math.log(weights[net.names[v]][state]) for v, state in known.items()]
     shift = math.fsum(scales) - log_chance(net, weights)
     shown = []
-    for log, codes in best_assignments(found.plan, done, k or 1, levels):
+    for log, codes in best_assignments(way.plan, done, k or 1, levels):
         if log + shift > -math.inf:  # and no NaN either
             shown.append((log + shift, codes | known | {v: codes[~v] for v in levels}))
     if not shown:
         raise impossible(given)
     tied = set()
     if k is None:
-        for step, near in zip(found.plan.steps, beliefs_of(found.plan, done, np.max), strict=True):
+        for step, near in zip(way.plan.steps, beliefs_of(way.plan, done, np.max), strict=True):
             if np.count_nonzero(near.reshape(-1, near.shape[-1]).max(axis=0) >= 1 - CLOSE) > 1:
                 tied.add(step.variable)
         for v, logs in levels.items():
             own = logs[net.group_codes[net.names[v]][shown[0][1][v]]]
             if (own >= own.max() - CLOSE).sum() > 1:
                 tied.add(v)
-    return [_answer(net, log, codes, tied or _differing(log, shown)) for log, codes in shown]
+    found = []
+    for log, codes in shown:
+        equal = [each for other, each in shown if abs(other - log) <= CLOSE]
+        odd = tied or {v for v in codes if any(each[v] != codes[v] for each in equal)}
+        named = {name: states(net, name)[codes[i]] for i, name in enumerate(net.names)}
+        odd_names = tuple(name for i, name in enumerate(net.names) if i in odd)
+        found.append(MostProbable(named, min(math.exp(log), 1.0), odd_names))
+    return found
 
 
 def _levels(net: BayesNet, name: str, given: Mapping[str, Any]) -> Array:
@@ -75,16 +82,3 @@ def _levels(net: BayesNet, name: str, given: Mapping[str, Any]) -> Array:
     inside = np.arange(net.cardinalities[name])[:, None] == net.group_codes[name]
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(inside, np.log(shares), -np.inf))
-
-
-def _differing(log: float, answers: Sequence[tuple[float, dict[int, int]]]) -> set[int]:
-    """Variables in which the equally probable ones of some answers differ."""
-    equal = [codes for other, codes in answers if abs(other - log) <= CLOSE]
-    return {v for v in equal[0] if any(codes[v] != equal[0][v] for codes in equal)}
-
-
-def _answer(net: BayesNet, log: float, codes: Mapping[int, int], tied: Collection[int]) -> MostProbable:
-    from jaxbn.model.queries import states
-
-    found = {name: states(net, name)[codes[i]] for i, name in enumerate(net.names)}
-    return MostProbable(found, min(math.exp(log), 1.0), tuple(name for i, name in enumerate(net.names) if i in tied))

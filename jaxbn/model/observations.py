@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.words import rounded, short_numbers
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
@@ -34,11 +35,8 @@ def encode_frame(
 ) -> NDArray[np.int32]:
     """Codes of new rows, one column a variable in the order of ``net.names``, -1 where an entry is missing.
 
-    Args:
-        net: the fitted network.
-        frame: the rows; columns that are not variables are ignored.
-        unknown: what to do with levels that were not fitted, see ``encode``.
-        optional: variables whose column may be absent, which is the same as missing in every row.
+    Columns that are not variables are ignored; those of `optional` variables may be absent, which is the same as
+    missing in every row.
     """
     absent = [name for name in net.names if name not in frame.columns and name not in optional]
     if absent:
@@ -52,18 +50,23 @@ def encode_frame(
         if name in net.binnings:
             values = as_floats(name, frame[name], net.binnings[name].unit)
             tell_far(net, name, values)
-            codes[:, i] = np.where(np.isnan(values), MISSING, net.binnings[name](values))
+            codes[:, i] = bins_of(net.binnings[name], values)
         else:
             found = encode(frame[name], net.levels[name], name=name, unknown=unknown)
             codes[:, i] = np.append(net.group_codes[name], MISSING)[found] if name in net.groupings else found
     return codes
 
 
+def bins_of(binning: Binning, values: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Codes of a continuous column, -1 where missing."""
+    absent = np.isnan(values)
+    return np.where(absent, MISSING, binning(values)).astype(np.int32) if absent.any() else binning(values)
+
+
 def observation_weights(net: BayesNet, given: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
     """Weight of each state of each observed variable: P(what is given | state), up to a factor.
 
-    Returns:
-        float64 [cardinality] for each name; a single 1 among zeros where the state is known.
+    Where the state is known it is a single 1 among zeros.
     """
     weights = {}
     for name, value in given.items():

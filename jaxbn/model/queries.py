@@ -17,7 +17,8 @@ from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, Unit, from_numbers
-from jaxbn.model.lines import lean, log_ratios
+from jaxbn.model.inference.network import Network
+from jaxbn.model.lines.rows import lean, log_ratios, range_ratios
 from jaxbn.model.observations import Unknown, as_members, as_range, as_weights, encode_frame, observation_weights
 from jaxbn.model.words import state_texts
 from jaxbn.runtime import limits
@@ -39,17 +40,30 @@ def states(net: BayesNet, name: str) -> pd.Index:
     """A variable's states as users see them: levels, left-closed intervals with open ends, or, for dates, words."""
     import pandas as pd
 
-    found = net.shown_states.get(name)
-    if found is None:
-        if name in net.binnings and net.binnings[name].unit.kind != "number":
-            found = pd.Index(state_texts(net, name), name=name)
-        elif name in net.binnings:
-            breaks = [-np.inf, *rounded(net.binnings[name].cuts.tolist(), among=net.bounds[name]), np.inf]
-            found = pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
+    if name not in net.shown_states:
+        if name not in net.binnings:
+            net.shown_states[name] = pd.Index(list(net.levels[name]), name=name)
+        elif net.binnings[name].unit.kind != "number":
+            net.shown_states[name] = pd.Index(state_texts(net, name), name=name)
         else:
-            found = pd.Index(list(net.levels[name]), name=name)
-        net.shown_states[name] = found
-    return found
+            net.shown_states[name] = intervals(net, name, net.binnings[name].cuts)
+    return net.shown_states[name]
+
+
+def intervals(net: BayesNet, name: str, cuts: Array) -> pd.Index:
+    """Left-closed intervals with open ends, between some cuts as users see them."""
+    import pandas as pd
+
+    breaks = [-np.inf, *rounded(cuts.tolist(), among=net.bounds[name]), np.inf]
+    return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
+
+
+def as_series(chances: Array, axes: Sequence[pd.Index]) -> pd.Series:
+    """Probabilities of the states of one or several variables, an axis each."""
+    import pandas as pd
+
+    index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=[axis.name for axis in axes])
+    return pd.Series(chances.ravel(), index=index, name="probability")
 
 
 def log_inside_states(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32], unknown: Unknown) -> Array:
@@ -81,6 +95,17 @@ def as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], 
             members = as_members(net, name, given[name])
             values[name][0] = members[0] if len(members) == 1 else np.nan
     return codes, values
+
+
+def told_by_ranges(net: BayesNet, given: Mapping[str, Any]) -> Network:
+    """The network, tables weighed by how well ranges inside bins go with the parents' bins, by lines."""
+    tables = {}
+    for name in net.lines.keys() & given.keys():
+        span = as_range(net, name, given[name]) if as_weights(name, given[name]) is None else None
+        if span is not None:
+            tables[name] = net.tables[name] * range_ratios(net, name, *span)
+    every = tuple({**net.tables, **tables}[name] for name in net.names)
+    return Network(net.network.structure, every) if tables else net.network
 
 
 def log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> Array:
@@ -192,22 +217,28 @@ def points(
     if isinstance(returns, str) and returns == "mean":
         found = means(inside, chances.to_numpy(), lean)
         return pd.Series(from_numbers(found, unit), index=chances.index, name=target)
-    levels = [0.5] if isinstance(returns, str) else _quantile_levels(returns)
+    levels = quantile_levels(returns)
     found = from_numbers(quantiles(inside, chances.to_numpy(), levels, lean), unit)
     if isinstance(returns, str | numbers.Real):
         return pd.Series(found[:, 0], index=chances.index, name=target)
     return pd.DataFrame(found, index=chances.index, columns=pd.Index(levels, name=target))
 
 
-def check_returns(returns: Returns) -> None:
-    """Refuse what ``predict`` cannot return."""
+def quantile_levels(returns: Any) -> list[float]:
+    """The quantiles that are asked for, none for the state or the mean; refuses what ``predict`` cannot return."""
     if isinstance(returns, str):
         if returns not in ("state", "mean", "median"):
             raise ArgumentError(
                 "returns", f"must be 'state', 'mean', 'median', a quantile or several, got {returns!r}", value=returns
             )
-    else:
-        _quantile_levels(returns)
+        return [0.5] if returns == "median" else []
+    levels = [returns] if isinstance(returns, numbers.Real) else list(returns)
+    for level in levels:
+        if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 <= float(level) <= 1:
+            raise ArgumentError("returns", f"has the quantile {level!r}, which is not between 0 and 1", value=returns)
+    if not levels:
+        raise ArgumentError("returns", "is empty; name at least one quantile between 0 and 1", value=returns)
+    return [float(level) for level in levels]
 
 
 def means(inside: InsideBins, chances: Array, lean: Lean | None = None) -> Array:
@@ -218,19 +249,7 @@ def means(inside: InsideBins, chances: Array, lean: Lean | None = None) -> Array
 
 
 def quantiles(inside: InsideBins, chances: Array, levels: Sequence[float], lean: Lean | None = None) -> Array:
-    """Quantiles of a continuous variable, [rows, levels].
-
-    Args:
-        inside: its bins.
-        chances: probability of each bin, [rows, bins].
-        levels: shares of the probability that lie below, between 0 and 1.
-        lean: how values lean in the bins, [rows, bins].
-
-    Example:
-        >>> bins = InsideBins(np.array([0.0, 1.0, 3.0]))
-        >>> quantiles(bins, np.array([[0.5, 0.5], [0.2, 0.8]]), [0.1, 0.5, 0.75]).tolist()
-        [[0.2, 1.0, 2.0], [0.5, 1.75, 2.375]]
-    """
+    """Quantiles of a continuous variable, [rows, levels], from the chances of its bins and how values lean in them."""
     ends = np.cumsum(chances, axis=1)
     found = np.empty((len(chances), len(levels)))
     for k, level in enumerate(levels):
@@ -244,13 +263,3 @@ def quantiles(inside: InsideBins, chances: Array, levels: Sequence[float], lean:
             share = lean.take(np.arange(len(place))[:, None], place).at(share)
         found[:, k] = inside.at(place[:, 0], share[:, 0])
     return found
-
-
-def _quantile_levels(returns: Any) -> list[float]:
-    levels = [returns] if isinstance(returns, numbers.Real) else list(returns)
-    for level in levels:
-        if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 <= float(level) <= 1:
-            raise ArgumentError("returns", f"has the quantile {level!r}, which is not between 0 and 1", value=returns)
-    if not levels:
-        raise ArgumentError("returns", "is empty; name at least one quantile between 0 and 1", value=returns)
-    return [float(level) for level in levels]

@@ -28,6 +28,8 @@ class SearchReport:
         passes: how often a source was read.
         families: families that the arcs were chosen from, counted on all rows of a source; 0 where they are those of
             the sample.
+        never: arcs (parent, child) that constraints rule out, between variables that the network links: the range of
+            ``net.effect`` leaves out equivalent networks that have one. None where there are none.
 
     Example:
         >>> print(SearchReport("evidence", "exact", 8, 2.5, -10035.2, True, 0.0))
@@ -47,6 +49,7 @@ class SearchReport:
     rows: int | None = None
     passes: int | None = None
     families: int | None = None
+    never: tuple[tuple[str, str], ...] | None = None
 
     def __str__(self) -> str:
         runs = {0: "an unfinished run", 1: "one run"}.get(self.runs, f"best of {self.runs} runs")

@@ -23,14 +23,7 @@ def is_cut(net: BayesNet, name: str) -> bool:
 
 
 def count_states(net: BayesNet, name: str) -> str:
-    """Number of bins, groups or levels in words.
-
-    Example:
-        >>> import jaxbn
-        >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0], "y": [1.0, 2.0, 3.0]}, {}, {"x": [2.0], "y": []})
-        >>> count_states(net, "x"), count_states(net, "y")
-        ('2 bins', 'not cut')
-    """
+    """Number of bins, groups or levels in words."""
     if name in net.binnings and not is_cut(net, name):
         return NOT_CUT
     n = net.cardinalities[name]
@@ -39,13 +32,7 @@ def count_states(net: BayesNet, name: str) -> str:
 
 
 def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
-    """The cuts of a continuous variable in a line, or that it was not cut.
-
-    Example:
-        >>> import jaxbn
-        >>> cuts_in_words(jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [0.5, 2.0]}), "x")
-        '0.5, 2'
-    """
+    """The cuts of a continuous variable in a line, or that it was not cut."""
     if not is_cut(net, name):
         return NOT_CUT
     binning = net.binnings[name]
@@ -55,14 +42,7 @@ def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
 
 
 def state_texts(net: BayesNet, name: str) -> list[str]:
-    """Each state as people read it: a level, the first levels of a group, the label of a bin or its ends.
-
-    Example:
-        >>> import jaxbn
-        >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-        >>> state_texts(net, "x")
-        ['below 2', '2 or more']
-    """
+    """Each state as people read it: a level, the first levels of a group, the label of a bin or its ends."""
     if name in net.groupings:
         return list(net.groupings[name].labels)
     if name in net.levels:

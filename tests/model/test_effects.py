@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import jaxbn
@@ -84,6 +87,57 @@ def test_parent_sets_are_those_of_all_members(seed: int) -> None:
         found = parent_sets(class_of(parents), name)
         assert len(found) == len(set(found))
         assert set(found) == {frozenset(graph[name]) for graph in graphs}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_parent_sets_within_constraints_are_those_of_members_that_keep_to_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    parents = random_parents(rng)
+    own = {(parent, child) for child, found in parents.items() for parent in found}
+    pairs = [(a, b) for a in NAMES for b in NAMES if a != b and (a, b) not in own]
+    never = {pair for pair in pairs if rng.random() < (0.1, 0.3)[seed % 2]}
+    kept = [graph for graph in members(parents) if not any((p, c) in never for c in graph for p in graph[c])]
+    for name in NAMES:
+        found = parent_sets(class_of(parents), name, never)
+        assert len(found) == len(set(found))
+        assert set(found) == {frozenset(graph[name]) for graph in kept}
+
+
+def test_ranges_keep_to_the_constraints_of_learn_also_from_a_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=200)
+    data = {"x": x, "y": x + 0.5 * rng.normal(size=200)}
+    free = jaxbn.learn(data, restarts=1, progress=False)
+    assert free.search.never is None
+    assert (free.effect("x", "y")["low"] < free.effect("x", "y")["high"]).any()
+    for known in ({"tiers": ["x", "y"]}, {"required": [("x", "y")]}, {"roots": "x"}):
+        net = jaxbn.learn(data, restarts=1, progress=False, constraints=known)
+        assert net.search.never == (("y", "x"),)
+        net.save(tmp_path / "net.json")
+        for each in (net, jaxbn.load(tmp_path / "net.json")):
+            found = each.effect("x", "y")
+            assert (found["low"] == found["high"]).all()
+    text = json.loads((tmp_path / "net.json").read_text())
+    del text["search"]["never"]  # as in files of earlier versions
+    (tmp_path / "old.json").write_text(json.dumps(text))
+    assert jaxbn.load(tmp_path / "old.json").search.never is None
+    text["search"]["never"] = [["y"]]
+    (tmp_path / "old.json").write_text(json.dumps(text))
+    with pytest.raises(ValueError, match=r"search\.never\[0\]' must be the two names of an arc"):
+        jaxbn.load(tmp_path / "old.json")
+
+
+def test_a_saved_average_keeps_the_constraints_of_its_posterior(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=200)
+    data = {"x": x, "y": x + 0.5 * rng.normal(size=200)}
+    ask: dict[str, Any] = {"draws": 4, "chains": 1, "burn_in": 1, "progress": False}
+    known = jaxbn.Constraints(tiers=["x", "y"])
+    for drawn in (jaxbn.sample_posterior(data, **ask), jaxbn.sample_posterior(data, **ask, constraints=known)):
+        drawn.average.save(tmp_path / "average.json")
+        loaded = jaxbn.load(tmp_path / "average.json")
+        assert loaded.never == drawn.never
+        pd.testing.assert_frame_equal(loaded.effect("x", "y"), drawn.effect("x", "y"))
 
 
 def test_a_true_effect_lies_in_the_range() -> None:

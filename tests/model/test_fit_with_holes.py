@@ -115,8 +115,8 @@ def test_rows_whose_sums_are_too_large_are_left_out_of_the_tables_they_lack(
     frame = pd.DataFrame({"a": a, "b": (a + rng.integers(0, 2, 200)) % 3, "c": rng.integers(0, 2, 200)}, dtype=float)
     frame.loc[:9, ["a", "b"]] = np.nan  # a sum over nine cells
     frame.loc[10:19, "c"] = np.nan  # over two
-    graph = {"b": ["a"]}
-    monkeypatch.setattr("jaxbn.model.inference.em.MOST_CELLS", 6)
+    graph = {"b": ["a"], "c": ["b"]}
+    monkeypatch.setattr("jaxbn.model.inference.em._budget", lambda _: 10)
     net = jaxbn.fit(frame, graph, discrete=list("abc"))
     assert "10 rows lack so many columns" in caplog.text
     whole = jaxbn.fit(frame[10:], graph, discrete=list("abc"))
@@ -124,3 +124,7 @@ def test_rows_whose_sums_are_too_large_are_left_out_of_the_tables_they_lack(
         np.testing.assert_allclose(net.tables[name], whole.tables[name], rtol=1e-9)
     trace = np.array(net.em_trace)
     assert (np.diff(trace) >= -1e-9 * np.abs(trace[1:])).all()
+    caplog.clear()
+    updated = whole.update(frame[:10], tell=False)
+    assert "10 rows lack so many columns" in caplog.text
+    np.testing.assert_array_equal(updated.tables["b"], whole.tables["b"])

@@ -31,9 +31,6 @@ Array = NDArray[np.float64]
 NEAREST_BY_LINE = (4, 10, 30, 100)
 """Numbers of rows with the nearest predictions; an expert for each."""
 
-FOLDS = 5
-"""Of the cross-validation in which regressions predict rows that they have not seen."""
-
 BLUR = 1e-6
 """Noise added to predictions, in standard deviations of them: it breaks ties between rows that look the same."""
 
@@ -75,20 +72,10 @@ class Donors(NamedTuple):
 
 
 def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: NDArray[np.int32]) -> Donors:
-    """The donors of a column's missing entries.
+    """The donors of a column's missing entries, where its bins [n] are -1.
 
-    Args:
-        target: the column, [n]; whatever it has where it is missing is not looked at.
-        features: the other columns, complete, [n, features].
-        known: which of these are known and not filled in, [n, features].
-        bins: of the column, -1 where it is missing, [n].
-
-    Example:
-        >>> x = np.arange(200.0)
-        >>> bins = np.where(x == 50, -1, x >= 100).astype(np.int32)
-        >>> found = donors_of(2 * x, x[:, None], np.ones((200, 1), bool), bins)
-        >>> found.chances(bins, np.array([[1.0, 0.0]])).round(6).tolist()
-        [[1.0, 0.0]]
+    `features` are the other columns, complete, and `known` says which of their entries are not filled in, [n,
+    features]. Whatever the target [n] has where it is missing is not looked at.
     """
     has, holes = np.flatnonzero(bins != MISSING), np.flatnonzero(bins == MISSING)
     rng = np.random.default_rng(0)
@@ -96,8 +83,9 @@ def donors_of(target: Array, features: Array, known: NDArray[np.bool_], bins: ND
     judged = some[:MOST_JUDGED]
     # Each kind of donors: how many count, with an expert for each number; those of known rows, left out themselves, for
     # the weights of the experts; and those of the missing entries.
-    own, asked = features[has], features[holes]
-    kinds = [(NEAREST_BY_LINE, _by_lines(own, target[has], judged, rng), _by_line(own, target[has], asked, rng))]
+    line, left_out = fit_line(features[has], target[has])
+    said, asked = line(features[has]), features[holes]
+    kinds = [(NEAREST_BY_LINE, _by_line(said, left_out[judged], rng, judged), _by_line(said, line(asked), rng))]
     if NEAREST[0] < len(has) <= MOST_ROWS and features.shape[1]:
         alike = Neighbours.of(features[has[some]])
         own_near, near = alike.nearest(known[has[judged]]), alike.nearest(known[holes], asked)
@@ -145,15 +133,8 @@ def matched_donors(
 ) -> NDArray[np.intp]:
     """Predictive mean matching inside bins: for each missing entry a row of its drawn bin with nearly its prediction.
 
-    Args:
-        target: [n], NaN where missing.
-        features: the other columns, complete, [n, features].
-        known: [n], the bin of the target, -1 where missing.
-        drawn: [n], the same, with drawn bins.
-        rng: which of the nearest two is taken.
-
-    Returns:
-        Rows [holes].
+    The bins of the target [n] are -1 where it is missing in `known`, and complete in `drawn`; the features of all other
+    columns are complete too, [n, features]. By chance it is the next row above or below. Returns rows [holes].
     """
     has = known >= 0
     guess = RidgeRegressions(has, has).predict(target[:, None], list(features.T), np.arange(len(target)))[:, 0]
@@ -182,39 +163,26 @@ def nearest_values(values: Array, wanted: Array) -> Array:
     return np.asarray(np.where(wanted - values[below] <= values[above] - wanted, values[below], values[above]))
 
 
-def _by_line(features: Array, target: Array, asked: Array, rng: np.random.Generator) -> Nearest:
-    """The rows with the nearest predictions to those of the rows asked about; ties are broken at random."""
-    limits.check()
-    line, _ = fit_line(features, target, leave_out=False)
-    said, wanted = line(features), line(asked)
+def _by_line(
+    said: Array, wanted: Array, rng: np.random.Generator, themselves: NDArray[np.intp] | None = None
+) -> Nearest:
+    """The rows with the nearest predictions to wanted ones, none of them its own donor; ties are broken at random."""
     blur = BLUR * (said.std() or 1.0)
     said, wanted = said + blur * rng.random(len(said)), wanted + blur * rng.random(len(wanted))
     order = np.argsort(said)
-    step = CELLS // NEAREST_BY_LINE[-1]
-    parts = [_nearest(said[order], wanted[first : first + step]) for first in range(0, len(wanted), step)]
-    rows = order[np.concatenate([np.zeros((0, min(NEAREST_BY_LINE[-1], len(order))), np.intp), *parts])]
-    return Nearest(rows, np.ones(rows.shape))
-
-
-def _nearest(ascending: Array, wanted: Array) -> NDArray[np.intp]:
-    """Places of the numbers nearest to each wanted one, the nearest first, [wanted, most]."""
-    most = min(NEAREST_BY_LINE[-1], len(ascending))
-    place = places(ascending, wanted)[:, None] + np.arange(-most, most)
-    inside = np.clip(place, 0, len(ascending) - 1)
-    apart = np.where(place == inside, np.abs(ascending[inside] - wanted[:, None]), np.inf)
-    return np.take_along_axis(inside, np.argsort(apart, axis=1, kind="stable")[:, :most], axis=1)
-
-
-def _by_lines(features: Array, target: Array, judged: NDArray[np.intp], rng: np.random.Generator) -> Nearest:
-    """The same for some of the rows, by regressions that have not seen them: cross-validation."""
-    most = len(target) - -(-len(judged) // FOLDS)  # rows left to fit on
-    most = max(1, min(NEAREST_BY_LINE[-1], most))
-    rows = np.zeros((len(judged), most), np.intp)
-    for fold in range(min(FOLDS, len(judged))):
-        held_out = judged[fold::FOLDS]
-        others = np.setdiff1d(np.arange(len(target)), held_out) if len(held_out) < len(target) else held_out
-        rows[fold::FOLDS] = others[_by_line(features[others], target[others], features[held_out], rng).rows[:, :most]]
-    return Nearest(rows, np.ones(rows.shape))
+    own = np.full(len(wanted), -1) if themselves is None else np.argsort(order)[themselves]
+    most = max(1, min(NEAREST_BY_LINE[-1], len(order) - (themselves is not None)))
+    found, step = np.zeros((len(wanted), most), np.intp), CELLS // NEAREST_BY_LINE[-1]
+    for first in range(0, len(wanted), step):
+        limits.check()
+        part = slice(first, first + step)
+        place = places(said[order], wanted[part])[:, None] + np.arange(-most - 1, most + 1)
+        inside = np.clip(place, 0, len(order) - 1)
+        allowed = (place == inside) & (place != own[part, None])
+        apart = np.where(allowed, np.abs(said[order][inside] - wanted[part, None]), np.inf)
+        nearest = np.argsort(apart, axis=1, kind="stable")[:, :most]  # the nearest first
+        found[part] = order[np.take_along_axis(inside, nearest, axis=1)]
+    return Nearest(found, np.ones(found.shape))
 
 
 def _all_parts(parts: Iterable[tuple[slice, Nearest]], rows: NDArray[np.intp]) -> Nearest:

@@ -18,7 +18,7 @@ from jaxbn.inputs.units import Unit, from_numbers, is_text, texts
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.inference.answers import draw_completions, marginals, most_probable_completions
 from jaxbn.model.inference.network import Network
-from jaxbn.model.lines import by_lines, lean
+from jaxbn.model.lines.rows import by_lines, lean
 from jaxbn.model.observations import Unknown, encode_frame, tell_absent
 from jaxbn.model.queries import draw_levels, means, numbers_of, over_levels
 
@@ -140,7 +140,6 @@ def without_missing_level(net: BayesNet) -> BayesNet:
     an entry is missing says nothing else then: it counts as missing at random.
 
     Example:
-        >>> import jaxbn
         >>> net = jaxbn.fit({"kind": ["a", "b", None]}, {}, missing="state")
         >>> without_missing_level(net).tables["kind"].tolist()
         [0.5, 0.5, 0.0]
@@ -168,13 +167,10 @@ def with_missing_level(net: BayesNet) -> list[str]:
 
 
 def _filled(net: BayesNet, data: Any, found: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    """A copy of the data in which missing entries of the network's variables are filled.
+    """A copy of the data with the missing entries of the network's variables filled by what was found for their rows.
 
-    Args:
-        net: the fitted network.
-        data: the rows; a DataFrame keeps its index and its other columns.
-        found: a value of every variable for each row; only those at missing entries are taken: numbers of
-            continuous variables, positions among the levels of discrete ones, [rows].
+    That is numbers of continuous variables and positions among the levels of discrete ones, [rows] each. A DataFrame
+    keeps its index and its other columns.
     """
     import pandas as pd
 

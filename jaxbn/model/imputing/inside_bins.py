@@ -50,12 +50,8 @@ def evidence_inside_bins(
 ) -> Evidence:
     """The log-likelihood of a row's numbers given each state of a missing one, up to a constant of each entry.
 
-    Args:
-        network: fitted to the codes.
-        parents: its structure by names, in the order of its variables.
-        codes: [rows, variables], -1 where missing.
-        values: the continuous columns, NaN where missing, [rows].
-        alphas: Dirichlet weights of the tables.
+    The network is fitted to the codes [rows, variables], with Dirichlet weights `alphas`, and `parents` is its
+    structure by names; values are the continuous columns, NaN where missing.
     """
     if len(parents) < 2 or len(codes) > MOST_ROWS or codes.size > MOST_ENTRIES:
         return {}

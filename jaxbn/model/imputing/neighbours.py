@@ -44,19 +44,11 @@ class Neighbours(NamedTuple):
         return cls(center, scale, (features - center) / scale)
 
     def means(self, targets: Array, known: NDArray[np.bool_], features: Array | None = None) -> Array:
-        """Means of targets over the nearest rows, for each of the numbers of rows, [asked, numbers, targets].
+        """Means of targets [rows, targets] over the nearest rows, for each number of them, [asked, numbers, targets].
 
-        Args:
-            targets: of the rows that are compared with, [rows, targets].
-            known: which features of the rows that are asked about are known, [asked, features]. Only these make rows
-                near or far: what was filled in would only find again what filled it in.
-            features: the rows that are asked about, [asked, features]; without them, the rows themselves, each
-                compared with all others.
-
-        Example:
-            >>> x = np.arange(100.0)[:, None]
-            >>> Neighbours.of(x).means(x, np.array([[True]]), np.array([[50.0]])).round().ravel().tolist()
-            [50.0, 50.0, 50.0, 50.0]
+        Only known features [asked, features] make rows near or far: what was filled in would only find again what
+        filled it in. Without `features` of rows that are asked about, these are the rows themselves, each compared with
+        all others.
         """
         found = np.empty((len(known), len(NEAREST), targets.shape[1]))
         for part, (rows, weights) in self.nearest(known, features):
@@ -70,12 +62,6 @@ class Neighbours(NamedTuple):
         """The nearest rows to those that are asked about, the nearest first, part by part.
 
         The arguments are those of ``means``, but without features the first rows may be asked about alone.
-
-        Example:
-            >>> x = np.arange(100.0)[:, None]
-            >>> [(part, found)] = Neighbours.of(x).nearest(np.array([[True]]), np.array([[50.2]]))
-            >>> found.rows[0, :3].tolist()
-            [50, 51, 49]
         """
         asked = self.rows[: len(known)] if features is None else (features - self.center) / self.scale
         squares = (self.rows**2).T

@@ -47,13 +47,7 @@ class Regressions(NamedTuple):
 
 
 def fit_regressions(net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array]) -> Regressions:
-    """Fit experts for each column to the rows that have it.
-
-    Args:
-        net: the fitted network.
-        codes: [rows, variables], -1 where missing.
-        values: the continuous columns, [rows], NaN where missing.
-    """
+    """Fit experts for each column to the rows that have it: codes [rows, variables], and numbers, NaN where missing."""
     rows = _predicted(net, codes, values, own_rows=net.n_rows == len(codes))
     experts: dict[str, Mixture | Votes] = {}
     for _ in range(ROUNDS):

@@ -70,19 +70,10 @@ class Mixture(NamedTuple):
 
 
 def fit_mixture(mean: Array, others: Array, known: NDArray[np.bool_], target: Array) -> Mixture:
-    """Fit the experts, and their weights by predictions of rows that they have not seen.
+    """Fit the experts on a number [rows], and their weights by predictions of rows that they have not seen.
 
-    Args:
-        mean: of the posterior, by a network that has not seen the row, [rows, 1].
-        others: features of the rows, [rows, features].
-        known: which of these are observed, [rows, features].
-        target: [rows].
-
-    Example:
-        >>> x = np.linspace(-1, 1, 200)
-        >>> found = fit_mixture(np.zeros((200, 1)), x[:, None], np.ones((200, 1), bool), x**2)
-        >>> found(np.zeros((2, 1)), np.array([[0.5], [-0.5]]), np.ones((2, 1), bool)).round(2).tolist()
-        [[0.25], [0.25]]
+    `mean` is that of the posterior, by a network that has not seen the row, [rows, 1]; `others` are features of the
+    rows, and `known` says which of these are observed, [rows, features].
     """
     n = len(target)
     fitted = np.random.default_rng(0).permutation(n)[:MOST_FITTED]  # ties between neighbours are broken by order
@@ -139,19 +130,10 @@ class Votes(NamedTuple):
 
 
 def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: NDArray[np.int32]) -> Votes:
-    """Fit the experts, and their weights by predictions of rows that they have not seen.
+    """Fit the experts on the level of each row, and their weights by predictions of rows that they have not seen.
 
-    Args:
-        posterior: of the levels, by a network that has not seen the row, [rows, levels].
-        others: features of the rows, [rows, features].
-        known: which of these are observed, [rows, features].
-        codes: the level of each row, [rows].
-
-    Example:
-        >>> x = np.linspace(-1, 1, 200)[:, None]
-        >>> found = fit_votes(np.full((200, 2), 0.5), x, np.ones((200, 1), bool), (x[:, 0] > 0).astype(np.int32))
-        >>> found(np.full((1, 2), 0.5), np.array([[0.3]]), np.array([[True]])).argmax(axis=1).tolist()
-        [1]
+    `posterior` is that of the levels, by a network that has not seen the row, [rows, levels]; others as in
+    `fit_mixture`.
     """
     n_levels = posterior.shape[1]
     signs = np.eye(n_levels)[codes]

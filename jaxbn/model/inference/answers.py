@@ -19,7 +19,6 @@ from jaxbn.model.inference.elimination import (
     Arithmetic,
     Array,
     Choice,
-    beliefs_of,
     choose_backwards,
     draw_states,
 )  # fmt: skip
@@ -28,14 +27,7 @@ from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
 
 
 def log_likelihood(network: Network, codes: Codes) -> Array:
-    """Log P(what each row has), the missing entries summed out exactly, [B].
-
-    Example:
-        >>> from jaxbn.model.inference.network import network
-        >>> net = network([(), (0,)], [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
-        >>> np.exp(log_likelihood(net, np.array([[0, 1], [-1, 1], [-1, -1]]))).round(6).tolist()
-        [0.05, 0.45, 1.0]
-    """
+    """Log P(what each row has), the missing entries summed out exactly, [B]."""
     result = np.zeros(len(codes))
     for child in range(len(network.tables)):
         rows, places = observed_places(network.structure, codes, child)
@@ -73,16 +65,9 @@ def log_posterior(network: Network, codes: Codes, target: int, *, evidence: Evid
     """Log P(target, what each row has of the others), up to a constant for each row, [B, K].
 
     The codes of the target are not looked at; `evidence` is what else is known of the states of missing entries.
-
-    Example:
-        >>> from jaxbn.model.inference.network import network
-        >>> net = network([(), (0,)], [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
-        >>> np.exp(log_posterior(net, np.array([[0, 1], [-1, -1]]), 0)).round(6).tolist()
-        [[0.05, 0.4], [0.5, 0.5]]
     """
     result = np.zeros((len(codes), network.structure.sizes[target]))
-    # times its evidence, a table need not sum to 1: then no variable is barren
-    for task in take_apart(network.structure, codes, drop_barren=not evidence, target=target, evidence=evidence):
+    for task in take_apart(network.structure, codes, drop_barren=True, target=target, evidence=evidence):
         logs = np.empty((task.n_distinct, result.shape[1]))
         for part, found in task.eliminated(network, LOG_SUMS):
             logs[part] = found.products[-1]
@@ -103,20 +88,14 @@ def marginals(network: Network, codes: Codes, *, tasks: Iterable[Task] | None = 
     """P(entry | what its row has) of all missing entries, exactly; every missing entry is in one of the answers.
 
     `tasks` are those of the table, without leaving out barren variables, if it has been taken apart before.
-
-    Example:
-        >>> from jaxbn.model.inference.network import network
-        >>> net = network([(), (0,)], [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
-        >>> next(marginals(net, np.array([[-1, 1]]))).chances.round(3).tolist()
-        [[0.111, 0.889]]
     """
     if tasks is None:
         tasks = take_apart(network.structure, codes, drop_barren=False)
     for task in tasks:
         steps = task.plan.steps
         chances = [np.empty((task.n_distinct, network.structure.sizes[step.variable])) for step in steps]
-        for part, found in task.eliminated(network, LOG_SUMS):
-            for mine, belief in zip(chances, beliefs_of(task.plan, found), strict=True):
+        for part, _, beliefs in task.beliefs(network):
+            for mine, belief in zip(chances, beliefs, strict=True):
                 mine[part] = belief.reshape(len(belief), -1, belief.shape[-1]).sum(axis=1)
         for step, mine in zip(steps, chances, strict=True):
             yield Marginal(step.variable, task.rows, task.where, mine)
@@ -140,12 +119,6 @@ def draw_completions(network: Network, codes: Codes, seed: int | np.random.Gener
 
     A row's draw depends on the seed and on the place of its missing entries among all of them, not on how rows are
     worked off together.
-
-    Example:
-        >>> from jaxbn.model.inference.network import network
-        >>> net = network([(), (0,)], [[0.5, 0.5], [[1.0, 0.0], [0.0, 1.0]]])
-        >>> draw_completions(net, np.array([[-1, 1], [0, -1], [1, 0]])).tolist()
-        [[1, 1], [0, 0], [1, 0]]
     """
     result = codes.copy()
     absent = codes == MISSING
@@ -168,14 +141,7 @@ def draw_completions(network: Network, codes: Codes, seed: int | np.random.Gener
 
 
 def most_probable_completions(network: Network, codes: Codes) -> Codes:
-    """Rows with their missing entries set to the states that are most probable together, given what each row has.
-
-    Example:
-        >>> from jaxbn.model.inference.network import network
-        >>> net = network([(), (0,)], [[0.6, 0.4], [[0.5, 0.5], [0.1, 0.9]]])
-        >>> most_probable_completions(net, np.array([[-1, -1], [-1, 0], [0, -1]])).tolist()
-        [[1, 1], [0, 0], [0, 0]]
-    """
+    """Rows with their missing entries set to the states that are most probable together, given what each row has."""
     result = codes.copy()
     # barren variables stay: tables sum to 1, but their maxima are not 1
     for task in take_apart(network.structure, codes, drop_barren=False):

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.inference.network import Structure, as_mask, members
+from jaxbn.model.inference.network import Structure
 from jaxbn.runtime.memory import BYTES, in_words, max_memory
+from jaxbn.structure.constraints import bits, cells, mask_of
 
 Array = NDArray[np.float64]
 SMALL, SMALL_ONCE = 2**14, 2**17
@@ -72,18 +73,17 @@ def plan(structure: Structure, component: Component, keep: Sequence[int] = (), *
     """A greedy order of elimination: always the variable with the smallest scope, or with the least fill-in.
 
     Variables of `keep` are not summed out; their joint table is the last step's. A plan of few cells is good enough:
-    `small` is ``SMALL_ONCE`` for a single row. A MemoryError says if even one row would need too large an array.
+    `small` is ``SMALL_ONCE`` for a single row.
     """
     found = _greedy(structure, component, keep, by_fill=False)
     if found.cells > small:
         found = min(found, _greedy(structure, component, keep, by_fill=True), key=attrgetter("cells"))
-    found.check()
     return found
 
 
 def _greedy(structure: Structure, component: Component, keep: Sequence[int], *, by_fill: bool) -> Plan:
     """The plan in greedy order. Costs are renewed where neighbours change, so that sparse graphs take linear time."""
-    sizes, hidden = structure.sizes, as_mask(component.hidden)
+    sizes, hidden = structure.sizes, mask_of(component.hidden)
     near = {v: 1 << v for v in component.hidden}  # the variables that share a factor with each, itself included
     for child in component.families:
         together = structure.masks[child] & hidden
@@ -91,8 +91,8 @@ def _greedy(structure: Structure, component: Component, keep: Sequence[int], *, 
             if v in near:
                 near[v] |= together
     for v in keep:
-        near[v] |= as_mask(keep)
-    costs = {v: _fill(near, v, sizes) if by_fill else _cells(near[v], sizes) for v in near if v not in keep}
+        near[v] |= mask_of(keep)
+    costs = {v: _fill(near, v, sizes) if by_fill else cells(near[v], sizes) for v in near if v not in keep}
     queue = [(value, v) for v, value in costs.items()]
     heapq.heapify(queue)
     scopes: dict[int, list[int]] = {}
@@ -101,7 +101,7 @@ def _greedy(structure: Structure, component: Component, keep: Sequence[int], *, 
         if costs.get(v) != value:
             continue  # renewed or done
         del costs[v]
-        scope, scopes[v] = near[v], members(near[v])
+        scope, scopes[v] = near[v], bits(near[v])
         before = {u: near[u] for u in scopes[v] if u != v}
         for u, own in before.items():
             # what is left without v is one factor over all its neighbours, which joins them
@@ -110,7 +110,7 @@ def _greedy(structure: Structure, component: Component, keep: Sequence[int], *, 
             if u not in costs:
                 continue
             if not by_fill:  # the size of a scope from what it was: the variable goes, others come
-                cost = costs[u] // sizes[v] * _cells(scope & ~own, sizes)
+                cost = costs[u] // sizes[v] * cells(scope & ~own, sizes)
             elif value:
                 cost = _fill(near, u, sizes)
             else:  # nothing was joined, and the pairs of the variable go, each of which is counted from both ends
@@ -121,14 +121,10 @@ def _greedy(structure: Structure, component: Component, keep: Sequence[int], *, 
     return _steps(structure, component, scopes, tuple(keep))
 
 
-def _cells(mask: int, sizes: Sequence[int]) -> int:
-    return math.prod([sizes[u] for u in members(mask)]) if mask else 1
-
-
 def _fill(near: dict[int, int], v: int, sizes: Sequence[int]) -> int:
     """The fill-in: pairs of neighbours that would be joined, each by the size of its table."""
     others, total = near[v], 0
-    for u in members(others):
+    for u in bits(others):
         apart = others & ~near[u]
         if apart:
             total += sizes[u] * _weight(apart, sizes)
@@ -136,7 +132,7 @@ def _fill(near: dict[int, int], v: int, sizes: Sequence[int]) -> int:
 
 
 def _weight(mask: int, sizes: Sequence[int]) -> int:
-    return sum([sizes[w] for w in members(mask)]) if mask else 0
+    return sum([sizes[w] for w in bits(mask)])
 
 
 def _steps(structure: Structure, component: Component, scopes: dict[int, list[int]], keep: tuple[int, ...]) -> Plan:
@@ -159,8 +155,8 @@ def _steps(structure: Structure, component: Component, scopes: dict[int, list[in
         else:
             roots.append(k)
     shapes = [tuple([sizes[u] for u in scope]) for scope in ordered]
-    cells = [math.prod(shape) for shape in shapes]
-    return Plan(list(map(Step, ordered, shapes, families, inflow)), sum(cells), max(cells, default=1), roots)
+    each = [math.prod(shape) for shape in shapes]
+    return Plan(list(map(Step, ordered, shapes, families, inflow)), sum(each), max(each, default=1), roots)
 
 
 class Arithmetic(NamedTuple):
@@ -180,10 +176,8 @@ class Forward(NamedTuple):
 def eliminate(plan: Plan, factors: Iterable[Sequence[Array]], arithmetic: Arithmetic) -> Forward:
     """Take all variables of a plan out of the product of its factors.
 
-    Args:
-        plan: the steps.
-        factors: of each step its families' tables, [U, *scope], of length 1 along variables they do not hold.
-        arithmetic: ``SUMS`` of plain numbers; ``LOG_SUMS`` or ``LOG_MAXIMA`` of logarithms, which do not underflow.
+    The factors of a step are its families' tables, [U, *scope], of length 1 along variables they do not hold; plain
+    numbers for ``SUMS``, and logarithms, which do not underflow, for ``LOG_SUMS`` and ``LOG_MAXIMA``.
     """
     times, total = arithmetic
     products: list[Array] = []
@@ -201,12 +195,7 @@ def eliminate(plan: Plan, factors: Iterable[Sequence[Array]], arithmetic: Arithm
 
 
 def log_sum(logs: Array) -> Array:
-    """Logarithm of the sum along the last axis; -inf where all are.
-
-    Example:
-        >>> np.exp(log_sum(np.log([[0.25, 0.5]]))).tolist()
-        [0.75]
-    """
+    """Logarithm of the sum along the last axis; -inf where all are."""
     peak = logs.max(axis=-1, keepdims=True)
     peak = np.where(peak > -np.inf, peak, 0.0)
     with np.errstate(divide="ignore"):
@@ -236,13 +225,8 @@ def choose_backwards(
 ) -> None:
     """Choose the states of a plan's variables, the last eliminated first, each given those before it.
 
-    Args:
-        plan: the steps; they keep nothing.
-        found: what elimination left.
-        states: of a table, [B, variables], in which those of the plan's variables are filled in.
-        rows: the rows of the table to be filled, [n].
-        where: which of the distinct rows each of them is, [n].
-        choose: what is taken.
+    They are filled into the `rows` [n] of a table of states [B, variables]; `where` says which of the distinct rows
+    each of them is. The plan keeps nothing.
     """
     # the other variables of a scope are eliminated later, so they are chosen before
     for step, product in zip(reversed(plan.steps), reversed(found.products), strict=True):
@@ -256,15 +240,11 @@ def best_assignments(
 ) -> list[tuple[float, dict[int, int]]]:
     """The k largest products of all factors, as logarithms and largest first, with the states that give them.
 
-    What elimination by maxima leaves tells of each state how much lower the best product with it is, given the states
-    chosen before: so a best-first search finds one assignment after the other and none in vain.
+    What elimination by maxima (`found`, of one row) leaves tells of each state how much lower the best product with it
+    is, given the states chosen before: so a best-first search finds one assignment after the other and none in vain.
 
-    Args:
-        plan: the steps; they keep nothing.
-        found: what elimination by ``LOG_MAXIMA`` left, of one row.
-        k: how many.
-        inside: of some variables, what may be chosen further inside each state, as logarithms added to the product
-            less those of the best choice, [states, choices]; choices are at ~variable.
+    Of some variables, `inside` has what may be chosen further inside each state, as logarithms added to the product
+    less those of the best choice, [states, choices]; such a choice is at ~variable of the answer.
     """
     total = sum([found.totals[root].item() for root in plan.roots])
     steps = [(step.variable, step.scope[:-1], of[0]) for step, of in zip(plan.steps, found.products, strict=True)][::-1]
@@ -288,16 +268,18 @@ def best_assignments(
     return answers
 
 
-def beliefs_of(plan: Plan, found: Forward, over: Callable[..., Array] = np.sum) -> list[Array]:
+def beliefs_of(plan: Plan, found: Forward, over: Callable[..., Array] = np.sum, *, plain: bool = False) -> list[Array]:
     """P(scope | what is known) of every step, [U, *scope], passed back from the last step to the first.
 
-    Args:
-        plan: the steps; they keep nothing.
-        found: what elimination by ``LOG_SUMS`` found.
-        over: ``np.max`` after ``LOG_MAXIMA``: how near each cell comes to the most probable assignment.
+    With ``np.max`` in place of sums, after ``LOG_MAXIMA``: how near each cell comes to the most probable assignment.
+    `plain`: after ``SUMS``, not ``LOG_SUMS``.
     """
-    totals = [np.where(total > -np.inf, total, 0.0)[..., None] for total in found.totals]
-    beliefs: list[Array] = [np.exp(logs - total) for logs, total in zip(found.products, totals, strict=True)]
+    if plain:
+        totals = [np.where(total > 0, total, 1.0)[..., None] for total in found.totals]
+        beliefs = list(map(np.divide, found.products, totals))
+    else:
+        totals = [np.where(total > -np.inf, total, 0.0)[..., None] for total in found.totals]
+        beliefs = [np.exp(logs - total) for logs, total in zip(found.products, totals, strict=True)]
     # So far these are P(variable | rest of its scope). The rest lies within the scope of the step that this one flowed
     # into, whose belief is complete by now: later steps come first.
     for k in reversed(range(len(plan.steps))):

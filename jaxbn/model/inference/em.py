@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.inputs.columns import MISSING
 from jaxbn.model.inference.answers import observed_places
-from jaxbn.model.inference.elimination import LOG_SUMS, Array, beliefs_of
+from jaxbn.model.inference.elimination import Array
 from jaxbn.model.inference.network import Network, Structure
 from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
 from jaxbn.runtime import limits
@@ -30,11 +31,11 @@ TOLERANCE = 1e-7
 
 MAX_ROUNDS = 1000
 
-MOST_CELLS = 2**25
-"""Numbers that an E-step may sum over, all rows together: about a second."""
+MOST_CELLS, FOR_EACH = 2**23, 2**6
+"""Numbers that an E-step may sum over, all rows together: a fraction of a second, or so many for each missing entry."""
 
-ALL_CELLS = 2**31
-"""Numbers that all rounds may sum over; then the tables are those so far. Few columns never come near it."""
+LONG_ROUNDS = 2**6
+"""Rounds of such an E-step; of shorter ones more. Few columns never come near it."""
 
 Weight = float | Array
 """Dirichlet weight of every cell of a table, or of each."""
@@ -45,6 +46,7 @@ class Expected(NamedTuple):
 
     counts: list[Array]  # [parents' states ..., own states] of each variable
     log_likelihood: float
+    left_out: int = 0  # rows with entries that would have taken too long to sum over
 
 
 class Counter:
@@ -52,21 +54,13 @@ class Counter:
 
     `codes` are [rows, variables], -1 where missing; `evidence`, what else is known of the states of missing entries,
     may change from one network to the next.
-
-    Example:
-        >>> from jaxbn.model.inference.network import network
-        >>> net = network([(), (0,)], [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]])
-        >>> counter = Counter(net.structure, np.array([[0, 1], [-1, 1]]))
-        >>> counter.expected(net).counts[0].round(4).tolist()
-        [1.1111, 0.8889]
     """
 
     def __init__(self, structure: Structure, codes: Codes, *, evidence: Evidence | None = None) -> None:
         self.structure, self.evidence = structure, evidence or {}
-        # with barren variables: they say nothing of the others, but their own families have expected counts too
-        tasks = list(take_apart(structure, codes, drop_barren=False, evidence=evidence))
-        self.tasks, self.left_out = _affordable(tasks)
-        self.n_cells = sum(task.n_cells for task in self.tasks)
+        self.tasks, self.left_out = _affordable(structure, codes, self.evidence)
+        n_cells = sum(task.n_cells for task in self.tasks)
+        self.most_rounds = LONG_ROUNDS * _budget(codes) // max(n_cells, 1)
         self._shapes = [[structure.sizes[v] for v in family] for family in structure.families]
         self.observed = [
             np.bincount(observed_places(structure, codes, child)[1], minlength=int(np.prod(shape)))
@@ -87,7 +81,7 @@ class Counter:
             total += self._add(network, task, counts)
         if not total > -np.inf:
             raise ValueError("a row has probability 0 under the network, so its missing entries have no posterior")
-        return Expected(self._shaped(counts), float(total))
+        return Expected(self._shaped(counts), float(total), self.left_out)
 
     def observed_counts(self) -> list[NDArray[Any]]:
         """Counts of every family over the rows that have all of it."""
@@ -98,10 +92,8 @@ class Counter:
 
     def _add(self, network: Network, task: Task, counts: list[Array]) -> float:
         total = 0.0
-        for part, found in task.eliminated(network, LOG_SUMS):
-            # a component is connected: its last step is its only root, and what it leaves is the log of the whole sum
-            total += float(task.counts[part] @ np.broadcast_to(found.totals[-1], part.stop - part.start))
-            beliefs = beliefs_of(task.plan, found)
+        for part, logs, beliefs in task.beliefs(network):
+            total += float(task.counts[part] @ np.broadcast_to(logs, part.stop - part.start))
             for k, step in enumerate(task.plan.steps):
                 weighted = beliefs[k] * task.counts[part].reshape(-1, *[1] * len(step.scope))
                 for i, child in enumerate(step.families):
@@ -112,23 +104,50 @@ class Counter:
         return total
 
 
-def _affordable(tasks: list[Task]) -> tuple[list[Task], int]:
-    """The tasks whose sums are small enough to be done together, and how many rows the others have.
+def _affordable(structure: Structure, codes: Codes, evidence: Evidence) -> tuple[list[Task], int]:
+    """Tasks whose sums are small enough to be done together, and how many rows have others.
 
-    A row that lacks dozens of columns that depend on each other may take more than all other rows together. The
-    families of such entries are counted in the other rows alone; the objective is that of what is left, so it still
-    never falls.
+    A row that lacks dozens of columns that depend on each other may take more than all other rows together. It is
+    summed without its barren variables, where that is enough: they say nothing of the others, and EM ends at the same
+    tables without their expected counts. Else the row is left out of the tables of what it lacks.
     """
-    order = np.argsort([task.plan.cells for task in tasks], kind="stable")
+    every = list(take_apart(structure, codes, drop_barren=False, evidence=evidence))
+    kept, dear = _cheapest(every, _budget(codes))
+    if not len(dear):
+        return kept, 0
+    others = np.setdiff1d(np.flatnonzero((codes == MISSING).any(axis=1)), dear)
+    kept = list(take_apart(structure, codes, drop_barren=False, evidence=evidence, rows=others))
+    shorter = list(take_apart(structure, codes, drop_barren=True, evidence=evidence, rows=dear))
+    short, too_dear = _cheapest(shorter, _budget(codes))
+    return kept + short, len(too_dear)
+
+
+def _budget(codes: Codes) -> int:
+    return max(MOST_CELLS, FOR_EACH * int((codes == MISSING).sum()))
+
+
+def _cheapest(tasks: list[Task], most: int) -> tuple[list[Task], NDArray[np.intp]]:
+    """The tasks of fewest cells a row, up to `most` together, and the rows of all others."""
+    order = np.argsort([float(task.plan.cells) for task in tasks], kind="stable")
     total = np.cumsum([float(tasks[i].n_cells) for i in order])
-    dear = set(order[total > MOST_CELLS].tolist())
+    dear = set(order[total > most].tolist())
     kept = [task for i, task in enumerate(tasks) if i not in dear]  # in the same order: sums keep their last digits
-    return kept, sum(len(tasks[i].rows) for i in dear)
+    return kept, np.unique(np.concatenate([np.zeros(0, np.intp), *(tasks[i].rows for i in dear)]))
 
 
 def expected_counts(network: Network, codes: Codes) -> Expected:
     """Expected counts of all families and the log-likelihood of what was observed, see ``Counter``."""
     return Counter(network.structure, codes).expected(network)
+
+
+def tell_left_out(n_rows: int) -> None:
+    """Say that some rows do not count in the tables of what they lack."""
+    if n_rows:
+        LOG.warning(
+            "%d rows lack so many columns that depend on each other that their sums are too large: the tables of these "
+            "columns are fitted to the other rows",
+            n_rows,
+        )
 
 
 class EMFit(NamedTuple):
@@ -139,7 +158,7 @@ class EMFit(NamedTuple):
     log_likelihood: float  # of what was observed, under these tables
     trace: tuple[float, ...]  # the objective at the start and after each round, the last that of these tables
     converged: bool  # False where the rounds ran out or Ctrl-C ended them
-    left_out: int = 0  # rows with entries that would have taken too long to sum over
+    left_out: int = 0  # as in ``Expected``
 
 
 def fit_by_em(
@@ -153,25 +172,21 @@ def fit_by_em(
     max_rounds: int = MAX_ROUNDS,
     counter: Counter | None = None,
 ) -> EMFit:
-    """Fit the tables of a structure to rows with missing entries.
+    """Fit the tables of a structure to rows with missing entries: codes [rows, variables], -1 where missing.
 
-    On Ctrl-C, or when the time is up, the tables of the best round so far are returned, if there is one.
+    It begins with the tables of the rows that have all of a family, or with `start`, and ends when a round gains less
+    than `tolerance` nats for each row. On Ctrl-C, or when the time is up, the tables of the best round so far are
+    returned, if there is one.
 
     Args:
         structure: parents and numbers of states.
-        codes: [rows, variables], -1 where missing.
+        codes: the rows.
         alpha: Dirichlet weight of each cell, or one for each variable's table, or for each of its cells.
-        start: tables to start from; by default those of the rows that have all of a family.
+        start: tables to start from.
         evidence: what else is known of the states of missing entries; it is a part of what was observed.
-        tolerance: ends when a round gains less than this for each row, in nats.
-        max_rounds: ends after this many rounds.
+        tolerance: see above.
+        max_rounds: rounds at most.
         counter: of the same structure, codes and evidence, if there is one already.
-
-    Example:
-        >>> rows = np.array([[0, 0], [1, 1], [1, -1], [-1, 0]])
-        >>> found = fit_by_em(Structure(((), (0,)), (2, 2)), rows)
-        >>> found.network.tables[0].round(3).tolist(), found.converged
-        ([0.427, 0.573], True)
     """
     n = len(structure.sizes)
     alphas: Sequence[Weight] = [float(alpha)] * n if isinstance(alpha, int | float) else alpha
@@ -181,12 +196,12 @@ def fit_by_em(
     found: EMFit | None = None
     trace: tuple[float, ...] = ()
     with limits.ending_early() as ending:
-        for _ in range(min(max_rounds, ALL_CELLS // max(counter.n_cells, 1)) + 1):
+        for _ in range(min(max_rounds, counter.most_rounds) + 1):
             # the E-step of these tables also tells their objective, so that a round takes one E-step
-            counts, log_likelihood = counter.expected(now)
+            counts, log_likelihood, left_out = counter.expected(now)
             trace = (*trace, log_likelihood + _log_prior(now, alphas))
             done = len(trace) > 1 and trace[-1] - trace[-2] <= tolerance * max(1, len(codes))
-            found = EMFit(now, counts, log_likelihood, trace, done, counter.left_out)
+            found = EMFit(now, counts, log_likelihood, trace, done, left_out)
             if done:
                 break
             now = means(structure, counts, alphas)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.graph import topological_order
+from jaxbn.structure.constraints import mask_of, union_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Structure:
     @cached_property
     def masks(self) -> tuple[int, ...]:
         """The families as masks."""
-        return tuple(map(as_mask, self.families))
+        return tuple(map(mask_of, self.families))
 
     @cached_property
     def getters(self) -> tuple[itemgetter[Any], ...]:
@@ -71,9 +72,7 @@ class Structure:
         """Each variable with all its ancestors, as a mask."""
         found = [0] * len(self.parents)
         for v in self.order:
-            found[v] = 1 << v
-            for parent in self.parents[v]:
-                found[v] |= found[parent]
+            found[v] = union_of(found, mask_of(self.parents[v])) | 1 << v
         return tuple(found)
 
 
@@ -96,7 +95,7 @@ class Network:
     @cached_property
     def positive(self) -> int:
         """The variables whose tables have no probability of 0, as a mask."""
-        return as_mask(child for child, table in enumerate(self.tables) if table.all())
+        return mask_of(child for child, table in enumerate(self.tables) if table.all())
 
     @cached_property
     def routes(self) -> dict[Any, Any]:
@@ -105,46 +104,13 @@ class Network:
 
 
 def network(parents: Sequence[Sequence[int]], tables: Sequence[Any]) -> Network:
-    """A network of parents by position and their tables.
-
-    Example:
-        >>> network([(), (0,)], [[0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]]]).structure.sizes
-        (2, 2)
-    """
+    """A network of parents by position and their tables."""
     arrays = tuple(np.asarray(table, np.float64) for table in tables)
     sizes = tuple(table.shape[-1] for table in arrays)
     return Network(Structure(tuple(tuple(map(int, found)) for found in parents), sizes), arrays)
 
 
 def positions(parents: Mapping[str, Sequence[str]]) -> tuple[tuple[int, ...], ...]:
-    """Parents by position, in the order of the keys.
-
-    Example:
-        >>> positions({"a": (), "b": ("a",)})
-        ((), (0,))
-    """
+    """Parents by position, in the order of the keys."""
     place = {name: i for i, name in enumerate(parents)}
     return tuple(tuple(place[parent] for parent in found) for found in parents.values())
-
-
-def as_mask(variables: Iterable[int]) -> int:
-    """Some variables as a mask."""
-    mask = 0
-    for v in variables:
-        mask |= 1 << v
-    return mask
-
-
-def members(mask: int) -> list[int]:
-    """The variables of a mask, ascending.
-
-    Example:
-        >>> members(as_mask([3, 1]))
-        [1, 3]
-    """
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return found

@@ -27,7 +27,8 @@ from jaxbn.model.inference.elimination import (
     eliminate,
     plan,
 )  # fmt: skip
-from jaxbn.model.inference.network import Network, Structure, as_mask, members
+from jaxbn.model.inference.network import Network, Structure
+from jaxbn.structure.constraints import bits, mask_of, union_of
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -81,14 +82,11 @@ def question(net: BayesNet, weights: Weights) -> Question:
 def route(network: Network, asked: Question, keep: tuple[int, ...] = (), *, whole: bool = False) -> Route:
     """How to answer a question: looked up, or planned and remembered.
 
-    Args:
-        network: parents and tables.
-        asked: what is known.
-        keep: the variables that are asked about; what is not connected to them is left out, unless it might be
-            impossible.
-        whole: hidden variables without known descendants are summed out too, for answers about the states of all.
+    `keep` are the variables that are asked about; what is not connected to them is left out, unless it might be
+    impossible. With `whole`, hidden variables without known descendants are summed out too, for answers about the
+    states of all.
     """
-    kind = (asked.known, as_mask(asked.soft), keep, whole)
+    kind = (asked.known, mask_of(asked.soft), keep, whole)
     found: Route | None = network.routes.get(kind)
     if found is None:
         if len(network.routes) >= REMEMBERED:
@@ -99,14 +97,14 @@ def route(network: Network, asked: Question, keep: tuple[int, ...] = (), *, whol
 
 
 def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole: bool) -> Route:
-    structure, active = network.structure, 0
+    structure = network.structure
     # with what is known and asked about, its ancestors: all others are barren, and their tables sum to 1
-    for v in range(len(structure.sizes)) if whole else members(known | soft | as_mask(keep)):
-        active |= structure.ancestors[v]
+    start = mask_of(range(len(structure.sizes))) if whole else known | soft | mask_of(keep)
+    active = union_of(structure.ancestors, start)
     hidden = active & ~known
     # With targets, the other parts of the network cancel; they are looked at only to see if they have probability 0.
-    counted = members(active & ~network.positive if keep else active)
-    start = as_mask(keep)
+    counted = bits(active & ~network.positive if keep else active)
+    start = mask_of(keep)
     for child in counted:
         start |= structure.masks[child] & hidden
     steps = plan(structure, _connected(structure, start, hidden, active), keep, small=SMALL_ONCE)
@@ -123,7 +121,7 @@ def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole
 
 def _connected(structure: Structure, start: int, hidden: int, active: int) -> Component:
     """The components of some hidden variables, as one, all given as masks; tables of inactive variables sum to 1."""
-    found, touched, stack = start, 0, members(start)
+    found, touched, stack = start, 0, bits(start)
     while stack:
         variable = stack.pop()
         for child in (variable, *structure.children[variable]):
@@ -133,8 +131,8 @@ def _connected(structure: Structure, start: int, hidden: int, active: int) -> Co
                 new = structure.masks[child] & hidden & ~found
                 if new:
                     found |= new
-                    stack += members(new)
-    return Component(tuple(members(found)), tuple(members(touched)))
+                    stack += bits(new)
+    return Component(tuple(bits(found)), tuple(bits(touched)))
 
 
 def follow(
@@ -158,9 +156,11 @@ def follow(
     return done, constants + [done.totals[k].item() for k in found.plan.roots]
 
 
-def joint(net: BayesNet, targets: Sequence[str], weights: Weights) -> NDArray[np.float64]:
-    """P(targets | what is given), [*cardinalities of the targets]."""
-    result, log_scale = _weighed(net, tuple(net.names.index(name) for name in targets), weights)
+def joint(
+    net: BayesNet, targets: Sequence[str], weights: Weights, network: Network | None = None
+) -> NDArray[np.float64]:
+    """P(targets | what is given), [*cardinalities of the targets]; by default the tables are the net's own."""
+    result, log_scale = _weighed(net, tuple(net.names.index(name) for name in targets), weights, network)
     total = result.sum()
     if not total > 0 or log_scale == -math.inf:
         raise impossible(weights)
@@ -173,22 +173,17 @@ def impossible(given: Mapping[str, Any]) -> ValueError:
 
 
 def log_chance(net: BayesNet, weights: Weights) -> float:
-    """Log of the sum over all states of their probability times their weight; -inf where that is 0.
-
-    Example:
-        >>> import jaxbn
-        >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-        >>> round(float(np.exp(log_chance(net, {"x": np.array([0.5, 1.0])}))), 6)  # of 0.6 and 0.4
-        0.7
-    """
+    """Log of the sum over all states of their probability times their weight; -inf where that is 0."""
     _, log_scale = _weighed(net, (), weights)
     known = [float(weight.sum()) for weight in weights.values() if np.count_nonzero(weight) == 1]
     return log_scale + math.fsum(map(math.log, known))
 
 
-def _weighed(net: BayesNet, keep: tuple[int, ...], weights: Weights) -> tuple[Array, float]:
+def _weighed(
+    net: BayesNet, keep: tuple[int, ...], weights: Weights, network: Network | None = None
+) -> tuple[Array, float]:
     """P(what is kept, what is given) up to a factor, and the logarithm of that factor."""
-    network, asked = net.network, question(net, weights)
+    network, asked = network or net.network, question(net, weights)
     found = route(network, asked, keep)
     try:
         with np.errstate(under="raise", over="raise"):
@@ -209,9 +204,11 @@ def logarithms(soft: Mapping[int, Array]) -> dict[int, Array]:
         return {variable: np.log(weight) for variable, weight in soft.items()}
 
 
-def draw_codes(net: BayesNet, n: int, rng: np.random.Generator, weights: Weights | None = None) -> NDArray[np.int64]:
+def draw_codes(
+    net: BayesNet, n: int, rng: np.random.Generator, weights: Weights | None = None, network: Network | None = None
+) -> NDArray[np.int64]:
     """States of n rows, [n, variables], drawn from their exact joint posterior given what is known."""
-    codes, network = np.empty((n, len(net.names)), np.int64), net.network
+    codes, network = np.empty((n, len(net.names)), np.int64), network or net.network
     if not weights:
         for v in network.structure.order:
             table = network.tables[v][tuple(codes[:, p] for p in network.structure.parents[v])]
@@ -222,7 +219,7 @@ def draw_codes(net: BayesNet, n: int, rng: np.random.Generator, weights: Weights
     done, scales = follow(found, network.log_tables, asked, logarithms(asked.soft), LOG_SUMS)
     if -math.inf in scales:
         raise impossible(weights)
-    for v in members(asked.known):
+    for v in bits(asked.known):
         codes[:, v] = asked.states[v]
 
     def draw(logs: Array, _variable: int, _rows: Any) -> NDArray[np.int64]:

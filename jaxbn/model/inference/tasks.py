@@ -17,13 +17,25 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.codes import joint
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.inference.elimination import Arithmetic, Array, Component, Forward, Plan, eliminate, plan
+from jaxbn.model.inference.elimination import (
+    LOG_SUMS,
+    SUMS,
+    Arithmetic,
+    Array,
+    Component,
+    Forward,
+    Plan,
+    beliefs_of,
+    eliminate,
+    plan,
+)  # fmt: skip
 from jaxbn.model.inference.network import Network, Structure
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import BYTES, max_memory
 
 CELLS = 2**18  # numbers worked on at a time: they stay in the processor's cache
 BLOCK = 2**26  # entries of a table that are taken apart at a time
+TINY = 1e-200  # a sum of plain numbers that is worked out again by logarithms
 
 Codes = NDArray[np.integer[Any]]
 Places = NDArray[np.intp]
@@ -35,17 +47,15 @@ Evidence = Mapping[int, Array]
 class Task:
     """One component and the rows that have it.
 
-    An entry of a family's flat table is found at the place of what is observed (`outer`) and, from there, at that of
-    the hidden variables' states (`inner`). Where there is evidence, all rows are distinct; it may change from one
-    network to the next.
+    Where there is evidence, all rows are distinct; it may change from one network to the next.
     """
 
     plan: Plan  # the order in which the component's variables are summed out
     rows: Places  # positions of the rows in the table, [n]
     where: Places  # which of the distinct rows each of them is, [n]
     counts: NDArray[np.int64]  # how many rows each distinct one stands for, [U]
-    outer: list[list[NDArray[np.int64]]]  # of each step and each of its families, [U], or [1] if none is observed
-    inner: list[list[NDArray[np.int64]]]  # the same over the step's scope
+    structure: Structure
+    known: Mapping[int, NDArray[np.int64]]  # the states of the blanket in the distinct rows, [U] each
     evidence: list[Array | None]  # of each step what else is known of its variable's state, [B, K]
 
     @property
@@ -59,17 +69,39 @@ class Task:
         return self.plan.cells * self.n_distinct
 
     def eliminated(self, network: Network, arithmetic: Arithmetic) -> Iterator[tuple[slice, Forward]]:
-        """Elimination for parts of the distinct rows that fit into memory together with all steps."""
+        """Elimination, in logarithms, for parts of the distinct rows that fit into memory together with all steps."""
+        for part in self._parts():
+            yield part, eliminate(self.plan, self._factors(network.log_tables, part), arithmetic)
+
+    def beliefs(self, network: Network) -> Iterator[tuple[slice, Array, list[Array]]]:
+        """Of parts of the distinct rows ln P(what is known) [U], and P(scope | what is known) of every step.
+
+        Plain numbers are several times as fast as logarithms. No factor is above 1, so what underflows on the way is
+        nothing beside a sum that is not `TINY`.
+        """
+        for part in self._parts():
+            done = eliminate(self.plan, self._factors(network.tables, part, plain=True), SUMS)
+            # a component is connected: its last step is its only root, and what it leaves is the whole sum
+            if (done.totals[-1] > TINY).all():
+                logs = np.log(done.totals[-1])
+                for more in self.evidence:
+                    logs = logs if more is None else logs + more[self.rows[part]].max(axis=1)
+                yield part, logs, beliefs_of(self.plan, done, plain=True)
+            else:
+                done = eliminate(self.plan, self._factors(network.log_tables, part), LOG_SUMS)
+                yield part, done.totals[-1], beliefs_of(self.plan, done)
+
+    def _parts(self) -> Iterator[slice]:
+        self.plan.check()
         cells = min(CELLS, int(max_memory() / (4 * BYTES)))
         step = max(1, cells // self.plan.cells)
         for start in range(0, self.n_distinct, step):
             limits.check()
-            part = slice(start, min(start + step, self.n_distinct))
-            yield part, eliminate(self.plan, self._factors(network, part), arithmetic)
+            yield slice(start, min(start + step, self.n_distinct))
 
     def places(self, step: int, family: int, part: slice) -> NDArray[np.int64]:
         """Where the entries of a step's family are in its flat table, [U, *scope]."""
-        outer, inner = self.outer[step][family], self.inner[step][family]
+        outer, inner = self._places[step][family]
         chosen = outer[part] if len(outer) == self.n_distinct else outer
         return chosen.reshape(-1, *[1] * inner.ndim) + inner
 
@@ -83,13 +115,27 @@ class Task:
     def _sorted(self) -> NDArray[np.intp]:
         return np.argsort(self.where, kind="stable")
 
-    def _factors(self, network: Network, part: slice) -> Iterator[list[Array]]:
-        """The log tables of every step's families at the observed entries of some distinct rows, and the evidence."""
+    @cached_property
+    def _places(self) -> list[list[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
+        """Of each step and each of its families the place of what is observed, [U] or [1], and that of the scope.
+
+        So a network's tables are only looked up, for all distinct rows at once.
+        """
+        structure, known = self.structure, self.known
+        return [
+            [(_outer(structure, child, known), _inner(structure, child, step.scope)) for child in step.families]
+            for step in self.plan.steps
+        ]
+
+    def _factors(self, tables: Sequence[Array], part: slice, *, plain: bool = False) -> Iterator[list[Array]]:
+        """The tables of every step's families at the observed entries of some distinct rows, and the evidence."""
         for k, step in enumerate(self.plan.steps):
-            own = [network.log_tables[child].take(self.places(k, i, part)) for i, child in enumerate(step.families)]
+            own = [tables[child].take(self.places(k, i, part)) for i, child in enumerate(step.families)]
             more = self.evidence[k]
             if more is not None:
-                own.append(more[self.rows[part]].reshape(-1, *[1] * (len(step.scope) - 1), more.shape[1]))
+                told = more[self.rows[part]]
+                told = np.exp(told - told.max(axis=1, keepdims=True)) if plain else told
+                own.append(told.reshape(-1, *[1] * (len(step.scope) - 1), more.shape[1]))
             yield own
 
 
@@ -100,21 +146,22 @@ def take_apart(
     drop_barren: bool,
     target: int | None = None,
     evidence: Evidence | None = None,
+    rows: Places | None = None,
 ) -> Iterator[Task]:
-    """The tasks of a table.
+    """The tasks of a table of codes [B, V], -1 where missing.
 
-    Args:
-        structure: parents and numbers of states.
-        codes: [B, V], -1 where missing.
-        drop_barren: leave out hidden variables all of whose descendants are hidden; their tables sum to 1.
-        target: a variable that counts as hidden in all rows and is not left out; its components alone are tasks.
-        evidence: what else is known of missing entries; rows whose hidden variables have some are all distinct.
+    With `drop_barren`, hidden variables without evidence that have no other descendants are left out: their tables sum
+    to 1. A `target` counts as hidden in all rows and is not left out; its components alone are tasks. With `evidence`
+    of what else is known of missing entries, rows whose hidden variables have some are all distinct. `rows` are those
+    that are looked at.
     """
     absent, evidence = codes == MISSING, evidence or {}
-    rows = np.flatnonzero(absent.any(axis=1)) if target is None else np.arange(len(codes))
+    if rows is None:
+        rows = np.flatnonzero(absent.any(axis=1)) if target is None else np.arange(len(codes))
+    told = [*evidence] if target is None else [*evidence, target]
     size = max(2**16, BLOCK // max(1, codes.shape[1]))
     for block in (rows[start : start + size] for start in range(0, len(rows), size)):
-        for component, places in _split(structure, absent[block], drop_barren=drop_barren, target=target):
+        for component, places in _split(structure, absent[block], told if drop_barren else None, target):
             limits.check()
             own = block[places]
             near = {v for child in component.families for v in structure.families[child]}
@@ -127,14 +174,11 @@ def take_apart(
                 first, where = _distinct(list(zip(observed, sizes, strict=True)), len(own))
             known = dict(zip(blanket, observed[:, first], strict=True))
             found = plan(structure, component, () if target is None else (target,))
-            # an entry lies at outer + inner, so a network's tables are only looked up, for all distinct rows at once
-            outer = [[_outer(structure, child, known) for child in step.families] for step in found.steps]
-            inner = [[_inner(structure, child, step.scope) for child in step.families] for step in found.steps]
             more = [evidence.get(step.variable) for step in found.steps]
-            yield Task(found, own, where, np.bincount(where, minlength=len(first)), outer, inner, more)
+            yield Task(found, own, where, np.bincount(where, minlength=len(first)), structure, known, more)
 
 
-def _outer(structure: Structure, child: int, known: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:
+def _outer(structure: Structure, child: int, known: Mapping[int, NDArray[np.int64]]) -> NDArray[np.int64]:
     place = np.zeros(1, np.int64)
     for v, stride in zip(structure.families[child], structure.strides[child], strict=True):
         if v in known:
@@ -156,11 +200,12 @@ def _inner(structure: Structure, child: int, scope: Sequence[int]) -> NDArray[np
 
 
 def _split(
-    structure: Structure, absent: NDArray[np.bool_], *, drop_barren: bool, target: int | None = None
+    structure: Structure, absent: NDArray[np.bool_], told: list[int] | None, target: int | None
 ) -> list[tuple[Component, Places]]:
     """The components of rows, each with the rows that have it; a row with several components is in several entries.
 
-    `absent` says which entries are missing, [B, V]; ``take_apart`` has the other arguments.
+    `absent` says which entries are missing, [B, V]; barren are variables without descendants that are observed or
+    `told`, and stay if that is None.
     """
     if target is not None:
         absent = absent.copy()
@@ -168,7 +213,7 @@ def _split(
     # components follow from where a row has holes, so they are found once for each such pattern
     first, where = _distinct_masks(absent)
     patterns = absent[first]
-    active = ~_barren(structure, patterns, target) if drop_barren else np.ones_like(patterns)
+    active = np.ones_like(patterns) if told is None else ~_barren(structure, patterns, told)
     labels = _labels(structure, patterns & active, active)
     if target is None:
         pattern, root = np.nonzero(labels == np.arange(labels.shape[1]))
@@ -184,11 +229,10 @@ def _split(
     return list(zip(found, _rows(where, pattern, kind, len(found)), strict=True))
 
 
-def _barren(structure: Structure, hidden: NDArray[np.bool_], target: int | None) -> NDArray[np.bool_]:
-    """Barren variables, hidden like all their descendants, none of which is the target, [P, V]."""
+def _barren(structure: Structure, hidden: NDArray[np.bool_], told: list[int]) -> NDArray[np.bool_]:
+    """Barren variables, hidden like all their descendants, none of which is told, [P, V]."""
     barren = hidden.copy()
-    if target is not None:
-        barren[:, target] = False
+    barren[:, told] = False
     for variable in reversed(structure.order):
         for child in structure.children[variable]:
             barren[:, variable] &= barren[:, child]

@@ -17,9 +17,9 @@ from jaxbn.inputs.table_files import PARQUET
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference.elimination import draw_states
 from jaxbn.model.inference.questions import draw_codes
-from jaxbn.model.lines import by_lines, lean
+from jaxbn.model.lines.rows import by_lines, lean
 from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
-from jaxbn.model.queries import decode
+from jaxbn.model.queries import decode, told_by_ranges
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike, replacing
 from jaxbn.runtime.memory import check_room
@@ -35,13 +35,7 @@ BATCH = 2**18
 
 
 def intervened(net: BayesNet, do: Mapping[str, Any], taken: Mapping[str, Any]) -> BayesNet:
-    """The network in which some variables are set: without arcs into them, each at its one state.
-
-    Args:
-        net: the network.
-        do: what is set, a single value or level each.
-        taken: what is given besides.
-    """
+    """The network in which variables are set: each at one state, without arcs into it, and not given as well."""
     parents, tables, shares = dict(net.parents), dict(net.tables), dict(net.shares)
     for name, weight in observation_weights(net, do).items():
         if name in taken:
@@ -65,7 +59,7 @@ def sample(net: BayesNet, n: int, seed: int | np.random.Generator, given: Mappin
     widest = max(net.cardinalities.values(), default=1)
     check_room(8 * n * (3 * len(net.names) + 3 * widest), f"drawing {n:,} rows", "draw fewer at a time")
     rng = np.random.default_rng(seed)
-    codes = draw_codes(net, n, rng, observation_weights(net, given))
+    codes = draw_codes(net, n, rng, observation_weights(net, given), told_by_ranges(net, given))
     values: dict[str, Any] = {}
     for name in by_lines(net):
         own = codes[:, net.names.index(name)]
@@ -76,13 +70,27 @@ def sample(net: BayesNet, n: int, seed: int | np.random.Generator, given: Mappin
             values[name] = net.inside(name).draw(own, rng, lean=found)
         else:
             values[name] = decode(net, name, own, rng)
-    return pd.DataFrame({name: _shown(net, name, values[name]) for name in net.names})
+    units = {name: binning.unit for name, binning in net.binnings.items()}
+    shown = {name: from_numbers(values[name], units[name]) if name in units else values[name] for name in net.names}
+    return pd.DataFrame(shown)
 
 
-class SampledToFiles:
-    """What draws rows and can write them to files."""
+class InFiles:
+    """What can be saved, and draws rows into files."""
 
     sample: Callable[..., Any]
+
+    def save(self, path: PathLike) -> None:
+        """Write it as JSON, which ``jaxbn.load`` reads back bit for bit.
+
+        Example:
+            >>> net.save("net.json")
+            >>> jaxbn.load("net.json") == net
+            True
+        """
+        from jaxbn.formats.json_file import save
+
+        save(self, path)  # type: ignore[arg-type]
 
     def sample_to(self, path: PathLike, n: int, seed: int = 0, **options: Any) -> None:
         """Draw rows into a file, 262,144 at a time, so that they need not fit in memory.
@@ -96,12 +104,8 @@ class SampledToFiles:
             **options: further ones of ``sample``, such as ``given``.
 
         Example:
-            >>> import tempfile
-            >>> import jaxbn
-            >>> net = jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     net.sample_to(f"{folder}/rows.parquet", 1000)
-            ...     len(jaxbn.as_table(f"{folder}/rows.parquet").values["x"])
+            >>> net.sample_to("rows.parquet", 1000)
+            >>> len(jaxbn.as_table("rows.parquet").values["size"])
             1000
         """
         checks.at_least("n", n, 0)
@@ -120,11 +124,6 @@ class SampledToFiles:
                 if writer is None:
                     writer = stack.enter_context(pyarrow.parquet.ParquetWriter(draft, table.schema))
                 writer.write_table(table)
-
-
-def _shown(net: BayesNet, name: str, values: Any) -> Any:
-    """Numbers in the unit of their column."""
-    return from_numbers(values, net.binnings[name].unit) if name in net.binnings else values
 
 
 def _known(

@@ -14,7 +14,7 @@ from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
 from jaxbn.inputs.graph import check_table_sizes
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.model.inference.em import expected_counts
+from jaxbn.model.inference.em import expected_counts, tell_left_out
 from jaxbn.model.observations import encode_frame, warn_caller
 from jaxbn.model.rows.scores import score_samples
 from jaxbn.scores.shrinkage import shrunken_weights
@@ -87,7 +87,10 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
     """Warn if many of the new rows are odd, or outside the range, for the network as it is."""
     scores = score_samples(net, frame, DRAWS, 0, "missing")
     odd = int((scores.p_values <= ODD).sum())
-    outside = {name: _outside(net, name, frame[name]) for name in net.binnings}
+    outside = {}
+    for name, binning in net.binnings.items():
+        values, (low, high) = as_floats(name, frame[name], binning.unit), net.bounds[name]
+        outside[name] = int(((values < low) | (values > high)).sum())
     said = []
     if odd >= FEW and odd > MANY * len(frame):
         oddest = (scores.variable_p_values <= ODD).sum().idxmax()
@@ -102,11 +105,6 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
     ]
     if said:
         warn_caller(f"{'; '.join(said)}: if the rows are right, learn the network again from all of them")
-
-
-def _outside(net: BayesNet, name: str, column: pd.Series) -> int:
-    values, (low, high) = as_floats(name, column, net.binnings[name].unit), net.bounds[name]
-    return int(((values < low) | (values > high)).sum())
 
 
 def _bounds(net: BayesNet, name: str, column: pd.Series) -> tuple[float, float]:
@@ -128,7 +126,9 @@ def _weight(net: BayesNet, name: str) -> float:
 def _counts(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     """Counts of all families in new rows, expected ones where entries are missing."""
     if (codes == MISSING).any():
-        return dict(zip(net.names, expected_counts(net.network, codes).counts, strict=True))
+        found = expected_counts(net.network, codes)
+        tell_left_out(found.left_out)
+        return dict(zip(net.names, found.counts, strict=True))
     columns, cards = dict(zip(net.names, codes.T, strict=True)), net.cardinalities
     return {
         name: family_counts(columns[name], [columns[p] for p in found], [cards[v] for v in (*found, name)])
