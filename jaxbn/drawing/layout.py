@@ -34,20 +34,12 @@ class Box:
 
 @dataclass(frozen=True)
 class Layout:
-    """A drawing of a network.
-
-    Attributes:
-        width: of the whole drawing; the origin is its upper left corner.
-        height: of the whole drawing.
-        boxes: the variables.
-        arcs: points an arc passes, from the lower side of the parent to the upper side of the child, with vertical
-            tangents in each.
-    """
+    """A drawing of a network; the origin is its upper left corner."""
 
     width: float
     height: float
     boxes: dict[str, Box]
-    arcs: dict[Arc, tuple[Point, ...]]
+    arcs: dict[Arc, tuple[Point, ...]]  # points from the parent's lower to the child's upper side, tangents vertical
 
 
 def layered(parents: Parents, widths: Mapping[str, float], *, height: float = 40.0, rise: float = 44.0) -> Layout:

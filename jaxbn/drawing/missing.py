@@ -87,7 +87,6 @@ def dependences(net: BayesNet) -> list[Dependence]:
     """For every column whose being missing is a state, what it depends on; empty for other networks.
 
     Example:
-        >>> import jaxbn
         >>> data = {"sex": ["f", "m"] * 20, "age": [30.5, None] * 20}
         >>> net = jaxbn.fit(data, {"age (missing)": ["sex"]}, {"age": []}, missing="state")
         >>> [(found.column, found.neighbour, found.most > 0.9) for found in dependences(net)]

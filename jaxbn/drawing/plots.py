@@ -76,7 +76,6 @@ def plot_marginal(net: BayesNet, data: Any, name: str, ax: Axes | None = None) -
         ax: axes to draw on; new ones by default.
 
     Example:
-        >>> import jaxbn
         >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
         >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> jaxbn.plot_marginal(net, data, "size")  # doctest: +SKIP
@@ -98,7 +97,6 @@ def plot_pair(net: BayesNet, data: Any, x: str, y: str, ax: Axes | None = None) 
         ax: axes to draw on; new ones by default.
 
     Example:
-        >>> import jaxbn
         >>> cars = jaxbn.datasets.load("auto_mpg")  # doctest: +SKIP
         >>> jaxbn.plot_pair(jaxbn.learn(cars.frame), cars.frame, "weight", "mpg")  # doctest: +SKIP
     """

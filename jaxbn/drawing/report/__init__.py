@@ -75,7 +75,6 @@ def report(
         The page as text.
 
     Example:
-        >>> import jaxbn
         >>> data = {"kind": ["a", "a", "b", "b"], "size": [1.0, 2.0, 7.0, 9.0]}
         >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
         >>> page = jaxbn.report(net, data, title="Sizes")
@@ -137,7 +136,6 @@ def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
     """The links of a network, those first whose variables tell most about each other.
 
     Example:
-        >>> import jaxbn
         >>> from jaxbn.drawing.chances import chances_of
         >>> data = {"kind": ["a", "a", "b", "b"] * 9, "size": [1.0, 2.0, 7.0, 9.0] * 9}
         >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})

@@ -37,12 +37,7 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None, f
 
     Tables are float64, little-endian, in base 64: the page computes with the very numbers of the network. The largest
     are null where all together would be too many; the page then has rows drawn from the network, too.
-
-    Args:
-        net: the network.
-        table: the rows, for the histograms.
-        most_cells: entries of all tables together that are kept, by default ``MOST_CELLS``.
-        first: the variable that is chosen when the page opens.
+    The variable `first` is chosen when the page opens.
     """
     kept = set(net.names).difference(left_out(net, most_cells))
     place = {name: i for i, name in enumerate(net.names)}
@@ -68,12 +63,12 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None, f
 def _line(net: BayesNet, name: str, place: Mapping[str, int]) -> dict[str, Any]:
     """How a number follows those of its parents inside bins, see ``script/lines.js``."""
     line = net.lines.get(name)
-    if line is None or not line.parents or len(line.cells) > MOST_LINE_CELLS:
+    if line is None or len(line.cells) > MOST_LINE_CELLS:
         return {}
-    line = line.without(line.children)  # the page moves curves by numbers alone
+    line = line.without(line.children)  # the page follows numbers alone
 
     def short(numbers: Iterable[float]) -> list[float]:
-        return [float(f"{number:.6g}") for number in numbers]
+        return [float(f"{number:.12g}") for number in numbers]
 
     rows = [short(row) for row in line.coefficients]
     parts = {"parents": [place[parent] for parent in line.parents], "cells": line.cells.tolist(), "off": line.off}

@@ -19,8 +19,8 @@ from jaxbn.drawing.posterior import agreement, arc_rows, cut_rows
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs import checks
 from jaxbn.inputs.table import Table
-from jaxbn.model.inference.network import as_mask
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
+from jaxbn.structure.constraints import mask_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ def _left_out(net: BayesNet) -> str:
     if not dropped:
         return ""
     sizes = ", ".join(f"{name} ({net.tables[name].size:,} entries)" for name in dropped)
-    gone, ancestors = as_mask(map(net.names.index, dropped)), net.network.structure.ancestors
+    gone, ancestors = mask_of(map(net.names.index, dropped)), net.network.structure.ancestors
     blind = [name for name, own in zip(net.names, ancestors, strict=True) if own & gone]
     words = (
         f"Tables left out because they are too large for this page: {sizes}. Answers about {', '.join(blind)}, and "

@@ -72,7 +72,7 @@
     one = new Map([...weights].filter(([, w]) => w.filter(p => p > 0).length === 1).map(([i, w]) => [i, w.findIndex(p => p > 0)]));
     const ask = () => {
       before ??= Inference.answer(variables, new Map(), {}, rows);
-      const asked = Inference.mutilated(variables, acted); // drawn rows tell what is seen, not what would be
+      const asked = Lines.toldByRanges(Inference.mutilated(variables, acted), known); // drawn rows tell what is seen, not what would be
       answer = known.size ? Inference.answer(asked, weights, {}, acted.size ? null : rows) : before;
       render(complaint);
     };

@@ -3,18 +3,38 @@
 const Lines = (() => {
   const PARTS = 2 ** 20, NODES = Array.from({length: 32}, (_, k) => (k + 0.5) / 32);
 
-  /* The standard normal distribution function (Numerical Recipes, relative error 1e-7). */
-  function normal(z) {
-    const x = Math.abs(z) / Math.SQRT2, t = 1 / (1 + x / 2);
-    const series = [1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277];
-    const power = series.reduceRight((sum, c) => sum * t + c, 0) * t - 1.26551223 - x * x, tail = (t * Math.exp(power)) / 2;
-    return z > 0 ? 1 - tail : tail;
+  /* Log of the standard normal distribution function: a series around 0, a continued fraction in the tail. */
+  function logNormal(z) {
+    if (z > 0) return Math.log1p(-normal(-z));
+    const height = (-z * z - Math.log(2 * Math.PI)) / 2;
+    if (z < -3) {
+      let bottom = -z;
+      for (let k = 100; k > 0; k--) bottom = -z + k / bottom;
+      return height - Math.log(bottom);
+    }
+    let term = z, sum = z;
+    for (let k = 1; Math.abs(term) > 1e-17; k++) sum += term *= z * z / (2 * k + 1);
+    return Math.log(0.5 + Math.exp(height) * sum);
   }
 
-  /* Its inverse (Acklam, relative error 1e-9). */
+  const normal = z => Math.exp(logNormal(z));
+
+  /* Log of the probability between two numbers, by differences in the lower tail, where they are exact. */
+  function logMass(low, high) {
+    if (low > 0) [low, high] = [-high, -low];
+    const above = logNormal(high);
+    return above + Math.log(-Math.expm1(logNormal(low) - above));
+  }
+
+  /* Its inverse (Acklam, relative error 1e-9), with a step of Halley's method. */
   function quantile(p) {
     if (p <= 0 || p >= 1) return p <= 0 ? -Infinity : Infinity;
     if (p > 0.5) return -quantile(1 - p);
+    const z = roughly(p), step = (normal(z) - p) / height(z);
+    return z - step / (1 + z * step / 2);
+  }
+
+  function roughly(p) {
     const by = (coefficients, x) => coefficients.reduce((sum, c) => sum * x + c, 0);
     if (p < 0.02425) {
       const q = Math.sqrt(-2 * Math.log(p));
@@ -26,10 +46,19 @@ const Lines = (() => {
       by([-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572, 1], r);
   }
 
+  const height = z => Math.exp(-z * z / 2) / Math.sqrt(2 * Math.PI);
+
   /* Where bin k of a variable begins and ends, as shares of the whole column. */
   function part(variable, k) {
     const measure = x => Inference.measured(variable, x), first = measure(variable.edges[0]), whole = measure(variable.edges.at(-1)) - first;
     return [k, k + 1].map(j => (measure(variable.edges[j]) - first) / whole);
+  }
+
+  /* Mean and variance of the scores between two shares. */
+  function moments(low, high) {
+    const ends = [low, high].map(quantile), [first, last] = ends.map(z => (Number.isFinite(z) ? z * height(z) : 0));
+    const mean = (height(ends[0]) - height(ends[1])) / (high - low);
+    return {mean, variance: 1 + (first - last) / (high - low) - mean * mean};
   }
 
   /* The mean normal score of what a number stands for, its recorded cell or a small part around it: inside its bin, or
@@ -49,15 +78,14 @@ const Lines = (() => {
       const [begin, end] = part(variable, k);
       [low, high] = [low, high].map(share => begin + share * (end - begin));
     }
-    const height = p => Math.exp(-(quantile(p) ** 2) / 2) / Math.sqrt(2 * Math.PI);
-    return (height(low) - height(high)) / (high - low);
+    return moments(low, high).mean;
   }
 
   /* Mean and scale of the scores in each bin of variable i, or null where it has no line or not all it needs is a number.
      `known` has numbers as {value}; `states` the one state that a variable has, where only one is possible. */
   function lean(variables, i, known, states) {
     const {line, parents, card} = variables[i];
-    if (!line || known.has(i) || !line.parents.every(p => known.get(p)?.value !== undefined)) return null;
+    if (!line?.parents.length || known.has(i) || !line.parents.every(p => known.get(p)?.value !== undefined)) return null;
     const scores = line.parents.map(p => score(variables[p], known.get(p).value, line.column));
     const family = parents.every(p => states.has(p)) ? parents.reduce((cell, p) => cell * variables[p].card + states.get(p), 0) : -1;
     const bins = Array.from({length: card}, (_, k) => {
@@ -94,5 +122,45 @@ const Lines = (() => {
     });
   }
 
-  return {lean, leaning, score, normal, quantile};
+  /* The network with the tables of variables of which a range is known weighed by what their lines say of it. */
+  function toldByRanges(variables, known) {
+    return variables.map((variable, i) => {
+      const range = known.get(i)?.range;
+      if (!range || !variable.line || !variable.table) return variable;
+      const ratio = rangeRatios(variables, variable, range);
+      return {...variable, table: variable.table.map((chance, cell) => chance * ratio(cell))};
+    });
+  }
+
+  /* How much more probable a range is in a cell of a variable's table than without its line: `range_ratios` of
+     jaxbn.model.lines.rows, where the places of parents are summed out. */
+  function rangeRatios(variables, variable, [low, high]) {
+    const {line, parents, card, edges} = variable, measure = x => Inference.measured(variable, x);
+    const column = (v, k) => (line.column ? part(v, k) : [0, 1]), places = new Map(line.cells.map((cell, k) => [cell, k]));
+    const bins = Array.from({length: card}, (_, k) => {
+      const first = measure(edges[k]), whole = measure(edges[k + 1]) - first, [begin, end] = column(variable, k);
+      const [from, to] = [low, high].map(x => Math.min(Math.max(whole > 0 ? (measure(x) - first) / whole : 0, 0), 1));
+      return {begin, end, from: begin + from * (end - begin), to: begin + to * (end - begin), open: from < to && to - from < 1};
+    });
+    const given = line.parents.map(p => Array.from({length: variables[p].card}, (_, k) => moments(...column(variables[p], k))));
+    return cell => {
+      const bin = bins[cell % card];
+      if (!bin.open) return 1; // nothing of the bin, or all of it
+      let rest = Math.floor(cell / card);
+      const place = places.get(line.column ? rest : cell) ?? line.cells.length, [first, ...slopes] = line.coefficients[place];
+      let mean = first, variance = line.scales[place] ** 2;
+      for (let k = parents.length - 1; k >= 0; rest = Math.floor(rest / variables[parents[k]].card), k--) {
+        const j = line.parents.indexOf(parents[k]);
+        if (j < 0) continue;
+        const of = given[j][rest % variables[parents[k]].card];
+        mean += slopes[j] * of.mean;
+        variance += slopes[j] ** 2 * of.variance;
+      }
+      const mass = (from, to) => logMass(...[from, to].map(share => (quantile(share) - mean) / Math.sqrt(variance)));
+      const byLine = mass(bin.from, bin.to) - mass(bin.begin, bin.end) + Math.log((bin.end - bin.begin) / (bin.to - bin.from));
+      return line.off + (1 - line.off) * Math.exp(byLine);
+    };
+  }
+
+  return {lean, leaning, score, normal, quantile, toldByRanges};
 })();
