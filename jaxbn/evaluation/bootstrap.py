@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import time
 from collections.abc import Mapping
@@ -36,6 +37,7 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
+from jaxbn.runtime.threads import n_threads
 from jaxbn.scores.coded_table import CodedTable, initial_bins
 
 SIDE_BY_SIDE = 16
@@ -100,7 +102,6 @@ def bootstrap(
         Ctrl-C they are those of what was finished, with a warning.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], method="bayesian", resamples=50)
         >>> print(found.frame.query("variable == 'petal_width'").round(2).to_string(index=False))
@@ -120,12 +121,14 @@ def bootstrap(
     if graph is None:
         _refuse({"level": level, "tolerance": tolerance}, "is for cuts of a known structure; leave it out, or pass ")
         plan = Plan.checked(table, options, columns=columns, seed=seed, **{"restarts": 1, **learning})
-        with limits.within(seconds):
+        with limits.within(seconds) as limit:
             guess = None  # the network that missing entries of the resamples are drawn from
             if table.holes:
                 own: Any = {"columns": Columns(merge_levels=plan.merged, cuts=plan.given), "method": options}
                 guess = learn(table, **{**learning, **own, "seed": seed, "progress": False, "restarts": 1})
-            found = _learn_resamples(table, plan, count, checkpoint, progress, guess)
+            # under a limit few at a time, so that some are finished when it is reached
+            at_once = SIDE_BY_SIDE if limit.deadline == math.inf else n_threads()
+            found = _learn_resamples(table, plan, count, checkpoint, progress, guess, at_once)
         if limits.interrupted():
             limits.answered(f"these are {len(found)} of {count} resamples")
         binnings: Any = {name: tuple(each.binnings[name] for each in found) for name in table.continuous}
@@ -191,7 +194,13 @@ def bootstrap(
 
 
 def _learn_resamples(
-    table: Table, plan: Plan, count: int, checkpoint: PathLike | None, progress: bool, guess: BayesNet | None
+    table: Table,
+    plan: Plan,
+    count: int,
+    checkpoint: PathLike | None,
+    progress: bool,
+    guess: BayesNet | None,
+    at_once: int,
 ) -> list[Learned]:
     """The network of every resample, or of those that were finished when Ctrl-C or the time ended it.
 
@@ -222,7 +231,7 @@ def _learn_resamples(
             Progress(progress and mates.rank == 0, count, len(table.names), "resamples") as bar,
             limits.ending_early() as ending,
         ):
-            many = ManyRuns(mates, bar, saved, SIDE_BY_SIDE)
+            many = ManyRuns(mates, bar, saved, at_once)
             many.resume(range(count))
             many.do(range(count), resample)
         if ending.early and (not many.found or mates.size > 1):

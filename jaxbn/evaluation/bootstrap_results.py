@@ -80,7 +80,6 @@ class ArcBootstrap(Agreement, Bootstrap):
         groupings: groups of levels of each resample.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> found = jaxbn.bootstrap(iris.frame, resamples=10, max_parents=1, progress=False)
         >>> sorted(found.consensus(0.8).nodes) == sorted(iris.frame.columns)
@@ -114,7 +113,6 @@ class ArcBootstrap(Agreement, Bootstrap):
         """The average of the networks of all resamples, their tables fitted to all rows; it answers as a network does.
 
         Example:
-            >>> import jaxbn
             >>> iris = jaxbn.datasets.load("iris").frame
             >>> jaxbn.bootstrap(iris, resamples=3, max_parents=1, progress=False).average
             AverageNet: 3 networks of 5 variables (4 continuous), fitted to 150 rows
@@ -155,7 +153,6 @@ class CutBootstrap(Bootstrap):
         tolerance: as a share of the variable's range; None: see ``frame``.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], method="bayesian", resamples=20)
         >>> found.frame[found.frame["variable"] == "petal_width"][["cut", "found"]].round(2).to_numpy().tolist()
@@ -200,7 +197,6 @@ class CutBootstrap(Bootstrap):
             The axes, an array of them for all variables.
 
         Example:
-            >>> import jaxbn
             >>> iris = jaxbn.datasets.load("iris")
             >>> found = jaxbn.bootstrap(iris.frame, iris.structures["paper"], method="bayesian", resamples=20)
             >>> found.plot("petal_width")  # doctest: +SKIP
@@ -243,15 +239,7 @@ class CutBootstrap(Bootstrap):
 def nearest_cuts(
     edges: NDArray[np.float64], binnings: Sequence[Binning], gaps: Sequence[NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The cut of each binning that lies nearest to each edge, and its gap; NaN where a binning has none.
-
-    Args:
-        edges: [k].
-        binnings: [B].
-        gaps: of each binning, [its cuts, 2].
-
-    Returns:
-        Cuts [B, k], and gaps [B, k, 2].
+    """The cut of each binning nearest to each edge [B, k], and its gap [B, k, 2]; NaN where a binning has none.
 
     Example:
         >>> cuts, gaps = nearest_cuts(np.array([1.0, 5.0]), [Binning([1.5, 2.0])], [np.array([[1.0, 2.0], [2.0, 2.0]])])

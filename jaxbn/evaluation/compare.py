@@ -64,7 +64,6 @@ def compare(
         of a continuous variable, and ``seconds`` it took, with compilation where that was needed.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> table = jaxbn.compare(iris.frame, iris.structures["paper"], folds=5)
         >>> table["mean"].drop("evidence").round(2).to_dict()

@@ -21,7 +21,7 @@ from jaxbn.learning.options import check_structure_options, old_keywords
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.model.fitted import Alpha
-from jaxbn.model.lines import Lines, check_lines
+from jaxbn.model.lines.line import Lines, check_lines
 from jaxbn.runtime import limits
 from jaxbn.runtime.progress import Steps
 from jaxbn.sources.source import as_source
@@ -44,7 +44,6 @@ class CrossValidation:
         method: how the variables were cut.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> result = jaxbn.cross_validate(iris.frame, iris.structures["paper"], method="bayesian", folds=5)
         >>> result
@@ -140,7 +139,6 @@ def cross_validate(
         Mean, standard error, and the log-likelihood of each fold and each row.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> fixed = jaxbn.cross_validate(iris.frame, iris.structures["paper"], method="bayesian", folds=3)
         >>> learned = jaxbn.cross_validate(iris.frame, folds=fixed.folds, max_parents=1)
@@ -195,7 +193,7 @@ def cross_validate(
 def named_columns(graph: Any, given: str | Sequence[str], learning: Mapping[str, Any]) -> list[str]:
     """The columns that stay though nothing can be learned from them: those that something names, as in ``learn``."""
     arcs = names_in(graph) if graph is not None else as_constraints(learning.get("constraints")).named
-    return [*arcs, *([given] if isinstance(given, str) else given)]
+    return [*arcs, *checks.listed(given)]
 
 
 def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.float64]:
@@ -213,7 +211,7 @@ def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.
 
 
 def _conditions(given: str | Sequence[str], table: Table) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = tuple(checks.listed(given))
     for name in names:
         checks.known_name("given", name, table.names)
     if set(names) == set(table.names):

@@ -68,27 +68,16 @@ def known_method(method: str | Method) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """How structure and cuts are found from the training rows of each fold.
+    """How structure and cuts are found from the training rows of each fold."""
 
-    Attributes:
-        method: its name; one that looks at each variable alone may be it.
-        options: those of the method.
-        parents: the structure, None where it is learned in each fold.
-        bins: of the methods that take their number, None for the best one.
-        learning: arguments of ``learn``.
-        merged: columns whose levels are merged.
-        shaped: whether values inside bins are distributed as their column is.
-        given: cuts that are known.
-    """
-
-    method: str
+    method: str  # its name; one that looks at each variable alone may be it
     options: Method
-    parents: Parents | None
-    bins: int | None
-    learning: dict[str, Any]
-    merged: tuple[str, ...]
-    shaped: bool
-    given: Mapping[str, Binning]
+    parents: Parents | None  # None where they are learned in each fold
+    bins: int | None  # of the methods that take their number, None for the best one
+    learning: dict[str, Any]  # arguments of ``learn``
+    merged: tuple[str, ...]  # columns whose levels are merged
+    shaped: bool  # whether values inside bins are distributed as their column is
+    given: Mapping[str, Binning]  # cuts that are known
 
     @classmethod
     def checked(

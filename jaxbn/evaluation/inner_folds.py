@@ -138,12 +138,7 @@ _NONE = Cells(np.empty(0), np.empty(0), np.empty(0), np.empty(0, np.int64), np.e
 
 
 def hold_out(settings: Sequence[Setting], fold: Ints) -> Folds:
-    """What each fold holds out, as NumPy arrays.
-
-    Args:
-        settings: for each fold a network and all the data; structures are the same, cuts may differ.
-        fold: number of each row's fold, from 0 [n].
-    """
+    """What each fold holds out, as NumPy arrays; networks differ in their cuts alone."""
     return _padded([_fold(setting, fold == k) for k, setting in enumerate(settings)])
 
 

@@ -67,13 +67,7 @@ def scored_folds(
 ) -> tuple[list[NDArray[np.float64]], list[BayesNet]]:
     """The log-likelihood of the rows of each fold by a network of the others, in the order of the source.
 
-    Args:
-        data: the source.
-        graph: the structure, None where it is learned.
-        folds: how many.
-        seed: of the hash of rows, and of the search.
-        fitting: options of ``fit``.
-        learning: options of ``learn``, or of ``discretize`` if there is a graph.
+    `fitting` has options of ``fit``, and `learning` those of ``learn``, or of ``discretize`` if there is a graph.
     """
     source = as_source(data)
     assert source is not None

@@ -16,7 +16,9 @@ import jaxbn
 from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_binnings, stream
 from jaxbn.cuts.sorted_values import sort_values
 from jaxbn.evaluation.bootstrap_results import ArcBootstrap, CutBootstrap, nearest_cuts
+from jaxbn.learning.many_runs import ManyRuns
 from jaxbn.learning.options import in_objects
+from jaxbn.learning.plan import Plan
 from tests.helpers.command import Command
 from tests.helpers.random_tables import random_table
 from tests.helpers.random_variables import random_variable, reference_cost, subset
@@ -375,6 +377,20 @@ def test_bad_input(options, error, message):
     data = {"a": [0.5, 1.5, 2.0, 4.0], "b": ["x", "y", "x", "y"]}
     with pytest.raises(error, match=message):
         jaxbn.bootstrap(data, **in_objects({"graph": {"a": ["b"]}, "resamples": 2, **options}))
+
+
+def test_under_a_limit_resamples_end_one_after_the_other(monkeypatch):
+    """Sixteen at a time had none to return after a short limit."""
+    events: list[str] = []
+    begin, keep = Plan.runs, ManyRuns._keep
+    monkeypatch.setattr(Plan, "runs", lambda *args: events.append("begun") or begin(*args))
+    monkeypatch.setattr(ManyRuns, "_keep", lambda *args: events.append("finished") or keep(*args))
+    monkeypatch.setenv("JAXBN_THREADS", "1")
+    data = jaxbn.datasets.load("iris").frame
+    limited = jaxbn.bootstrap(data, resamples=3, time_limit=10_000.0, progress=False)
+    assert events == ["begun", "finished"] * 3
+    assert limited.parents == jaxbn.bootstrap(data, resamples=3, progress=False).parents
+    assert events[6:9] == ["begun"] * 3
 
 
 def test_the_command(tmp_path: Path, monkeypatch):
