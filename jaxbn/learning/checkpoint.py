@@ -20,6 +20,7 @@ from jaxbn.learning.passes import Learned
 from jaxbn.runtime.files import PathLike, locked, remove_drafts, write_text
 from jaxbn.runtime.processes import Team
 from jaxbn.scores.coded_table import Coding
+from jaxbn.structure.constraints import Rules
 
 FORMAT, VERSION = "jaxbn.checkpoint", 2
 
@@ -133,6 +134,23 @@ def fingerprint(table: Table) -> str:
         column = table.values.get(name, table.codes.get(name))
         digest.update(np.ascontiguousarray(column).tobytes())
     return digest.hexdigest()[:16]
+
+
+def described(table: Table, rules: Rules, merged: Sequence[str]) -> dict[str, Any]:
+    """What every run depends on, as JSON can hold it."""
+    links = sorted([*sorted(pair), odds] for pair, odds in rules.links.items())
+    return {
+        "columns": list(table.names),
+        "continuous": list(table.continuous),
+        "rows": table.n_rows,
+        "data": fingerprint(table),
+        "max_parents": rules.max_parents,
+        "required": {name: list(found) for name, found in rules.required.items()},
+        "forbidden": sorted(map(list, rules.forbidden)),
+        "max_cells": rules.max_cells,
+        "merge_levels": list(merged),
+        **({"links": links} if links else {}),
+    }
 
 
 def _shown(order: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from jaxbn.cuts.methods import MaxBins, Method, as_method
 from jaxbn.cuts.words import cut_words
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import suggest
-from jaxbn.inputs.columns import MISSING, as_floats
+from jaxbn.inputs.columns import as_floats
 from jaxbn.inputs.frames import in_kind_of
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents, check_max_cells
 from jaxbn.inputs.table import DataLike, Missing, as_frame
@@ -24,6 +24,7 @@ from jaxbn.learning.large import Large
 from jaxbn.learning.options import old_keywords
 from jaxbn.learning.passes import Passes
 from jaxbn.learning.solver import run_alone
+from jaxbn.model.observations import bins_of
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_attribute
 from jaxbn.scores.coded_table import CodedTable, Coding
@@ -45,7 +46,6 @@ class Discretization:
         trace: with ``method="evidence"`` the log evidence at the start and after every change; it never falls.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> jaxbn.discretize(iris.frame, iris.structures["paper"], method="bayesian")
         Discretization: 4 continuous variables, 2 passes, converged
@@ -148,7 +148,6 @@ def discretize(
         The binnings, the passes made, and whether the last one changed nothing.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> found = jaxbn.discretize(iris.frame, iris.structures["paper"], method="bayesian")
         >>> found.binnings["petal_length"].cuts.round(2).tolist()
@@ -156,10 +155,7 @@ def discretize(
     """
     columns = as_columns(columns)
     large = Large.of(data, missing=missing)
-    if large is not None:
-        data, columns = large.sample(columns)
-    table = columns.table(data, missing)
-    table = table if large is None else large.facts.completed(table)
+    table, columns = (columns.table(data, missing), columns) if large is None else large.table(columns, missing)
     parents = as_parents(graph, table.names)
     options = as_method(method, max_bins, table.continuous)
     merged, given = columns.merged(table), columns.binnings(table)
@@ -185,5 +181,4 @@ def split_codings(
 def _codes(name: str, binning: Coding, column: pd.Series) -> NDArray[np.int32]:
     if isinstance(binning, Grouping):
         return binning(column, name=name)
-    values = as_floats(name, column, binning.unit)
-    return np.where(np.isnan(values), MISSING, binning(values)).astype(np.int32)
+    return bins_of(binning, as_floats(name, column, binning.unit))

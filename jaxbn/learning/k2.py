@@ -14,7 +14,6 @@ from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.scores.families import Family, first_best, tolerance
 from jaxbn.scores.parent_prior import log_links
-from jaxbn.structure.constraints import Rules
 
 if TYPE_CHECKING:
     from jaxbn.learning.plan import Plan
@@ -28,8 +27,11 @@ class K2Runs(Passes):
     def __init__(self, data: CodedTable, plan: Plan, seed: int | np.random.Generator) -> None:
         super().__init__(data, plan.options, EvidenceCache(data, links=plan.rules.links))
         self.rules, self.warm_start, self.start = plan.rules, plan.k2.warm_start, self.first_bins()
-        given = plan.k2.order
-        self.orders = random_orders(plan.rules, plan.restarts, seed) if given is None else [tuple(given)]
+        self.orders = [tuple(plan.k2.order or ())]
+        if plan.k2.order is None:  # at random, required arcs forward; a larger number extends the same sequence
+            rng, names, required = np.random.default_rng(seed), data.names, self.rules.required
+            shuffled = [rng.permutation(len(names)) for _ in range(plan.restarts)]
+            self.orders = [topological_order({names[i]: required.get(names[i], ()) for i in each}) for each in shuffled]
         self.n_runs, self.n_steps = len(self.orders), len(data.names)
 
     def rounds(self) -> Iterator[range]:
@@ -85,13 +87,3 @@ class K2Runs(Passes):
                 trace += now.trace
             sweep += 1
         return self.learned(parents, now._replace(trace=tuple(trace)), order)
-
-
-def random_orders(rules: Rules, restarts: int, seed: int | np.random.Generator) -> list[tuple[str, ...]]:
-    """Random orders in which required arcs point forward; a larger number extends the same sequence."""
-    rng = np.random.default_rng(seed)
-    orders = []
-    for _ in range(restarts):
-        shuffled = [rules.names[i] for i in rng.permutation(len(rules.names))]
-        orders.append(topological_order({name: rules.required.get(name, ()) for name in shuffled}))
-    return orders

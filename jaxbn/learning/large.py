@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from jaxbn.inputs.columns import MAX_INTEGER_LEVELS
 from jaxbn.inputs.graph import Parents, topological_order
 from jaxbn.inputs.missing import Missing, refused
 from jaxbn.inputs.states import with_signs
-from jaxbn.inputs.table import as_frame, as_table
+from jaxbn.inputs.table import Table, as_frame, as_table
 from jaxbn.learning.all_rows import AllRows, Standing, complete, refined
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns
@@ -27,7 +27,7 @@ from jaxbn.learning.passes import Learned, Settled
 from jaxbn.learning.plan import Plan
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.model.inference.em import expected_counts
+from jaxbn.model.inference.em import expected_counts, tell_left_out
 from jaxbn.model.observations import encode_frame
 from jaxbn.model.rows.updating import recounted
 from jaxbn.model.search_report import SearchReport
@@ -42,9 +42,6 @@ from jaxbn.sources.counting import Batches, Coded, Counting
 from jaxbn.sources.source import Source, as_source
 from jaxbn.sources.survey import Facts, Survey, threshold
 from jaxbn.structure.constraints import Constraints
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LOG = logging.getLogger("jaxbn")
 
@@ -86,8 +83,8 @@ class Large:
         """Whether there are rows that are not in the sample."""
         return self.facts.n_sampled < self.facts.n_rows
 
-    def sample(self, columns: Columns) -> tuple[pd.DataFrame, Columns]:
-        """The rows of the sample, and what is known about columns.
+    def table(self, columns: Columns, missing: Missing, keep: Sequence[str] | None = None) -> tuple[Table, Columns]:
+        """The sample as a table with the levels of all rows, and what is known about columns.
 
         Columns of whole numbers are continuous if all rows hold many, also where the sample holds few.
         """
@@ -99,7 +96,8 @@ class Large:
             and frame[name].dtype.kind in "iuf"
             and column.n_distinct > MAX_INTEGER_LEVELS >= frame[name].nunique()
         ]
-        return frame, replace(columns, continuous=[*(columns.continuous or ()), *more]) if more else columns
+        columns = replace(columns, continuous=[*(columns.continuous or ()), *more]) if more else columns
+        return self.facts.completed(columns.table(frame, missing, keep=keep)), columns
 
     def all_rows(self, data: CodedTable, options: Method) -> AllRows:
         """All rows under given arcs; `data` is the sample."""
@@ -217,23 +215,25 @@ def counted(large: Large, rows: AllRows, net: BayesNet, standing: Standing, *, e
     net = recounted(net, counts, dict(standing.level_counts), bounds, large.facts.n_rows)
     if rows.data.table.holes and not ended:
         for _ in range(EM_STEPS):
-            expected = large.source.ask(_Expected(net))
+            *expected, left_out = large.source.ask(_Expected(net))
             net = recounted(net, dict(zip(net.names, expected, strict=True)), net.level_counts, bounds, net.n_rows)
+        tell_left_out(int(left_out))
     return net
 
 
 @dataclass(frozen=True)
 class _Expected:
-    """The task of a step of EM: counts that a network expects of rows that may lack entries."""
+    """The task of a step of EM: counts that a network expects of rows that may lack entries, and how many it cannot."""
 
     net: BayesNet
 
     def of(self, batches: Batches) -> list[NDArray[Any]]:
-        total: list[NDArray[Any]] = [np.zeros(table.shape) for table in self.net.tables.values()]
+        total: list[NDArray[Any]] = [*(np.zeros(table.shape) for table in self.net.tables.values()), np.zeros((), int)]
         for _, batch in batches:
             frame = with_signs(as_frame(batch.to_pandas()), self.net.names)
             codes = encode_frame(self.net, frame, "missing", ())
-            total = self.merge(total, list(expected_counts(self.net.network, codes).counts))
+            found = expected_counts(self.net.network, codes)
+            total = self.merge(total, [*found.counts, np.array(found.left_out)])
         return total
 
     @staticmethod

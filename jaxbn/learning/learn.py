@@ -36,7 +36,7 @@ from jaxbn.learning.solver import Learner, Solver
 from jaxbn.learning.turns import MANY_ROWS, TurnRuns, sample_rows
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.model.lines import Lines, check_lines
+from jaxbn.model.lines.line import Lines, check_lines
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
@@ -121,7 +121,6 @@ def learn(
         The fitted network. Interrupted by Ctrl-C, or ended by an error, it is the best so far, with a warning.
 
     Example:
-        >>> import jaxbn
         >>> iris = jaxbn.datasets.load("iris")
         >>> net = jaxbn.learn(iris.frame, max_parents=1)
         >>> net.search.proved
@@ -133,10 +132,10 @@ def learn(
     order = search.order if isinstance(search, K2) else None
     named = [*constraints.named, *(order or ()), *([] if target is None else [target])]
     large = Large.of(data, seed=seed, progress=progress, missing=missing)
-    if large is not None:
-        data, columns = large.sample(columns)
-    table = columns.table(data, missing, keep=named)
-    table = table if large is None else large.facts.completed(table)
+    if large is None:
+        table = columns.table(data, missing, keep=named)
+    else:
+        table, columns = large.table(columns, missing, keep=named)
     options = as_method(method, max_bins, table.continuous)
     plan = Plan.checked(
         table,
@@ -168,9 +167,11 @@ def learn(
         net, found = _learned(coded, plan, checkpoint, progress, began, deadline)
         if large is not None and large.is_sampled:
             net = on_all_rows(large, net, coded, plan, checkpoint, began)
-    if net.search is not None and limits.interrupted():
+    assert net.search is not None
+    never = sorted((parent, child) for parent, child in plan.rules.ruled_out if child in net.parents[parent])
+    if limits.interrupted():
         limits.answered(found)
-    return net
+    return replace(net, search=replace(net.search, never=tuple(never) or None))
 
 
 def _refuse_with_target(**given: Any) -> None:

@@ -35,13 +35,7 @@ def near_families(
 ) -> dict[str, list[tuple[str, ...]]]:
     """The families one step from a structure (a parent more, fewer or exchanged) that came near; its own come first.
 
-    Args:
-        parents: the structure.
-        columns: those of the sample.
-        rules: what structures must keep to.
-        n_all: rows of the source.
-        parent_prior: whether structures have a prior.
-        weight: Dirichlet weight of a cell.
+    The columns are those of the sample, and `n_all` the rows of the source.
     """
     found = {}
     for child, own in parents.items():
@@ -93,10 +87,6 @@ def best_of_families(families: Families) -> dict[str, tuple[str, ...]]:
 
     It is an integer program, to which constraints are added as cycles turn up. An acyclic choice must exist; a family
     without parents for each variable ensures that.
-
-    Example:
-        >>> best_of_families({"a": {(): 0.0, ("b",): 3.0}, "b": {(): 0.0, ("a",): 2.0}})
-        {'a': ('b',), 'b': ()}
     """
     chosen = [(child, parents) for child, found in families.items() for parents in found]
     scores = np.array([families[child][parents] for child, parents in chosen])

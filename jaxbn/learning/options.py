@@ -31,7 +31,6 @@ class K2:
             of the start: faster.
 
     Example:
-        >>> import jaxbn
         >>> rows = {"a": [0, 1, 0, 1], "b": [0, 1, 0, 1]}
         >>> jaxbn.learn(rows, search=K2(order=["b", "a"]), progress=False).arcs
         (('b', 'a'),)
@@ -75,13 +74,7 @@ def search_name(search: Search) -> str:
 def check_structure_options(
     function: Callable[..., Any], options: Mapping[str, Any], graph_given: bool
 ) -> dict[str, Any]:
-    """The options of ``learn`` that another function was given as further keywords.
-
-    Args:
-        function: which one, for messages.
-        options: what it was given.
-        graph_given: whether the structure is known, so that none of them has a use.
-    """
+    """The options of ``learn`` that another function was given as further keywords; none has a use with a graph."""
     for name, value in options.items():
         if name not in STRUCTURE_OPTIONS:
             own = [key for key, each in signature(function).parameters.items() if each.kind != each.VAR_KEYWORD]
@@ -143,10 +136,5 @@ old_keywords = deprecated.old_keywords(MOVED, MAKERS)
 
 
 def in_objects(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Flat options of ``learn``, as on the command line, collected into the objects that they belong to.
-
-    Example:
-        >>> in_objects({"seed": 3, "order": ["b", "a"]})
-        {'seed': 3, 'search': K2(order=['b', 'a'], warm_start=False)}
-    """
+    """Flat options of ``learn``, as on the command line, collected into the objects that they belong to."""
     return deprecated.gathered(flat, MOVED, MAKERS)

@@ -16,7 +16,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS
 from jaxbn.inputs.table import Table
-from jaxbn.learning.checkpoint import fingerprint
+from jaxbn.learning.checkpoint import described
 from jaxbn.learning.columns import Columns
 from jaxbn.learning.k2 import K2Runs
 from jaxbn.learning.options import K2, Orders, Search, search_name
@@ -25,7 +25,7 @@ from jaxbn.learning.turns import TurnRuns, runs_for
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.model.fitted import Alpha
-from jaxbn.model.lines import Lines
+from jaxbn.model.lines.line import Lines
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.density import shaped
@@ -132,20 +132,11 @@ class Plan(NamedTuple):
     def described(self, table: Table) -> dict[str, Any]:
         """What the runs depend on, as JSON can hold it."""
         return {
-            "columns": list(table.names),
-            "continuous": list(table.continuous),
-            "rows": table.n_rows,
-            "data": fingerprint(table),
+            **described(table, self.rules, self.merged),
             "search": self.search,
-            "max_parents": self.rules.max_parents,
-            "required": {n: list(p) for n, p in self.rules.required.items()},
-            "forbidden": sorted(map(list, self.rules.forbidden)),
-            "max_cells": self.rules.max_cells,
-            "merge_levels": list(self.merged),
             "warm_start": bool(self.k2.warm_start),
             "orders": [self.orders.starts, self.orders.patience],
             **({"cuts": _cuts(self.given)} if self.given else {}),
-            **({"links": self.rules.listed_links} if self.rules.links else {}),
             **({} if self.begin is None else {"start": [self.begin.arcs, _cuts(self.begin.binnings)]}),
             **self.options.described(),
         }

@@ -88,13 +88,7 @@ def runs_for(n_rows: int, n_columns: int) -> int:
 
 
 def sample_rows(table: Table, seed: int) -> Table:
-    """Rows drawn without replacement, in their order.
-
-    Example:
-        >>> from jaxbn.inputs.table import as_table
-        >>> sample_rows(as_table({"x": np.arange(600_000.0)}), 0).n_rows
-        500000
-    """
+    """Rows drawn without replacement, in their order."""
     rng = np.random.default_rng([seed, SAMPLING])
     return table.take(np.sort(rng.choice(table.n_rows, SAMPLE, replace=False)))
 
@@ -333,11 +327,6 @@ def neighbours(parents: Structure, rules: Rules) -> Iterator[Structure]:
 
     A change is the new parents of one or two variables: an arc is removed, turned round, or has another parent in its
     place. None adds an arc: with cuts tuned to it, a spurious arc is too easily found in noise.
-
-    Example:
-        >>> free = Rules(("a", "b"), 3, {}, frozenset())
-        >>> list(neighbours({"a": (), "b": ("a",)}, free))
-        [{'b': ()}, {'a': ('b',), 'b': ()}]
     """
     # descendants: an arc from one of them would close a cycle
     children, below = children_of(parents), dict[str, set[str]]()

@@ -58,18 +58,12 @@ def completed(
 ) -> Table:
     """The table of `data` completed by one draw from the exact posterior of each row given its observed entries.
 
-    A number is that of a row for which a regression on all other columns predicts nearly the same. It is drawn several
-    times, given the current values of all others.
+    The tables of the network are counted in `basis`, which is complete; without one, for each family in the rows that
+    have all of it. A number is that of a row for which a regression on all other columns predicts nearly the same. It
+    is drawn several times, given the current values of all others.
 
-    Args:
-        data: the table with holes.
-        parents: the structure of the network that is drawn from.
-        codings: cuts and groups.
-        rng: of the draws.
-        basis: the complete table whose counts are the network's tables; without one, they are counted for each family
-            in the rows that have all of it.
-        any_bin: take numbers from rows in any bin, not in the drawn one alone, and from those that look alike too: they
-            are as noisy as the rows, and depend on other columns as in the rows, also where the network has no arc.
+    With `any_bin`, numbers are taken from rows in any bin, not in the drawn one alone, and from those that look alike
+    too: they are as noisy as the rows, and depend on other columns as in the rows, also where the network has no arc.
     """
     net, codes = _network(data, parents, codings, basis)
     states = _states(data, codes, draw_completions(net, codes[data.table.holed_rows], rng))

@@ -41,12 +41,8 @@ TOLERANCE = 1e-4
 def settle(many: ManyRuns, plan: Plan, holed: CodedTable, rng: np.random.Generator) -> Learned:
     """The best run on the first completion, learned again on further ones; the best of these, with its last cuts.
 
-    Args:
-        many: the runs on the first completion, which are done; it is told of every further one as it begins, so that it
-            is known if the search is interrupted.
-        plan: options of the search.
-        holed: the table with its holes.
-        rng: of the draws.
+    `many` has done the runs on the first completion. It is told of every further one as it begins, so that it is known
+    if the search is interrupted.
     """
     # in large tables all completions lead to the same network
     compares = plan.options.name == "evidence" and holed.table.n_rows * len(holed.names) <= MOST_ENTRIES
@@ -80,7 +76,7 @@ def same_network(a: Learned, b: Learned) -> bool:
 
 
 def observed_evidence(cache: EvidenceCache, data: CodedTable, parents: Parents, codings: Mapping[str, Coding]) -> float:
-    """F of a network with its cuts and groups, given the observed entries of each row.
+    """F of a network with its cuts and groups, given the observed entries of each row of a table with holes.
 
     It is approximated as by Cheeseman and Stutz (1996), found the most accurate of the quick ways by Chickering and
     Heckerman (1997):
@@ -89,12 +85,6 @@ def observed_evidence(cache: EvidenceCache, data: CodedTable, parents: Parents, 
 
     The completed table is one of expected counts, and its tables are those of EM. Where nothing is missing it is exact.
     Minus infinity, where some rows would take too long to sum over: their number depends on the network.
-
-    Args:
-        cache: of `data`.
-        data: the table with its holes.
-        parents: the structure.
-        codings: cuts and groups.
     """
     names = list(data.names)
     columns = data.recoded(codings).columns
