@@ -22,8 +22,8 @@ DEBUG = "JAXBN_DEBUG"
 FAILED, USAGE, KEPT, INTERRUPTED = 1, 2, 3, 130
 """Exit codes: an error, wrong usage, Ctrl-C with a result, Ctrl-C without one."""
 
-_results: list[str] = []
-"""What there was when Ctrl-C came."""
+_kept = False
+"""Whether there was a result when Ctrl-C came."""
 
 REMEDIES = {
     "drop": "leave it out with --drop",
@@ -58,23 +58,18 @@ class UsageError(CommandError):
 
 
 def run(call: Callable[[], Any], options: Collection[str]) -> None:
-    """Call, and turn every exception into one line and an exit code.
-
-    Args:
-        call: the command.
-        options: the arguments of the library that are options of the command line.
-    """
+    """Call, and turn every exception into one line and an exit code; `options` are the arguments that are options."""
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", limits.InterruptedWarning)
     sys.unraisablehook = _unraisable
     LOG.handlers = [_ToStandardError(options)]
-    _results.clear()
+    keep(False)
     try:
         call()
     except SystemExit as end:
         if end.code == INTERRUPTED:  # typer has caught it
             _interrupted()
-        sys.exit(KEPT if _results and not end.code else end.code)
+        sys.exit(KEPT if _kept and not end.code else end.code)
     except CommandError as error:
         stop(str(error), error.code, error)
     except BrokenPipeError:
@@ -92,9 +87,10 @@ def run(call: Callable[[], Any], options: Collection[str]) -> None:
         stop(f"unexpected {type(error).__name__}: {error}; set {DEBUG}=1 to see where", FAILED, error)
 
 
-def keep(result: str) -> None:
+def keep(result: bool = True) -> None:
     """Note that Ctrl-C has ended a part of the work and that there is a result: the exit code says so."""
-    _results.append(result)
+    global _kept
+    _kept = result
 
 
 def _interrupted() -> None:
@@ -172,12 +168,7 @@ def spell(mention: Mention, options: Collection[str]) -> str:
 
 
 def flag_of(argument: str) -> str:
-    """The option of an argument of the library.
-
-    Example:
-        >>> flag_of("na_values")
-        '--na-values'
-    """
+    """The option of an argument of the library."""
     return f"--{REPEATED.get(argument, argument).replace('_', '-')}"
 
 
@@ -202,5 +193,5 @@ class _ToStandardError(logging.Handler):
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     if issubclass(category, limits.InterruptedWarning):
-        keep("the best so far")
+        keep()
     warn(str(message))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jaxbn
 from jaxbn.cli import output
 from jaxbn.cli.errors import UsageError, keep, tell, warn
-from jaxbn.cli.library import Asked, command
+from jaxbn.cli.library import Asked, Consensus, command
 from jaxbn.cli.reading import STANDARD_INPUT_NAME, NamedTable, read_model
 from jaxbn.runtime import limits
 
@@ -129,7 +129,7 @@ def held_out(
         return jaxbn.compare(table, net.parents, methods, folds=min(folds, table.n_rows), seed=seed, **columns)
     # the network is what takes long to learn, and it is there
     if ending.interrupted:
-        keep("the network")
+        keep()
     reason = "interrupted" if ending.interrupted else "the time is up"
     warn(f"{reason}: no held-out scores; the network is kept (--folds 0 leaves the scores out from the start)")
     return None
@@ -169,14 +169,7 @@ def discretize(asked: Asked, graph: str | None = None, out: Path | None = None, 
 
 
 @command("bootstrap")
-def bootstrap(
-    asked: Asked,
-    graph: str | None = None,
-    threshold: float = 0.5,
-    out: Path | None = None,
-    report: Path | None = None,
-    as_json: bool = False,
-) -> None:
+def bootstrap(asked: Asked, wanted: Consensus) -> None:
     """Bootstrap the rows: how certain is each cut (with --graph), or each arc (without)?
 
     Options:
@@ -184,45 +177,34 @@ def bootstrap(
         out: Model file of the consensus network.
         report: HTML report on the consensus network, with strengths.
     """
-    if graph is not None and (out is not None or report is not None):
+    if wanted.graph is not None and (wanted.out or wanted.report):
         raise UsageError("--out and --report are for the consensus network; leave --graph out to learn one")
-    asked, structure = (asked, None) if graph is None else asked.with_structure(graph)
-    table = asked.table(keep_all=structure is not None)
+    asked, structure, table = wanted.read(asked)
     found: Any = jaxbn.bootstrap(table, structure, **asked.arguments())
     document = {"resamples": found.resamples, "seed": found.seed, "bins": found.bins}
-    if not as_json:
+    if not wanted.as_json:
         output.say(repr(found))
-    if graph is not None:
-        if as_json:
+    if structure is not None:
+        if wanted.as_json:
             output.put({**document, "cuts": found.frame, "resampled": found.binnings})
         return
-    consensus = found.consensus(threshold)
-    if as_json:
+    consensus = found.consensus(wanted.threshold)
+    if wanted.as_json:
         arcs = found.frame[found.frame["strength"] > 0]
-        output.put({**document, "threshold": threshold, "arcs": arcs, "consensus": [*consensus.edges]})
+        output.put({**document, "threshold": wanted.threshold, "arcs": arcs, "consensus": [*consensus.edges]})
     else:
-        output.consensus(consensus, "strength", threshold)
-    if out is None and report is None:
-        return
-    codings = jaxbn.discretize(table, consensus, **asked.arguments("discretize")).codings
-    net = jaxbn.fit(table, consensus, codings, inside_bins=True)
-    if out is not None:
-        output.write(out, net.save)
-    if report is not None:
-        used = {**asked.chosen, "threshold": threshold}
-        page = jaxbn.report(net, table, title=asked.source.name, options=used, strengths=found.strengths)
-        output.write(report, page)
+        output.consensus(consensus, "strength", wanted.threshold)
+    if wanted.out or wanted.report:
+        codings = jaxbn.discretize(table, consensus, **asked.arguments("discretize")).codings
+        net = jaxbn.fit(table, consensus, codings, inside_bins=True)
+        if wanted.out is not None:
+            output.write(wanted.out, net.save)
+        if wanted.report is not None:
+            wanted.write_report(asked, table, net, strengths=found.strengths)
 
 
 @command("sample_posterior")
-def posterior(
-    asked: Asked,
-    graph: str | None = None,
-    threshold: float = 0.5,
-    out: Path | None = None,
-    report: Path | None = None,
-    as_json: bool = False,
-) -> None:
+def posterior(asked: Asked, wanted: Consensus) -> None:
     """Sample networks from their posterior: how probable is each arc, and each cut?
 
     Options:
@@ -230,11 +212,12 @@ def posterior(
         out: Model file of the average, for query and sample.
         report: HTML report on the consensus network, with probabilities.
     """
-    asked, structure = (asked, None) if graph is None else asked.with_structure(graph)
-    table = asked.table(keep_all=structure is not None)
+    from jaxbn.drawing.posterior import agreement, consensus_network
+
+    asked, structure, table = wanted.read(asked)
     found = jaxbn.sample_posterior(table, structure, **asked.arguments())
-    consensus = found.consensus(threshold)
-    if as_json:
+    consensus = found.consensus(wanted.threshold)
+    if wanted.as_json:
         document = {
             "draws": len(found.draws),
             "finished": found.finished,
@@ -248,18 +231,13 @@ def posterior(
         }
         output.put(document)
     else:
-        from jaxbn.drawing.posterior import agreement
-
         output.say(repr(found))
-        output.consensus(consensus, "probability", threshold)
+        output.consensus(consensus, "probability", wanted.threshold)
         output.say(agreement(found))
-    if out is not None:
-        output.write(out, found.average.save)
-    if report is not None:
-        from jaxbn.drawing.posterior import consensus_network
-
-        net, used = consensus_network(found, threshold), {**asked.chosen, "threshold": threshold}
-        output.write(report, jaxbn.report(net, table, title=asked.source.name, options=used, posterior=found))
+    if wanted.out is not None:
+        output.write(wanted.out, found.average.save)
+    if wanted.report is not None:
+        wanted.write_report(asked, table, consensus_network(found, wanted.threshold), posterior=found)
 
 
 @command("cross_validate")

@@ -238,6 +238,28 @@ class Asked:
         return [*self.keep, *names, *self.source.cuts, *filter(None, [said.get("target")])]
 
 
+@dataclass(frozen=True)
+class Consensus:
+    """Options of commands that find many networks and show what these agree on."""
+
+    graph: str | None = None
+    threshold: float = 0.5
+    out: Path | None = None
+    report: Path | None = None
+    as_json: bool = False
+
+    def read(self, asked: Asked) -> tuple[Asked, Any, Any]:
+        """What was asked, the structure if there is one, and the table."""
+        asked, structure = (asked, None) if self.graph is None else asked.with_structure(self.graph)
+        return asked, structure, asked.table(keep_all=structure is not None)
+
+    def write_report(self, asked: Asked, table: Any, net: Any, **found: Any) -> None:
+        """Write the page about the consensus network."""
+        assert self.report is not None
+        used = {**asked.chosen, "threshold": self.threshold}
+        output.write(self.report, jaxbn.report(net, table, title=asked.source.name, options=used, **found))
+
+
 def _common(
     force: bool = False,
     no_cache: bool = False,
@@ -255,14 +277,18 @@ def _common(
 def command(function: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function: its options are its arguments, with the words of its docstring.
 
-    An argument ``asked`` stands for a table and the options of a function of the library, which is named; an argument
-    ``source`` for a table alone. Files that ``out`` and ``report`` name are checked, unless the command has ``force``.
+    An argument ``asked`` stands for a table and the options of a function of the library, which is named; ``source``
+    for a table alone, and ``wanted`` for the options of `Consensus`. Files that ``out`` and ``report`` name are
+    checked, unless the command has ``force``.
     """
 
     def decorate(run: Callable[..., None]) -> Callable[..., None]:
         text = cleandoc(run.__doc__ or "")
         words = _described(text)
         own = dict(signature(run, eval_str=True).parameters)
+        if gathered := "wanted" in own:
+            del own["wanted"]
+            own |= signature(Consensus, eval_str=True).parameters
         common = {n: _of_command(p, {}) for n, p in signature(_common, eval_str=True).parameters.items()}
         parameters: dict[str, Parameter] = {}
         made: dict[str, Parameter] = {}
@@ -285,6 +311,7 @@ def command(function: str = "") -> Callable[[Callable[..., None]], Callable[...,
         @functools.wraps(run)
         def call(**given: Any) -> None:
             mine = {n: given[n] for n in own if n in given}
+            mine = {"wanted": Consensus(**mine)} if gathered else mine
             if checked:
                 output.check_free((given["out"], given.get("report")), given["force"])
             if function:
@@ -303,7 +330,7 @@ def command(function: str = "") -> Callable[[Callable[..., None]], Callable[...,
 
 def _form(given: dict[str, Any]) -> Any:
     """How a text table is written; words are repeated or separated by commas."""
-    from jaxbn.inputs.text_tables import Format
+    from jaxbn.inputs.table_files import Format
 
     words = tuple(word.strip() for text in given["na_values"] for word in text.split(",") if word.strip())
     return Format(given["delimiter"], given["encoding"], given["decimal"], words)

@@ -71,13 +71,7 @@ def _states(net: BayesNet | AverageNet, name: str) -> list[str]:
 
 
 def _observations(net: BayesNet, texts: Sequence[str], allow_outside: bool) -> dict[str, Any]:
-    """Observations by variable, in original units.
-
-    Args:
-        net: the network that will be asked.
-        texts: ``name=value``, ``name=low:high`` (either end may be empty), ``name=a,b``.
-        allow_outside: whether a value beyond the fitted range is taken for the outer bin.
-    """
+    """Observations by variable, from ``name=value``, ``name=low:high`` (either end may be empty) or ``name=a,b``."""
     found: dict[str, Any] = {}
     for text in texts:
         name, value = named(text, "--given", net.names, "name=value, name=low:high or name=a,b", OF_NETWORK)
@@ -85,13 +79,12 @@ def _observations(net: BayesNet, texts: Sequence[str], allow_outside: bool) -> d
             raise UsageError(f"--given names {name!r} twice; write several values as {name}=a,b")
         if name in net.levels:
             found[name] = _levels(net, name, value)
-            continue
-        if value in net.binnings[name].labels:
+        elif value in net.binnings[name].labels:
             found[name] = value
-            continue
-        found[name] = _numbers(name, value, net.binnings[name].unit)
-        if not allow_outside:
-            _check_range(net, name, found[name])
+        else:
+            found[name] = _numbers(name, value, net.binnings[name].unit)
+            if not allow_outside:
+                _check_range(net, name, found[name])
     return found
 
 

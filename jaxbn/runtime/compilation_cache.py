@@ -26,7 +26,6 @@ def enable_compilation_cache(directory: str | os.PathLike[str] | None = None) ->
         The directory, or None with a warning where it cannot be written, or others can write to it.
 
     Example:
-        >>> import jaxbn
         >>> folder = jaxbn.enable_compilation_cache()  # doctest: +SKIP
     """
     import jax

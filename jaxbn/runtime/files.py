@@ -25,11 +25,9 @@ def replacing(path: PathLike) -> Iterator[Path]:
     """A draft beside a file, which takes its place in one step when the block ends; if the block fails it is removed.
 
     Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with replacing(f"{folder}/a.txt") as draft:
-        ...         _ = draft.write_text("whole")
-        ...     [(file.name, file.read_text()) for file in Path(folder).iterdir()]
+        >>> with replacing("a.txt") as draft:
+        ...     _ = draft.write_text("whole")
+        >>> [(file.name, file.read_text()) for file in Path().iterdir()]
         [('a.txt', 'whole')]
     """
     target = Path(path)

@@ -40,7 +40,6 @@ class InterruptedWarning(UserWarning):
         To stop instead of going on with such a network:
 
         >>> import warnings
-        >>> import jaxbn
         >>> with warnings.catch_warnings():
         ...     warnings.simplefilter("error", jaxbn.InterruptedWarning)
         ...     net = jaxbn.learn({"a": [0, 1, 0, 1], "b": [0, 1, 0, 1]}, progress=False)
@@ -161,12 +160,7 @@ def answered(words: str) -> None:
 
 
 def check() -> None:
-    """Raise if the work has to end.
-
-    Raises:
-        TimeIsUpError: at the end of the time.
-        KeyboardInterrupt: after Ctrl-C.
-    """
+    """Raise if the work has to end: TimeIsUpError at the end of the time, KeyboardInterrupt after Ctrl-C."""
     limit = _limit.get()
     if limit.over:
         raise KeyboardInterrupt if limit.interrupted else TimeIsUpError

@@ -29,13 +29,7 @@ def max_memory() -> float:
 
 @contextmanager
 def at_most(size: float) -> Iterator[None]:
-    """Let no array take more bytes than this.
-
-    Example:
-        >>> with at_most(1e6):
-        ...     max_memory()
-        1000000.0
-    """
+    """Let no array take more bytes than this."""
     before = _most.set(size)
     try:
         yield
@@ -57,15 +51,7 @@ def within_memory(method: Method) -> Method:
 
 
 def check_room(needed: int, what: str, remedy: str) -> None:
-    """Refuse work that would not fit.
-
-    Args:
-        needed: bytes, an estimate.
-        what: the work, as the start of a sentence.
-        remedy: what to do instead.
-
-    Raises:
-        MemoryError: with both numbers.
+    """Refuse work, which begins a sentence, that would take more bytes than are free; a MemoryError has both numbers.
 
     Example:
         >>> check_room(10**18, "reading 'big.parquet'", "pass fewer columns")

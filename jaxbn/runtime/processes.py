@@ -47,11 +47,7 @@ class Team:
         return range(self.rank, count, self.size)
 
     def exchange(self, message: bytes) -> list[bytes]:
-        """Send a message to all, and receive that of every process, by rank.
-
-        Raises:
-            LostProcessError: another process has failed.
-        """
+        """Send a message to all, and receive that of every process, by rank; an error if one has failed."""
         if self.size == 1:
             return [message]
         found = gathered(SAYS + message)
