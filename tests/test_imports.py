@@ -25,10 +25,9 @@ EXCEPTIONS = {
     ("cuts.binning", "drawing.notebook"),  # its display
     ("evaluation.bootstrap_results", "drawing.plots"),  # found.plot
     ("learning.discretize", "drawing.notebook"),  # the display of a discretization
-    ("model.average", "formats.json_file"),  # average.save
     ("posterior.results", "drawing.posterior"),  # found.plot_arcs and the like, and its display
     ("model.fitted", "formats.record"),  # net.state_labels
-    ("model.fitted", "formats.json_file"),  # net.save
+    ("model.rows.sampling", "formats.json_file"),  # net.save
     ("structure.equivalence", "drawing.plots"),  # Comparison.plot
     ("model.fitted", "formats.read"),  # net.write, net.to_bif
     ("model.fitted", "formats.export"),  # net.to_pgmpy, net.to_pyagrum

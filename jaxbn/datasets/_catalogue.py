@@ -18,23 +18,14 @@ Structure = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set of the catalogue.
+    """One data set of the catalogue."""
 
-    Attributes:
-        columns: names in UCI's order, separated by blanks.
-        discrete: letters of the discrete columns; the others are continuous.
-        target: name of the column UCI means to be predicted.
-        source: citation.
-        structures: name of a structure -> arcs or list of parents, in letters.
-        log_likelihood: name of a structure -> what the paper has for it, Bayesian and MDL.
-    """
-
-    columns: str
-    discrete: str
-    target: str
-    source: str
-    structures: Mapping[str, str]
-    log_likelihood: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    columns: str  # names in UCI's order, separated by blanks
+    discrete: str  # letters of these columns; the others are continuous
+    target: str  # the column UCI means to be predicted
+    source: str  # citation
+    structures: Mapping[str, str]  # arcs or a list of parents, in letters, by name
+    log_likelihood: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # the paper's, Bayesian and MDL
 
     @property
     def letters(self) -> dict[str, str]:

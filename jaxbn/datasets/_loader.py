@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
-from io import StringIO
-from math import nan
 from typing import TYPE_CHECKING
 
-from jaxbn.datasets._catalogue import CATALOGUE, Entry, Structure
+from jaxbn.datasets._catalogue import CATALOGUE, Structure
 from jaxbn.datasets._ilpd import ilpd_text
+from jaxbn.inputs.table_files import Format, read_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,28 +84,13 @@ def load(name: str) -> Dataset:
         hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
         raise ValueError(f"unknown data set {name!r}: {hint}Known names: {', '.join(CATALOGUE)}")
     entry, file = CATALOGUE[name], files("jaxbn.datasets").joinpath("data", f"{name}.csv")
-    text = ilpd_text() if name == "ilpd" else file.read_text(encoding="utf-8")
+    frame = read_bytes(ilpd_text().encode() if name == "ilpd" else file.read_bytes(), name, Format())
     return Dataset(
         name=name,
-        frame=_read(text, entry).dropna(ignore_index=True),
+        frame=frame.astype(dict.fromkeys(entry.continuous, float)).dropna(ignore_index=True),
         continuous=entry.continuous,
         target=entry.target,
         source=entry.source,
         structures={each: entry.structure(each) for each in entry.structures},
         letters=entry.letters,
     )
-
-
-def _read(text: str, entry: Entry) -> pd.DataFrame:
-    """The table with every number exactly as written: some releases of pandas' reader are off in the last digit."""
-    import pandas as pd  # slow to import, and not needed to know what there is
-
-    header, *rows = csv.reader(StringIO(text))
-    columns = dict(zip(header, zip(*rows, strict=True), strict=True))
-    return pd.DataFrame({name: _values(cells, name in entry.continuous) for name, cells in columns.items()})
-
-
-def _values(cells: tuple[str, ...], continuous: bool) -> list[float] | list[int] | list[str]:
-    if continuous:
-        return [float(cell) if cell else nan for cell in cells]
-    return [int(cell) for cell in cells] if all(cell.isdigit() for cell in cells) else list(cells)

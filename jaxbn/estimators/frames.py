@@ -20,13 +20,9 @@ REMEDIES = {"continuous": "X.astype({name: float})"}
 
 
 def frame_of(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> tuple[pd.DataFrame, Any]:
-    """The features as a DataFrame of their own, checked against those of ``fit``, and y in one dimension.
+    """The features as a DataFrame of their own, and y in one dimension.
 
-    Args:
-        estimator: whose features they are.
-        X: a DataFrame, or numbers [rows, features]; NaN is a missing entry in both.
-        y: classes [rows], or None.
-        reset: True in ``fit``, where the features are noted instead of checked.
+    They are checked against those of ``fit``, or noted there (`reset`). NaN is a missing entry.
     """
     import pandas as pd
 

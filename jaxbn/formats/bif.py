@@ -76,14 +76,7 @@ def _block(record: Record, name: str) -> str:
 
 
 def parse_bif(text: str, source: str) -> Record:
-    """The variables and tables of a BIF text.
-
-    Args:
-        text: the whole file.
-        source: its name, for messages.
-
-    Raises:
-        ValueError: something else than expected; the message has the line.
+    """The variables and tables of a BIF text; an error names the source and the line.
 
     Example:
         >>> text = "variable a { type discrete [ 2 ] { x, y }; } probability ( a ) { table 0.25, 0.75; }"

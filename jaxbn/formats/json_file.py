@@ -31,7 +31,7 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS
 from jaxbn.inputs.units import UNITS, Unit
 from jaxbn.model.average import AverageNet
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.lines import Line
+from jaxbn.model.lines.line import Line
 from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime.files import PathLike, write_text
 
@@ -43,21 +43,7 @@ LISTED = 1000  # cells of a table that is written as plain numbers
 
 
 def save(net: BayesNet | AverageNet, path: PathLike) -> None:
-    """Write a network, or an average of networks, as JSON; ``load`` reads back the same, bit for bit.
-
-    Args:
-        net: the network.
-        path: the file, which is replaced in one step: it is never seen half-written.
-
-    Example:
-        >>> import tempfile
-        >>> from jaxbn.model.fit import fit
-        >>> net = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     save(net, f"{folder}/net.json")
-        ...     load(f"{folder}/net.json").tables["x"].tolist()
-        [0.6, 0.4]
-    """
+    """Write a network, or an average of networks, as JSON; see ``BayesNet.save``."""
     write_text(path, json.dumps(to_dict(net), indent=1, allow_nan=False) + "\n")
 
 
@@ -94,7 +80,8 @@ def _average(document: Mapping[str, Any], source: str) -> AverageNet:
         raise ValueError(f"{source} is damaged: 'networks' must be a list of networks; save the average again")
     found = [from_dict(member, source=f"network {i} of {source}") for i, member in enumerate(members)]
     try:
-        return AverageNet(tuple(found))
+        never = Field(document, "").maybe("never", _arcs)  # files of earlier versions have none
+        return AverageNet(tuple(found), None if never is None else frozenset(never))
     except ValueError as error:
         raise ValueError(f"{source} is damaged: {error}; save the average again") from None
 
@@ -112,7 +99,8 @@ def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:
     """The network as plain lists, numbers and strings that JSON can hold; numbers JSON lacks become strings."""
     if isinstance(net, AverageNet):
         members = [to_dict(member) for member in net.networks]
-        return {"format": AVERAGE, "version": max(each["version"] for each in members), "networks": members}
+        head = {"format": AVERAGE, "version": max(each["version"] for each in members)}
+        return {**head, **({} if net.never is None else {"never": sorted(net.never)}), "networks": members}
     search = {} if net.search is None else net.search.as_dict()
     return {
         "format": FORMAT,
@@ -308,8 +296,17 @@ def _read_line(variable: Field, name: str, parents: Mapping[str, tuple[str, ...]
         return Line(by, cells.astype(np.int64), coefficients, scales, off, column, slopes, children)
 
 
+def _arcs(field: Field) -> tuple[tuple[str, ...], ...]:
+    arcs = tuple(tuple(name.text() for name in arc.items()) for arc in field.items())
+    for i, arc in enumerate(arcs):
+        if len(arc) != 2:
+            raise ValueError(f"{f'{field.place}[{i}]'!r} must be the two names of an arc, got {list(arc)}")
+    return arcs
+
+
 def _read_search(field: Field) -> SearchReport:
-    read = {"str": Field.text, "int": Field.whole, "float": Field.number, "bool": Field.truth}
+    read: dict[str, Callable[[Field], Any]] = {"str": Field.text, "int": Field.whole, "float": Field.number}
+    read |= {"bool": Field.truth, "tuple[tuple[str, str], ...]": _arcs}
     found: dict[str, Any] = {}
     for own in dataclasses.fields(SearchReport):
         if own.default is None and not field.has(own.name):  # fields that older files lack

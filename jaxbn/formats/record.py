@@ -85,16 +85,9 @@ def checked(
     numbers: Mapping[str, Sequence[Any]],
     source: str,
 ) -> Record:
-    """What a file declares, if it is a network.
+    """What a file declares, if it is a network; an error names the source and the variable.
 
-    Args:
-        states: of each variable.
-        parents: of each variable.
-        numbers: each table in one line, the child's states varying fastest, then those of the last parent.
-        source: name of the file, for messages.
-
-    Raises:
-        ValueError: it is not; the message has the variable.
+    Tables are lists of numbers, the child's states varying fastest, then those of the last parent.
 
     Example:
         >>> checked({"a": ["x", "y"]}, {"a": []}, {"a": ["0.25", "0.75"]}, "a file").tables["a"].tolist()

@@ -105,7 +105,10 @@ class Grouping:
             >>> Grouping([["ant", "bee", "cow", "dog", "emu"], ["cat"]]).labels
             ('ant, bee, cow and 2 more', 'cat')
         """
-        return tuple(_label(group) for group in self.groups)
+        shown = (group if len(group) <= SHOWN + 1 else group[:SHOWN] for group in self.groups)
+        more = (len(group) - SHOWN for group in self.groups)
+        texts = (", ".join(map(str, levels)) for levels in shown)
+        return tuple(f"{text} and {n} more" if n > 1 else text for text, n in zip(texts, more, strict=True))
 
     def __call__(self, values: Any, *, name: str = "values") -> NDArray[np.int32]:
         """Code of the group of each value, int32, 0-based, -1 where the entry is missing.
@@ -192,12 +195,7 @@ def _levels(values: Any) -> tuple[tuple[Level, ...], NDArray[np.int32]]:
 
 
 def frequency_grouping(levels: Sequence[Level], codes: NDArray[np.int32], n_groups: int) -> Grouping:
-    """The most frequent levels alone, all others together: the grouping that learning starts from.
-
-    Example:
-        >>> frequency_grouping("abcd", np.array([0, 1, 1, 3]), 2).groups
-        (('a', 'c', 'd'), ('b',))
-    """
+    """The most frequent levels alone, all others together: the grouping that learning starts from."""
     counts = np.bincount(codes, minlength=len(levels))
     group_of = np.full(len(levels), n_groups - 1)
     frequent = np.argsort(-counts, kind="stable")[: n_groups - 1]
@@ -208,9 +206,7 @@ def frequency_grouping(levels: Sequence[Level], codes: NDArray[np.int32], n_grou
 def columns_to_group(table: Table, group: Iterable[str] | None) -> tuple[str, ...]:
     """The discrete columns whose levels are to be merged, in column order.
 
-    Args:
-        table: the data.
-        group: their names; None for those with more than ``MANY_LEVELS`` levels, which are logged.
+    Without names, those with more than ``MANY_LEVELS`` levels, which are logged.
     """
     if group is None:
         many = tuple(name for name in table.discrete if len(table.levels[name]) > MANY_LEVELS)
@@ -246,9 +242,3 @@ def as_groups(levels: Sequence[Level], group_of: NDArray[np.integer]) -> tuple[t
     for level, group in zip(levels, group_of.tolist(), strict=True):
         groups.setdefault(group, []).append(level)
     return tuple(tuple(group) for group in groups.values())
-
-
-def _label(group: Sequence[Level]) -> str:
-    if len(group) <= SHOWN + 1:
-        return ", ".join(map(str, group))
-    return f"{', '.join(map(str, group[:SHOWN]))} and {len(group) - SHOWN} more"

@@ -63,10 +63,6 @@ def log_partitions(m: int, most: int) -> NDArray[np.float64]:
     """Log B(m, k) for k = 1..most: the partitions of m things into at most k groups.
 
     By S(m, k) = k S(m - 1, k) + S(m - 1, k - 1) in logarithms.
-
-    Example:
-        >>> np.exp(log_partitions(4, 4)).round(6).tolist()
-        [1.0, 8.0, 14.0, 15.0]
     """
     stirling = np.full(most + 1, -np.inf)  # of i things into k groups, i = 0 to begin with
     stirling[0] = 0.0

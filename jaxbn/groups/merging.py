@@ -126,10 +126,7 @@ def most_groups(n_units: int, n_columns: int) -> int:
 def search(problem: Problem, start: int, most: int | None = None) -> NDArray[np.int64]:
     """A partition that no merge and no move of one unit improves, deterministically [U].
 
-    Args:
-        problem: the units.
-        start: groups to start from.
-        most: groups to end with, at most.
+    It starts from so many groups, and ends with at most `most`.
     """
     where = _start(problem, start)
     room = min(start, len(problem.whole) - 1)

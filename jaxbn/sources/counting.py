@@ -26,21 +26,13 @@ Batches = Iterable[tuple[int, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """How a column becomes whole numbers.
-
-    Attributes:
-        name: the column.
-        cuts: of a continuous column; bins are closed on the left.
-        unit: what its numbers stand for.
-        levels: of a discrete one.
-        groups: the group of each level, where levels are merged; the last entry is that of all other levels.
-    """
+    """How a column becomes whole numbers."""
 
     name: str
-    cuts: NDArray[np.float64] | None = None
+    cuts: NDArray[np.float64] | None = None  # of a continuous column; bins are closed on the left
     unit: Unit = NUMBER
-    levels: tuple[Level, ...] = ()
-    groups: NDArray[np.int32] | None = None
+    levels: tuple[Level, ...] = ()  # of a discrete column
+    groups: NDArray[np.int32] | None = None  # of each level, where they are merged; the last is that of all others
 
     @property
     def size(self) -> int:

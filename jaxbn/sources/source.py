@@ -13,13 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
+from itertools import chain
 from os import PathLike, cpu_count, fspath
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import jax
 
-from jaxbn.inputs.table_files import is_parquet, memory_of
+from jaxbn.inputs.table_files import is_parquet, memory_of, parquet_dataset
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
 from jaxbn.sources.counting import Batches
@@ -47,12 +48,10 @@ class Task(Protocol[Answer]):
 class RowCount:
     """The task of counting rows."""
 
-    def of(self, batches: Batches) -> int:
-        """Rows of a part."""
+    def of(self, batches: Batches) -> int:  # noqa: D102
         return sum(batch.num_rows for _, batch in batches)
 
-    def merge(self, one: int, other: int) -> int:
-        """Rows of both parts."""
+    def merge(self, one: int, other: int) -> int:  # noqa: D102
         return one + other
 
 
@@ -90,17 +89,11 @@ class OnBatches:
 
 @dataclass(frozen=True)
 class ArrowSource(Source):
-    """Batches of Arrow on this machine, made again for each pass; threads take them in turns.
-
-    Attributes:
-        batches: makes the batches.
-        count: how many rows there are, where that is known without a pass.
-        native: turns batches into what the engine calls a table; by default they stay a ``RecordBatchReader``.
-    """
+    """Batches of Arrow on this machine, made again for each pass; threads take them in turns."""
 
     batches: Callable[[], Iterable[Any]]
-    count: Callable[[], int] | None = None
-    native: Callable[[Any], Any] = lambda reader: reader
+    count: Callable[[], int] | None = None  # of the rows, where that is known without a pass
+    native: Callable[[Any], Any] = lambda reader: reader  # turns a reader into a table of the engine
 
     def n_rows(self) -> int:
         """Rows, by a pass if there is no other way."""
@@ -143,15 +136,16 @@ class ArrowSource(Source):
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
         """What a function makes of the frames of all batches, as the engine has it."""
-        import pyarrow
+        from pyarrow import RecordBatch, RecordBatchReader
 
-        made = (_as_batch(function(batch.to_pandas())) for _, batch in self._numbered(lambda rows: None))
+        frames = (function(batch.to_pandas()) for _, batch in self._numbered(lambda rows: None))
+        made = (RecordBatch.from_pandas(frame, preserve_index=False) for frame in frames)
         head = next(made, None)
         if head is None:
             limits.check()
             raise ValueError("the source has no rows; pass at least one row")
-        reader = pyarrow.RecordBatchReader.from_batches(head.schema, _chained(head, made))
-        return self.native(reader)
+        every = chain([head], (batch.cast(head.schema) for batch in made))
+        return self.native(RecordBatchReader.from_batches(head.schema, every))
 
 
 def release_unused() -> None:
@@ -160,18 +154,6 @@ def release_unused() -> None:
 
     for pool in (pyarrow.default_memory_pool(), pyarrow.system_memory_pool()):  # the second trims the heap of C
         pool.release_unused()
-
-
-def _chained(head: Any, rest: Iterable[Any]) -> Iterator[Any]:
-    yield head
-    for batch in rest:
-        yield batch.cast(head.schema)
-
-
-def _as_batch(frame: Any) -> Any:
-    import pyarrow
-
-    return pyarrow.RecordBatch.from_pandas(frame, preserve_index=False)
 
 
 def as_source(data: Any) -> Source | None:
@@ -211,11 +193,9 @@ def as_source(data: Any) -> Source | None:
 def dataset_source(path: Path) -> ArrowSource:
     """A file or folder of Parquet, or a text table."""
     import pyarrow.csv
-    import pyarrow.dataset
 
     if is_parquet(path):
-        found = pyarrow.dataset.dataset(path, format="parquet", partitioning="hive")
-        return _of_dataset(found)
+        return _of_dataset(parquet_dataset(path))
     convert = pyarrow.csv.ConvertOptions(null_values=["", "?", "NA", "NaN", "null"], strings_can_be_null=True)
     return ArrowSource(lambda: pyarrow.csv.open_csv(path, convert_options=convert))
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 import numpy as np
 
 from jaxbn.counts.codes import Column
+from jaxbn.inputs.graph import MAX_TABLE_CELLS
+from jaxbn.structure.constraints import Rules
 
 _KEYS = count()
 
@@ -34,3 +37,20 @@ def random_columns(rng: np.random.Generator, n_columns: int, n_rows: int, *, mos
             columns.append(np.where(rng.random(n_rows) < 0.35, noise, signal % states))
     order = rng.permutation(n_columns)
     return [coded(columns[i]) for i in order]
+
+
+def numbered_rules(
+    n_states: Sequence[int],
+    *,
+    max_parents: int,
+    required: Mapping[int, Iterable[int]] | None = None,
+    forbidden: Iterable[tuple[int, int]] = (),
+    max_cells: int | None = None,
+    sizes: Sequence[int] | None = None,
+) -> Rules:
+    """Rules for columns by number."""
+    names = tuple(map(str, range(len(n_states))))
+    needed = {names[child]: tuple(names[p] for p in parents) for child, parents in (required or {}).items()}
+    banned = frozenset((names[parent], names[child]) for parent, child in forbidden)
+    counts = tuple(map(int, n_states)), tuple(map(int, sizes or n_states))
+    return Rules(names, max_parents, needed, banned, max_cells or MAX_TABLE_CELLS, *counts)
