@@ -96,7 +96,8 @@ def best_parents(codes: Codes, weight: Callable[[int, int], float] | None, most:
     names = list(codes)
     packed = [np.unique(codes[name], return_inverse=True)[1].astype(np.int32) for name in names]
     columns = [Column(i, found, int(found.max()) + 1) for i, found in enumerate(packed)]
-    scores, rules = Weighted(columns, weight), Rules.of([c.n_states for c in columns], max_parents=most)
+    scores, rules = Weighted(columns, weight), Rules(tuple(names), most, {}, frozenset())
+    rules = rules.of_columns(dict(zip(names, columns, strict=True)))
     found = exact_structure(scores, rules) if len(names) <= 20 else order_structure(scores, rules, seed=0)
     return {names[i]: tuple(names[p] for p in parents) for i, parents in enumerate(found.parents)}, found.score
 

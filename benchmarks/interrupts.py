@@ -1,16 +1,17 @@
 """Interrupt commands and functions with SIGINT at random moments, and see that each ends as the documentation says.
 
-Run from the project's root: ``python -m benchmarks.interrupts [interrupts] [seed] [seconds] [slow]``. An interrupt
-comes 0.1 s to `seconds` after the start. A command must end by itself within `slow` seconds (of the clock or, beside
-other work, of the processor), without a crash or a traceback, with a message, and with exit code 3 and a result, with
-130 and none, or with 0 if it was done before. A Python function must return what there is with a warning, or raise
-KeyboardInterrupt.
+Run from the project's root: ``python -m benchmarks.interrupts [interrupts] [seed] [seconds] [slow] [twice]``. An
+interrupt comes 0.1 s to `seconds` after the start. A command must end by itself within `slow` seconds (of the clock or,
+beside other work, of the processor), without a crash or a traceback, with a message, and with exit code 3 and a result,
+with 130 and none, or with 0 if it was done before. A Python function must return what there is with a warning, or raise
+KeyboardInterrupt. With `twice` 1, the long ones are interrupted again 0.05 to 1 s later, which ends them at once.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -68,6 +69,7 @@ try:
         warnings.simplefilter("always")
         result = eval(sys.argv[1])
 except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     print("KeyboardInterrupt", flush=True)
     sys.exit(130)
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # what comes after the call is not ours
@@ -111,8 +113,8 @@ def write_files(folder: Path, seed: int) -> None:
     subprocess.run([*command, "-o", "model.json"], cwd=folder, check=True, capture_output=True, env=environment)
 
 
-def interrupted(program: str, arguments: list[str], folder: Path, after: float) -> Ended:
-    """Run a program, interrupt it some seconds after its start, and wait for its end."""
+def interrupted(program: str, arguments: list[str], folder: Path, after: float, again: float = 0.0) -> Ended:
+    """Run a program, interrupt it some seconds after its start, if wanted once more, and wait for its end."""
     process = subprocess.Popen(
         [sys.executable, "-c", program, *arguments], cwd=folder, text=True, env={"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -122,6 +124,9 @@ def interrupted(program: str, arguments: list[str], folder: Path, after: float) 
     time.sleep(after)
     begin, used, ended = time.perf_counter(), used_by(process.pid), of_children()
     process.send_signal(signal.SIGINT)
+    if again:
+        time.sleep(again)
+        process.send_signal(signal.SIGINT)
     output, said = process.communicate(timeout=300)
     return Ended(process.returncode, time.perf_counter() - begin, of_children() - ended - used, output[-500:] + said)
 
@@ -141,17 +146,21 @@ def of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def main(interrupts: int = 200, seed: int = 0, seconds: int = 12, slow: int = SLOW) -> None:
+def main(interrupts: int = 200, seed: int = 0, seconds: int = 12, slow: int = SLOW, twice: int = 0) -> None:
     rng = random.Random(seed)
+    tried = [*((COMMAND, each) for each in COMMANDS), *((CALL, each) for each in CALLS)]
+    if twice:
+        tried = [(kind, each) for kind, each in tried if re.search("learn|boots|poster|impute|report", each)]
     seen: Counter[str] = Counter()
     faults = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_files(folder, seed)
         for i in range(interrupts):
-            kind, what = rng.choice([*((COMMAND, each) for each in COMMANDS), *((CALL, each) for each in CALLS)])
+            kind, what = rng.choice(tried)
             after = 0.1 + seconds * rng.random() ** 2  # more of them early
-            ended = interrupted(kind, what.split() if kind is COMMAND else [what], folder, after)
+            again = rng.uniform(0.05, 1.0) if twice else 0.0
+            ended = interrupted(kind, what.split() if kind is COMMAND else [what], folder, after, again)
             line = f"{what.split('(')[0] if kind is CALL else 'jaxbn ' + what.split()[0]}: {ended.code}"
             took = f"{ended.seconds:.1f} s later, {ended.processor:.1f} of the processor"
             print(f"{i + 1} {line} after {after:.1f} s, {took} {ended.fault(slow)}", flush=True)

@@ -18,10 +18,9 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(HERE.parent))
 
 from jaxbn.scores.set_scores import SetScores  # noqa: E402
-from jaxbn.structure.constraints import Rules  # noqa: E402
 from jaxbn.structure.exact import exact_structure  # noqa: E402
 from jaxbn.structure.orders import order_structure  # noqa: E402
-from tests.helpers.coded_columns import random_columns  # noqa: E402
+from tests.helpers.coded_columns import numbered_rules, random_columns  # noqa: E402
 
 TABLES, MAX_PARENTS = 20, 3
 
@@ -33,7 +32,7 @@ def one_seed(seed: int) -> str:
     seconds = np.zeros(2)
     for number in range(TABLES):
         columns = random_columns(rng, 14 + number % 5, (300, 3_000)[number % 2])
-        rules = Rules.of([column.n_states for column in columns], max_parents=MAX_PARENTS)
+        rules = numbered_rules([column.n_states for column in columns], max_parents=MAX_PARENTS)
         times = [time.process_time()]
         exact = exact_structure(SetScores(columns), rules)
         times.append(time.process_time())

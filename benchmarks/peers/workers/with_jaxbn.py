@@ -51,7 +51,8 @@ def search(request: dict[str, Any]) -> Answer:
     """
     data = pd.read_csv(request["data"])
     columns = [Column(i, data[name].to_numpy(), int(data[name].max()) + 1) for i, name in enumerate(data)]
-    rules = Rules.of([column.n_states for column in columns], max_parents=request["max_parents"])
+    rules = Rules(tuple(data), request["max_parents"], {}, frozenset())
+    rules = rules.of_columns(dict(zip(data, columns, strict=True)))
     if request["search"] == "exact":
         found, seconds = timed(lambda: exact_structure(SetScores(columns), rules), at_most=2)
     else:
