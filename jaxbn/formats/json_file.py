@@ -1,8 +1,8 @@
 """Networks on disk: versioned JSON, floats bit for bit, files replaced in one step.
 
 Version 2 compresses large tables, most of whose rows are alike, and keeps how a network was found; version 3 has lines
-inside bins, version 4 lines of whole columns, version 5 lines by the states of children, and each is written only where
-it is needed. Older versions are read.
+inside bins, version 4 lines of whole columns, version 5 lines by the states of children, version 6 lines of numbers and
+logarithms that follow numbers beside the parents. Each is written only where it is needed; older versions are read.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.shapes.recording import Recording
+from jaxbn.cuts.shapes.ruler import Kind
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.fields import Field
 from jaxbn.groups.grouping import Grouping
@@ -37,7 +38,7 @@ from jaxbn.runtime.files import PathLike, write_text
 
 FORMAT = "jaxbn.BayesNet"
 AVERAGE = "jaxbn.AverageNet"
-VERSION = 5
+VERSION = 6
 MOST_ROWS = 2**53  # that floats can count
 LISTED = 1000  # cells of a table that is written as plain numbers
 
@@ -90,6 +91,8 @@ def _version(net: BayesNet) -> int:
     """The oldest version that can hold a network, so that earlier programs read what they understand."""
     if not net.lines:
         return 2
+    if any(line.further or line.ruler in ("number", "logarithm") for line in net.lines.values()):
+        return 6
     if any(line.children for line in net.lines.values()):
         return 5
     return 4 if any(line.column for line in net.lines.values()) else 3
@@ -163,7 +166,11 @@ def _network(document: Field) -> BayesNet:
         shares={name: v.get("shares").numbers() for name, v in variables.items() if v.has("grouping")},
         alphas={name: weight.positive() for name, weight in document.maybe("alphas", Field.entries, {}).items()},
         search=document.maybe("search", _read_search),
-        lines={name: _read_line(v, name, parents) for name, v in variables.items() if v.has("line")},
+        lines={
+            name: _read_line(v.get("line"), name, parents, [n for n, v in variables.items() if v.has("policy")])
+            for name, v in variables.items()
+            if v.has("line")
+        },
         counts=each("counts", _read_table),
         level_counts=each("level_counts", Field.numbers),
     )
@@ -274,26 +281,33 @@ def _read_table(field: Field) -> NDArray[np.float64]:
 def _line(line: Line) -> dict[str, Any]:
     arrays = {"cells": line.cells.astype(np.float64), "coefficients": line.coefficients, "scales": line.scales}
     tables = {key: _table(array) for key, array in arrays.items()}
-    more: dict[str, Any] = (
-        {"column": True} | ({"slopes": list(line.slopes)} if line.slopes else {}) if line.column else {}
-    )
-    more |= {"children": list(line.children)} if line.children else {}
+    more: dict[str, Any] = {"column": True} if line.ruler == "column" else {}
+    more |= {"ruler": line.ruler} if line.ruler in ("number", "logarithm") else {}
+    more |= {key: list(getattr(line, key)) for key in ("slopes", "children", "further") if getattr(line, key)}
+    more |= {"by_parents": _line(line.by_parents)} if line.by_parents else {}
     return {"parents": list(line.parents), **tables, "off": line.off, **more}
 
 
-def _read_line(variable: Field, name: str, parents: Mapping[str, tuple[str, ...]]) -> Line:
-    field = variable.get("line")
+def _read_line(field: Field, name: str, parents: Mapping[str, tuple[str, ...]], continuous: Collection[str]) -> Line:
     by = tuple(item.text() for item in field.get("parents").items())
-    children = tuple(item.text() for item in field.maybe("children", Field.items, ()))
-    if not (by or children) or not set(by) <= set(parents[name]) or not variable.has("policy"):
+    children, further = (
+        tuple(item.text() for item in field.maybe(key, Field.items, ())) for key in ("children", "further")
+    )
+    if not (by or children or further) or not set(by) <= set(parents[name]) or name not in continuous:
         raise ValueError(f"{field.place + '.parents'!r} must be parents of a continuous variable, got {list(by)}")
+    if not set(further) <= set(continuous) - {name, *parents[name]}:
+        raise ValueError(f"{field.place + '.further'!r} must be other continuous variables, got {list(further)}")
     if not all(name in parents.get(child, ()) for child in children):
         raise ValueError(f"{field.place + '.children'!r} must be children of {name!r}, got {list(children)}")
     cells, coefficients, scales = (_read_table(field.get(key)) for key in ("cells", "coefficients", "scales"))
     with field.named():
         slopes = tuple(item.number() for item in field.maybe("slopes", Field.items, ()))
-        off, column = field.get("off").positive(), field.maybe("column", Field.truth, False)
-        return Line(by, cells.astype(np.int64), coefficients, scales, off, column, slopes, children)
+        plain = "column" if field.maybe("column", Field.truth, False) else "bin"
+        off, ruler = field.get("off").positive(), field.maybe("ruler", Field.text, plain)
+        if ruler not in get_args(Kind):
+            raise ValueError(f"the ruler {ruler!r} is not known; this version has {', '.join(get_args(Kind))}")
+        other = _read_line(field.get("by_parents"), name, parents, continuous) if field.has("by_parents") else None
+        return Line(by, cells.astype(np.int64), coefficients, scales, off, ruler, slopes, children, further, other)
 
 
 def _arcs(field: Field) -> tuple[tuple[str, ...], ...]:

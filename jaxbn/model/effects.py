@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from jaxbn.cuts.shapes.inside import SLIVER
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference.questions import joint
-from jaxbn.model.lines.fit_lines import SLIVER
 from jaxbn.model.queries import check_targets, states
 from jaxbn.structure.equivalence import parent_sets
 

@@ -146,7 +146,7 @@ def lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Lea
     if target not in net.lines:
         return None
     frame = without(data, target, net.names)
-    values = numbers_of(net, frame, net.lines[target].parents)
+    values = numbers_of(net, frame, net.lines[target].numbers)
     return lean(net, target, encode_frame(net, frame, unknown, optional=net.names), values)
 
 

@@ -13,11 +13,13 @@ from scipy.stats import kstest, norm
 
 import jaxbn
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.cuts.shapes.lean import Lean, Part, _log_mass
+from jaxbn.cuts.shapes.lean import Lean, _log_mass
+from jaxbn.cuts.shapes.ruler import Part
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.lines.fit_lines import Prior, Sums, fit_line, posterior
+from jaxbn.model.lines import fit_lines
+from jaxbn.model.lines.fit_lines import WEAK, Family, Prior, Sums, fit_line, posterior
 from jaxbn.model.lines.line import Line
 from jaxbn.model.lines.rows import lean, range_ratios, state_scores
 from tests.reference import lines as reference
@@ -37,8 +39,11 @@ def rows(n: int, seed: int = 0) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def net() -> jaxbn.BayesNet:
+    """With lines of normal scores, which states of children tell of as well."""
     data = rows(1500)
-    found = jaxbn.fit(data, GRAPH, jaxbn.discretize(data, GRAPH, max_bins=5).codings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit_lines, "KINDS", ("bin", "column"))
+        found = jaxbn.fit(data, GRAPH, jaxbn.discretize(data, GRAPH, max_bins=5).codings)
     assert {name: line.children for name, line in found.lines.items()} == {"a": ("b", "c"), "b": ("c",), "c": ()}
     return found
 
@@ -89,10 +94,11 @@ def test_lines_of_columns_gain_what_they_say_of_places_given_bins():
     low, cut = norm.cdf(y), 0.4
     part, above = Part.of(low, low + 1e-4), low > cut
     begin, end = np.where(above, cut, 0.0), np.where(above, 1.0, cut)
-    gain, line = fit_line(("x",), [x], part, np.zeros(40, np.int64), (begin, end, (norm.ppf(begin), norm.ppf(end))))
+    ends = begin, end, (norm.ppf(begin), norm.ppf(end))
+    gain, line = fit_line(Family("column", part, np.zeros(40, np.int64), ends), [x], ("x",))
     assert (line.column, len(line.cells)) == (True, 0)
-    table, prior = np.column_stack([np.ones(40), x]), (np.zeros(2), 1.0, 2.0, 1.0)
-    both = reference.log_evidence(table, part.mean, part.squares(), *prior)
+    table, priors = np.column_stack([np.ones(40), x]), [(np.zeros(2), rows, 1 + rows, rows) for rows in WEAK]
+    both = max(reference.log_evidence(table, part.mean, part.squares(), *prior) for prior in priors) - np.log(len(WEAK))
     none = -(40 * np.log(2 * np.pi) + part.squares().sum()) / 2
     mean, scale = table @ line.coefficients[0], line.scales[0]
     bins = np.diff(norm.cdf(norm.ppf([begin, end]), mean, scale), axis=0) / (end - begin)
@@ -396,10 +402,8 @@ def test_noise_has_no_line():
         rng = np.random.default_rng(seed)
         edges = np.linspace(0, 1, 101)
         cell = rng.integers(100, size=300)
-        found = fit_line(
-            ("p",), [rng.normal(size=300)], Part.of(edges[cell], edges[cell + 1]), rng.integers(12, size=300)
-        )
-        assert found is None
+        family = Family("bin", Part.of(edges[cell], edges[cell + 1]), rng.integers(12, size=300))
+        assert fit_line(family, [rng.normal(size=300)], ("p",)) is None
 
 
 def test_an_average_has_the_lines_of_its_networks(net):
@@ -430,7 +434,7 @@ def test_a_range_inside_a_bin_tells_of_the_parents_bins_as_sampled_rows_do(colum
     if line.column != column:  # the other form of lines by hand: those of a column cut off at the ends of bins
         cells = np.arange(net.tables["b"].size // (net.cardinalities["b"] if column else 1))
         coefficients = np.tile([0.0, 0.9], (len(cells) + 1, 1))
-        line = Line(("a",), cells, coefficients, np.full(len(cells) + 1, 0.4), 0.01, column)
+        line = Line(("a",), cells, coefficients, np.full(len(cells) + 1, 0.4), 0.01, "column" if column else "bin")
         net = replace(net, lines={"b": line})
     cuts = net.binnings["b"].cuts
     low, high, middle = cuts[0], cuts[1], cuts[:2].mean()
@@ -448,3 +452,102 @@ def test_a_range_inside_a_bin_tells_of_the_parents_bins_as_sampled_rows_do(colum
     shares = [net.inside("b").shares(*span) for span in ((low, middle), (middle, high))]
     together = sum(share * ratio for share, ratio in zip(shares, ratios, strict=True))
     np.testing.assert_allclose(together[:, 1], 1.0, rtol=1e-9)
+
+
+LAW = {"mass": [], "size": ["mass"], "ratio": ["mass"]}
+
+
+def law(n: int, seed: int = 0, power: float = 2.0) -> pd.DataFrame:
+    """The ratio is a product of powers of the other two: of the power 2 its parent alone tells nothing."""
+    rng = np.random.default_rng(seed)
+    mass = rng.lognormal(2.0, 0.4, n)
+    size = mass**0.5 * np.exp(rng.normal(0, 0.2, n))
+    return pd.DataFrame({"mass": mass, "size": size, "ratio": mass / size**power * np.exp(rng.normal(0, 0.005, n))})
+
+
+def lawful_net(power: float) -> jaxbn.BayesNet:
+    data = law(1500, power=power)
+    return jaxbn.fit(data, LAW, jaxbn.discretize(data, LAW, max_bins=4).codings)
+
+
+@pytest.fixture(scope="module")
+def lawful() -> jaxbn.BayesNet:
+    return lawful_net(2.0)
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_lines_follow_further_numbers_by_logarithms(power):
+    net, new = lawful_net(power), law(2000, seed=1, power=power)
+    line, others = net.lines["ratio"], {n: line for n, line in net.lines.items() if n != "ratio"}
+    assert (line.ruler, line.further, line.children) == ("logarithm", ("size",), ())
+    spreads = [net.inside(n).rulers["logarithm"].centre_and_spread[1] for n in ("ratio", "mass", "size")]
+    np.testing.assert_allclose(line.coefficients[-1, 1:] * spreads[0] / spreads[1:], [1.0, -power], rtol=0.02)
+    assert (line.by_parents is not None) == (power == 1.0)
+    alone = replace(net, lines=others if line.by_parents is None else {**others, "ratio": line.by_parents})
+    assert net.log_likelihood(new).mean() > alone.log_likelihood(new).mean() + 0.5
+    # where the further number is missing, the line is that by the parents
+    some = new.assign(size=np.where(np.arange(2000) < 500, new["size"], np.nan))
+    for asked in (new.assign(size=np.nan), some):
+        gone = asked["size"].isna().to_numpy()
+        found, expected = (each.log_likelihood(asked) for each in (net, alone))
+        np.testing.assert_array_equal(found[gone], expected[gone])
+        found, expected = (each.predict(asked, "ratio", returns="mean")[gone] for each in (net, alone))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_sampled_rows_obey_the_law(lawful):
+    drawn = lawful.sample(4000, seed=2)
+    off = np.log(drawn["ratio"] * drawn["size"] ** 2 / drawn["mass"])
+    assert off.abs().quantile(0.9) < 0.02
+    for name in LAW:
+        assert (np.bincount(lawful.binnings[name](drawn[name].to_numpy()), minlength=lawful.cardinalities[name]) / 4000
+                == pytest.approx(lawful.query(name).to_numpy(), abs=0.04))  # fmt: skip
+    # what is set tells only of what it causes
+    set_to, plain = (lawful.sample(4000, 3, do=do)["ratio"] for do in ({"size": 1.0}, {}))
+    assert kstest(set_to, plain).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_densities_by_numbers_integrate_to_one_and_agree_with_samples(power):
+    net = lawful_net(power)
+    lawful = replace(net, lines={"ratio": net.lines["ratio"]})  # lines of others depend on the bin of the ratio
+    for seed in range(10):
+        given = law(1, seed=10 + seed, power=power).iloc[0].drop("ratio").to_dict()
+        edges, heights = lawful.density("ratio", given)
+        ends = np.append(0.0, np.cumsum(heights * np.diff(edges)))
+        assert ends[-1] == pytest.approx(1.0)
+        drawn = lawful.sample(400, seed, given=given)["ratio"]
+        assert kstest(drawn, lambda x, edges=edges, ends=ends: np.interp(x, edges, ends)).pvalue > 1e-4
+        # the density of rows is the same, and integrates to the probability of each bin
+        x = np.sort(np.concatenate([np.linspace(edges[0], edges[-1], 40_001), *(e + np.linspace(-1e-9, 1e-9, 2)
+                                    for e in edges[:, None])], axis=None).clip(edges[0], edges[-1]))  # fmt: skip
+        rows = pd.DataFrame({**given, "ratio": (x[1:] + x[:-1]) / 2})
+        masses = np.exp(lawful.log_likelihood(rows) - lawful.log_likelihood(rows[:1].assign(ratio=np.nan))) * np.diff(x)
+        bins = lawful.binnings["ratio"](rows["ratio"].to_numpy())
+        found = np.bincount(bins, masses, lawful.cardinalities["ratio"])
+        expected = lawful.predict_proba(rows[:1].drop(columns="ratio"), "ratio").to_numpy()[0]
+        np.testing.assert_allclose(found, expected, atol=2e-3)
+
+
+def test_scores_of_numbers_go_back_to_shares(lawful):
+    share = np.linspace(0.001, 0.999, 50)
+    for name in LAW:
+        rulers = lawful.inside(name).rulers
+        for kind in ("column", "number", "logarithm"):
+            np.testing.assert_allclose(rulers[kind].share(rulers[kind].score(share)), share, atol=1e-9)
+            mean, variance = rulers[kind].moments()
+            assert (np.diff(mean) > 0).all()
+            assert (variance > 0).all()
+
+
+def test_files_keep_rulers_and_further_numbers(lawful):
+    document = to_dict(lawful)
+    assert document["version"] == 6
+    assert from_dict(document) == lawful
+    variable = next(v for v in document["variables"] if v["name"] == "ratio")
+    variable["line"]["further"] = ["mass"]
+    with pytest.raises(ValueError, match=r"line\.further' must be other continuous variables, got \['mass'\]"):
+        from_dict(document)
+    variable["line"] |= {"further": ["size"], "ruler": "inches"}
+    with pytest.raises(ValueError, match="the ruler 'inches' is not known"):
+        from_dict(document)

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.shapes.recording import Recording
+from jaxbn.cuts.shapes.ruler import PARTS, Kind, OfBins, OfColumn, OfNumbers, Ruler
 from jaxbn.cuts.shapes.shape import Shape
 
 Floats = NDArray[np.float64]
 
-PARTS = 2.0**20
-"""Equal parts of a bin, of which a value that lies on no grid stands for one."""
+SLIVER = 2.0**-12
+"""Bins with a smaller share of their column have no scores of whole columns: these would have too few digits."""
 
 
 def about_even(edges: Floats, most: int) -> Floats:
@@ -159,6 +160,18 @@ class InsideBins:
         """Shares of bins as shares of the whole column."""
         begin, size = self.column_ends.take(codes), np.diff(self.column_ends).take(codes)
         return np.minimum(begin + shares * size, 1.0)  # rounding may reach beyond the end
+
+    @cached_property
+    def rulers(self) -> dict[Kind, Ruler]:
+        """The rulers of scores that values may have, by what they are called."""
+        found: dict[Kind, Ruler] = {"bin": OfBins(self)}
+        if self.measures.sum() > 0 and (self.measures >= SLIVER * self.measures.sum()).all():
+            found["column"] = OfColumn(self)
+            numbers = OfNumbers(self, log=False)
+            if numbers.centre_and_spread[1] > 0:
+                positive = self.edges[0] > 0
+                found |= {"number": numbers, "logarithm": OfNumbers(self, log=True) if positive else numbers}
+        return found
 
     def means_by(self, lean: Lean) -> Floats:
         """The mean inside each bin where values lean, [rows, bins]."""

@@ -3,8 +3,8 @@
 The score of a place u inside a bin, the share of the bin that lies below it, is z = Φ⁻¹(u). Without more it is standard
 normal, and u is uniform. Values that lean to one side, or are close together, have scores with another mean and scale.
 A small share of values is off the line: these are distributed as if there were none. Scores may also be those of the
-whole column, of which the bin is a part: then their distribution is cut off at the ends of the bin
-(docs/maths.md, "Lines inside bins").
+whole column, of which the bin is a part, or numbers (`ruler`): then their distribution is cut off at the ends of the
+bin (docs/maths.md, "Lines inside bins").
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri_exp
+
+from jaxbn.cuts.shapes.ruler import NODES, Normal, Part, Scores
 
 Floats = NDArray[np.float64]
-Ends = tuple[Floats, Floats, tuple[Floats, Floats]]
-"""Ends of bins as shares of the whole column, and their scores."""
-
-SHORT = 3e-4
-"""Half the width of a part in scores, times 1 + |score|, up to which a series gives its ends to the last digits."""
 
 NARROW, HALF_LOG_2_PI = 1e-2, np.log(2 * np.pi) / 2
 """Parts are narrow, and a series gives their probability, if their width times 1 + |middle| is below this."""
@@ -30,9 +27,6 @@ TELLS, TINY = 1e-3, 1e-290
 
 Otherwise it is taken from their logarithms.
 """
-
-NODES = (np.arange(32) + 0.5) / 32
-"""Quantiles over which means are taken: the middles of 32 equal parts."""
 
 
 class Lean(NamedTuple):
@@ -48,24 +42,26 @@ class Lean(NamedTuple):
 
     mean: Floats
     scale: Floats
-    off: float  # share of values that are not on the line
+    off: Floats | float  # share of values that are not on the line
     begin: Floats | float = 0.0  # ends of the bin among the shares that have scores: all, or those of the column
     end: Floats | float = 1.0
     ends: tuple[Floats, Floats] | None = None  # their scores, where they are known already
+    ruler: Scores = Normal()
 
     def take(self, *index: Any) -> Lean:
         """The lean in some of the bins."""
-        parts = (np.broadcast_to(part, self.mean.shape)[index] for part in (self.begin, self.end))
-        return Lean(self.mean[index], self.scale[index], self.off, *parts)
+        off, begin, end = (np.broadcast_to(part, self.mean.shape)[index] for part in (self.off, self.begin, self.end))
+        return Lean(self.mean[index], self.scale[index], off, begin, end, ruler=self.ruler)
 
     def _standard_ends(self) -> tuple[Floats, Floats]:
         """The standardised scores of the ends of the bin."""
-        begin, end = self.ends or (ndtri(self.begin), ndtri(self.end))
+        begin, end = self.ends or map(self.ruler.score, (np.asarray(self.begin), np.asarray(self.end)))
         return (begin - self.mean) / self.scale, (end - self.mean) / self.scale
 
     def _standard(self, share: Floats) -> Floats:
         """The standardised score of what lies at a share of the bin."""
-        return np.asarray((ndtri(self.begin + share * (self.end - self.begin)) - self.mean) / self.scale)
+        score = self.ruler.score(self.begin + share * (self.end - self.begin))
+        return np.asarray((score - self.mean) / self.scale)
 
     def below(self, share: Floats) -> Floats:
         """The probability of what lies below a share of the bin."""
@@ -82,7 +78,7 @@ class Lean(NamedTuple):
         with np.errstate(divide="ignore"):
             log_below = np.logaddexp(log_ndtr(low), np.log(part) + _log_mass(first, last))
         z = np.where(turned, -1.0, 1.0) * ndtri_exp(np.minimum(log_below, 0.0))
-        place = ndtr(self.mean + self.scale * z)
+        place = self.ruler.share(self.mean + self.scale * z)
         return np.asarray(np.clip((place - self.begin) / (np.asarray(self.end) - self.begin), 0.0, 1.0))
 
     def at(self, chance: Floats) -> Floats:
@@ -116,45 +112,6 @@ class Lean(NamedTuple):
     def shares(self) -> Floats:
         """Places of values on the line that stand for equal chances, [..., nodes]."""
         return self.take(..., None).line_at(np.broadcast_to(NODES, (*self.mean.shape, len(NODES))))
-
-
-class Part(NamedTuple):
-    """Parts of bins: the scores of their ends, the shares of the bins that they are, and their mean scores.
-
-    Example:
-        >>> Part.of(np.array([0.0, 0.5]), np.array([1.0, 1.0])).mean.round(4).tolist()
-        [0.0, 0.7979]
-    """
-
-    begin: Floats
-    end: Floats
-    share: Floats
-    mean: Floats
-
-    @classmethod
-    def of(cls, low: Floats, high: Floats) -> Part:
-        """The parts between two shares, from 0 to 1."""
-        share, z = high - low, ndtri((low + high) / 2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            half = share / (2 * _height(z))
-            long = ~(half * (1 + np.abs(z)) < SHORT)
-            # the series of Φ⁻¹ around the middle of the share
-            square = half**2
-            middle, half = z + z * square / 2, half + half * (1 + 2 * z**2) * square / 6
-            found = cls(middle - half, middle + half, share, z + z * square / 6)
-            if long.any():
-                found.begin[long], found.end[long] = begin, end = ndtri(low[long]), ndtri(high[long])
-                found.mean[long] = (_height(begin) - _height(end)) / share[long]
-        return found
-
-    def squares(self) -> Floats:
-        """The mean of its square."""
-        first, last = (np.where(np.isfinite(z), z, 0.0) * _height(z) for z in (self.begin, self.end))
-        return 1 + (first - last) / self.share
-
-
-def _height(z: Floats) -> Floats:
-    return np.asarray(np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
 
 
 def _log_mass(begin: Floats, end: Floats) -> Floats:

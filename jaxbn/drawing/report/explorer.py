@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbn.cuts.shapes.ruler import OfNumbers
 from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.chances import DRAWN, n_summed
 from jaxbn.drawing.svg import histogram
@@ -62,7 +63,7 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None, f
 
 def _line(net: BayesNet, name: str, place: Mapping[str, int]) -> dict[str, Any]:
     """How a number follows those of its parents inside bins, see ``script/lines.js``."""
-    line = net.lines.get(name)
+    line = net.lines[name].of_parents if name in net.lines else None
     if line is None or len(line.cells) > MOST_LINE_CELLS:
         return {}
     line = line.without(line.children)  # the page follows numbers alone
@@ -70,9 +71,20 @@ def _line(net: BayesNet, name: str, place: Mapping[str, int]) -> dict[str, Any]:
     def short(numbers: Iterable[float]) -> list[float]:
         return [float(f"{number:.12g}") for number in numbers]
 
-    rows = [short(row) for row in line.coefficients]
-    parts = {"parents": [place[parent] for parent in line.parents], "cells": line.cells.tolist(), "off": line.off}
-    return {"line": {**parts, "coefficients": rows, "scales": short(line.scales), "column": line.column}}
+    rulers = [net.inside(n).rulers[line.ruler] for n in (name, *line.parents)]
+    found: dict[str, Any] = {
+        "parents": [place[parent] for parent in line.parents],
+        "cells": line.cells.tolist(),
+        "off": line.off,
+        "coefficients": [short(row) for row in line.coefficients],
+        "scales": short(line.scales),
+        "column": line.column,
+        "moments": [[short(each) for each in ruler.moments()] for ruler in rulers[1:]],
+    }
+    if isinstance(rulers[0], OfNumbers):
+        numbers = [ruler for ruler in rulers if isinstance(ruler, OfNumbers)]
+        found["rulers"] = [[ruler.log, *ruler.centre_and_spread] for ruler in numbers]
+    return {"line": found}
 
 
 def _drawn(net: BayesNet) -> str:

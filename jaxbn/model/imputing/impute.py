@@ -119,7 +119,7 @@ def _drawn(
         i = net.names.index(name)
         gone = codes[:, i] == MISSING
         if name in net.binnings:
-            known = {n: found[n][gone] for n in net.lines[name].parents} if name in net.lines else {}
+            known = {n: found[n][gone] for n in net.lines[name].numbers} if name in net.lines else {}
             leaning = lean(net, name, states[gone], known, states[gone, i])
             found[name] = values[name].copy()
             found[name][gone] = net.inside(name).draw(states[gone, i], rng, lean=leaning)

@@ -1,12 +1,12 @@
 """Lines fitted to the rows of a table, by evidence: regressions of scores on scores, in closed form.
 
-Compared are no line, one for the family, and one for each cell of its table, shrunk to that of the family; and scores
-inside bins with those of whole columns (docs/maths.md, "Lines inside bins").
+Compared are no line, one for the family, and one for each cell of its table, shrunk to that of the family; the rulers
+of scores; and lines by the parents alone with those that follow further numbers (docs/maths.md, "Lines inside bins").
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr
 
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.cuts.shapes.lean import Ends, Lean, Part
+from jaxbn.cuts.shapes.lean import Lean
+from jaxbn.cuts.shapes.ruler import Ends, Kind, OfNumbers, Part
 from jaxbn.inputs.columns import MISSING
 from jaxbn.model.lines.line import Floats, Integers, Line
-from jaxbn.model.lines.rows import cells_of, ends_of, part_of, score_of, scores_of_states
+from jaxbn.model.lines.rows import cells_of, part_of, score_of, scores_of_states
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -32,8 +33,22 @@ ROUNDS = 30
 BENT = 1.5
 """Distances to both sides of the median that differ by more than this factor are not those of a straight line."""
 
-SLIVER = 2.0**-12
-"""A bin with a smaller share of its column has no lines of whole columns: scores there have too few digits."""
+WEAK = (1.0, 0.1, 0.01, 0.001)
+"""Rows that the prior of a family's line may count for: numbers that determine each other have lines of small scale."""
+
+FURTHER, SOME = 8, 20_000
+"""Numbers beside the parents that a line may follow, and rows by which these are chosen."""
+
+KINDS: tuple[Kind, ...] = ("bin", "column", "number", "logarithm")
+"""Rulers that are compared."""
+
+OF_NUMBERS: tuple[Kind, ...] = ("number", "logarithm")
+
+COMPARED = 50_000
+"""Rows by which rulers are compared; all are used by the one that is chosen."""
+
+KNOWN = 0.95
+"""Share of the rows in which a further number has to be known."""
 
 
 class Sums(NamedTuple):
@@ -55,9 +70,9 @@ class Sums(NamedTuple):
         xy = np.array([total(a * y) for a in x])
         return cls(total(np.ones(len(y))), np.moveaxis(xx, -1, 0), xy.T, total(squares))
 
-    def first(self, size: int) -> Sums:
-        """Those of the first predictors alone."""
-        return self._replace(xx=self.xx[:, :size, :size], xy=self.xy[:, :size])
+    def some(self, predictors: Sequence[int]) -> Sums:
+        """Those of some predictors alone."""
+        return self._replace(xx=self.xx[:, predictors][:, :, predictors], xy=self.xy[:, predictors])
 
 
 class Prior(NamedTuple):
@@ -94,16 +109,24 @@ def posterior(sums: Sums, prior: Prior) -> Posterior:
     return Posterior(found, np.sqrt(rate / (shape - 1)), log_evidence)
 
 
+def family_line(sums: Sums) -> Posterior:
+    """The line of each family by the prior with the highest evidence, and that evidence among the priors."""
+    size = sums.xy.shape[1]
+    tried = [posterior(sums, Prior(np.zeros(size), rows, 1 + rows, rows)) for rows in WEAK]
+    best = np.argmax([each.log_evidence for each in tried], axis=0), np.arange(len(sums.n))
+    found = Posterior(*(np.array(each)[best] for each in zip(*tried, strict=True)))
+    return found._replace(log_evidence=found.log_evidence - np.log(len(WEAK)))
+
+
 def _regression(sums: Sums, known: NDArray[np.int64], **about: Any) -> tuple[float, Line]:
     """The line of the family, or lines of cells that shrink to it, after the evidence of the scores."""
     size = sums.xy.shape[1]
-    together = Sums(*(each.sum(axis=0, keepdims=True) for each in sums))
-    family = posterior(together, Prior(np.zeros(size), 1.0, 2.0, 1.0))
+    family = family_line(Sums(*(each.sum(axis=0, keepdims=True) for each in sums)))
     best = float(family.log_evidence[0])
     line = Line(cells=known[:0], coefficients=family.coefficients, scales=family.scales, off=0.5, **about)
     # the line that cells shrink to is fitted to the same rows
     charge = (size + 1) / 2 * np.log(sums.n.sum())
-    for rows in SHRINKAGE:
+    for rows in SHRINKAGE if len(known) > 1 else ():
         # the mean of σ² under this prior, rate / (shape - 1), is that of the family
         prior = Prior(family.coefficients[0], rows, 1 + rows / 2, float(family.scales[0] ** 2) * rows / 2)
         own = posterior(sums, prior)
@@ -115,38 +138,93 @@ def _regression(sums: Sums, known: NDArray[np.int64], **about: Any) -> tuple[flo
     return best, line
 
 
+class Family(NamedTuple):
+    """The rows of a family by one ruler: what a line is fitted to."""
+
+    ruler: Kind
+    part: Part  # of the child's bins that each of its values stands for [rows]
+    cells: NDArray[np.int64]  # of the family's table [rows]
+    ends: Ends | None = None  # those of the bins in the whole column, if scores are those of columns
+
+    def gain(self, log_evidence: float, lean: Lean) -> float:
+        """What a line raises the evidence by: of scores of whole columns, bins are known already."""
+        return float(log_evidence - self.part.log_plain().sum() - lean.log_bins().sum())
+
+    def take(self, rows: Any) -> Family:
+        """Some of the rows."""
+        ends = self.ends and (self.ends[0][rows], self.ends[1][rows], (self.ends[2][0][rows], self.ends[2][1][rows]))
+        begin, end, share, mean = (each[rows] for each in self.part[:4])
+        part = Part(begin, end, share, mean, self.part.even)
+        return Family(self.ruler, part, self.cells[rows], ends)
+
+
 def fit_line(
-    parents: tuple[str, ...], scores: Sequence[Floats], part: Part, cells: NDArray[np.int64],
-    ends: Ends | None = None, children: tuple[str, ...] = (),
+    family: Family, scores: Sequence[Floats], parents: tuple[str, ...], further: tuple[str, ...] = (),
+    children: tuple[str, ...] = (),
 ) -> tuple[float, Line] | None:  # fmt: skip
     """What the line of a family with the highest evidence raises it by, and the line; None if nothing is gained.
 
     Args:
+        family: its rows.
+        scores: of the parents' and the further numbers, and of the states of children, 0 where one is missing.
         parents: the continuous parents.
-        scores: of their values, and of the states of children, 0 where one is missing; [rows] each.
-        part: of the child's bins that each of its values stands for.
-        cells: of the family's table [rows].
-        ends: those of the bins in the whole column, if scores are those of columns.
+        further: other variables whose numbers it follows.
         children: which the line may use.
     """
+    cells, part = family.cells, family.part
     if len(cells) == 0:
         return None
     # Means of scores and of their squares over the cells of recorded values. With these the evidence is a lower bound,
     # by Jensen's inequality: coarse values can hide a line, but not feign one.
-    squares = part.squares()
     known, cell = np.unique(cells, return_inverse=True)
-    sums = Sums.of([np.ones(len(cells)), *scores], part.mean, squares, cell, len(known))
+    sums = Sums.of([np.ones(len(cells)), *scores], part.mean, part.squares(), cell, len(known))
+    size = len(parents) + len(further)
     tried = [
         _regression(
-            sums.first(1 + len(parents) + len(used)), known, parents=parents, children=used, column=ends is not None
+            sums.some(range(1 + size + len(used))), known, parents=parents, further=further, children=used,
+            ruler=family.ruler,
         )
-        for used in (((), children) if parents and children else (children,))
-    ]
+        for used in (((), children) if size and children else (children,))
+    ]  # fmt: skip
     log_evidence, line = max(tried, key=lambda each: each[0])
-    lean = line.lean(cells, scores[: len(parents) + len(line.children)], ends)
-    # without a line scores are standard normal; of those in whole columns, bins are known already
-    gain = log_evidence + (len(cells) * np.log(2 * np.pi) + squares.sum()) / 2 - lean.log_bins().sum()
-    return (float(gain), replace(line, off=_share_off(lean, part))) if gain > 0 else None
+    lean = line.lean(cells, scores[: size + len(line.children)], family.ends)
+    gain = family.gain(log_evidence, lean)
+    return (gain, replace(line, off=_share_off(lean, part))) if gain > 0 else None
+
+
+def choose_further(family: Family, scores: Sequence[Floats], n_parents: int) -> list[int]:
+    """Which scores after those of the parents a line follows as well: one after the other, while evidence rises.
+
+    The candidate with the highest evidence of the scores is added if it raises that of values given their bins, too,
+    by more than the logarithm of the number of candidates.
+    """
+    n, part = len(family.cells), family.part
+    x = [np.ones(n), *scores]
+    columns = np.stack(x, axis=1)
+    sums = Sums(
+        np.array([float(n)]), (columns.T @ columns)[None], (columns.T @ part.mean)[None], part.squares().sum()[None]
+    )
+    chosen, best = list(range(1 + n_parents)), 0.0
+
+    def gain_of(chosen: Sequence[int]) -> float:
+        line = family_line(sums.some(chosen))
+        lean = Lean(columns[:, chosen] @ line.coefficients[0], np.full(n, line.scales[0]), 0.5, *(family.ends or ()))
+        return family.gain(float(line.log_evidence[0]), lean)
+
+    best = max(gain_of(chosen), 0.0)
+    while (left := [k for k in range(1, len(x)) if k not in chosen]) and len(chosen) <= n_parents + FURTHER:
+        sets = np.array([[*chosen, k] for k in left])
+        batch = Sums(
+            np.repeat(sums.n, len(left)), sums.xx[0][sets[:, :, None], sets[:, None, :]], sums.xy[0][sets],
+            np.repeat(sums.yy, len(left)),
+        )  # fmt: skip
+        k = left[int(family_line(batch).log_evidence.argmax())]
+        found = gain_of([*chosen, k]) - np.log(len(left))
+        if found <= best:
+            break
+        chosen.append(k)
+        best = found
+    return [k - 1 for k in chosen[1 + n_parents :]]
 
 
 def _share_off(lean: Lean, part: Part) -> float:
@@ -168,28 +246,115 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
         codes: [rows, variables], -1 where missing.
         values: numbers of the continuous variables, NaN where missing.
     """
-    found = {}
-    for i, name in enumerate(net.names):
+    found: dict[str, Line] = {}
+    before: list[str] = []
+    for name in (net.names[v] for v in net.network.structure.order):
+        if name not in net.binnings or net.binnings[name].shape is None:
+            continue
         parents = tuple(p for p in net.parents[name] if p in net.binnings)
         children = tuple(c for c in net.names if name in net.parents[c] and _is_ordered(net, c))
-        if not (parents or children) or net.binnings.get(name) is None or net.binnings[name].shape is None:
-            continue
-        family = [net.names.index(p) for p in net.parents[name]]
-        rows = (codes[:, [*family, i]] != MISSING).all(axis=1)
-        known, inside = codes[rows], {p: values[p][rows] for p in (*parents, name)}
-        own, cells = known[:, i], cells_of(net, name, known)
-        states, _ = scores_of_states(net, name, children, known, own)
-        tried = []
-        for column in (False, True) if all(_no_sliver(net.inside(each)) for each in (name, *parents)) else (False,):
-            scores = [*(score_of(part_of(net, p, known, inside, column)) for p in parents), *states]
-            part, _ = part_of(net, name, known, inside, column)
-            place, ends = (cells, ends_of(net, name, own)) if column else (cells * net.cardinalities[name] + own, None)
-            tried.append(fit_line(parents, scores, part, place, ends, children))
-        better = [each for each in tried if each is not None]
-        if better:
-            _, line = max(better, key=lambda each: each[0])
-            found[name] = replace(line, slopes=_slopes(net, name, line))
+        others = tuple(other for other in before if other not in parents)
+        before.append(name)
+        if parents or children:
+            family = [net.names.index(n) for n in (*net.parents[name], name)]
+            rows = np.flatnonzero((codes[:, family] != MISSING).all(axis=1))
+            line = Rows.of(net, name, codes, values, rows).best_line(parents, others, children)
+            found |= {} if line is None else {name: replace(line, slopes=_slopes(net, name, line))}
     return found
+
+
+class Rows(NamedTuple):
+    """The rows that have all of the family of a variable."""
+
+    net: BayesNet
+    name: str
+    codes: Integers  # [rows, variables]
+    values: Mapping[str, Floats]
+
+    @classmethod
+    def of(
+        cls, net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], rows: NDArray[np.intp]
+    ) -> Rows:
+        """Some of the rows of a table."""
+        return cls(net, name, codes[rows], {n: column[rows] for n, column in values.items()})
+
+    def best_line(self, parents: tuple[str, ...], others: tuple[str, ...], children: tuple[str, ...]) -> Line | None:
+        """The line with the highest evidence, by ruler and by the numbers that it follows; None if there is none."""
+        n = len(self.codes)
+        few = Rows.of(*self, np.arange(0, n, -(-n // COMPARED) or 1))
+        tried = few.by_rulers(parents, others, children)
+        if not tried:
+            return None
+        _, line = max(tried, key=lambda each: each[0])
+        if len(few.codes) == n:
+            return line
+        children = () if line.ruler in OF_NUMBERS else children
+        both = [self.line(line.ruler, parents, further, children) for further in {(): None, line.further: None}]
+        return both[-1] and replace(both[-1][1], by_parents=both[0] and both[0][1] if line.further else None)
+
+    def by_rulers(
+        self, parents: tuple[str, ...], others: tuple[str, ...], children: tuple[str, ...]
+    ) -> list[tuple[float, Line]]:
+        """The lines that gain something, by each ruler: following parents, and further numbers as well."""
+        found = list[tuple[float, Line]]()
+        for kind in _kinds(self.net, (self.name, *parents)):
+            # numbers tell more than the states of children do, and those that are not known would only be spread
+            states = () if kind in OF_NUMBERS else children
+            by_parents = self.line(kind, parents, (), states)
+            found += [by_parents] if by_parents else []
+            candidates = [other for other in others if kind in self.net.inside(other).rulers]
+            candidates = [other for other in candidates if np.isnan(self.values[other]).mean() <= 1 - KNOWN]
+            further = self.further(kind, parents, candidates)
+            wide = self.line(kind, parents, further, states) if further else None
+            if wide:
+                gain, line = wide
+                charge = len(further) * np.log(len(candidates))
+                found.append((gain - charge, replace(line, by_parents=by_parents and by_parents[1])))
+        return found
+
+    def family(self, kind: Kind) -> Family:
+        """The family by one ruler."""
+        own, cells = self.codes[:, self.net.names.index(self.name)], cells_of(self.net, self.name, self.codes)
+        part, _ = part_of(self.net, self.name, self.codes, self.values, kind)
+        if kind == "bin":
+            return Family(kind, part, cells * self.net.cardinalities[self.name] + own)
+        return Family(kind, part, cells, self.net.inside(self.name).rulers[kind].ends(own))
+
+    def scores(self, kind: Kind, names: Iterable[str]) -> list[Floats]:
+        """Those of the numbers of some variables."""
+        return [score_of(part_of(self.net, n, self.codes, self.values, kind)) for n in names]
+
+    def line(
+        self, kind: Kind, parents: tuple[str, ...], further: tuple[str, ...], children: tuple[str, ...]
+    ) -> tuple[float, Line] | None:
+        """The line by one ruler, after what it gains, from the rows that have all numbers."""
+        if not (parents or further or children):
+            return None
+        own = self.codes[:, self.net.names.index(self.name)]
+        states, _ = scores_of_states(self.net, self.name, children, self.codes, own)
+        scores, family = [*self.scores(kind, (*parents, *further)), *states], self.family(kind)
+        known = ~np.isnan(np.sum(scores, axis=0))
+        if not known.all():
+            scores, family = [score[known] for score in scores], family.take(known)
+        return fit_line(family, scores, parents, further, children)
+
+    def further(self, kind: Kind, parents: tuple[str, ...], candidates: Sequence[str]) -> tuple[str, ...]:
+        """The numbers beside the parents that a line follows, none where too many rows lack one of the candidates."""
+        scores = self.scores(kind, (*parents, *candidates))
+        known = np.flatnonzero(~np.isnan(np.sum(scores, axis=0))) if candidates else np.arange(0)
+        if len(known) <= len(self.codes) / 2:
+            return ()
+        some = known[:: -(-len(known) // SOME)]
+        chosen = choose_further(self.family(kind).take(some), [score[some] for score in scores], len(parents))
+        return tuple(candidates[k - len(parents)] for k in chosen)
+
+
+def _kinds(net: BayesNet, names: Sequence[str]) -> list[Kind]:
+    """The rulers that all of some variables have; logarithms only where they differ from numbers."""
+    rulers = [net.inside(name).rulers for name in names]
+    found = [kind for kind in KINDS if all(kind in each for each in rulers)]
+    alike = all(each.get("logarithm") is each.get("number") for each in rulers)
+    return [kind for kind in found if kind != "logarithm" or not alike]
 
 
 def _is_ordered(net: BayesNet, name: str) -> bool:
@@ -197,23 +362,23 @@ def _is_ordered(net: BayesNet, name: str) -> bool:
     return name in net.binnings or net.cardinalities[name] == 2
 
 
-def _no_sliver(inside: InsideBins) -> bool:
-    """Whether every bin is large enough for its parts to be told apart in the whole column."""
-    return bool((inside.measures >= SLIVER * inside.measures.sum()).all() and inside.measures.sum() > 0)
-
-
 def _slopes(net: BayesNet, name: str, line: Line) -> tuple[float, ...]:
-    """The slopes in original units of a line of columns that are nearly normal around their medians; else none."""
-    spreads = [_spread(net.inside(each)) for each in (name, *line.parents)]
-    if not line.column or not all(spreads):
+    """The slopes in original units, of numbers or of columns that are nearly normal around their medians; else none."""
+    spreads = [_spread(net.inside(each), line.ruler) for each in (name, *line.numbers)]
+    if not all(spreads):
         return ()
     return tuple(
         float(b * spreads[0] / spread) for b, spread in zip(line.coefficients[-1, 1:], spreads[1:], strict=False)
     )
 
 
-def _spread(inside: InsideBins) -> float:
-    """The distance in a column that one score stands for; 0 if it is another below the median than above."""
+def _spread(inside: InsideBins, kind: Kind) -> float:
+    """The distance in a column that one score stands for; 0 if that depends on where in the column."""
+    ruler = inside.rulers[kind]
+    if isinstance(ruler, OfNumbers):
+        return 0.0 if ruler.log else ruler.centre_and_spread[1]
+    if kind == "bin":
+        return 0.0
     whole = inside.below(inside.edges[[0, -1]])
     below, above = np.diff(inside.number(whole[0] + ndtr([-1.0, 0.0, 1.0]) * (whole[1] - whole[0])))
     return (below + above) / 2 if max(below, above) < BENT * min(below, above) else 0.0

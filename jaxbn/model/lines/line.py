@@ -19,12 +19,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.shapes.lean import Ends, Lean
+from jaxbn.cuts.shapes.lean import Lean
+from jaxbn.cuts.shapes.ruler import Ends, Kind, Normal, Scores
 from jaxbn.inputs.checks import ArgumentError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Lines = Literal["auto", False]
+SCORES = {"bin": "normal scores", "column": "normal scores", "number": "numbers", "logarithm": "logarithms"}
 
 
 def check_lines(lines: Any) -> None:
@@ -39,13 +41,17 @@ class Line:
 
     Attributes:
         parents: the continuous parents.
+        further: other continuous variables before it in the order of the graph, whose numbers it follows.
         children: continuous children, and those of two states, whose states tell of the place.
         cells: cells with a line of their own, ascending positions in the flat table [cells].
-        coefficients: intercept and one slope a parent and a child [cells + 1, 1 + parents + children].
+        coefficients: intercept and one slope a parent, a further one and a child
+            [cells + 1, 1 + parents + further + children].
         scales: [cells + 1].
         off: share of values that do as they would without the line.
-        column: whether scores are of places in the whole columns; cells are then configurations of the parents.
-        slopes: of the family's line in original units, one a parent, where columns are nearly normal; else none.
+        ruler: what scores are of: places inside bins; or places in the whole columns, numbers or their logarithms,
+            where cells are configurations of the parents.
+        slopes: of the family's line in original units, one a number, where that is straight; else none.
+        by_parents: the line where a further number is missing.
     """
 
     parents: tuple[str, ...]
@@ -53,17 +59,34 @@ class Line:
     coefficients: Floats
     scales: Floats
     off: float
-    column: bool = False
+    ruler: Kind = "bin"
     slopes: tuple[float, ...] = ()
     children: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
+    by_parents: Line | None = None
 
     def __post_init__(self) -> None:
         cells, size = np.asarray(self.cells, np.int64), len(self.cells) + 1
-        predictors = 1 + len(self.parents) + len(self.children)
+        predictors = 1 + len(self.numbers) + len(self.children)
         shapes = np.shape(self.coefficients) == (size, predictors) and np.shape(self.scales) == (size,)
         if not shapes or (np.diff(cells) <= 0).any() or not (np.asarray(self.scales) > 0).all() or not 0 < self.off < 1:
             raise ValueError("a line needs ascending cells, coefficients and positive scales of each, 0 < off < 1")
         object.__setattr__(self, "cells", cells)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The variables whose numbers it follows."""
+        return self.parents + self.further
+
+    @property
+    def column(self) -> bool:
+        """Whether scores are of whole columns, and cut off at the ends of bins."""
+        return self.ruler != "bin"
+
+    @property
+    def of_parents(self) -> Line | None:
+        """The line by parents and children alone."""
+        return self.by_parents if self.further else self
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:
@@ -73,17 +96,19 @@ class Line:
         return found
 
     def lean(
-        self, cells: Integers, scores: Sequence[Floats], ends: Ends | None = None, spread: Sequence[Floats] = ()
-    ) -> Lean:
-        """How values lean in some cells, -1 where they are not known, given the scores of each parent and child.
+        self, cells: Integers, scores: Sequence[Floats], ends: Ends | None = None, spread: Sequence[Floats] = (),
+        ruler: Scores | None = None,
+    ) -> Lean:  # fmt: skip
+        """How values lean in some cells, -1 where they are not known, given the scores of each number and child.
 
-        Without the score of a parent they do not.
+        Without the score of a number they do not.
 
         Args:
             cells: of the family's table.
-            scores: NaN where that of a parent is missing, 0 where that of a child is.
+            scores: NaN where that of a number is missing, 0 where that of a child is.
             ends: those of the bins, if scores are of whole columns.
             spread: variance of the scores that are not known, of children or of all; all are known if it is empty.
+            ruler: of the variable's scores, if they are not normal ones.
         """
         place = self._places.take(np.minimum(cells, len(self._places) - 1), mode="wrap")
         mean, *parts = (column.take(place) for column in self.coefficients.T)
@@ -93,21 +118,35 @@ class Line:
         if spread:
             terms = zip(parts[-len(spread) :], spread, strict=True)
             scales = np.sqrt(scales**2 + sum(slope**2 * variance for slope, variance in terms))
-        alone = np.isnan(mean)
-        if alone.any():
-            mean, scales = np.where(alone, 0.0, mean), np.where(alone, 1.0, scales)
-        return Lean(mean, scales, self.off, *(ends or ()))
+        found, alone = Lean(mean, scales, self.off, *(ends or ()))._replace(ruler=ruler or Normal()), np.isnan(mean)
+        if not alone.any():
+            return found
+        mean, scales, off = np.where(alone, 0.0, mean), np.where(alone, 1.0, scales), np.where(alone, 1.0, self.off)
+        return found._replace(mean=mean, scale=scales, off=off)
 
     def without(self, children: Collection[str]) -> Line:
         """The line where the states of some children tell nothing: what they would is spread."""
-        gone = [1 + len(self.parents) + i for i, child in enumerate(self.children) if child in children]
+        gone = [1 + len(self.numbers) + i for i, child in enumerate(self.children) if child in children]
         scales = np.sqrt(self.scales**2 + (self.coefficients[:, gone] ** 2).sum(axis=1))
         kept = tuple(child for child in self.children if child not in children)
-        return replace(self, coefficients=np.delete(self.coefficients, gone, axis=1), scales=scales, children=kept)
+        other = self.by_parents and self.by_parents.without(children)
+        return replace(
+            self,
+            coefficients=np.delete(self.coefficients, gone, axis=1),
+            scales=scales,
+            children=kept,
+            by_parents=other,
+        )
+
+    def where_set(self, names: Collection[str]) -> Line | None:
+        """The line where some variables are set from outside: only as a cause does one tell of the place then."""
+        line = self.of_parents if set(self.further) & set(names) else self
+        return line and line.without(names)
 
     def _content(self) -> tuple[Any, ...]:
         arrays = (self.cells, np.asarray(self.coefficients), np.asarray(self.scales))
-        return (self.parents, self.children, self.off, self.column, *(each.tobytes() for each in arrays))
+        names = (self.parents, self.further, self.children)
+        return (*names, self.by_parents, self.off, self.ruler, *(each.tobytes() for each in arrays))
 
     def __eq__(self, other: object) -> bool:
         return self._content() == other._content() if isinstance(other, Line) else NotImplemented
@@ -116,11 +155,10 @@ class Line:
         return hash(self._content())
 
     def __repr__(self) -> str:
-        names = (*self.parents, *self.children)
+        names = (*self.numbers, *self.children)
         slopes = ", ".join(f"{n} {b:+.2f}" for n, b in zip(names, self.coefficients[-1, 1:], strict=True))
         cells = f"{len(self.cells)} cells with their own" if len(self.cells) else "one for the family"
-        units = ", ".join(f"{b:+.3g} for 1 more of {n}" for n, b in zip(self.parents, self.slopes, strict=False))
+        units = ", ".join(f"{b:+.3g} for 1 more of {n}" for n, b in zip(self.numbers, self.slopes, strict=False))
         told = f"{units}; " if units else ""
-        return (
-            f"Line: {told}slopes of normal scores {slopes}; scale {self.scales[-1]:.2f}; {cells}; {self.off:.1%} off it"
-        )
+        scale = f"scale {self.scales[-1]:.2g}"
+        return f"Line: {told}slopes of {SCORES[self.ruler]} {slopes}; {scale}; {cells}; {self.off:.1%} off it"

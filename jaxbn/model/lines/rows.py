@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from jaxbn.cuts.shapes.lean import Ends, Lean, Part
+from jaxbn.cuts.shapes.lean import Lean
+from jaxbn.cuts.shapes.ruler import Kind, Part
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.lines.line import Floats, Integers
+from jaxbn.model.lines.line import Floats, Integers, Line
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
@@ -23,48 +24,58 @@ def lean(
     net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], own: Integers | None = None,
     scores: Sequence[Floats] | None = None,
 ) -> Lean | None:  # fmt: skip
-    """How the values of a variable lean inside their bins, given those of its parents; None if it has no line.
+    """How the values of a variable lean inside their bins, given those of others; None if it has no line.
 
     Args:
         net: the network.
         name: the variable.
         codes: [rows, variables], -1 where missing.
-        values: numbers of its continuous parents at least, NaN where missing.
+        values: numbers that its line follows at least, NaN where missing.
         own: its bins [rows]; all of them, for a lean of shape [rows, bins], if they are not given.
-        scores: of the values of its continuous parents [rows] each, where they are known already.
+        scores: of the numbers that its line follows [rows] each, where they are known already.
     """
     if name not in net.lines:
         return None
     line, size = net.lines[name], net.cardinalities[name]
     if scores is None:
-        scores = [score_of(part_of(net, p, codes, values, line.column)) for p in line.parents]
+        scores = [score_of(part_of(net, n, codes, values, line.ruler)) for n in line.numbers]
     if own is None:
         own, scores, codes = np.arange(size), [score[:, None] for score in scores], codes[:, None]
-    cells = cells_of(net, name, codes)
-    states, spread = scores_of_states(net, name, line.children, codes, own)
+    cells, ruler = cells_of(net, name, codes), net.inside(name).rulers[line.ruler]
     if line.column:
         cells, bins = np.broadcast_arrays(cells, np.maximum(own, 0))  # what is missing is nowhere in particular
-        return line.lean(cells, [*scores, *states], ends_of(net, name, bins), spread)
-    return line.lean(np.where(cells == MISSING, MISSING, cells * size + own), [*scores, *states], spread=spread)
+    else:
+        cells, bins = np.where(cells == MISSING, MISSING, cells * size + own), own
+
+    def by(line: Line, scores: Sequence[Floats]) -> Lean:
+        states, spread = scores_of_states(net, name, line.children, codes, own)
+        return line.lean(cells, [*scores, *states], ruler.ends(bins), spread, ruler)
+
+    found, size = by(line, scores), len(line.parents)
+    if line.by_parents is None or not any(np.isnan(score).any() for score in scores[size:]):
+        return found
+    other, lacking = by(line.by_parents, scores[:size]), np.isnan(sum(scores[size:]))
+    mean, scale, off = (np.where(lacking, *each) for each in zip(other[:3], found[:3], strict=True))
+    return found._replace(mean=mean, scale=scale, off=off)
 
 
 def by_lines(net: BayesNet) -> list[str]:
-    """All variables, those with lines last and after their parents."""
-    order = [net.names[v] for v in net.network.structure.order]
+    """All variables, those with lines last and after those whose numbers they follow."""
+    order = TopologicalSorter({name: net.lines[name].numbers for name in net.names if name in net.lines}).static_order()
     return [name for name in net.names if name not in net.lines] + [name for name in order if name in net.lines]
 
 
 def log_ratios(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Floats]:
     """What the lines add to the log density of each value [rows]; nothing where an entry that one needs is missing."""
     codes = codes.astype(np.intp, order="F")  # columns one after the other are faster to look up
-    needed = {(name, line.column) for own, line in net.lines.items() for name in (own, *line.parents)}
-    parts = {(name, column): part_of(net, name, codes, values, column) for name, column in needed}
+    needed = {(name, line.ruler) for own, line in net.lines.items() for name in (own, *line.numbers)}
+    parts = {each: part_of(net, each[0], codes, values, each[1]) for each in needed}
     found = {}
     for name, line in net.lines.items():
-        scores = [score_of(parts[parent, line.column]) for parent in line.parents]
+        scores = [score_of(parts[other, line.ruler]) for other in line.numbers]
         leaning = lean(net, name, codes, values, codes[:, net.names.index(name)], scores)
         assert leaning is not None
-        part, known = parts[name, line.column]
+        part, known = parts[name, line.ruler]
         found[name] = np.where(known, leaning.log_ratio(part), 0.0)
     return found
 
@@ -75,43 +86,37 @@ def range_ratios(net: BayesNet, name: str, low: float, high: float) -> Floats:
     The shape is that of the variable's table. Where parents and children lie inside their bins is summed out, as if the
     places of different ones did not depend on each other.
     """
-    line, inside, shape = net.lines[name], net.inside(name), net.tables[name].shape
-    cells = np.arange(net.tables[name].size)
+    line, inside, shape = net.lines[name].of_parents, net.inside(name), net.tables[name].shape
+    if line is None:
+        return np.ones(shape)
+    cells, ruler = np.arange(net.tables[name].size), inside.rulers[line.ruler]
     *context, own = np.unravel_index(cells, shape)
     begin, end = (each[own] for each in inside.part(low, high))
-    n = len(line.parents) + len(line.children)
-    scores, spread, ends = [np.zeros(len(cells))] * n, [np.ones(len(cells))] * n, None
+    scores, spread = [np.zeros(len(cells)) for _ in line.children], [np.ones(len(cells)) for _ in line.children]
+    for parent in reversed(line.parents):
+        states = context[net.parents[name].index(parent)]
+        mean, variance = net.inside(parent).rulers[line.ruler].moments()
+        scores.insert(0, mean[states])
+        spread.insert(0, variance[states])
     if line.column:
-        cells, ends = cells // shape[-1], ends_of(net, name, own)
+        cells = cells // shape[-1]
         begin, end = inside.of_column(begin, own), inside.of_column(end, own)
-        for i, parent in enumerate(line.parents):
-            whole = Part.of(*ends_of(net, parent, context[net.parents[name].index(parent)])[:2])
-            scores[i], spread[i] = whole.mean, whole.squares() - whole.mean**2
-    return np.exp(line.lean(cells, scores, ends, spread).log_ratio(Part.of(begin, end))).reshape(shape)
+    part = Part(ruler.score(begin), ruler.score(end), end - begin, begin)  # whose mean is not asked for
+    return np.exp(line.lean(cells, scores, ruler.ends(own), spread, ruler).log_ratio(part)).reshape(shape)
 
 
-def part_of(net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], column: bool) -> Parts:
+def part_of(net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], ruler: Kind) -> Parts:
     """The part of its bin, or column, that each value of a variable stands for, and where there is one [rows]."""
-    own, inside = codes[:, net.names.index(name)], net.inside(name)
+    own = codes[:, net.names.index(name)]
     known = (own != MISSING) & ~np.isnan(values[name])
     own, numbers = (own, values[name]) if known.all() else (np.where(known, own, 0), np.where(known, values[name], 0.0))
-    low, share = inside.places(numbers, own)
-    if column:
-        low, share = inside.of_column(low, own), share * np.diff(inside.column_ends).take(own)
-    return Part.of(low, np.minimum(low + share, 1.0)), known
+    return net.inside(name).rulers[ruler].part(numbers, own), known
 
 
 def score_of(found: Parts) -> Floats:
-    """The normal scores of values [rows], NaN where there is none."""
+    """The scores of values [rows], NaN where there is none."""
     part, known = found
     return part.mean if known.all() else np.where(known, part.mean, np.nan)
-
-
-def ends_of(net: BayesNet, name: str, own: Integers) -> Ends:
-    """The ends of some bins as shares of the whole column, and the scores of these."""
-    shares, after = net.inside(name).column_ends, own + 1
-    scores = ndtri(shares)
-    return shares.take(own), shares.take(after), (scores.take(own), scores.take(after))
 
 
 def cells_of(net: BayesNet, name: str, codes: Integers) -> NDArray[np.int64]:

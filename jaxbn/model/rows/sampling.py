@@ -47,7 +47,8 @@ def intervened(net: BayesNet, do: Mapping[str, Any], taken: Mapping[str, Any]) -
         if name in net.groupings:
             inside = net.group_codes[name] == int(np.flatnonzero(weight)[0])
             shares[name] = np.where(inside, chosen, net.shares[name])
-    lines = {name: line.without(do) for name, line in net.lines.items() if name not in do}
+    acted = {name: line.where_set(do) for name, line in net.lines.items() if name not in do}
+    lines = {name: line for name, line in acted.items() if line is not None}
     return replace(net, parents=parents, tables=tables, shares=shares, lines=lines)
 
 

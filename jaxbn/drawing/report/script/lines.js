@@ -54,17 +54,19 @@ const Lines = (() => {
     return [k, k + 1].map(j => (measure(variable.edges[j]) - first) / whole);
   }
 
-  /* Mean and variance of the scores between two shares. */
-  function moments(low, high) {
-    const ends = [low, high].map(quantile), [first, last] = ends.map(z => (Number.isFinite(z) ? z * height(z) : 0));
-    const mean = (height(ends[0]) - height(ends[1])) / (high - low);
-    return {mean, variance: 1 + (first - last) / (high - low) - mean * mean};
-  }
+  /* The scores of a column: numbers or their logarithms, by a ruler [log, centre, spread]; without one, normal scores of
+     shares of the column. */
+  const scoreOf = ([log, centre, spread], x) => ((log ? Math.log(x) : x) - centre) / spread;
+  const numberOf = ([log, centre, spread], z) => (log ? Math.exp(centre + spread * z) : centre + spread * z);
 
-  /* The mean normal score of what a number stands for, its recorded cell or a small part around it: inside its bin, or
-     in the whole column. */
-  function score(variable, value, column) {
+  /* The mean score of what a number stands for, its recorded cell or a small part around it: inside its bin, or in the
+     whole column. */
+  function score(variable, value, column, ruler) {
     const k = Known.binOf(variable, value), [left, right] = [variable.edges[k], variable.edges[k + 1]], {step} = variable;
+    if (ruler) {
+      const within = x => scoreOf(ruler, Math.min(Math.max(x, left), right)), at = step ? Math.floor(value / step + 0.5) * step : value;
+      return step ? (within(at - step / 2) + within(at + step / 2)) / 2 : within(at);
+    }
     const measure = x => Inference.measured(variable, Math.min(Math.max(x, left), right));
     const whole = measure(right) - measure(left);
     if (!(whole > 0)) return 0;
@@ -78,7 +80,7 @@ const Lines = (() => {
       const [begin, end] = part(variable, k);
       [low, high] = [low, high].map(share => begin + share * (end - begin));
     }
-    return moments(low, high).mean;
+    return (height(quantile(low)) - height(quantile(high))) / (high - low);
   }
 
   /* Mean and scale of the scores in each bin of variable i, or null where it has no line or not all it needs is a number.
@@ -86,7 +88,7 @@ const Lines = (() => {
   function lean(variables, i, known, states) {
     const {line, parents, card} = variables[i];
     if (!line?.parents.length || known.has(i) || !line.parents.every(p => known.get(p)?.value !== undefined)) return null;
-    const scores = line.parents.map(p => score(variables[p], known.get(p).value, line.column));
+    const scores = line.parents.map((p, j) => score(variables[p], known.get(p).value, line.column, line.rulers?.[j + 1]));
     const family = parents.every(p => states.has(p)) ? parents.reduce((cell, p) => cell * variables[p].card + states.get(p), 0) : -1;
     const bins = Array.from({length: card}, (_, k) => {
       const own = family < 0 ? -1 : line.cells.indexOf(line.column ? family : family * card + k), place = own < 0 ? line.cells.length : own;
@@ -94,27 +96,30 @@ const Lines = (() => {
       const [begin, end] = line.column ? part(variables[i], k) : [0, 1];
       return {mean: slopes.reduce((sum, b, j) => sum + b * scores[j], first), scale: line.scales[place], begin, end};
     });
-    return {bins, off: line.off, by: line.parents.map(p => variables[p].name)};
+    return {bins, off: line.off, ruler: line.rulers?.[0], by: line.parents.map(p => variables[p].name)};
   }
 
   /* The pieces of a density {left, right, chance}, bin by bin, spread again as the values lean. */
-  function leaning(parts, bins, {bins: leans, off}) {
+  function leaning(parts, bins, {bins: leans, off, ruler}) {
     return leans.flatMap(({mean, scale, begin, end}, k) => {
       const own = parts.filter((_, j) => bins[j] === k), whole = own.reduce((sum, part) => sum + part.chance, 0);
       if (!(whole > 0)) return own;
-      const standard = share => (quantile(begin + share * (end - begin)) - mean) / scale, side = standard(0) > 0 ? -1 : 1;
-      const mass = share => normal(side * standard(share)), [first, all] = [mass(0), mass(1) - mass(0)];
-      if (!(Math.abs(all) > 1e-30)) return own; // the line is too far away to tell anything here
-      const below = share => off * share + (1 - off) * (mass(share) - first) / all;
-      const onLine = chance => (normal(mean + scale * side * quantile(first + chance * all)) - begin) / (end - begin);
       const ends = [0];
       for (const part of own) ends.push(ends.at(-1) + part.chance / whole);
-      const cuts = [...ends.slice(1, -1), ...NODES.map(onLine)].filter(c => c > 0 && c < 1).sort((a, b) => a - b)
-        .filter((c, j, all) => j === 0 || c - all[j - 1] > 1e-5);
       const at = share => {
         const j = Math.max(ends.findIndex(end => end >= share) - 1, 0), part = own[j], width = ends[j + 1] - ends[j];
         return width > 0 ? part.left + ((share - ends[j]) / width) * (part.right - part.left) : part.left;
       };
+      const shareBelow = x => own.reduce((sum, {left, right, chance}) => sum + (chance / whole) * (right > left ? Inference.covers(left, right, left, x) : 0), 0);
+      const scoreAt = share => (ruler ? scoreOf(ruler, at(Math.min(share, ends.at(-1)))) : quantile(begin + share * (end - begin)));
+      const shareAt = z => (ruler ? shareBelow(numberOf(ruler, z)) : (normal(z) - begin) / (end - begin));
+      const standard = share => (scoreAt(share) - mean) / scale, side = standard(0) > 0 ? -1 : 1;
+      const mass = share => normal(side * standard(share)), [first, all] = [mass(0), mass(1) - mass(0)];
+      if (!(Math.abs(all) > 1e-30)) return own; // the line is too far away to tell anything here
+      const below = share => off * share + (1 - off) * (mass(share) - first) / all;
+      const onLine = chance => shareAt(mean + scale * side * quantile(first + chance * all));
+      const cuts = [...ends.slice(1, -1), ...NODES.map(onLine)].filter(c => c > 0 && c < 1).sort((a, b) => a - b)
+        .filter((c, j, all) => j === 0 || c - all[j - 1] > 1e-5);
       const shares = [0, ...cuts, 1], places = [own[0].left, ...cuts.map(at), own.at(-1).right];
       return shares.slice(1).map((end, j) => ({
         left: places[j], right: places[j + 1], chance: whole * ((end < 1 ? below(end) : 1) - (shares[j] > 0 ? below(shares[j]) : 0)),
@@ -135,30 +140,31 @@ const Lines = (() => {
   /* How much more probable a range is in a cell of a variable's table than without its line: `range_ratios` of
      jaxbn.model.lines.rows, where the places of parents are summed out. */
   function rangeRatios(variables, variable, [low, high]) {
-    const {line, parents, card, edges} = variable, measure = x => Inference.measured(variable, x);
-    const column = (v, k) => (line.column ? part(v, k) : [0, 1]), places = new Map(line.cells.map((cell, k) => [cell, k]));
+    const {line, parents, card, edges} = variable, measure = x => Inference.measured(variable, x), ruler = line.rulers?.[0];
+    const places = new Map(line.cells.map((cell, k) => [cell, k]));
     const bins = Array.from({length: card}, (_, k) => {
-      const first = measure(edges[k]), whole = measure(edges[k + 1]) - first, [begin, end] = column(variable, k);
+      const [left, right] = [edges[k], edges[k + 1]], first = measure(left), whole = measure(right) - first;
+      const [begin, end] = line.column ? part(variable, k) : [0, 1];
       const [from, to] = [low, high].map(x => Math.min(Math.max(whole > 0 ? (measure(x) - first) / whole : 0, 0), 1));
-      return {begin, end, from: begin + from * (end - begin), to: begin + to * (end - begin), open: from < to && to - from < 1};
+      const scores = ruler ? [low, high, left, right].map(x => scoreOf(ruler, Math.min(Math.max(x, left), right)))
+        : [from, to, 0, 1].map(share => quantile(begin + share * (end - begin)));
+      return {scores, share: to - from};
     });
-    const given = line.parents.map(p => Array.from({length: variables[p].card}, (_, k) => moments(...column(variables[p], k))));
     return cell => {
-      const bin = bins[cell % card];
-      if (!bin.open) return 1; // nothing of the bin, or all of it
+      const {scores, share} = bins[cell % card];
+      if (!(share > 0 && share < 1)) return 1; // nothing of the bin, or all of it
       let rest = Math.floor(cell / card);
       const place = places.get(line.column ? rest : cell) ?? line.cells.length, [first, ...slopes] = line.coefficients[place];
       let mean = first, variance = line.scales[place] ** 2;
       for (let k = parents.length - 1; k >= 0; rest = Math.floor(rest / variables[parents[k]].card), k--) {
         const j = line.parents.indexOf(parents[k]);
         if (j < 0) continue;
-        const of = given[j][rest % variables[parents[k]].card];
-        mean += slopes[j] * of.mean;
-        variance += slopes[j] ** 2 * of.variance;
+        const [means, variances] = line.moments[j], state = rest % variables[parents[k]].card;
+        mean += slopes[j] * means[state];
+        variance += slopes[j] ** 2 * variances[state];
       }
-      const mass = (from, to) => logMass(...[from, to].map(share => (quantile(share) - mean) / Math.sqrt(variance)));
-      const byLine = mass(bin.from, bin.to) - mass(bin.begin, bin.end) + Math.log((bin.end - bin.begin) / (bin.to - bin.from));
-      return line.off + (1 - line.off) * Math.exp(byLine);
+      const [from, to, left, right] = scores.map(z => (z - mean) / Math.sqrt(variance));
+      return line.off + (1 - line.off) * Math.exp(logMass(from, to) - logMass(left, right)) / share;
     };
   }
 

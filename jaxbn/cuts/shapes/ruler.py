@@ -1,0 +1,239 @@
+"""Rulers: what the scores of a column are, in which numbers follow each other by lines.
+
+A value stands for a part of its bin, and of its column, by the column's shape. Its normal score is Φ⁻¹ of its place,
+the share of the bin or of the column that lies below it: without a line scores are standard normal. Numbers themselves
+and their logarithms, in units of their spread, are scores as well: quantities are often proportional to each other, or
+to products of others, and no line of normal scores is as straight (docs/maths.md, "Lines inside bins").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+if TYPE_CHECKING:
+    from jaxbn.cuts.shapes.inside import InsideBins
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer]
+Kind = Literal["bin", "column", "number", "logarithm"]
+"""Normal scores inside bins, those of whole columns, numbers, and their logarithms (numbers if one is not positive)."""
+
+Ends = tuple[Floats, Floats, tuple[Floats, Floats]]
+"""Ends of bins as shares of the whole column, and their scores."""
+
+PARTS = 2.0**20
+"""Equal parts of a bin, of which a value that lies on no grid stands for one."""
+
+SHORT, LEAST = 3e-4, 1e-12
+"""Half the width of a part in scores, times 1 + |score|, up to which a series gives its ends; and the least width."""
+
+NODES = (np.arange(32) + 0.5) / 32
+"""Quantiles over which means are taken: the middles of 32 equal parts."""
+
+
+class Part(NamedTuple):
+    """Parts of bins: the scores of their ends, the shares of the bins that they are, and their mean scores.
+
+    Example:
+        >>> Part.of(np.array([0.0, 0.5]), np.array([1.0, 1.0])).mean.round(4).tolist()
+        [0.0, 0.7979]
+    """
+
+    begin: Floats
+    end: Floats
+    share: Floats
+    mean: Floats
+    even: bool = False  # whether values are spread evenly over the scores between the ends, or as in a normal column
+
+    @classmethod
+    def of(cls, low: Floats, high: Floats) -> Part:
+        """The parts between two shares, from 0 to 1, by normal scores."""
+        share, z = high - low, ndtri((low + high) / 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            half = share / (2 * _height(z))
+            long = ~(half * (1 + np.abs(z)) < SHORT)
+            # the series of Φ⁻¹ around the middle of the share
+            square = half**2
+            middle, half = z + z * square / 2, half + half * (1 + 2 * z**2) * square / 6
+            found = cls(middle - half, middle + half, share, z + z * square / 6)
+            if long.any():
+                found.begin[long], found.end[long] = begin, end = ndtri(low[long]), ndtri(high[long])
+                found.mean[long] = (_height(begin) - _height(end)) / share[long]
+        return found
+
+    def squares(self) -> Floats:
+        """The mean squares of the scores."""
+        if self.even:
+            return np.asarray(self.mean**2 + (self.end - self.begin) ** 2 / 12)
+        first, last = (np.where(np.isfinite(z), z, 0.0) * _height(z) for z in (self.begin, self.end))
+        return 1 + (first - last) / self.share
+
+    def log_plain(self) -> Floats:
+        """The mean log density of the scores without a line."""
+        if self.even:
+            return np.log(self.share) - np.log(self.end - self.begin)
+        return -(np.log(2 * np.pi) + self.squares()) / 2
+
+
+class Scores(Protocol):
+    """Scores of shares, and back."""
+
+    def score(self, share: Floats) -> Floats:
+        """The score at which a share of the column lies below."""
+
+    def share(self, score: Floats) -> Floats:
+        """The share of the column below a score."""
+
+
+class Ruler(Scores, Protocol):
+    """The scores of the values of a column."""
+
+    def part(self, values: Floats, codes: Codes) -> Part:
+        """What each value stands for, in its bin."""
+
+    def ends(self, codes: Codes) -> Ends | None:
+        """Those of some bins; None if scores are those of bins."""
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and variance of the scores in each bin [bins]."""
+
+
+class Normal:
+    """Normal scores of shares."""
+
+    def score(self, share: Floats) -> Floats:
+        """The score at which a share lies below."""
+        return np.asarray(ndtri(share))
+
+    def share(self, score: Floats) -> Floats:
+        """The share below a score."""
+        return np.asarray(ndtr(score))
+
+
+@dataclass(frozen=True, eq=False)
+class OfBins(Normal):
+    """Normal scores inside bins."""
+
+    inside: InsideBins
+
+    def part(self, values: Floats, codes: Codes) -> Part:
+        """What each value stands for, in its bin."""
+        low, share = self.inside.places(values, codes)
+        return Part.of(low, np.minimum(low + share, 1.0))
+
+    def ends(self, codes: Codes) -> None:
+        """Scores are those of bins."""
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Standard normal ones."""
+        return np.zeros(len(self.inside.measures)), np.ones(len(self.inside.measures))
+
+
+@dataclass(frozen=True, eq=False)
+class OfColumn(Normal):
+    """Normal scores of whole columns."""
+
+    inside: InsideBins
+
+    @cached_property
+    def _edges(self) -> Floats:
+        return self.score(self.inside.column_ends)
+
+    def part(self, values: Floats, codes: Codes) -> Part:
+        """What each value stands for, in its bin."""
+        low, share = self.inside.places(values, codes)
+        low = self.inside.of_column(low, codes)
+        return Part.of(low, np.minimum(low + share * np.diff(self.inside.column_ends).take(codes), 1.0))
+
+    def ends(self, codes: Codes) -> Ends:
+        """Those of some bins."""
+        return bin_ends(self.inside, self._edges, codes)
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and variance of the scores in each bin [bins]."""
+        whole = Part.of(self.inside.column_ends[:-1], self.inside.column_ends[1:])
+        return whole.mean, whole.squares() - whole.mean**2
+
+
+@dataclass(frozen=True, eq=False)
+class OfNumbers:
+    """Numbers, or their logarithms, as scores: less their mean, by their spread."""
+
+    inside: InsideBins
+    log: bool
+
+    @cached_property
+    def centre_and_spread(self) -> tuple[float, float]:
+        """Mean and standard deviation of what the scores are of."""
+        first, last = self.inside.below(self.inside.edges[[0, -1]])
+        found = self._taken(self.inside.number(first + NODES * (last - first)))
+        return float(found.mean()), float(found.std())
+
+    def _taken(self, values: Floats) -> Floats:
+        return np.log(values) if self.log else values
+
+    def of(self, values: Floats) -> Floats:
+        """The scores of numbers."""
+        centre, spread = self.centre_and_spread
+        return (self._taken(values) - centre) / spread
+
+    @cached_property
+    def _edges(self) -> Floats:
+        return self.of(self.inside.edges)
+
+    def score(self, share: Floats) -> Floats:
+        """The score at which a share of the column lies below."""
+        first, last = self.inside.below(self.inside.edges[[0, -1]])
+        return self.of(self.inside.number(first + share * (last - first)))
+
+    def share(self, score: Floats) -> Floats:
+        """The share of the column below a score."""
+        (first, last), (centre, spread) = self.inside.below(self.inside.edges[[0, -1]]), self.centre_and_spread
+        found = centre + spread * np.clip(score, self._edges[0], self._edges[-1])
+        found = np.clip(np.exp(found) if self.log else found, *self.inside.edges[[0, -1]])
+        return np.asarray((self.inside.below(found) - first) / (last - first))
+
+    def part(self, values: Floats, codes: Codes) -> Part:
+        """What each value stands for, in its bin."""
+        inside, spread = self.inside, self.centre_and_spread[1]
+        _, share = inside.places(values, codes)
+        left, right = inside.edges.take(codes), inside.edges[1:].take(codes)
+        near = np.clip(values, left, right)
+        # a small part around a number: by the density, as it may have too few digits to be told from it
+        width = share * np.exp(-inside.log_density(near, codes)) / (spread * (near if self.log else 1.0))
+        middle = self.of(near)
+        step = inside.recording.step
+        if step:
+            cell = np.floor(values / step + 0.5)
+            low, high = (self.of(np.clip((cell + half) * step, left, right)) for half in (-0.5, 0.5))
+            wide = (share > 1 / PARTS) & (high > low)
+            middle, width = np.where(wide, (low + high) / 2, middle), np.where(wide, high - low, width)
+        width = np.clip(width, LEAST, None)
+        whole = share * np.diff(inside.column_ends).take(codes)
+        return Part(middle - width / 2, middle + width / 2, whole, middle, even=True)
+
+    def ends(self, codes: Codes) -> Ends:
+        """Those of some bins."""
+        return bin_ends(self.inside, self._edges, codes)
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and variance of the scores in each bin [bins]."""
+        bins = np.arange(len(self.inside.measures))[:, None]
+        found = self.of(self.inside.at(np.broadcast_to(bins, (len(bins), len(NODES))), NODES[None, :]))
+        return found.mean(axis=1), found.var(axis=1)
+
+
+def bin_ends(inside: InsideBins, scores: Floats, codes: Codes) -> Ends:
+    """The ends of some bins, from the scores of all edges."""
+    after = codes + 1
+    return inside.column_ends.take(codes), inside.column_ends.take(after), (scores.take(codes), scores.take(after))
+
+
+def _height(z: Floats) -> Floats:
+    return np.asarray(np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
