@@ -96,7 +96,7 @@ class BayesNet(Fitted, InFiles):
         em_trace: where the data lacked entries, the log-likelihood of what was observed, with the log prior of the
             tables, at the start and after each round of EM; it never falls, and is not saved. Of a network of ``learn``
             it has the evidence of numbers inside their bins, up to a constant (``fit(inside_bins=True)``).
-        lines: how numbers follow their continuous parents inside bins, of the variables for which that has evidence;
+        lines: how numbers follow others inside bins, of the variables for which that has evidence;
             states and their probabilities do not depend on it (``jaxbn.model.lines``).
         groupings: groups of the discrete variables whose levels were merged; their tables are over groups.
         shares: P(level | its group) for each level of these variables.

@@ -76,9 +76,10 @@ def fit(
         inside_bins: let where a row's numbers lie inside their bins have a say in what its missing numbers are, as
             ``learn`` does: what was observed is the numbers then, and not the bins alone. In tables of up to 20,000
             rows and a million entries.
-        lines: ``"auto"`` lets numbers follow their continuous parents inside bins, by one line for a family or one for
-            each cell of its table, where that has evidence and the binning of the number has a shape, as those of
-            ``learn`` and ``discretize`` have (``net.lines``). Tables and score do not depend on it. False for none.
+        lines: ``"auto"`` lets numbers follow their continuous parents, and further numbers, inside bins, by one line
+            for a family or one for each cell of its table, where that has evidence and the binning of the number has a
+            shape, as those of ``learn`` and ``discretize`` have (``net.lines``). Tables and score do not depend on it.
+            False for none.
 
     Returns:
         The fitted network. Its tables cover all bins and all declared levels; its score counts observed ones only, and

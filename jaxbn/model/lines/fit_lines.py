@@ -363,9 +363,11 @@ def _is_ordered(net: BayesNet, name: str) -> bool:
 
 
 def _slopes(net: BayesNet, name: str, line: Line) -> tuple[float, ...]:
-    """The slopes in original units, of numbers or of columns that are nearly normal around their medians; else none."""
-    spreads = [_spread(net.inside(each), line.ruler) for each in (name, *line.numbers)]
-    if not all(spreads):
+    """The slopes in original units, or the powers of a line of logarithms; none where there are no such numbers."""
+    names = (name, *line.numbers)
+    logs = [isinstance(r := net.inside(each).rulers[line.ruler], OfNumbers) and r.log for each in names]
+    spreads = [_spread(net.inside(each), line.ruler) for each in names]
+    if not all(spreads) or any(logs) != all(logs):
         return ()
     return tuple(
         float(b * spreads[0] / spread) for b, spread in zip(line.coefficients[-1, 1:], spreads[1:], strict=False)
@@ -376,7 +378,7 @@ def _spread(inside: InsideBins, kind: Kind) -> float:
     """The distance in a column that one score stands for; 0 if that depends on where in the column."""
     ruler = inside.rulers[kind]
     if isinstance(ruler, OfNumbers):
-        return 0.0 if ruler.log else ruler.centre_and_spread[1]
+        return ruler.centre_and_spread[1]
     if kind == "bin":
         return 0.0
     whole = inside.below(inside.edges[[0, -1]])

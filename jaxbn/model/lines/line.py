@@ -50,7 +50,8 @@ class Line:
         off: share of values that do as they would without the line.
         ruler: what scores are of: places inside bins; or places in the whole columns, numbers or their logarithms,
             where cells are configurations of the parents.
-        slopes: of the family's line in original units, one a number, where that is straight; else none.
+        slopes: of the family's line in original units, one a number, where that is straight; powers, if it is one of
+            logarithms; else none.
         by_parents: the line where a further number is missing.
     """
 
@@ -158,7 +159,8 @@ class Line:
         names = (*self.numbers, *self.children)
         slopes = ", ".join(f"{n} {b:+.2f}" for n, b in zip(names, self.coefficients[-1, 1:], strict=True))
         cells = f"{len(self.cells)} cells with their own" if len(self.cells) else "one for the family"
-        units = ", ".join(f"{b:+.3g} for 1 more of {n}" for n, b in zip(self.numbers, self.slopes, strict=False))
+        by = "{b:.3g} as power of {n}" if self.ruler == "logarithm" else "{b:+.3g} for 1 more of {n}"
+        units = ", ".join(by.format(b=b, n=n) for n, b in zip(self.numbers, self.slopes, strict=False))
         told = f"{units}; " if units else ""
         scale = f"scale {self.scales[-1]:.2g}"
         return f"Line: {told}slopes of {SCORES[self.ruler]} {slopes}; {scale}; {cells}; {self.off:.1%} off it"
