@@ -15,8 +15,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from jaxbn.cuts.methods import Method, as_method
 from jaxbn.estimators.discretizer import BayesianDiscretizer
-from jaxbn.estimators.frames import NetworkEstimator, frame_of, table_of
-from jaxbn.estimators.networks import BayesNetImputer, BayesNetLearner, BayesNetOutlierDetector
+from jaxbn.estimators.networks import (
+    BayesNetImputer,
+    BayesNetLearner,
+    BayesNetOutlierDetector,
+    NetworkEstimator,
+    frame_of,
+    table_of,
+)
 from jaxbn.inputs.table import Missing, Table
 from jaxbn.learning.columns import Columns
 from jaxbn.model.average import AverageNet

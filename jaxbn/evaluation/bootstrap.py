@@ -255,11 +255,6 @@ def _check_share(argument: str, value: Any, *, ends: bool) -> float:
 
 
 def neighbours(cuts: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The two neighbouring values that each cut lies between [cuts, 2].
-
-    Example:
-        >>> neighbours(np.array([1.5]), np.array([0.0, 1.0, 2.0])).tolist()
-        [[1.0, 2.0]]
-    """
+    """The two neighbouring values that each cut lies between [cuts, 2]."""
     right = np.searchsorted(values, cuts)
     return np.stack([values[right - 1], values[right]], axis=1)

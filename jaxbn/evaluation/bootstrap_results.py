@@ -239,13 +239,7 @@ class CutBootstrap(Bootstrap):
 def nearest_cuts(
     edges: NDArray[np.float64], binnings: Sequence[Binning], gaps: Sequence[NDArray[np.float64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The cut of each binning nearest to each edge [B, k], and its gap [B, k, 2]; NaN where a binning has none.
-
-    Example:
-        >>> cuts, gaps = nearest_cuts(np.array([1.0, 5.0]), [Binning([1.5, 2.0])], [np.array([[1.0, 2.0], [2.0, 2.0]])])
-        >>> cuts.tolist(), gaps[0, 0].tolist()
-        ([[1.5, 2.0]], [1.0, 2.0])
-    """
+    """The cut of each binning nearest to each edge [B, k], and its gap [B, k, 2]; NaN where a binning has none."""
     cuts = np.full((len(binnings), len(edges)), np.nan)
     ends = np.full((len(binnings), len(edges), 2), np.nan)
     for i, (binning, gap) in enumerate(zip(binnings, gaps, strict=True)):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.methods import MaxBins, Method, Shaping, as_method
 from jaxbn.evaluation.folds import Training, fold_numbers
-from jaxbn.evaluation.source_folds import scored_folds
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, names_in
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.columns import Columns, as_columns
+from jaxbn.learning.discretize import discretize
+from jaxbn.learning.learn import learn
 from jaxbn.learning.options import check_structure_options, old_keywords
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
@@ -24,7 +26,10 @@ from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines.line import Lines, check_lines
 from jaxbn.runtime import limits
 from jaxbn.runtime.progress import Steps
-from jaxbn.sources.source import as_source
+from jaxbn.sources.arrow_columns import row_hashes
+from jaxbn.sources.counting import Batches
+from jaxbn.sources.source import Answer, OnBatches, Source, Task, as_source
+from jaxbn.sources.survey import Survey
 from jaxbn.structure.constraints import as_constraints
 
 ROWS_SIDE_BY_SIDE = 2_000_000
@@ -147,7 +152,8 @@ def cross_validate(
     """
     check_lines(lines)
     columns = as_columns(columns)
-    if as_source(data) is not None:
+    source = as_source(data)
+    if source is not None:
         for option, value in {"given": given or None, "bins": bins, "shape": shape}.items():
             if value is not None:
                 raise checks.ArgumentError(option, "is for tables in memory; leave it out for a source", value=value)
@@ -155,11 +161,7 @@ def cross_validate(
         learning = known | check_structure_options(cross_validate, learning, graph is not None)
         learning |= {"lines": lines, "progress": progress} if graph is None else {}
         fitting = {"alpha": "auto" if alpha is None else alpha, "lines": lines, "missing": missing}
-        found, nets = scored_folds(data, graph, checks.at_least("folds", folds, 2), seed, fitting, learning)
-        fold_of_row = np.repeat(np.arange(len(found)), [len(each) for each in found])
-        by_net = {n: np.array([net.binnings[n].n_bins for net in nets if n in net.binnings]) for n in nets[0].binnings}
-        per_fold = np.array([each.mean() for each in found])
-        return CrossValidation(per_fold, np.concatenate(found), fold_of_row, by_net, as_method(method).name)
+        return _of_source(source, graph, checks.at_least("folds", folds, 2), seed, fitting, learning)
     table = columns.table(data, missing, keep=named_columns(graph, given, learning))
     learning = check_structure_options(cross_validate, learning, graph is not None)
     plan = Training.checked(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
@@ -217,3 +219,71 @@ def _conditions(given: str | Sequence[str], table: Table) -> tuple[str, ...]:
     if set(names) == set(table.names):
         raise checks.ArgumentError("given", "names every column, which leaves nothing to score; leave one out")
     return names
+
+
+# --- sources: the fold of a row follows from what it holds, so that no list of rows is needed
+
+Scored = list[tuple[int, NDArray[np.float64]]]
+"""The number of a first row of some, and their log-likelihood."""
+
+
+@dataclass(frozen=True)
+class _Fold(Source):
+    """The rows of a source that are held out in a fold, or all others."""
+
+    source: Source
+    folds: int
+    number: int
+    seed: int
+    held_out: bool
+
+    def ask(self, task: Task[Answer], watch: Callable[[int], None] = lambda rows: None) -> Answer:
+        chosen = partial(_chosen, self.folds, self.number, self.seed, self.held_out)
+        return self.source.ask(OnBatches(task, chosen), watch)
+
+
+def _chosen(folds: int, number: int, seed: int, held_out: bool, first: int, batch: Any) -> tuple[int, Any]:
+    # equal rows have equal hashes and share a fold, so that no row is scored by a network that has seen its copy
+    own = row_hashes(batch, seed) % np.uint64(folds) == number
+    return first, batch.filter(own == held_out)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The task of scoring rows; levels that a network has not seen are treated as missing."""
+
+    net: BayesNet
+
+    def of(self, batches: Batches) -> Scored:
+        some = ((first, batch.to_pandas()) for first, batch in batches if batch.num_rows)  # one batch at a time
+        return [(first, self.net.log_likelihood(frame, unknown="missing")) for first, frame in some]
+
+    def merge(self, one: Scored, other: Scored) -> Scored:
+        return one + other
+
+
+def _of_source(
+    source: Source, graph: Any, folds: int, seed: int, fitting: dict[str, Any], learning: dict[str, Any]
+) -> CrossValidation:
+    """Each fold scored by a network of the others; rows of a fold are in the order of the source.
+
+    `fitting` has options of ``fit``, and `learning` those of ``learn``, or of ``discretize`` if there is a graph.
+    """
+    ends = {name: (found.low, found.high) for name, found in source.ask(Survey(below=0)).columns.items()}
+    scores, nets = [], []
+    for number in range(folds):
+        rest: Any = _Fold(source, folds, number, seed, held_out=False)
+        if graph is None:
+            net = learn(rest, seed=seed, **learning)
+        else:
+            net = fit(rest, graph, discretize(rest, graph, **learning).codings, **fitting)
+        bounds = {name: (min(low, ends[name][0]), max(high, ends[name][1])) for name, (low, high) in net.bounds.items()}
+        binnings = {name: binning.stretched(*bounds[name]) for name, binning in net.binnings.items()}
+        net = replace(net, bounds=bounds, binnings=binnings)
+        found = _Fold(source, folds, number, seed, held_out=True).ask(_Scores(net))
+        scores.append(np.concatenate([part for _, part in sorted(found, key=lambda pair: pair[0])]))
+        nets.append(net)
+    fold_of_row = np.repeat(np.arange(folds), [len(each) for each in scores])
+    bins = {n: np.array([net.binnings[n].n_bins for net in nets if n in net.binnings]) for n in nets[0].binnings}
+    per_fold = np.array([each.mean() for each in scores])
+    return CrossValidation(per_fold, np.concatenate(scores), fold_of_row, bins, as_method(learning["method"]).name)

@@ -33,12 +33,8 @@ NUMBERS_OF_BINS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)
 def fold_numbers(folds: int | ArrayLike, seed: int, table: Table, data: Any) -> NDArray[np.int64]:
     """The fold of each row of the table, numbered from 0 without gaps [rows].
 
-    Args:
-        folds: how many, of sizes that differ by at most one row; or the number of each row's fold, for each row of the
-            table or, where rows with missing entries were dropped, of the original data.
-        seed: shuffles the rows.
-        table: the rows.
-        data: what the table was made from.
+    Where the number of each row's fold is given, it may be that of each row of the original `data`, of which rows with
+    missing entries were dropped.
     """
     n = table.n_rows
     if np.ndim(folds) > 0:

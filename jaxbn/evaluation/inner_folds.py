@@ -37,7 +37,7 @@ class Gaps(NamedTuple):
     margin: Floats  # smallest share of the gap on either side of the cut
 
     @property
-    def free(self) -> NDArray[np.bool_]:
+    def free(self) -> Mask:
         """Whether a cut can be moved."""
         return np.asarray(self.margin < 0.5)
 
@@ -47,11 +47,6 @@ class Gaps(NamedTuple):
         width = self.right - self.left
         return np.where(width > 0, (self.cuts - self.left) / np.where(width > 0, width, 1.0), 0.5)
 
-    def at(self, shares: Floats) -> Floats:
-        """The cuts at the given shares of their gaps; rounding never moves one out of its gap."""
-        moved = self.left + shares * (self.right - self.left)
-        return np.where(self.free & (self.left < moved) & (moved <= self.right), moved, self.cuts)
-
     def on(self, ruler: Callable[[Floats], Floats]) -> Gaps:
         """The same on another ruler; the larger of the two margins counts for both sides."""
         cuts, left, right = ruler(self.cuts), ruler(self.left), ruler(self.right)
@@ -60,10 +55,6 @@ class Gaps(NamedTuple):
         margin = np.where(self.free & (width > 0), near / np.where(width > 0, width, 1.0), 0.5)
         return Gaps(cuts, left, right, np.where(margin < 0.5 - 1e-6, margin, 0.5))
 
-    def shut(self) -> Gaps:
-        """The same cuts, all of them fixed."""
-        return Gaps(self.cuts, self.cuts, self.cuts, np.full_like(self.cuts, 0.5))
-
 
 def gaps_of(values: Floats, cuts: Floats) -> Gaps:
     """The gap around each cut.
@@ -71,10 +62,6 @@ def gaps_of(values: Floats, cuts: Floats) -> Gaps:
     A cut keeps a distance of half the smallest step between distinct values to both its neighbours: a value that was
     recorded to that step stands for everything within half a step, and a bin that ends closer only models the rounding.
     A cut that has no value on one side, or no other value between it and the next cut, stays.
-
-    Example:
-        >>> gaps_of(np.array([1.0, 2.0, 6.0]), np.array([4.0, 9.0])).margin.tolist()
-        [0.125, 0.5]
     """
     distinct = np.unique(values)
     after = np.searchsorted(distinct, cuts)  # the first value at or above the cut

@@ -247,8 +247,8 @@ def _learn_alpha(
     settings = []
     for k in range(int(fold.max()) + 1):
         of_fold = _cut_again(net, table.take(fold != k))
-        gaps = {name: gaps_of(table.values[name], p.cuts).shut() for name, p in of_fold.binnings.items()}
-        settings.append(setting_of(of_fold, table.values, _codes(of_fold, table), gaps))
+        fixed = {n: Gaps(p.cuts, p.cuts, p.cuts, np.full_like(p.cuts, 0.5)) for n, p in of_fold.binnings.items()}
+        settings.append(setting_of(of_fold, table.values, _codes(of_fold, table), fixed))
     found, likelihood = _climb(net, settings, fold, {}, True, one, climber)
     weights = dict(zip(net.names, np.exp(found.log_alpha).tolist(), strict=False))
     if likelihood[1] == likelihood[0]:
@@ -278,7 +278,8 @@ def _move_cuts(
     binnings, first = {}, 1
     for name, gap in gaps.items():
         on_ruler = setting.gaps[name]
-        moved = net.inside(name).number(on_ruler.at(found.shares[first : first + len(gap.cuts)]))
+        shares = found.shares[first : first + len(gap.cuts)]
+        moved = net.inside(name).number(on_ruler.left + shares * (on_ruler.right - on_ruler.left))
         # rounding on the ruler must not carry a training row into another bin
         stay = ~on_ruler.free | (moved <= gap.left) | (moved > gap.right)
         binnings[name] = replace(net.binnings[name], cuts=np.where(stay, gap.cuts, moved))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,19 +24,20 @@ from jaxbn.structure.constraints import Rules
 FORMAT, VERSION = "jaxbn.checkpoint", 2
 
 
-@dataclass
-class Checkpoint:
+Write = Callable[[Mapping[str, Any]], None]
+"""Replaces what a file holds."""
+
+
+class Checkpoint(NamedTuple):
     """Finished restarts by number, kept in a file."""
 
-    path: Path
-    run: dict[str, Any]  # data and options that the restarts belong to
-    finished: dict[int, Learned] = field(default_factory=dict)
+    finished: dict[int, Learned]
+    write: Write
 
     def add(self, number: int, learned: Learned) -> None:
         """Keep one more restart; the file is never seen half-written."""
         self.finished[number] = learned
-        finished = {str(i): to_json(found) for i, found in sorted(self.finished.items())}
-        write_sealed(self.path, {"format": FORMAT, "version": VERSION, "run": self.run, "finished": finished})
+        self.write({"finished": {str(i): to_json(found) for i, found in sorted(self.finished.items())}})
 
 
 @contextmanager
@@ -52,11 +52,8 @@ def open_checkpoint(
         ValueError: the file is not a checkpoint, or belongs to other data or options, or another process is at work on
             it; the message names the difference.
     """
-    with own_file(path) as file:
-        plain = json.loads(json.dumps(run))
-        document = read_sealed(file, FORMAT, VERSION, plain)
-        found = {} if document is None else document["finished"]
-        finished = {int(i): from_json(learned) for i, learned in found.items()}
+    with open_sealed(path, FORMAT, VERSION, run) as (document, write):
+        finished = {int(i): from_json(learned) for i, learned in document.get("finished", {}).items()}
         for i, order in enumerate(orders):
             if i in finished and finished[i].order != order:
                 raise ArgumentError(
@@ -65,16 +62,21 @@ def open_checkpoint(
                     f"{_shown(finished[i].order)}, now it is {_shown(order)}; use the same order or seed, or another "
                     "file",
                 )
-        yield Checkpoint(file, plain, finished)
+        yield Checkpoint(finished, write)
 
 
 # --- files that are kept while work goes on
 
 
 @contextmanager
-def own_file(path: PathLike) -> Iterator[Path]:
-    """A file locked by one process at a time; half-written leftovers of a killed process are removed."""
-    file = Path(path)
+def open_sealed(
+    path: PathLike, kind: str, version: int, run: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], Write]]:
+    """What a file of a kind holds, nothing if there is none yet, and what writes it; `run` must be that of the file.
+
+    It is this process's alone until the block ends; half-written leftovers of a killed process are removed.
+    """
+    file, head = Path(path), {"format": kind, "version": version, "run": json.loads(json.dumps(run))}
     if not file.parent.is_dir():
         raise ArgumentError("checkpoint", f"{str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
     if file.is_dir():
@@ -87,7 +89,8 @@ def own_file(path: PathLike) -> Iterator[Path]:
                 "checkpoint", f"{str(path)!r} is in use by another process; wait for its end, or name another file"
             ) from None
         remove_drafts(file)
-        yield file
+        found = _read(file, kind, version, head["run"]) if file.exists() else {}
+        yield found, lambda content: write_sealed(file, {**head, **content})
 
 
 def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
@@ -95,10 +98,8 @@ def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
     write_text(path, json.dumps({**document, "checksum": _checksum(document)}, indent=1) + "\n")
 
 
-def read_sealed(file: Path, kind: str, version: int, run: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The document in a file, checked; None if there is no file."""
-    if not file.exists():
-        return None
+def _read(file: Path, kind: str, version: int, run: dict[str, Any]) -> dict[str, Any]:
+    """The document in a file, checked."""
     try:
         document = json.loads(file.read_bytes())
     except ValueError:

@@ -98,7 +98,8 @@ class Columns:
         for name, words in (self.labels or {}).items():
             known_name("labels", name, table.names)
             if name not in found:
-                raise ArgumentError("labels", f"names {name!r}, whose bins are not known; give its cuts with ", _CUTS)
+                why = f"names {name!r}, whose bins are not known; give its cuts with "
+                raise ArgumentError("labels", why, Mention("cuts"))
             found[name] = _labelled(name, found[name], words)
         return found
 
@@ -114,21 +115,13 @@ class Columns:
 
 
 def as_columns(columns: Columns | Mapping[str, str] | None) -> Columns:
-    """What is known about columns; a mapping says of some whether they are continuous or discrete.
-
-    Example:
-        >>> as_columns({"age": "continuous", "grade": "discrete"}).discrete
-        ('grade',)
-    """
+    """What is known about columns; a mapping says of some whether they are continuous or discrete."""
     if isinstance(columns, Columns) or columns is None:
         return columns or Columns()
     kinds: dict[str, list[str]] = {"continuous": [], "discrete": []}
     for name, kind in dict(columns).items():
         kinds[one_of(f"columns[{name!r}]", kind, tuple(kinds))].append(str(name))
     return Columns(continuous=kinds["continuous"] or None, discrete=kinds["discrete"] or None)
-
-
-_CUTS = Mention("cuts")
 
 
 def _binning(name: str, edges: Iterable[Any] | Binning, table: Table) -> Binning:

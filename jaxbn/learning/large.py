@@ -121,12 +121,7 @@ class Large:
 
 
 def on_all_rows(
-    large: Large,
-    net: BayesNet,
-    data: CodedTable,
-    plan: Plan,
-    checkpoint: PathLike | None,
-    began: float,
+    large: Large, net: BayesNet, data: CodedTable, plan: Plan, checkpoint: PathLike | None, began: float
 ) -> BayesNet:
     """The network of a sample refined on all rows; the best so far when time is up."""
     evidence = plan.options.name == "evidence"

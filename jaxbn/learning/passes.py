@@ -22,15 +22,7 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological_order
 from jaxbn.learning.solver import Cut, Learner, Solver
 from jaxbn.runtime.threads import MANY_ROWS, n_threads
-from jaxbn.scores.coded_table import (
-    CodedTable,
-    Coding,
-    Columns,
-    Start,
-    initial_bins,
-    largest_cardinality,
-    same_coding,
-)
+from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, initial_bins, largest_cardinality, same_coding
 from jaxbn.scores.density import density
 from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.scores.families import structure_score, tolerance

@@ -15,7 +15,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -184,16 +184,13 @@ class TurnRuns(Passes):
         if on_grid and proves:
             refined = yield from self.settle(parents, now, grid=FINE_GRID, refinements=FINE)
             now = refined._replace(trace=(*now.trace, *refined.trace[1:]))
-        enough = ENOUGH if data.table.n_rows > MANY_ROWS else 0.0
-        parents, now = yield from self._turns(
-            parents, now, watch, stage=STAGES, grid=grid, refinements=refinements, enough=enough
-        )
-        return self.learned(parents, now)
+        cutting = {"grid": grid, "refinements": refinements, "enough": ENOUGH if data.table.n_rows > MANY_ROWS else 0.0}
+        return self.learned(*(yield from self._turns(parents, now, watch, STAGES, **cutting)))
 
     def joint_moves(self, parents: Structure, now: Settled, watch: Watcher) -> Learner[tuple[Structure, Settled]]:
         """Change an arc and cut again, as long as that raises F: a move that neither half of a turn can make alone."""
         while better := (yield from self._better_neighbour(parents, now)):
-            parents, now = yield from self._turns(*better, watch, stage=1, grid=self.options.grid)
+            parents, now = yield from self._turns(*better, watch, 1, grid=self.options.grid)
         return parents, now
 
     def _run(
@@ -212,7 +209,7 @@ class TurnRuns(Passes):
         if alone:
             now = yield from self.settle(parents, now, grid=self.options.grid)
         for stage in (0, 1):  # first without isolated variables, which would fall into one bin before they find an arc
-            parents, now = yield from self._turns(parents, now, watch, stage=stage, grid=self.options.grid)
+            parents, now = yield from self._turns(parents, now, watch, stage, grid=self.options.grid)
         return self.learned(parents, now)
 
     def _alternate(self, now: Start | Settled, watch: Watcher) -> Learner[Learned]:
@@ -233,17 +230,12 @@ class TurnRuns(Passes):
             seen.add(state)
 
     def _turns(
-        self,
-        parents: Structure,
-        now: Settled,
-        watch: Watcher,
-        *,
-        stage: int,
-        grid: int | None,
-        refinements: int = 1,
-        enough: float = 0.0,
+        self, parents: Structure, now: Settled, watch: Watcher, stage: int, **cutting: Any
     ) -> Learner[tuple[Structure, Settled]]:
-        """Turns until F rises no more; the first stage leaves variables without neighbours as they are."""
+        """Turns until F rises no more; the first stage leaves variables without neighbours as they are.
+
+        How variables are cut, `cutting`, is that of `settle`.
+        """
         assert self.cache is not None
         trace, cut_for = list(now.trace), None
         parents = self._without_idle_arcs(parents, now.columns)
@@ -260,9 +252,7 @@ class TurnRuns(Passes):
             elif now.converged and parents == cut_for:
                 break  # these cuts are the best for the same arcs
             cut_for = parents
-            now = yield from self.settle(
-                parents, now, isolated=stage > 0, grid=grid, refinements=refinements, enough=enough
-            )
+            now = yield from self.settle(parents, now, isolated=stage > 0, **cutting)
             parents = self._without_idle_arcs(parents, now.columns)
             # its first entry is the F that the passes began with
             trace += now.trace[1:]

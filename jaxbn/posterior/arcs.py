@@ -146,12 +146,7 @@ def draw_block(
 
 
 def reached_from(graph: Graph, members: Sequence[int]) -> dict[int, int]:
-    """For each column outside a block, the members from which a path leads to it through columns outside.
-
-    Example:
-        >>> reached_from((0, 0b1, 0b10, 0b100), [0, 3])  # 0 -> 1 -> 2 -> 3
-        {1: 1, 2: 1}
-    """
+    """For each column outside a block, the members from which a path leads to it through columns outside."""
     place = {column: 1 << i for i, column in enumerate(members)}
     found: dict[int, int] = {}
 

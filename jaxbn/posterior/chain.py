@@ -87,10 +87,8 @@ class Chain:
         start = self.data.fitting(self.data.recoded(codings), parents)
         columns = tuple(start.columns[name]._replace(key=next(self._keys)) for name in self.names)
         own = {
-            name: self._binning(name, coding.cuts)
-            if isinstance(coding, Binning)
-            else Grouping(coding.groups, method="draw")
-            for name, coding in start.binnings.items()
+            n: self._binning(n, c.cuts) if isinstance(c, Binning) else Grouping(c.groups, method="draw")
+            for n, c in start.binnings.items()
         }
         return State(graph, columns, own)
 
@@ -176,9 +174,8 @@ class Chain:
         """The ways to cut a variable given its blanket."""
         name = self.names[v]
         ordered = self.data.ordered[name]
-        factors = self._factors(state, v, ordered.order)
-        limits = {"min_width": self.min_widths.get(name, 0.0), "shapes": self.data.shapes_of(name)}
-        request = Request(ordered, factors, 1.0, **limits)  # type: ignore[arg-type]
+        factors, width = self._factors(state, v, ordered.order), self.min_widths.get(name, 0.0)
+        request = Request(ordered, factors, 1.0, min_width=width, shapes=self.data.shapes_of(name))
         return choice_of(request, self.grid, self._most_states(state, v))
 
     def _factors(self, state: State, v: int, rows: NDArray[np.integer] | slice) -> list[Factor]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +12,8 @@ import numpy as np
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.groups.grouping import Grouping
-from jaxbn.learning.checkpoint import from_json, own_file, read_sealed, to_json, write_sealed
+from jaxbn.learning.checkpoint import Write, from_json, open_sealed, to_json
+from jaxbn.learning.discretize import split_codings
 from jaxbn.learning.passes import Learned
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.runtime.files import PathLike
@@ -57,51 +56,36 @@ def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:
         )
         for v, name in enumerate(names)
     }
-    binnings = {name: coding for name, coding in state.codings.items() if isinstance(coding, Binning)}
-    groupings = {name: coding for name, coding in state.codings.items() if isinstance(coding, Grouping)}
-    return Draw(number, sweep, chain.log_target(state), parents, binnings, groupings)
+    return Draw(number, sweep, chain.log_target(state), parents, *split_codings(state.codings, names))
 
 
 @dataclass
 class Kept:
     """What chains have so far: where each began and is now, and the draws; written to a file if there is one."""
 
-    run: dict[str, Any]
-    path: Path | None = None
+    file: Write | None = None
     starts: list[Learned] = field(default_factory=list)
     now: dict[int, tuple[int, State]] = field(default_factory=dict)  # sweeps done, and the state
     draws: list[Draw] = field(default_factory=list)
 
     def write(self) -> None:
-        """Replace the file in one step."""
-        if self.path is None:
-            return
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            "run": self.run,
-            "starts": [to_json(start) for start in self.starts],
-            "now": {str(c): [sweep, *_state_to_json(state)] for c, (sweep, state) in self.now.items()},
-            "draws": [_draw_to_json(draw) for draw in self.draws],
-        }
-        write_sealed(self.path, document)
+        """Replace what the file holds."""
+        if self.file is not None:
+            now = {str(c): [sweep, *_state_to_json(state)] for c, (sweep, state) in self.now.items()}
+            starts, draws = [to_json(start) for start in self.starts], [_draw_to_json(draw) for draw in self.draws]
+            self.file({"starts": starts, "now": now, "draws": draws})
 
 
 @contextmanager
 def open_kept(path: PathLike | None, run: Mapping[str, Any]) -> Iterator[tuple[Kept, dict[int, Any]]]:
     """What a file has, or nothing yet, and the states of its chains as it has them; see ``open_checkpoint``."""
-    plain = json.loads(json.dumps(run))
     if path is None:
-        yield Kept(plain), {}
+        yield Kept(), {}
         return
-    with own_file(path) as file:
-        document = read_sealed(file, FORMAT, VERSION, plain)
-        if document is None:
-            yield Kept(plain, file), {}
-            return
-        starts = [from_json(start) for start in document["starts"]]
-        draws = [_draw_from_json(draw) for draw in document["draws"]]
-        yield Kept(plain, file, starts, {}, draws), {int(c): state for c, state in document["now"].items()}
+    with open_sealed(path, FORMAT, VERSION, run) as (document, write):
+        starts = [from_json(start) for start in document.get("starts", ())]
+        draws = [_draw_from_json(draw) for draw in document.get("draws", ())]
+        yield Kept(write, starts, {}, draws), {int(c): state for c, state in document.get("now", {}).items()}
 
 
 def restored(chain: Chain, found: Sequence[Any]) -> tuple[int, State]:

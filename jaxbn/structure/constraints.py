@@ -92,12 +92,7 @@ class Constraints:
 
 
 def as_constraints(constraints: Constraints | Mapping[str, Any] | None) -> Constraints:
-    """Constraints, also from a mapping of their arguments.
-
-    Example:
-        >>> as_constraints({"roots": ["age"]}).roots
-        ('age',)
-    """
+    """Constraints, also from a mapping of their arguments."""
     if constraints is None or isinstance(constraints, Constraints):
         return constraints or Constraints()
     known = tuple(each.name for each in fields(Constraints))
@@ -110,13 +105,7 @@ def as_constraints(constraints: Constraints | Mapping[str, Any] | None) -> Const
 
 @dataclass(frozen=True)
 class Rules:
-    """Checked constraints, by name and as bit masks over the columns: bit i stands for column i.
-
-    Example:
-        >>> rules = Rules(("a", "b", "c"), 2, {}, frozenset({("a", "b")}), n_states=(2, 3, 1), sizes=(2, 3, 1))
-        >>> [bits(mask) for mask in rules.allowed]  # c has one state: no arc can touch it
-        [[1], [], []]
-    """
+    """Checked constraints, by name and as bit masks over the columns: bit i stands for column i."""
 
     names: tuple[str, ...]
     max_parents: int
@@ -317,12 +306,7 @@ def mask_of(columns: Iterable[int]) -> int:
 
 
 def bits(mask: int) -> list[int]:
-    """The columns of a mask, ascending.
-
-    Example:
-        >>> bits(0b1010)
-        [1, 3]
-    """
+    """The columns of a mask, ascending."""
     found = []
     while mask:
         low = mask & -mask

@@ -114,7 +114,7 @@ class _Prices:
 
     def _cycles(self) -> list[int]:
         """Short cycles of the chosen families, as masks: one through every column that is on any."""
-        parents = [self.table.mask(family) for family in self.chosen.tolist()]
+        parents = [self.table.masks[family] for family in self.chosen.tolist()]
         left = (1 << len(parents)) - 1
         while free := mask_of(column for column in bits(left) if not parents[column] & left):
             left &= ~free
@@ -167,7 +167,7 @@ class _Ascent:
     def _note(self, column: int) -> None:
         part = self.table.part(column)
         best = np.flatnonzero(self.below[part] == 0) + part.start
-        self.best[column] = [self.table.mask(family) for family in best.tolist()]
+        self.best[column] = [self.table.masks[family] for family in best.tolist()]
         self.core[column] = reduce(and_, self.best[column])
 
     def _without_free(self, some: int) -> int:
@@ -185,12 +185,7 @@ class _Ascent:
 
 
 def shortest_cycle(column: int, parents: Sequence[int]) -> int:
-    """The shortest cycle through a column along parents, as a mask; nothing if there is none.
-
-    Example:
-        >>> bin(shortest_cycle(0, [0b010, 0b101, 0b001]))  # 0 and 1 are parents of each other
-        '0b11'
-    """
+    """The shortest cycle through a column along parents, as a mask; nothing if there is none."""
     levels, seen = [1 << column], 1 << column
     while levels[-1]:
         following = union_of(parents, levels[-1])

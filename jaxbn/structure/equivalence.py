@@ -211,13 +211,7 @@ def class_distance(found: Parents, truth: Parents) -> Distance:
     """Structural distance of the classes of two graphs over the same names."""
     ours, true = class_of(found), class_of(truth)
     common = ours.links & true.links
-    turned = sum(_direction(ours, link) != _direction(true, link) for link in common)
+    directed_once = ours.directed ^ true.directed
+    turned = sum(any(arc in directed_once for arc in permutations(link)) for link in common)
     missing, false = len(true.links - common), len(ours.links - common)
     return Distance(len(common), missing, false, turned, missing + false + turned)
-
-
-def _direction(graph: Cpdag, link: Link) -> Arc | None:
-    first, second = sorted(link)
-    if (first, second) in graph.directed:
-        return first, second
-    return (second, first) if (second, first) in graph.directed else None

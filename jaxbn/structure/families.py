@@ -35,10 +35,6 @@ class FamilyPool:
         self._known: set[int] = set()
         self._join(self._required, self._value(self._required))
 
-    def bound(self) -> int:
-        """The largest value of any family that was scored."""
-        return max(self.values)
-
     def grow(self, parents: int, value: int) -> bool:
         """Score a family with each further parent, unless done before; returns whether any joined the pool."""
         if parents in self._grown:
@@ -136,11 +132,12 @@ class FamilyTable:
     worth: NDArray[np.int64]  # [F + 1]; the last one is that of a column none of whose families fit
     starts: NDArray[np.intp]  # [N] first family of every column
     numbers: NDArray[np.intp]  # [F] 0 to F - 1
+    masks: list[int]  # [F] the parents of a family
 
     def __init__(self, pools: Sequence[FamilyPool]) -> None:
         self.pools, self.n_columns = pools, len(pools)
         self._known = [0] * len(pools)  # families of each pool that are here
-        self._masks: list[int] = []
+        self.masks = []
         most = max((pool.most_parents for pool in pools), default=1)
         self.child, self.values = np.zeros(0, np.intp), np.zeros(0, np.int64)
         self.members = np.zeros((most, 0), np.intp)
@@ -161,8 +158,8 @@ class FamilyTable:
         child = np.append(self.child, [family[0] for family in new])
         values = np.append(self.values, [family[2] for family in new])
         order = np.lexsort((values, child))  # stable: of equal families the one known longer comes first
-        masks = [*self._masks, *(family[1] for family in new)]
-        self._masks = [masks[i] for i in order.tolist()]
+        masks = [*self.masks, *(family[1] for family in new)]
+        self.masks = [masks[i] for i in order.tolist()]
         self.child, self.values = child[order], values[order]
         self.members = np.concatenate([self.members, np.array(padded).T], axis=1)[:, order]
         self.numbers = np.arange(len(order))
@@ -198,10 +195,6 @@ class FamilyTable:
         """The value of an order: the sum of every column's best family among its predecessors."""
         return sum(self.values[standing.best].tolist())
 
-    def mask(self, family: int) -> int:
-        """The parents of a family."""
-        return self._masks[family]
-
     def without_parents_in(self, some: int, column: int) -> NDArray[np.intp]:
         """Families of a column that have no parent in a set."""
         inside = np.zeros(self.n_columns + 1, bool)
@@ -211,12 +204,12 @@ class FamilyTable:
 
     def grow(self, families: NDArray[np.intp]) -> bool:
         """Grow some families in their pools; returns whether any joined, after which families are renumbered."""
-        found = [self.pools[self.child[f]].grow(self._masks[f], int(self.values[f])) for f in families.tolist()]
+        found = [self.pools[self.child[f]].grow(self.masks[f], int(self.values[f])) for f in families.tolist()]
         self.update()
         return any(found)
 
     def refine(self, families: NDArray[np.intp]) -> bool:
         """Score families with one parent dropped or replaced; returns whether any joined."""
-        found = [self.pools[self.child[f]].refine(self._masks[f]) for f in families.tolist()]
+        found = [self.pools[self.child[f]].refine(self.masks[f]) for f in families.tolist()]
         self.update()
         return any(found)

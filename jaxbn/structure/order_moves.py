@@ -137,7 +137,7 @@ class Blocks:
         best = table.stand(order).best.tolist()
         n_columns = table.n_columns
         self.near, self.above, self.below = [0] * n_columns, [0] * n_columns, [0] * n_columns
-        parents = [table.mask(family) for family in best]
+        parents = [table.masks[family] for family in best]
         for column in self.order:
             for parent in bits(parents[column]):
                 self.near[column] |= 1 << parent
@@ -147,10 +147,10 @@ class Blocks:
             for parent in bits(parents[column]):
                 self.below[parent] |= self.below[column] | 1 << column
 
-    def rearranged(self, rng: random.Random, width: int = WIDTH) -> list[int] | None:
+    def rearranged(self, rng: random.Random) -> list[int] | None:
         """The order with a random block rearranged in the best way; None if it already is."""
         column = rng.randrange(len(self.order))
-        block = self.block(column, width, rng)
+        block = self.block(column, WIDTH, rng)
         if block in self._tried:
             return None
         self._tried.add(block)

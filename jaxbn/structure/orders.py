@@ -173,11 +173,11 @@ class _Search:
     def structure(self, bound: int | None = None) -> Structure:
         """The best one so far; without another bound, that of all columns having their best families."""
         standing = self.table.stand(self.best)
-        masks = [self.table.mask(family) for family in standing.best.tolist()]
+        masks = [self.table.masks[family] for family in standing.best.tolist()]
         # scored again rather than taken from the values, which have the arcs subtracted
         units = [self.scores.family(child, tuple(bits(mask))) for child, mask in enumerate(masks)]
         if bound is None:
-            bound = sum(pool.bound() for pool in self.pools)
+            bound = sum(max(pool.values) for pool in self.pools)
         return Structure(
             tuple(tuple(bits(mask)) for mask in masks),
             self.scores.nats(sum(units)),

@@ -62,7 +62,8 @@ def search(request: dict[str, Any]) -> Answer:
         found = replace(found, bound=order_structure(SetScores(columns), rules, **options).bound)
     names = list(data)
     arcs = [(names[parent], names[child]) for child, parents in enumerate(found.parents) for parent in parents]
-    return {"arcs": arcs, "score": found.score, "gap": found.gap, "families": found.families, **seconds}
+    gap = found.bound - found.score
+    return {"arcs": arcs, "score": found.score, "gap": gap, "families": found.families, **seconds}
 
 
 def density(request: dict[str, Any]) -> Answer:
