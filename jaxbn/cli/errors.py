@@ -16,15 +16,11 @@ if TYPE_CHECKING:
     from jaxbn.inputs.checks import Mention
 
 LOG = logging.getLogger("jaxbn")
-DEBUG = "JAXBN_DEBUG"
-"""Environment variable that shows the traceback of every error."""
-
+DEBUG = "JAXBN_DEBUG"  # environment variable that shows the traceback of every error
 FAILED, USAGE, KEPT, INTERRUPTED = 1, 2, 3, 130
 """Exit codes: an error, wrong usage, Ctrl-C with a result, Ctrl-C without one."""
 
-_kept = False
-"""Whether there was a result when Ctrl-C came."""
-
+_kept = False  # whether there was a result when Ctrl-C came
 REMEDIES = {
     "drop": "leave it out with --drop",
     "drop columns": "leave these columns out with --drop",

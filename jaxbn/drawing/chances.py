@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 MOST_SUMMED = 2_000_000
 """Numbers that all variables together are summed over, at most, where answers are exact: a page asks hundreds."""
 
-DRAWN = 20_000
-"""Rows that are drawn where it would be more."""
-
+DRAWN = 20_000  # rows that are drawn where it would be more
 Chances = Callable[[Sequence[str]], NDArray[np.float64]]
 """From the names of some variables to the probabilities of their states together."""
 

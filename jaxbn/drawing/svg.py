@@ -26,9 +26,7 @@ BLUE, ORANGE = "#3d85c6", "#dd7a2f"  # readable on white and on near black
 CHARACTER = 7.4  # mean width of a character of the 13-pixel font
 LONGEST = 22  # characters of a name that are shown
 FONT = 'font-family="system-ui, sans-serif" fill="currentColor"'
-LABEL, LINE = 30.0, 12.0
-"""Width of the label of an arc, and height of its line."""
-
+LABEL, LINE = 30.0, 12.0  # width of the label of an arc, and height of its line
 NOTE = 'font-size="11" fill-opacity="0.7"'
 
 

@@ -29,8 +29,7 @@ COMMENT = re.compile(r"^[ \t]*(?://|%|#|<!--) jaxbn (\{.*\})", re.MULTILINE)
 RESERVED = {"network", "variable", "probability", "property", "type", "discrete", "default", "table"}
 """Words of the BIF format, which its readers look for anywhere."""
 
-ROUNDING = 1e-12
-"""Rows of a table whose sums differ from 1 by less than this are as exact as floats are."""
+ROUNDING = 1e-12  # rows of a table whose sums differ from 1 by less than this are as exact as floats are
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-MAX_TOTAL_WEIGHT = 2**27
-"""Largest sum of weights: a table of counts up to it takes a gigabyte."""
+MAX_TOTAL_WEIGHT = 2**27  # largest sum of weights: a table of counts up to it takes a gigabyte
 
 
 class Mention(NamedTuple):

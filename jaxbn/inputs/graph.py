@@ -13,9 +13,7 @@ from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, at_least, know
 if TYPE_CHECKING:
     import networkx as nx
 
-Parents = Mapping[str, Sequence[str]]
-"""The parents of every variable, by name."""
-
+Parents = Mapping[str, Sequence[str]]  # the parents of every variable, by name
 GraphLike: TypeAlias = "Mapping[str, Iterable[str]] | nx.DiGraph | Iterable[tuple[str, str]]"
 """The ways to write a graph: parents by child, a ``networkx.DiGraph``, or (parent, child) pairs."""
 

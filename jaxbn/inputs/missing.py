@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("jaxbn")
 DROP_COLUMNS = Mention("drop columns", words="drop these columns")
 
-Missing = Literal["infer", "error", "drop", "state"]
-"""What users can ask for, see ``jaxbn.as_table``."""
-
+Missing = Literal["infer", "error", "drop", "state"]  # what users can ask for, see ``jaxbn.as_table``
 MISSING_CHOICES: tuple[Missing, ...] = ("infer", "error", "drop", "state")
 
 MISSING_LEVEL = "(missing)"

@@ -34,9 +34,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 TEXT_BYTES = 4
 """Memory that each byte of a text table takes at most while it is read: as text, as a piece and as columns."""
 
-ENTRY_BYTES = {"fixed": 8, "text": 24}
-"""Memory of an entry: a number, or a text of a few letters with its place."""
-
+ENTRY_BYTES = {"fixed": 8, "text": 24}  # memory of an entry: a number, or a text of a few letters with its place
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BINARY = {b"%PDF": "a PDF", b"\x89PNG": "a picture"}
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -44,15 +42,9 @@ DECIMAL_COMMA = r"\s*[-+]?\d+(,\d*)?([eE][-+]?\d+)?\s*"
 INDEX_NAMES = ("", "Unnamed: 0")
 """Names of the first column in a file with the index of pandas, written once or read and written again."""
 
-MARKS = ("?", " ?")
-"""Cells that are missing entries, besides empty ones and the words that pandas knows (NA, nan)."""
-
-CELL_BYTES = 28
-"""Memory that a cell takes while it is read: its places in the text, and its number."""
-
-FEW_WORDS = 2
-"""Words in a column of numbers are pointed out if there are at most this many different ones."""
-
+MARKS = ("?", " ?")  # cells that are missing entries, besides empty ones and the words that pandas knows (NA, nan)
+CELL_BYTES = 28  # memory that a cell takes while it is read: its places in the text, and its number
+FEW_WORDS = 2  # words in a column of numbers are pointed out if there are at most this many different ones
 REMEDY = "pass fewer rows or columns"
 
 _OPEN: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}  # type: ignore[dict-item]

@@ -30,12 +30,8 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f"
 FORMS = tuple(day + time for day in (*_DAYS, *_NAMED) for time in _TIMES)
 """How dates are written in text; where two forms read all of a column, and not alike, none is taken."""
 
-CLOCK = r"-?(\d+ days? )?-?\d+:\d\d(:\d\d(\.\d+)?)?"
-"""How durations and times of day are written in text."""
-
-Dates = str | Mapping[str, str] | None
-"""The form of dates in text, or ``{column: form}``."""
-
+CLOCK = r"-?(\d+ days? )?-?\d+:\d\d(:\d\d(\.\d+)?)?"  # how durations and times of day are written in text
+Dates = str | Mapping[str, str] | None  # the form of dates in text, or ``{column: form}``
 LARGE = 1e12  # whole numbers below are written with all their digits
 
 UNITS = ("number", "date", "datetime", "duration")

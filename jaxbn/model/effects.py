@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-MEANS = np.linspace(-4.0, 4.0, 321)
-"""Where normal scores may lie in a context."""
-
-HALVINGS = 16
-"""Of the interval in which their scale is searched."""
-
+MEANS = np.linspace(-4.0, 4.0, 321)  # where normal scores may lie in a context
+HALVINGS = 16  # of the interval in which their scale is searched
 TINY = 1e-300
 
 

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from jaxbn.model.bayesnet import BayesNet
 
-Alpha = float | Literal["auto"]
-"""Dirichlet weight of each cell of the tables, or weights that follow from their counts."""
+Alpha = float | Literal["auto"]  # Dirichlet weight of each cell of the tables, or weights that follow from their counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)

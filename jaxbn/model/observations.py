@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 Unknown = Literal["error", "missing"]
 
 
-FAR = 1.0
-"""Values further outside the fitted range than this multiple of its width are pointed out."""
+FAR = 1.0  # values further outside the fitted range than this multiple of its width are pointed out
 
 
 def encode_frame(

@@ -20,8 +20,7 @@ from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.units import NUMBER, Unit
 from jaxbn.sources.arrow_columns import floats, level_codes
 
-Batches = Iterable[tuple[int, Any]]
-"""Pairs of the number of a batch's first row in its source, and the batch."""
+Batches = Iterable[tuple[int, Any]]  # pairs of the number of a batch's first row in its source, and the batch
 
 
 @dataclass(frozen=True, eq=False)

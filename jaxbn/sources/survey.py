@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 KEPT = 2**14
 """Lowest hashes that are kept of the values of a column: so many distinct ones are counted exactly, more to 1 %."""
 
-MOST_LEVELS = 2**16
-"""Distinct texts or whole numbers of a column that are kept, at most."""
-
-EVERY = 2**64
-"""Hashes are below this."""
+MOST_LEVELS = 2**16  # distinct texts or whole numbers of a column that are kept, at most
+EVERY = 2**64  # hashes are below this
 
 
 @dataclass(frozen=True)

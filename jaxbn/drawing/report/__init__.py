@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
     from jaxbn.posterior.results import Posterior
 
-MOST_ARCS = 100
-"""Arcs that are looked at; in larger networks it would take too long."""
-
+MOST_ARCS = 100  # arcs that are looked at; in larger networks it would take too long
 SCRIPTS = ("inference", "known", "lines", "numbers", "drawing", "cards", "tables", "explorer")
 """Files of the page's script, in the order in which they build on each other."""
 

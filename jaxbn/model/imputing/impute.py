@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 Strategy = Literal["mean", "regression", "most_probable", "draw"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-Numbers = Mapping[str, NDArray[np.float64]]
-"""Continuous columns, [rows] each, NaN where missing."""
+Numbers = Mapping[str, NDArray[np.float64]]  # continuous columns, [rows] each, NaN where missing
 
 
 def impute(

@@ -38,11 +38,8 @@ MOST_ROWS, MOST_ENTRIES = 20_000, 10**6
 FEW_ENTRIES, TIMES = 50_000, 3
 """Rows times columns up to which donors are looked for so many times, with other draws; in larger tables once."""
 
-ROUNDS = 10
-"""Of evidence and tables in turns."""
-
-LEAST = 1e-12
-"""Lower bound of probabilities in logarithms."""
+ROUNDS = 10  # of evidence and tables in turns
+LEAST = 1e-12  # lower bound of probabilities in logarithms
 
 
 def evidence_inside_bins(

@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 Array = NDArray[np.float64]
-ROUNDS = 10
-"""Rounds at most."""
-
-SETTLED = 1e-3
-"""Rounds end when entries change by less than this on average, in deviations of their column."""
+ROUNDS = 10  # rounds at most
+SETTLED = 1e-3  # rounds end when entries change by less than this on average, in deviations of their column
 
 
 class Regressions(NamedTuple):
