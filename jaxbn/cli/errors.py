@@ -129,13 +129,7 @@ def tell(message: str) -> None:
 
 
 def in_options(error: Exception, options: Collection[str]) -> tuple[str, int]:
-    """The message of an error with arguments spelled as options, and the exit code.
-
-    Example:
-        >>> from jaxbn.inputs.checks import ArgumentError
-        >>> in_options(ArgumentError("max_parents", "must be at least 0, got -1"), {"max_parents"})
-        ('--max-parents must be at least 0, got -1', 2)
-    """
+    """The message of an error with arguments spelled as options, and the exit code."""
     from jaxbn.inputs.checks import CheckError
 
     if not isinstance(error, CheckError):
@@ -144,15 +138,7 @@ def in_options(error: Exception, options: Collection[str]) -> tuple[str, int]:
 
 
 def spell(mention: Mention, options: Collection[str]) -> str:
-    """What the command line has for an argument of the library.
-
-    Example:
-        >>> from jaxbn.inputs.checks import Mention
-        >>> spell(Mention("missing", "drop"), {"missing"})
-        '--missing drop'
-        >>> spell(Mention("na_values", "-", words="replace it by NaN"), {"na_values"})
-        'pass --na-values -'
-    """
+    """What the command line has for an argument of the library."""
     if mention.words is not None and mention.argument in REMEDIES:
         return REMEDIES[mention.argument]
     if mention.argument not in options:

@@ -215,12 +215,7 @@ def _graph_file(path: Path) -> Any:
 
 
 def arcs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
-    """Arcs (parent, child) from texts such as ``a>b,b>c``.
-
-    Example:
-        >>> arcs(["a>b, b->c"], "--graph")
-        [('a', 'b'), ('b', 'c')]
-    """
+    """Arcs (parent, child) from texts such as ``a>b,b>c``."""
     found = []
     for part in (part.strip() for text in texts for part in text.split(",") if part.strip()):
         ends = [end.strip() for end in part.replace("->", ">").split(">")]

@@ -24,12 +24,7 @@ Chances = Callable[[Sequence[str]], NDArray[np.float64]]
 
 
 def chances_of(net: BayesNet) -> Chances:
-    """How probable the states of a network's variables are.
-
-    Example:
-        >>> chances_of(jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}))(["x"]).tolist()
-        [0.6, 0.4]
-    """
+    """How probable the states of a network's variables are."""
     if is_small(net):
         return lambda names: joint(net, names, {})
     codes = draw_codes(net, DRAWN, np.random.default_rng(0))

@@ -50,11 +50,6 @@ def layered(parents: Parents, widths: Mapping[str, float], *, height: float = 40
         widths: width of each variable's box.
         height: of every box.
         rise: between two layers.
-
-    Example:
-        >>> plan = layered({"a": (), "b": ("a",)}, {"a": 50, "b": 70}, height=40.0, rise=40.0)
-        >>> plan.width, plan.height, plan.boxes["b"].y, plan.arcs["a", "b"]
-        (70.0, 120.0, 100.0, ((35.0, 40.0), (35.0, 80.0)))
     """
     layer = _layers(parents)
     rows: list[list[Node]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]

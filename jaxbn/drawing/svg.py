@@ -39,12 +39,6 @@ def network_svg(
         net: the network.
         strengths: share of resamples that have an arc, by (parent, child): written at the arc, and its opacity.
         directions: which arcs are arrows, see ``BayesNet.plot``; the others have a hidden head, of class ``head``.
-
-    Example:
-        >>> from jaxbn.model.fit import fit
-        >>> net = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-        >>> network_svg(net).count("<rect")
-        1
     """
     plan = network_layout(net)
     arrows = arrows_of(net, directions)
@@ -206,12 +200,7 @@ def top_of_scale(density: NDArray[np.float64] | None, bars: NDArray[np.float64])
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between two ends.
-
-    Example:
-        >>> ticks(9.0, 46.6)
-        [10.0, 20.0, 30.0, 40.0]
-    """
+    """Round numbers between two ends."""
     if not high > low:
         return [low]
     rough = high / most - low / most

@@ -76,17 +76,7 @@ def _block(record: Record, name: str) -> str:
 
 
 def parse_bif(text: str, source: str) -> Record:
-    """The variables and tables of a BIF text; an error names the source and the line.
-
-    Example:
-        >>> text = "variable a { type discrete [ 2 ] { x, y }; } probability ( a ) { table 0.25, 0.75; }"
-        >>> parse_bif(text, "a text").tables["a"].tolist()
-        [0.25, 0.75]
-        >>> parse_bif("variable a { type continuous; }", "a text")
-        Traceback (most recent call last):
-            ...
-        ValueError: a text, line 1: expected 'discrete', found 'continuous'
-    """
+    """The variables and tables of a BIF text; an error names the source and the line."""
     return _Parser(list(_tokens(text)), source).file()
 
 

@@ -14,12 +14,7 @@ MAX_TOTAL_WEIGHT = 2**27  # largest sum of weights: a table of counts up to it t
 
 
 class Mention(NamedTuple):
-    """An argument that a message mentions, so that each interface can spell it in its own way.
-
-    Example:
-        >>> str(Mention("missing", "drop")), str(Mention("continuous"))
-        ("missing='drop'", '`continuous`')
-    """
+    """An argument that a message mentions, so that each interface can spell it in its own way."""
 
     argument: str
     value: str | None = None
@@ -98,12 +93,7 @@ def listed(names: Iterable[str] | None) -> list[str]:
 
 
 def suggest(name: object, known: Iterable[object]) -> str:
-    """A hint that names the nearest known names, or all of them when none is near and they are few.
-
-    Example:
-        >>> suggest("wieght", ["weight", "year"])
-        "did you mean 'weight'?"
-    """
+    """A hint that names the nearest known names, or all of them when none is near and they are few."""
     names = [str(k) for k in known]
     near = difflib.get_close_matches(str(name), names, n=3)
     if near:

@@ -29,11 +29,6 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
     """The data as a DataFrame with unique string column names and a fresh row index; nothing is copied needlessly.
 
     Columns of decimals become floats, and the text ``(missing)`` a missing entry.
-
-    Example:
-        >>> from decimal import Decimal
-        >>> as_frame({"price": [Decimal("1.50"), None]})["price"].tolist()
-        [1.5, nan]
     """
     import pandas as pd
 
@@ -68,13 +63,7 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
 
 
 def in_kind_of(data: Any, frame: pd.DataFrame) -> Any:
-    """A frame as the library of some data has it: pandas stays pandas, and so does what is no frame.
-
-    Example:
-        >>> import pyarrow
-        >>> in_kind_of(pyarrow.table({"x": [1.0]}), as_frame({"x": [2.0]}))["x"].to_pylist()
-        [2.0]
-    """
+    """A frame as the library of some data has it: pandas stays pandas, and so does what is no frame."""
     other = _narwhal(data)
     if other is None:
         return frame

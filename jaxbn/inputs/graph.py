@@ -34,10 +34,6 @@ def as_parents(graph: GraphLike, names: Iterable[str], argument: str = "graph") 
     Raises:
         ValueError: a name that is not a column, an arc from a variable to itself, or a cycle, each named.
         TypeError: the graph is written in none of the three ways.
-
-    Example:
-        >>> as_parents([("a", "c"), ("b", "c")], ["a", "b", "c"])
-        {'a': (), 'b': (), 'c': ('a', 'b')}
     """
     columns = [str(name) for name in names]
     parents: dict[str, dict[str, None]] = {name: {} for name in columns}
@@ -54,12 +50,7 @@ def as_parents(graph: GraphLike, names: Iterable[str], argument: str = "graph") 
 
 
 def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, ...]:
-    """The variables, parents before children; among those that could come next, in the order of the keys.
-
-    Example:
-        >>> topological_order({"a": ("b",), "b": (), "c": ()})
-        ('b', 'a', 'c')
-    """
+    """The variables, parents before children; among those that could come next, in the order of the keys."""
     names, sorter = tuple(parents), graphlib.TopologicalSorter(parents)
     try:
         sorter.prepare()
@@ -78,12 +69,7 @@ def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, .
 
 
 def children_of(parents: Parents) -> dict[str, tuple[str, ...]]:
-    """Children of every variable, in the order of the keys.
-
-    Example:
-        >>> children_of({"a": (), "b": ("a",), "c": ("a", "b")})
-        {'a': ('b', 'c'), 'b': ('c',), 'c': ()}
-    """
+    """Children of every variable, in the order of the keys."""
     children: dict[str, list[str]] = {name: [] for name in parents}
     for child, found in parents.items():
         for parent in dict.fromkeys(found):
@@ -126,15 +112,7 @@ def check_max_cells(max_cells: int) -> int:
 
 
 def check_table_sizes(parents: Parents, cardinalities: Mapping[str, int], limit: int = MAX_TABLE_CELLS) -> None:
-    """Refuse a graph with a family whose conditional table would have more than ``limit`` cells.
-
-    Example:
-        >>> check_table_sizes({"a": (), "b": ("a",)}, {"a": 4000, "b": 5000})
-        Traceback (most recent call last):
-            ...
-        jaxbn.inputs.checks.ArgumentError: the table of 'b' given 'a' would have 20,000,000 cells, more than the limit \
-of 10,000,000; give it fewer parents, or its variables fewer levels
-    """
+    """Refuse a graph with a family whose conditional table would have more than ``limit`` cells."""
     for child, found in parents.items():
         cells = math.prod(cardinalities[name] for name in (child, *found))
         if cells > limit:

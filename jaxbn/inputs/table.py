@@ -66,12 +66,7 @@ class Table:
 
     @cached_property
     def holes(self) -> dict[str, int]:
-        """How many entries are missing in each column that lacks some.
-
-        Example:
-            >>> as_table({"x": [0.5, None], "kind": ["a", "b"]}, missing="infer").holes
-            {'x': 1}
-        """
+        """How many entries are missing in each column that lacks some."""
         return {name: count for name in self.names if (count := int(self.absent(name).sum()))}
 
     def absent(self, name: str) -> NDArray[np.bool_]:

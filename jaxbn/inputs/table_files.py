@@ -78,11 +78,6 @@ def read_file(path: str | PathLike[str], form: Format = SEEN) -> pd.DataFrame:
         ValueError: it is not a table, or damaged.
         MemoryError: it would not fit in the memory that is free.
         ImportError: Parquet without pyarrow.
-
-    Example:
-        >>> _ = Path("table.csv").write_text("size,kind\n0.5,a\n1.5,b\n")
-        >>> read_file("table.csv")["size"].tolist()
-        [0.5, 1.5]
     """
     file = Path(fspath(path))
     if not file.exists():

@@ -58,13 +58,7 @@ NUMBER = Unit()
 
 
 def unit_of(name: str, column: pd.Series, dates: Dates = None) -> Unit:
-    """The unit of a column, by its type or, in text, by what all its entries are.
-
-    Example:
-        >>> import pandas as pd
-        >>> unit_of("day", pd.Series(["24.12.2020", None, "01.01.2021"]))
-        Unit(kind='date', form='%d.%m.%Y')
-    """
+    """The unit of a column, by its type or, in text, by what all its entries are."""
     if column.dtype.kind in "fiub" or column.dtype.kind == "c":
         return NUMBER
     form = dates.get(name) if isinstance(dates, Mapping) else dates
@@ -75,13 +69,7 @@ def unit_of(name: str, column: pd.Series, dates: Dates = None) -> Unit:
 
 
 def to_numbers(name: str, column: pd.Series, unit: Unit) -> NDArray[np.float64]:
-    """The numbers of a column of dates or durations, NaN where missing; numbers are taken as they are.
-
-    Example:
-        >>> import pandas as pd
-        >>> to_numbers("day", pd.Series(["1970-01-02", None]), Unit("date", "%Y-%m-%d")).tolist()
-        [1.0, nan]
-    """
+    """The numbers of a column of dates or durations, NaN where missing; numbers are taken as they are."""
     if column.dtype.kind in "fiu":
         return column.to_numpy(np.float64, na_value=np.nan)
     if column.isna().all():  # whatever its type: a column of None alone is one of objects
@@ -108,12 +96,7 @@ def from_numbers(numbers: Any, unit: Unit) -> Any:
 
 
 def to_number(name: str, value: Any, unit: Unit) -> float:
-    """One date or duration as a number; a text may be in the column's form or in the usual ones.
-
-    Example:
-        >>> to_number("day", "1970-01-03", Unit("date", "%d.%m.%Y"))
-        2.0
-    """
+    """One date or duration as a number; a text may be in the column's form or in the usual ones."""
     import pandas as pd
 
     if isinstance(value, int | float | np.number):
@@ -144,10 +127,6 @@ def texts(numbers: Iterable[float], unit: Unit, close: Iterable[float] | None = 
         numbers: of the column.
         unit: no number.
         close: by how much each text may differ from its number; by default it is exact to the microsecond.
-
-    Example:
-        >>> texts([18326.5, 18342.0], Unit("date")), texts([90.0, 90061.5], Unit("duration"))
-        (['2020-03-06', '2020-03-21'], ['0:01:30', '1 day 1:01:01.5'])
     """
     numbers = list(numbers)
     if unit.kind == "date":  # a cut lies between two days, and the second is in the bin that it begins

@@ -48,12 +48,7 @@ def level_codes(name: str, column: Any, levels: Sequence[Level]) -> NDArray[np.i
 
 
 def scattered(numbers: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
-    """Numbers that look random, the same for the same numbers and seed (the finalizer of SplitMix64).
-
-    Example:
-        >>> scattered(np.arange(3, dtype=np.uint64)).tolist() == scattered(np.arange(3, dtype=np.uint64)).tolist()
-        True
-    """
+    """Numbers that look random, the same for the same numbers and seed (the finalizer of SplitMix64)."""
     x = numbers + np.uint64((seed + 1) * FOLDING % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x ^= x >> np.uint64(shift)

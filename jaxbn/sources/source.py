@@ -158,10 +158,6 @@ def as_source(data: Any) -> Source | None:
     DuckDB relations, PyArrow datasets, functions that make a ``RecordBatchReader``, Polars LazyFrames, Dask and PySpark
     DataFrames, and files and folders that are too large to learn from in memory. Nothing is imported that the object
     has not imported.
-
-    Example:
-        >>> as_source({"x": [1.0, 2.0]}) is None
-        True
     """
     if hasattr(data, "ask") and hasattr(data, "n_rows"):
         return data
