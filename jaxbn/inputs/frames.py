@@ -63,7 +63,13 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
 
 
 def in_kind_of(data: Any, frame: pd.DataFrame) -> Any:
-    """A frame as the library of some data has it: pandas stays pandas, and so does what is no frame."""
+    """A frame as the library of some data has it: pandas stays pandas, and so does what is no frame.
+
+    Example:
+        >>> import pyarrow
+        >>> in_kind_of(pyarrow.table({"x": [1.0]}), as_frame({"x": [2.0]}))["x"].to_pylist()
+        [2.0]
+    """
     other = _narwhal(data)
     if other is None:
         return frame
