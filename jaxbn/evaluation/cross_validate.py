@@ -14,7 +14,7 @@ from jaxbn.cuts.methods import MaxBins, Method, Shaping, as_method
 from jaxbn.evaluation.folds import Training, fold_numbers
 from jaxbn.evaluation.source_folds import scored_folds
 from jaxbn.inputs import checks
-from jaxbn.inputs.graph import GraphLike, names_in
+from jaxbn.inputs.graph import GraphLike, arcs_and_names
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.options import check_structure_options, old_keywords
@@ -192,7 +192,7 @@ def cross_validate(
 
 def named_columns(graph: Any, given: str | Sequence[str], learning: Mapping[str, Any]) -> list[str]:
     """The columns that stay though nothing can be learned from them: those that something names, as in ``learn``."""
-    arcs = names_in(graph) if graph is not None else as_constraints(learning.get("constraints")).named
+    arcs = arcs_and_names(graph)[1] if graph is not None else as_constraints(learning.get("constraints")).named
     return [*arcs, *checks.listed(given)]
 
 

@@ -159,16 +159,12 @@ def integers(argument: str, values: ArrayLike, n_rows: int, remedy: str = "code 
         raise ArgumentTypeError(argument, f"must be integers, got {_sample(array)} of type {array.dtype}; {remedy}")
     if array.shape != (n_rows,):
         raise ArgumentError(argument, f"must have one entry for each of the {n_rows} rows, got shape {array.shape}")
-    if array.dtype.kind == "f":
-        bad = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
-        if len(bad):
-            raise ArgumentError(argument, f"must be whole numbers, got {array[bad[0]]} in row {bad[0]}; {remedy}")
-    bad = np.flatnonzero(array < 0)
-    if len(bad):
-        raise ArgumentError(argument, f"must not be negative, got {array[bad[0]]} in row {bad[0]}; {remedy}")
-    bad = np.flatnonzero(array >= 2.0**53)  # beyond this a float no longer stands for one whole number
-    if len(bad):
-        raise ArgumentError(argument, f"must be below 2^53, got {array[bad[0]]} in row {bad[0]}; {remedy}")
+    rules = {"be whole numbers": np.isfinite(array) & (array == np.floor(array))} if array.dtype.kind == "f" else {}
+    rules |= {"not be negative": array >= 0, "be below 2^53": array < 2.0**53}  # beyond, a float stands for several
+    for rule, kept in rules.items():
+        if not kept.all():
+            row = int(kept.argmin())
+            raise ArgumentError(argument, f"must {rule}, got {array[row]} in row {row}; {remedy}")
     return array.astype(np.int64)
 
 

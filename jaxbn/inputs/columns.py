@@ -184,16 +184,10 @@ def as_levels(name: str, column: pd.Series) -> tuple[tuple[Level, ...], NDArray[
 def encode(
     column: Any, levels: Sequence[Level], *, name: str = "column", unknown: Literal["error", "missing"] = "error"
 ) -> NDArray[np.int32]:
-    """Codes of new data against fitted levels.
+    """Codes of new data [rows] against fitted levels: positions among these.
 
-    Args:
-        column: 1-D data, [rows].
-        levels: the fitted levels; the code of a value is its position here.
-        name: the column's name, for messages.
-        unknown: ``"error"`` refuses values that are not levels, ``"missing"`` codes them as missing.
-
-    Returns:
-        int32 codes [rows], -1 where the entry is missing, unless that is a level of its own, ``"(missing)"``.
+    The code is -1 where the entry is missing, unless that is a level of its own, ``"(missing)"``. Values that are no
+    levels are refused, or coded as missing.
     """
     import pandas as pd
 

@@ -21,23 +21,13 @@ MAX_TABLE_CELLS = 10_000_000
 
 
 def as_parents(graph: GraphLike, names: Iterable[str], argument: str = "graph") -> dict[str, tuple[str, ...]]:
-    """Parents of every variable.
+    """Parents of every variable: keys in column order, parents in the order given; a repeated arc counts once.
 
-    Args:
-        graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or an iterable of ``(parent, child)`` pairs.
-        names: all variables, in column order; those the graph does not mention have no parents.
-        argument: what the graph is called in messages.
-
-    Returns:
-        Every name with its parents, keys in column order, parents in the order given; a repeated arc counts once.
-
-    Raises:
-        ValueError: a name that is not a column, an arc from a variable to itself, or a cycle, each named.
-        TypeError: the graph is written in none of the three ways.
+    Variables that the graph does not mention have no parents. Messages call the graph by `argument`.
     """
     columns = [str(name) for name in names]
     parents: dict[str, dict[str, None]] = {name: {} for name in columns}
-    arcs, mentioned = _arcs(graph, argument)
+    arcs, mentioned = arcs_and_names(graph, argument)
     for name in dict.fromkeys(mentioned):
         known_name(argument, name, columns)
     for parent, child in arcs:
@@ -125,12 +115,7 @@ def check_table_sizes(parents: Parents, cardinalities: Mapping[str, int], limit:
             )
 
 
-def names_in(graph: Any) -> list[str]:
-    """Every name that a graph mentions."""
-    return _arcs(graph, "graph")[1]
-
-
-def _arcs(graph: Any, argument: str) -> tuple[list[tuple[str, str]], list[str]]:
+def arcs_and_names(graph: Any, argument: str = "graph") -> tuple[list[tuple[str, str]], list[str]]:
     """(parent, child) pairs in the order given, and every name the graph mentions."""
     if isinstance(getattr(graph, "parents", None), Mapping):  # a network
         graph = graph.parents

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong
+from jaxbn.inputs.checks import DROP, ArgumentError, Mention, wrong
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,11 +41,7 @@ def settle(frame: pd.DataFrame, missing: Missing) -> tuple[pd.DataFrame, str]:
     """The frame with its missing entries dealt with, and one line that says what was found and done, if anything.
 
     Rows without any value say nothing: they are left out, except where being missing is a state.
-
-    Raises:
-        ValueError: a column without any value, missing entries where they are refused, no row left.
     """
-    one_of("missing", missing, MISSING_CHOICES)
     absent = frame.isna()
     counts = {str(name): int(count) for name, count in absent.sum().items() if count}
     if not counts:

@@ -65,19 +65,10 @@ SEEN = Format()
 
 
 def read_file(path: str | PathLike[str], form: Format = SEEN) -> pd.DataFrame:
-    r"""The table in a file, or in all Parquet files of a folder.
+    """The table in a file, or in all Parquet files of a folder, where names such as ``year=2024`` become columns.
 
-    Args:
-        path: a ``.parquet`` or ``.pq`` file, a folder of them (names such as ``year=2024`` become columns), or a
-            ``.csv``, ``.tsv`` or other text file with a line of names, compressed or not; empty cells and a single
-            ``?`` are missing entries.
-        form: how a text file is written.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is not a table, or damaged.
-        MemoryError: it would not fit in the memory that is free.
-        ImportError: Parquet without pyarrow.
+    A text file has a line of names, and may be compressed; empty cells and a single ``?`` are missing entries. What
+    would not fit in the memory that is free raises a MemoryError.
     """
     file = Path(fspath(path))
     if not file.exists():
@@ -279,11 +270,8 @@ def _point_out_numbers(header: list[str], name: str) -> None:
     numbers = [label for label in header if is_number(label)]
     if len(numbers) == len(header) or any("." in label for label in numbers):
         shown = ", ".join(header[:4]) + (", …" if len(header) > 4 else "")
-        LOG.warning(
-            "the first line of %s looks like data (%s), but is read as names; add a line of names before it",
-            name,
-            shown,
-        )
+        said = "the first line of %s looks like data (%s), but is read as names; add a line of names before it"
+        LOG.warning(said, name, shown)
 
 
 def _point_out_words(frame: pd.DataFrame) -> None:
@@ -294,14 +282,9 @@ def _point_out_words(frame: pd.DataFrame) -> None:
         is_word = pd.to_numeric(column, errors="coerce").isna() & column.notna()
         words = [str(word) for word in column[is_word].unique()[: FEW_WORDS + 1]]
         if len(words) <= FEW_WORDS and 0 < is_word.sum() < column.notna().sum() / 2:
-            LOG.warning(
-                "column %r holds numbers except for %s (%d of %d rows), so it is discrete; %s if that means missing",
-                label,
-                " and ".join(map(repr, words)),
-                is_word.sum(),
-                len(column),
-                Mention("na_values", ",".join(words), words="replace it by NaN"),
-            )
+            said = "column %r holds numbers except for %s (%d of %d rows), so it is discrete; %s if that means missing"
+            remedy = Mention("na_values", ",".join(words), words="replace it by NaN")
+            LOG.warning(said, label, " and ".join(map(repr, words)), is_word.sum(), len(column), remedy)
 
 
 def is_parquet(file: Path) -> bool:

@@ -38,15 +38,10 @@ UNITS = ("number", "date", "datetime", "duration")
 
 
 class Unit(NamedTuple):
-    """What the numbers of a column stand for.
+    """What the numbers of a column stand for."""
 
-    Attributes:
-        kind: ``"number"``, ``"date"`` (days since 1970), ``"datetime"`` or ``"duration"`` (seconds).
-        form: how text holds them, as ``strptime`` has it; None where the column is not text.
-    """
-
-    kind: str = "number"
-    form: str | None = None
+    kind: str = "number"  # or "date" (days since 1970), "datetime" or "duration" (seconds)
+    form: str | None = None  # how text holds them, as ``strptime`` has it; None where the column is not text
 
     @property
     def words(self) -> str:
@@ -59,7 +54,7 @@ NUMBER = Unit()
 
 def unit_of(name: str, column: pd.Series, dates: Dates = None) -> Unit:
     """The unit of a column, by its type or, in text, by what all its entries are."""
-    if column.dtype.kind in "fiub" or column.dtype.kind == "c":
+    if column.dtype.kind in "fiubc":
         return NUMBER
     form = dates.get(name) if isinstance(dates, Mapping) else dates
     if is_text(column):
@@ -121,14 +116,7 @@ def in_words(number: float, unit: Unit) -> str:
 
 
 def texts(numbers: Iterable[float], unit: Unit, close: Iterable[float] | None = None) -> list[str]:
-    """Dates or durations as people read them.
-
-    Args:
-        numbers: of the column.
-        unit: no number.
-        close: by how much each text may differ from its number; by default it is exact to the microsecond.
-    """
-    numbers = list(numbers)
+    """Dates or durations as people read them, exact to the microsecond, or as `close` to each as it says."""
     if unit.kind == "date":  # a cut lies between two days, and the second is in the bin that it begins
         return [_date(math.ceil(x) * DAY).strftime("%Y-%m-%d") for x in numbers]
     within = itertools.repeat(0.0) if close is None else close
