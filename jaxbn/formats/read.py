@@ -51,9 +51,9 @@ def read(path: PathLike) -> BayesNet | AverageNet:
     return _read_as(path, ending) if ending in FORMATS else load(path)
 
 
-def write(net: BayesNet, path: PathLike) -> None:
-    """Write a network in the format that the ending of the file says, see ``BayesNet.write``."""
-    ending = Path(path).suffix.lower()
+def write(net: BayesNet, path: PathLike, ending: str | None = None) -> None:
+    """Write a network in the format of an ending, by default that of the file; see ``BayesNet.write``."""
+    ending = ending or Path(path).suffix.lower()
     if ending == ".json":
         save(net, path)
     elif ending in FORMATS:
@@ -71,11 +71,6 @@ def read_bif(path: PathLike) -> BayesNet:
         ('kind', 'size')
     """
     return _read_as(path, ".bif")
-
-
-def write_bif(net: BayesNet, path: PathLike) -> None:
-    """Write a network in the BIF format, whatever the ending of the file; it is replaced in one step."""
-    write_text(path, to_bif(record_of(net)))
 
 
 def _read_as(path: PathLike, ending: str) -> BayesNet:

@@ -31,10 +31,10 @@ def share_words(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
-def listed(counts: Mapping[str, int], most: int = 12) -> str:
+def listed(counts: Mapping[str, int]) -> str:
     """Columns with their numbers, as messages have them."""
-    shown = [f"{name!r} ({count})" for name, count in list(counts.items())[:most]]
-    return ", ".join(shown) + (", ..." if len(counts) > most else "")
+    shown = [f"{name!r} ({count})" for name, count in list(counts.items())[:12]]
+    return ", ".join(shown) + (", ..." if len(counts) > 12 else "")
 
 
 def settle(frame: pd.DataFrame, missing: Missing) -> tuple[pd.DataFrame, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import MISSING, Level
@@ -389,10 +390,8 @@ class BayesNet(Fitted, InFiles):
             queries.check_targets(self, [name], {target: None})
             evidence[self.names.index(name)] = queries.log_likelihoods(self, name, value, len(codes))
             codes[:, self.names.index(name)] = MISSING
-        place = self.names.index(target)
-        logs = answers.log_posterior(self.network, codes, place, evidence=evidence)
-        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        chances = queries.over_levels(self, target, weights / weights.sum(axis=1, keepdims=True), 1)
+        logs = answers.log_posterior(self.network, codes, self.names.index(target), evidence=evidence)
+        chances = queries.over_levels(self, target, np.asarray(softmax(logs, axis=1)), 1)
         index = data.index if isinstance(data, pd.DataFrame) else None
         return pd.DataFrame(chances, index=index, columns=queries.states(self, target))
 

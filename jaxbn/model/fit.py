@@ -26,10 +26,10 @@ from jaxbn.model.inference.network import Structure, positions
 from jaxbn.model.lines.fit_lines import fit_lines
 from jaxbn.model.lines.line import Lines, check_lines
 from jaxbn.model.observations import bins_of
+from jaxbn.model.rows.updating import k2_sum, table_weights
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_keywords
-from jaxbn.scores.shrinkage import shrunken_weights
-from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
+from jaxbn.scores.tables import family_counts, level_shares, posterior_means
 from jaxbn.sources.source import as_source
 
 __all__ = ["BayesNet", "fit"]
@@ -133,9 +133,8 @@ def fit(
         name: family_counts(codes[name], [codes[parent] for parent in found], [cards[v] for v in (*found, name)])
         for name, found in parents.items()
     }
-    weights: dict[str, Weight] = {name: alphas.get(name, general) for name in parents}
+    weights: dict[str, Weight] = table_weights(counts, alpha, alphas)
     if alpha == "auto":
-        weights = {name: shrunken_weights(found) for name, found in counts.items()}
         alphas = {name: float(np.mean(found)) for name, found in weights.items()}
     trace: tuple[float, ...] = ()
     tables = {name: posterior_means(counts[name], weights[name]) for name in parents}
@@ -149,12 +148,9 @@ def fit(
             tell_left_out(found.left_out)
         except limits.TimeIsUpError:  # not even a round of EM: the tables of the rows that have all of a family
             LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
-    score = 0.0
-    for each in counts.values():  # one after the other: sum() would round differently
-        score += k2_score(each)
     ends = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
     cuts = {name: binning.stretched(*ends[name]) for name, binning in cuts.items()}
-    net = BayesNet(parents, cuts, levels, tables, ends, score, table.n_rows, alpha, groupings, shares, alphas)
+    net = BayesNet(parents, cuts, levels, tables, ends, k2_sum(counts), table.n_rows, alpha, groupings, shares, alphas)
     if lines == "auto":
         net = replace(net, lines=fit_lines(net, np.stack([codes[n] for n in net.names], axis=1), table.values))
     return replace(net, em_trace=trace, counts=counts, level_counts=level_counts)

@@ -316,9 +316,9 @@ class Fitted:
             >>> jaxbn.read_bif("net.bif").names
             ('kind', 'size')
         """
-        from jaxbn.formats.read import write_bif
+        from jaxbn.formats.read import write
 
-        write_bif(self._net, path)
+        write(self._net, path, ".bif")
 
     def to_pgmpy(self) -> Any:
         """The network as a ``pgmpy.models.DiscreteBayesianNetwork``; states are named by ``state_labels``.

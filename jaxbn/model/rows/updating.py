@@ -48,9 +48,7 @@ def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
     level_counts = dict(net.level_counts)
     for name in net.groupings:
         level = encode(frame[name], net.levels[name], name=name)
-        level_counts[name] = net.level_counts[name] + np.bincount(
-            level[level != MISSING], minlength=len(net.levels[name])
-        )
+        level_counts[name] = level_counts[name] + np.bincount(level[level != MISSING], minlength=len(net.levels[name]))
     bounds = {name: _bounds(net, name, frame[name]) for name in net.binnings}
     return recounted(net, counts, level_counts, bounds, net.n_rows + len(frame))
 
@@ -63,24 +61,34 @@ def recounted(
     n_rows: int,
 ) -> BayesNet:
     """The network with the tables of other counts, of families and of the levels of grouped variables."""
-    score = 0.0
-    for found in counts.values():  # as fit adds them
-        score += k2_score(found)
-    auto = {name: float(np.mean(shrunken_weights(found))) for name, found in counts.items() if net.alpha == "auto"}
+    weights = table_weights(counts, net.alpha, net.alphas)
     return replace(
         net,
-        alphas=auto or net.alphas,
+        alphas={name: float(np.mean(own)) for name, own in weights.items()} if net.alpha == "auto" else net.alphas,
         counts=dict(counts),
         level_counts=dict(level_counts),
-        tables=_tables(net, counts),
+        tables={name: posterior_means(found, weights[name]) for name, found in counts.items()},
         shares={n: level_shares(found, net.group_codes[n], _weight(net, n)) for n, found in level_counts.items()},
         bounds=dict(bounds),
         binnings={name: binning.stretched(*bounds[name]) for name, binning in net.binnings.items()},
-        score=score,
+        score=k2_sum(counts),
         n_rows=n_rows,
         trace=(),
         em_trace=(),
     )
+
+
+def table_weights(counts: Mapping[str, NDArray[Any]], alpha: Any, alphas: Mapping[str, float]) -> dict[str, Any]:
+    """Dirichlet weights of each table: those that were given, or, with ``"auto"``, those that its counts ask for."""
+    return {n: shrunken_weights(c) if alpha == "auto" else alphas.get(n, alpha) for n, c in counts.items()}
+
+
+def k2_sum(counts: Mapping[str, NDArray[Any]]) -> float:
+    """The score of all families."""
+    score = 0.0
+    for found in counts.values():  # one after the other: sum() would round differently
+        score += k2_score(found)
+    return score
 
 
 def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
@@ -110,12 +118,6 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
 def _bounds(net: BayesNet, name: str, column: pd.Series) -> tuple[float, float]:
     values, (low, high) = as_floats(name, column, net.binnings[name].unit), net.bounds[name]
     return float(np.nanmin([low, *values])), float(np.nanmax([high, *values]))
-
-
-def _tables(net: BayesNet, counts: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
-    if net.alpha == "auto":
-        return {name: posterior_means(found, shrunken_weights(found)) for name, found in counts.items()}
-    return {name: posterior_means(found, _weight(net, name)) for name, found in counts.items()}
 
 
 def _weight(net: BayesNet, name: str) -> float:
@@ -158,7 +160,8 @@ def _with_levels(net: BayesNet, frame: pd.DataFrame) -> BayesNet:
     shares = {
         name: level_shares(level_counts[name], groupings[name](levels[name]), _weight(net, name)) for name in groupings
     }
-    tables = _tables(net, counts)
+    weights = table_weights(counts, net.alpha, net.alphas)
+    tables = {name: posterior_means(found, weights[name]) for name, found in counts.items()}
     grouped: dict[str, Any] = {"groupings": groupings, "level_counts": level_counts, "shares": shares}
     return replace(net, levels=levels, counts=counts, tables=tables, **grouped)
 
