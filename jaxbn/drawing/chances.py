@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.inference.elimination import Component, plan
 from jaxbn.model.inference.questions import draw_codes, joint
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 MOST_SUMMED = 2_000_000
 """Numbers that all variables together are summed over, at most, where answers are exact: a page asks hundreds."""

@@ -14,10 +14,9 @@ from jaxbn.learning.discretize import discretize
 from jaxbn.learning.learn import learn
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.sources.arrow_columns import row_hashes
 from jaxbn.sources.counting import Batches
 from jaxbn.sources.source import Answer, OnBatches, Source, Task, as_source
-from jaxbn.sources.survey import Survey
+from jaxbn.sources.survey import Survey, row_hashes
 
 Scored = list[tuple[int, NDArray[np.float64]]]
 """The number of a first row of some, and their log-likelihood."""

@@ -327,7 +327,7 @@ class Fitted:
             >>> model = net.to_pgmpy()  # doctest: +SKIP
             >>> model.get_cpds("size")  # doctest: +SKIP
         """
-        from jaxbn.formats.export import to_pgmpy
+        from jaxbn.formats.read import to_pgmpy
 
         return to_pgmpy(self._net)
 
@@ -343,7 +343,7 @@ class Fitted:
             >>> model = net.to_pyagrum()  # doctest: +SKIP
             >>> pyagrum.getPosterior(model, target="species", evs={"body_mass_g": "5200"})  # doctest: +SKIP
         """
-        from jaxbn.formats.export import to_pyagrum
+        from jaxbn.formats.read import to_pyagrum
 
         return to_pyagrum(self._net, bins)
 
