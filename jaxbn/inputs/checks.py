@@ -103,15 +103,7 @@ def suggest(name: object, known: Iterable[object]) -> str:
 
 
 def known_name(argument: str, name: object, known: Iterable[object], kind: str = "a column of the data") -> str:
-    """A name that is known.
-
-    Example:
-        >>> known_name("order", "wieght", ["weight", "year"])
-        Traceback (most recent call last):
-            ...
-        jaxbn.inputs.checks.ArgumentError: order names 'wieght', which is not a column of the data; did you mean \
-'weight'?
-    """
+    """A name that is known."""
     names = [str(each) for each in known]
     if str(name) not in names:
         raise ArgumentError(argument, f"names {name!r}, which is not {kind}; {suggest(name, names)}", value=name)

@@ -68,24 +68,14 @@ def children_of(parents: Parents) -> dict[str, tuple[str, ...]]:
 
 
 def markov_blanket(parents: Parents, name: str) -> tuple[str, ...]:
-    """Parents, children and the children's other parents of a variable, in the order of the keys.
-
-    Example:
-        >>> markov_blanket({"a": (), "b": (), "c": ("a", "b"), "d": ("c",)}, "a")
-        ('b', 'c')
-    """
+    """Parents, children and the children's other parents of a variable, in the order of the keys."""
     children = children_of(parents)[name]
     blanket = {*parents[name], *children, *(spouse for child in children for spouse in parents[child])} - {name}
     return tuple(other for other in parents if other in blanket)
 
 
 def to_networkx(parents: Parents) -> nx.DiGraph:
-    """The graph as a ``networkx.DiGraph``: nodes in the order of the keys, arcs from parent to child.
-
-    Example:
-        >>> sorted(to_networkx({"a": (), "b": ("a",)}).edges)
-        [('a', 'b')]
-    """
+    """The graph as a ``networkx.DiGraph``: nodes in the order of the keys, arcs from parent to child."""
     import networkx as nx
 
     graph = nx.DiGraph()

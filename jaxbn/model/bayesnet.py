@@ -14,8 +14,7 @@ from scipy.special import softmax
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import MISSING, Level
 from jaxbn.inputs.frames import in_kind_of
-from jaxbn.inputs.states import missing_flag_name, with_signs
-from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.states import missing_flag_name
 from jaxbn.model import queries
 from jaxbn.model.effects import effect, influence
 from jaxbn.model.fitted import Fitted
@@ -24,7 +23,7 @@ from jaxbn.model.inference import answers
 from jaxbn.model.inference.questions import joint
 from jaxbn.model.lines.rows import lean
 from jaxbn.model.most_probable import MostProbable, most_probable
-from jaxbn.model.observations import Unknown, encode_frame, observation_weights, tell_absent
+from jaxbn.model.observations import Unknown, encode_frame, frame_of, observation_weights, tell_absent
 from jaxbn.model.rows.sampling import InFiles, intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
@@ -132,7 +131,7 @@ class BayesNet(Fitted, InFiles):
             >>> np.exp(net.log_likelihood({"kind": ["a", "a", None], "size": [1.5, None, None]})).round(6).tolist()
             [0.107143, 0.5, 1.0]
         """
-        frame = with_signs(as_frame(data), self.names)
+        frame = frame_of(self, data)
         codes = encode_frame(self, frame, unknown)
         result = answers.log_likelihood(self.network, codes)
         for inside in queries.log_inside_states(self, frame, codes, unknown).T:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.binning import Binning, date_forms
 from jaxbn.groups.grouping import Grouping
-from jaxbn.inputs.checks import ArgumentError, suggest
+from jaxbn.inputs.checks import ArgumentError, known_name, suggest
 from jaxbn.inputs.columns import MAX_INTEGER_LEVELS, MISSING, Level
 from jaxbn.inputs.graph import Parents, as_parents, check_table_sizes
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
@@ -177,8 +177,7 @@ def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[
     own = {str(name): weight for name, weight in alpha.items()} if isinstance(alpha, Mapping) else {}
     general = 1.0 if isinstance(alpha, Mapping) else alpha
     for name in own:
-        if name not in names:
-            raise ValueError(f"alpha names {name!r}, which is not a column of the data; {suggest(name, names)}")
+        known_name("alpha", name, names)
     for what, weight in [("alpha", general), *((f"alpha of {name!r}", weight) for name, weight in own.items())]:
         if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
             raise ValueError(
@@ -212,19 +211,14 @@ def _table(data: Any, binnings: Mapping[str, Binning], groupings: Mapping[str, G
     for name in (*binnings, *groupings):
         if name not in frame.columns:
             raise ValueError(f"binnings name {name!r}, which is not a column of the data; {suggest(name, frame)}")
-    for name in frame.columns:
+    discrete = [name for name in frame.columns if name not in binnings]
+    for name in discrete:
         column = frame[name]
-        if (
-            name not in binnings
-            and name not in groupings
-            and column.dtype.kind in "fiu"
-            and column.nunique() > MAX_INTEGER_LEVELS
-        ):
+        if name not in groupings and column.dtype.kind in "fiu" and column.nunique() > MAX_INTEGER_LEVELS:
             raise ValueError(
                 f"column {name!r} has {column.nunique()} distinct numbers but no binning; add its cuts to binnings, "
                 "drop it, or make it discrete with .astype(str)"
             )
-    discrete = [name for name in frame.columns if name not in binnings]
     dates = date_forms(binnings)
     return as_table(frame, continuous=list(binnings), discrete=discrete, missing=missing, dates=dates)
 

@@ -182,16 +182,6 @@ def as_source(data: Any) -> Source | None:
     return ArrowSource(data) if callable(data) and not isinstance(data, type) else None
 
 
-def dataset_source(path: Path) -> ArrowSource:
-    """A file or folder of Parquet, or a text table."""
-    import pyarrow.csv
-
-    if is_parquet(path):
-        return _of_dataset(parquet_dataset(path))
-    convert = pyarrow.csv.ConvertOptions(null_values=["", "?", "NA", "NaN", "null"], strings_can_be_null=True)
-    return ArrowSource(lambda: pyarrow.csv.open_csv(path, convert_options=convert))
-
-
 def _of_dataset(data: Any) -> ArrowSource:
     return ArrowSource(lambda: _batches_of(data), data.count_rows)
 
@@ -216,7 +206,7 @@ def _batches_of(data: Any) -> Iterator[Any]:
 
 
 def _large_file(path: Path) -> ArrowSource | None:
-    """A file that is too large to learn from in memory."""
+    """A file or folder of Parquet, or a text table, that is too large to learn from in memory."""
     free = available()
     if not path.exists() or free is None or LEARNING * memory_of(path) <= SHARE * free:
         return None
@@ -225,7 +215,12 @@ def _large_file(path: Path) -> ArrowSource | None:
             f"{str(path)!r} is too large to learn from in memory, and there are several processes; hand each of them a "
             "shard of its own, such as pyarrow.dataset.dataset([files of this process])"
         )
-    return dataset_source(path)
+    if is_parquet(path):
+        return _of_dataset(parquet_dataset(path))
+    import pyarrow.csv
+
+    convert = pyarrow.csv.ConvertOptions(null_values=["", "?", "NA", "NaN", "null"], strings_can_be_null=True)
+    return ArrowSource(lambda: pyarrow.csv.open_csv(path, convert_options=convert))
 
 
 def _of_duckdb(relation: Any) -> ArrowSource:

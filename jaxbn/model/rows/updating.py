@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
 from jaxbn.inputs.graph import check_table_sizes
-from jaxbn.inputs.states import with_signs
-from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference.em import expected_counts, tell_left_out
-from jaxbn.model.observations import encode_frame, warn_caller
+from jaxbn.model.observations import encode_frame, frame_of, warn_caller
 from jaxbn.model.rows.scores import score_samples
 from jaxbn.scores.shrinkage import shrunken_weights
 from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
@@ -38,11 +36,11 @@ def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
             "the network keeps no counts, as those of other programs and of files of older versions; fit it again "
             "with jaxbn.fit(rows, net.parents, net.codings) to update it"
         )
-    frame = with_signs(as_frame(data), net.names)
+    frame = frame_of(net, data)
     if tell:
         tell_unlike(net, frame)
     net = _with_levels(net, frame)
-    codes = encode_frame(net, frame, "error", ())
+    codes = encode_frame(net, frame, "error")
     added = _counts(net, codes)
     counts = {name: net.counts[name] + added[name] for name in net.names}
     level_counts = dict(net.level_counts)
