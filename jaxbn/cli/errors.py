@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("jaxbn")
 DEBUG = "JAXBN_DEBUG"  # environment variable that shows the traceback of every error
-FAILED, USAGE, KEPT, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes: an error, wrong usage, Ctrl-C with a result, Ctrl-C without one."""
-
+FAILED, USAGE, KEPT, INTERRUPTED = 1, 2, 3, 130  # exit codes; the last two after Ctrl-C, with and without a result
 _kept = False  # whether there was a result when Ctrl-C came
 REMEDIES = {
     "drop": "leave it out with --drop",

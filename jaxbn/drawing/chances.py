@@ -12,12 +12,9 @@ from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.inference.elimination import Component, plan
 from jaxbn.model.inference.questions import draw_codes, joint
 
-MOST_SUMMED = 2_000_000
-"""Numbers that all variables together are summed over, at most, where answers are exact: a page asks hundreds."""
-
+MOST_SUMMED = 2_000_000  # numbers that exact answers sum over, for all variables, at most: a page asks hundreds
 DRAWN = 20_000  # rows that are drawn where it would be more
-Chances = Callable[[Sequence[str]], NDArray[np.float64]]
-"""From the names of some variables to the probabilities of their states together."""
+Chances = Callable[[Sequence[str]], NDArray[np.float64]]  # from names of variables to the chances of their states
 
 
 def chances_of(net: BayesNet) -> Chances:

@@ -17,8 +17,7 @@ DROP_COLUMNS = Mention("drop columns", words="drop these columns")
 Missing = Literal["infer", "error", "drop", "state"]  # what users can ask for, see ``jaxbn.as_table``
 MISSING_CHOICES: tuple[Missing, ...] = ("infer", "error", "drop", "state")
 
-MISSING_LEVEL = "(missing)"
-"""The level of a missing entry where that is a state of its own; a network that has it codes missing entries so."""
+MISSING_LEVEL = "(missing)"  # where being missing is a state, it is this level: networks that have it code holes so
 
 
 def share_words(share: float) -> str:

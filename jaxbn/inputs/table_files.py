@@ -31,17 +31,13 @@ if TYPE_CHECKING:
 PARQUET = (".parquet", ".pq")
 TABS = (".tsv", ".tab")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
-TEXT_BYTES = 4
-"""Memory that each byte of a text table takes at most while it is read: as text, as a piece and as columns."""
-
+TEXT_BYTES = 4  # memory that each byte of a text table takes while it is read, at most: as text, a piece and columns
 ENTRY_BYTES = {"fixed": 8, "text": 24}  # memory of an entry: a number, or a text of a few letters with its place
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BINARY = {b"%PDF": "a PDF", b"\x89PNG": "a picture"}
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 DECIMAL_COMMA = r"\s*[-+]?\d+(,\d*)?([eE][-+]?\d+)?\s*"
-INDEX_NAMES = ("", "Unnamed: 0")
-"""Names of the first column in a file with the index of pandas, written once or read and written again."""
-
+INDEX_NAMES = ("", "Unnamed: 0")  # of the first column in a file with the index of pandas, written once or more
 MARKS = ("?", " ?")  # cells that are missing entries, besides empty ones and the words that pandas knows (NA, nan)
 CELL_BYTES = 28  # memory that a cell takes while it is read: its places in the text, and its number
 FEW_WORDS = 2  # words in a column of numbers are pointed out if there are at most this many different ones

@@ -25,9 +25,7 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
 from jaxbn.sources.counting import Batches
 
-BATCH_ROWS = 2**16
-"""Rows of a batch: few enough that the codes of all columns, once for each thread, take little memory."""
-
+BATCH_ROWS = 2**16  # few enough that the codes of all columns, once for each thread, take little memory
 SHARE = 0.5  # a file is read batch by batch if learning from it in memory would take a larger share of what is free
 LEARNING = 6  # learning takes this many times the table's memory
 Answer = TypeVar("Answer")

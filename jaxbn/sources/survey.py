@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from jaxbn.inputs.table import Table
 
-KEPT = 2**14
-"""Lowest hashes that are kept of the values of a column: so many distinct ones are counted exactly, more to 1 %."""
-
+KEPT = 2**14  # lowest hashes kept of the values of a column: so many are counted exactly, more to 1 %
 MOST_LEVELS = 2**16  # distinct texts or whole numbers of a column that are kept, at most
 EVERY = 2**64  # hashes are below this
 FOLDING = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio
