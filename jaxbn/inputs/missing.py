@@ -45,12 +45,8 @@ def settle(frame: pd.DataFrame, missing: Missing) -> tuple[pd.DataFrame, str]:
     counts = {str(name): int(count) for name, count in absent.sum().items() if count}
     if not counts:
         return frame, ""
-    for name, count in counts.items():
-        if count == len(frame):
-            raise wrong(name, f"has no value in any of the {len(frame)} rows; ", DROP)
     n_rows, n_holed = len(frame), int(absent.any(axis=1).sum())
-    if missing == "error" or (missing == "drop" and n_holed == n_rows):
-        raise refused(counts, n_holed, n_rows, every=missing == "drop")
+    check_holes(counts, n_holed, n_rows, missing)
     if missing == "drop":
         complete = frame[frame.notna().all(axis=1)].reset_index(drop=True)
         return complete, f"{n_holed} of {n_rows} rows were dropped for missing entries, in columns {listed(counts)}"
@@ -68,13 +64,16 @@ def settle(frame: pd.DataFrame, missing: Missing) -> tuple[pd.DataFrame, str]:
     return frame, line
 
 
-def refused(by_column: Mapping[str, int], n_holed: int, n_rows: int, *, every: bool = False) -> ArgumentError:
-    """The error that says where entries are missing; with `every`, that dropping rows would leave none."""
+def check_holes(counts: Mapping[str, int], n_holed: int, n_rows: int, missing: Missing) -> None:
+    """Refuse columns without any value, missing entries where these are refused, and to drop every row."""
+    for name, count in counts.items():
+        if count == n_rows:
+            raise wrong(name, f"has no value in any of the {n_rows} rows; ", DROP)
     infer = "; infer them with ", Mention("missing", "infer")
-    if every:
-        found = f"every row has a missing value, in columns {listed(by_column)}"
-        rest: tuple[str | Mention, ...] = (", or ", DROP_COLUMNS, ", those with most of them")
-    else:
-        found = f"missing values in {n_holed} of {n_rows} rows, in columns {listed(by_column)}"
+    if missing == "error":
+        found = f"missing values in {n_holed} of {n_rows} rows, in columns {listed(counts)}"
         rest = ", fill them in, ", DROP_COLUMNS, ", or drop the rows with ", Mention("missing", "drop")
-    return ArgumentError("data", found, *infer, *rest, subject="")
+        raise ArgumentError("data", found, *infer, *rest, subject="")
+    if missing == "drop" and n_holed == n_rows:
+        found = f"every row has a missing value, in columns {listed(counts)}"
+        raise ArgumentError("data", found, *infer, ", or ", DROP_COLUMNS, ", those with most of them", subject="")
