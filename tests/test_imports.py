@@ -29,8 +29,7 @@ EXCEPTIONS = {
     ("model.fitted", "formats.record"),  # net.state_labels
     ("model.rows.sampling", "formats.json_file"),  # net.save
     ("structure.equivalence", "drawing.plots"),  # Comparison.plot
-    ("model.fitted", "formats.read"),  # net.write, net.to_bif
-    ("model.fitted", "formats.export"),  # net.to_pgmpy, net.to_pyagrum
+    ("model.fitted", "formats.read"),  # net.write, net.to_bif, net.to_pgmpy, net.to_pyagrum
     ("model.fitted", "drawing.plots"),  # net.plot
     ("model.fitted", "drawing.notebook"),  # its display
     ("model.fit", "learning.large"),  # fit of a source

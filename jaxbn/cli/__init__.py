@@ -19,11 +19,7 @@ def main() -> None:
 
             run_command()
     except KeyboardInterrupt:  # in a moment between imports, before or after the command itself
-        sys.exit(_interrupted())
+        from jaxbn.cli.errors import INTERRUPTED, tell
 
-
-def _interrupted() -> int:
-    from jaxbn.cli.errors import INTERRUPTED, tell
-
-    tell("jaxbn: interrupted; there is no result")
-    return INTERRUPTED
+        tell("jaxbn: interrupted; there is no result")
+        sys.exit(INTERRUPTED)

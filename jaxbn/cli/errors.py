@@ -16,15 +16,9 @@ if TYPE_CHECKING:
     from jaxbn.inputs.checks import Mention
 
 LOG = logging.getLogger("jaxbn")
-DEBUG = "JAXBN_DEBUG"
-"""Environment variable that shows the traceback of every error."""
-
-FAILED, USAGE, KEPT, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes: an error, wrong usage, Ctrl-C with a result, Ctrl-C without one."""
-
-_kept = False
-"""Whether there was a result when Ctrl-C came."""
-
+DEBUG = "JAXBN_DEBUG"  # environment variable that shows the traceback of every error
+FAILED, USAGE, KEPT, INTERRUPTED = 1, 2, 3, 130  # exit codes; the last two after Ctrl-C, with and without a result
+_kept = False  # whether there was a result when Ctrl-C came
 REMEDIES = {
     "drop": "leave it out with --drop",
     "drop columns": "leave these columns out with --drop",
@@ -133,13 +127,7 @@ def tell(message: str) -> None:
 
 
 def in_options(error: Exception, options: Collection[str]) -> tuple[str, int]:
-    """The message of an error with arguments spelled as options, and the exit code.
-
-    Example:
-        >>> from jaxbn.inputs.checks import ArgumentError
-        >>> in_options(ArgumentError("max_parents", "must be at least 0, got -1"), {"max_parents"})
-        ('--max-parents must be at least 0, got -1', 2)
-    """
+    """The message of an error with arguments spelled as options, and the exit code."""
     from jaxbn.inputs.checks import CheckError
 
     if not isinstance(error, CheckError):
@@ -148,15 +136,7 @@ def in_options(error: Exception, options: Collection[str]) -> tuple[str, int]:
 
 
 def spell(mention: Mention, options: Collection[str]) -> str:
-    """What the command line has for an argument of the library.
-
-    Example:
-        >>> from jaxbn.inputs.checks import Mention
-        >>> spell(Mention("missing", "drop"), {"missing"})
-        '--missing drop'
-        >>> spell(Mention("na_values", "-", words="replace it by NaN"), {"na_values"})
-        'pass --na-values -'
-    """
+    """What the command line has for an argument of the library."""
     if mention.words is not None and mention.argument in REMEDIES:
         return REMEDIES[mention.argument]
     if mention.argument not in options:

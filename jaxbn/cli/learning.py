@@ -19,12 +19,8 @@ if TYPE_CHECKING:
     from jaxbn.inputs.table import Table
     from jaxbn.model.bayesnet import BayesNet
 
-NOT_COMPARABLE = ("heart", "iris")
-"""Data sets for which the paper leaves out the class or its term."""
-
-MANY_ENTRIES = 50_000
-"""Tables of up to this many entries are compared by all methods without being asked."""
-
+NOT_COMPARABLE = ("heart", "iris")  # data sets for which the paper leaves out the class or its term
+MANY_ENTRIES = 50_000  # tables of up to this many entries are compared by all methods without being asked
 ALL = ("evidence", "bayesian", "mdl", "equal_width", "equal_frequency")
 
 

@@ -86,8 +86,7 @@ PANELS = {
 }
 WRITTEN = ("delimiter", "encoding", "decimal", "na_values")
 NOT_HERE = ("graph", "progress", "lines", "start", "folds", "given", "alpha", "bins", "links", "columns", "constraints")
-NAMES = ("order", "roots", "leaves", "merge_levels", "continuous", "discrete", "keep")
-"""Options that are lists of columns."""
+NAMES = ("order", "roots", "leaves", "merge_levels", "continuous", "discrete", "keep")  # lists of columns
 
 
 class Argument(NamedTuple):

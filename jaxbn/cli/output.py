@@ -26,8 +26,7 @@ WIDE = 120  # characters of a line where there is no terminal
 
 MOST_GROUPS = 10  # of a variable that are listed
 
-written: list[str] = []
-"""Files that this command has written."""
+written: list[str] = []  # files that this command has written
 
 
 def check_free(paths: Iterable[Path | None], force: bool) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import jaxbn
 from jaxbn.cli.errors import CommandError, UsageError, tell
+from jaxbn.cli.output import WIDE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "stdin"
-WIDE = 120  # characters of a line where there is no terminal
 MOST_COLUMNS = 40  # columns of a table that are described line by line
 
 
@@ -215,12 +215,7 @@ def _graph_file(path: Path) -> Any:
 
 
 def arcs(texts: Sequence[str], option: str) -> list[tuple[str, str]]:
-    """Arcs (parent, child) from texts such as ``a>b,b>c``.
-
-    Example:
-        >>> arcs(["a>b, b->c"], "--graph")
-        [('a', 'b'), ('b', 'c')]
-    """
+    """Arcs (parent, child) from texts such as ``a>b,b>c``."""
     found = []
     for part in (part.strip() for text in texts for part in text.split(",") if part.strip()):
         ends = [end.strip() for end in part.replace("->", ">").split(">")]

@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.inference.elimination import Component, plan
 from jaxbn.model.inference.questions import draw_codes, joint
 
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
-
-MOST_SUMMED = 2_000_000
-"""Numbers that all variables together are summed over, at most, where answers are exact: a page asks hundreds."""
-
-DRAWN = 20_000
-"""Rows that are drawn where it would be more."""
-
-Chances = Callable[[Sequence[str]], NDArray[np.float64]]
-"""From the names of some variables to the probabilities of their states together."""
+MOST_SUMMED = 2_000_000  # numbers that exact answers sum over, for all variables, at most: a page asks hundreds
+DRAWN = 20_000  # rows that are drawn where it would be more
+Chances = Callable[[Sequence[str]], NDArray[np.float64]]  # from names of variables to the chances of their states
 
 
 def chances_of(net: BayesNet) -> Chances:
-    """How probable the states of a network's variables are.
-
-    Example:
-        >>> chances_of(jaxbn.fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]}))(["x"]).tolist()
-        [0.6, 0.4]
-    """
+    """How probable the states of a network's variables are."""
     if is_small(net):
         return lambda names: joint(net, names, {})
     codes = draw_codes(net, DRAWN, np.random.default_rng(0))

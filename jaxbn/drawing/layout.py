@@ -18,6 +18,8 @@ Arc = tuple[str, str]
 Point = tuple[float, float]
 SWEEPS = 8
 GAP = 22.0  # between boxes of a layer
+HEIGHT = 40.0  # of every box
+RISE = 44.0  # between two layers
 THREAD = 8.0  # width kept free for an arc that passes a layer
 PORT = 14.0  # between the arcs that enter or leave a box
 
@@ -42,20 +44,8 @@ class Layout:
     arcs: dict[Arc, tuple[Point, ...]]  # points from the parent's lower to the child's upper side, tangents vertical
 
 
-def layered(parents: Parents, widths: Mapping[str, float], *, height: float = 40.0, rise: float = 44.0) -> Layout:
-    """Lay a network out, parents above their children; variables without neighbours stand in rows below.
-
-    Args:
-        parents: the structure.
-        widths: width of each variable's box.
-        height: of every box.
-        rise: between two layers.
-
-    Example:
-        >>> plan = layered({"a": (), "b": ("a",)}, {"a": 50, "b": 70}, height=40.0, rise=40.0)
-        >>> plan.width, plan.height, plan.boxes["b"].y, plan.arcs["a", "b"]
-        (70.0, 120.0, 100.0, ((35.0, 40.0), (35.0, 80.0)))
-    """
+def layered(parents: Parents, widths: Mapping[str, float]) -> Layout:
+    """Lay a network out, parents above their children; variables without neighbours stand in rows below."""
     layer = _layers(parents)
     rows: list[list[Node]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
     for name, level in layer.items():
@@ -79,18 +69,18 @@ def layered(parents: Parents, widths: Mapping[str, float], *, height: float = 40
     left = min((x[node] - size[node] / 2 for node in x), default=0.0)
     width = max((x[node] + size[node] / 2 for node in x), default=0.0) - left
     x = {node: x[node] - left for node in x}
-    step = height + rise
-    boxes = {name: Box(x[name], height / 2 + i * step, size[name], height) for name, i in layer.items()}
+    step = HEIGHT + RISE
+    boxes = {name: Box(x[name], HEIGHT / 2 + i * step, size[name], HEIGHT) for name, i in layer.items()}
     arcs = _arcs(routes, boxes, x, step)
     place, top = 0.0, len(rows) * step  # of variables without neighbours
     lone = [name for name in parents if name not in layer]
     limit = max(width, 480.0)
     for name in lone:
         if place and place + widths[name] > limit:
-            place, top = 0.0, top + height + GAP / 2
-        boxes[name] = Box(place + widths[name] / 2, top + height / 2, float(widths[name]), height)
+            place, top = 0.0, top + HEIGHT + GAP / 2
+        boxes[name] = Box(place + widths[name] / 2, top + HEIGHT / 2, float(widths[name]), HEIGHT)
         place, width = place + widths[name] + GAP, max(width, place + widths[name])
-    return Layout(width, top + height if lone else top - rise, {name: boxes[name] for name in parents}, arcs)
+    return Layout(width, top + HEIGHT if lone else top - RISE, {name: boxes[name] for name in parents}, arcs)
 
 
 def _layers(parents: Parents) -> dict[str, int]:

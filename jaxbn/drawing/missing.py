@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 
 def rows_of(net: BayesNet, frame: pd.DataFrame) -> Table:
-    """Rows with the kinds that their columns have in a network, and with the same states for what is missing.
-
-    Example:
-        >>> import jaxbn, pandas as pd
-        >>> frame = pd.DataFrame({"age": [30.5, None, 20.5]})
-        >>> net = jaxbn.fit(frame, {}, {"age": []}, missing="state")
-        >>> rows_of(net, frame).names, rows_of(net, frame.dropna()).names
-        (('age', 'age (missing)'), ('age', 'age (missing)'))
-    """
+    """Rows with the kinds that their columns have in a network, and with the same states for what is missing."""
     frame = with_signs(frame, [name for name in net.names if signed_name(name) is None])  # parts of dates
     frame = frame[[name for name in net.names if name in frame.columns]]
     discrete = [name for name in frame.columns if name in net.levels]
@@ -71,12 +63,7 @@ class Dependence(NamedTuple):
 
     @property
     def words(self) -> str:
-        """In words.
-
-        Example:
-            >>> Dependence("age", 0.2, "sex", 0.1, 0.3).words
-            "'age' is missing in 20 % of the rows, by 'sex' in 10 % to 30 %"
-        """
+        """In words."""
         often = f"{self.column!r} is missing in {share_words(self.share)} of the rows"
         if self.neighbour is None:
             return f"{often}, whatever the other columns are"
@@ -84,14 +71,7 @@ class Dependence(NamedTuple):
 
 
 def dependences(net: BayesNet) -> list[Dependence]:
-    """For every column whose being missing is a state, what it depends on; empty for other networks.
-
-    Example:
-        >>> data = {"sex": ["f", "m"] * 20, "age": [30.5, None] * 20}
-        >>> net = jaxbn.fit(data, {"age (missing)": ["sex"]}, {"age": []}, missing="state")
-        >>> [(found.column, found.neighbour, found.most > 0.9) for found in dependences(net)]
-        [('age', 'sex', True)]
-    """
+    """For every column whose being missing is a state, what it depends on; empty for other networks."""
     found: list[Dependence] = []
     chances: Chances | None = None
     children = children_of(net.parents)

@@ -102,8 +102,8 @@ def plot_pair(net: BayesNet, data: Any, x: str, y: str, ax: Axes | None = None) 
     """
     if x == y:
         raise ValueError(f"x and y are both {x!r}; name two variables")
-    columns = [_column(net, data, name) for name in (x, y)]
     across, up = (net.bin_edges(name) for name in (x, y))
+    columns = [_column(net, data, name) for name in (x, y)]
     shares = net.query([x, y]).to_numpy().reshape(len(across) - 1, len(up) - 1)
     areas = np.outer(np.diff(across), np.diff(up))
     density = np.divide(shares, areas, out=np.zeros_like(shares), where=areas > 0)
@@ -254,8 +254,6 @@ def draw_variable(
 
 
 def _column(net: BayesNet, data: Any, name: str) -> NDArray[np.float64]:
-    if name not in net.binnings:
-        raise ValueError(f"{name!r} is not a continuous variable of the network; {suggest(name, net.binnings)}")
     frame = as_frame(data)
     if name not in frame.columns:
         raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
     from jaxbn.posterior.results import Posterior
 
-CERTAIN = 0.5
-"""Arcs above this probability are drawn."""
-
-MOST_CUTS = 6
-"""Cuts of a variable that are named."""
+CERTAIN = 0.5  # arcs above this probability are drawn
+MOST_CUTS = 6  # cuts of a variable that are named
 
 
 def posterior_html(found: Posterior) -> str:

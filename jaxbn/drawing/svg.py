@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 Directions = Literal["class", "all"]
+Floats = NDArray[np.float64]
+MOST_BARS = 40  # of a histogram, and pieces of a density
 BLUE, ORANGE = "#3d85c6", "#dd7a2f"  # readable on white and on near black
 CHARACTER = 7.4  # mean width of a character of the 13-pixel font
 LONGEST = 22  # characters of a name that are shown
 FONT = 'font-family="system-ui, sans-serif" fill="currentColor"'
-LABEL, LINE = 30.0, 12.0
-"""Width of the label of an arc, and height of its line."""
-
+LABEL, LINE = 30.0, 12.0  # width of the label of an arc, and height of its line
 NOTE = 'font-size="11" fill-opacity="0.7"'
 
 
@@ -37,16 +37,7 @@ def network_svg(
 ) -> str:
     """The network: a box for each variable with its number of bins, discrete ones shaded, and its arcs.
 
-    Args:
-        net: the network.
-        strengths: share of resamples that have an arc, by (parent, child): written at the arc, and its opacity.
-        directions: which arcs are arrows, see ``BayesNet.plot``; the others have a hidden head, of class ``head``.
-
-    Example:
-        >>> from jaxbn.model.fit import fit
-        >>> net = fit({"x": [0.0, 1.0, 4.0]}, {}, {"x": [2.0]})
-        >>> network_svg(net).count("<rect")
-        1
+    Strengths are written at their arcs, and are their opacity. Arcs that are no arrows have a hidden head.
     """
     plan = network_layout(net)
     arrows = arrows_of(net, directions)
@@ -91,22 +82,17 @@ def network_layout(net: BayesNet) -> Layout:
 
 
 def variable_svg(
-    edges: NDArray[np.float64],
-    density: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
-    values: NDArray[np.float64] | None,
+    edges: Floats,
+    density: tuple[Floats, Floats] | None,
+    values: Floats | None,
     name: str,
     unit: Unit = NUMBER,
     step: float = 0.0,
 ) -> str:
     """The cuts of a variable over the histogram of its values and the density of its bins.
 
-    Args:
-        edges: all edges, the outer ones included [bins + 1].
-        density: ends of pieces [pieces + 1] and the density inside each [pieces], if known.
-        values: the data, if at hand.
-        name: of the variable, for screen readers.
-        unit: what its numbers stand for.
-        step: of the grid that its values lie on.
+    The edges [bins + 1] include the outer ones; the density is the ends of pieces [pieces + 1] and what is inside each
+    [pieces]; `step` is that of the grid that values lie on.
     """
     width, height, left, right, foot = 340.0, 170.0, 8.0, 8.0, 24.0
     low, high = float(edges[0]), float(edges[-1])
@@ -176,47 +162,38 @@ def scores_svg(labels: Sequence[str], means: Sequence[float], errors: Sequence[f
     return _svg(width, height, parts, "held-out log-likelihood of each method", "scores")
 
 
-def histogram(
-    values: NDArray[np.float64] | None, low: float, high: float, most: int = 40
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def histogram(values: Floats | None, low: float, high: float) -> tuple[Floats, Floats]:
     """Density of the values in bars of equal width, and the bars' borders."""
     if values is None or len(values) == 0 or low == high or math.isinf(high - low):
         return np.empty(0), np.array([low])
-    n_bars = int(np.clip(2 * math.sqrt(len(values)), 10, most))
+    n_bars = int(np.clip(2 * math.sqrt(len(values)), 10, MOST_BARS))
     counts, borders = np.histogram(values, bins=n_bars, range=(low, high))
     return counts / (len(values) * np.diff(borders)), borders
 
 
-def averaged(
-    curve: tuple[NDArray[np.float64], NDArray[np.float64]], cuts: NDArray[np.float64], most: int = 40
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def averaged(curve: tuple[Floats, Floats], cuts: Floats) -> tuple[Floats, Floats]:
     """A density of many pieces, averaged over some of equal width between the cuts: digits would be spikes."""
     edges, density = curve
-    if len(density) <= most + len(cuts):
+    if len(density) <= MOST_BARS + len(cuts):
         return curve
     bins = np.array([edges[0], *cuts, edges[-1]])
-    ends = np.union1d(about_even(bins, most), bins)
+    ends = np.union1d(about_even(bins, MOST_BARS), bins)
     below = np.append(0.0, np.cumsum(density * np.diff(edges)))
     return ends, np.diff(np.interp(ends, edges, below)) / np.diff(ends)
 
 
-def top_of_scale(density: NDArray[np.float64] | None, bars: NDArray[np.float64]) -> float:
+def top_of_scale(density: Floats | None, bars: Floats) -> float:
     """Highest value shown: a narrow bin far above the histogram is cut off, so that it does not flatten the rest."""
     highest = [float(part.max()) for part in (density, bars) if part is not None and len(part)]
     limit = 2.0 * float(bars.max()) if len(bars) else math.inf
     return min(max(highest, default=1.0), limit) or 1.0
 
 
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between two ends.
-
-    Example:
-        >>> ticks(9.0, 46.6)
-        [10.0, 20.0, 30.0, 40.0]
-    """
+def ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two ends."""
     if not high > low:
         return [low]
-    rough = high / most - low / most
+    rough = high / 6 - low / 6
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from jaxbn.cuts.methods import MaxBins, Method, Shaping, as_method
 from jaxbn.evaluation.folds import Training, fold_numbers
 from jaxbn.inputs import checks
-from jaxbn.inputs.graph import GraphLike, names_in
+from jaxbn.inputs.graph import GraphLike, arcs_and_names
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.discretize import discretize
@@ -26,10 +26,9 @@ from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines.line import Lines, check_lines
 from jaxbn.runtime import limits
 from jaxbn.runtime.progress import Steps
-from jaxbn.sources.arrow_columns import row_hashes
 from jaxbn.sources.counting import Batches
 from jaxbn.sources.source import Answer, OnBatches, Source, Task, as_source
-from jaxbn.sources.survey import Survey
+from jaxbn.sources.survey import Survey, row_hashes
 from jaxbn.structure.constraints import as_constraints
 
 ROWS_SIDE_BY_SIDE = 2_000_000
@@ -194,7 +193,7 @@ def cross_validate(
 
 def named_columns(graph: Any, given: str | Sequence[str], learning: Mapping[str, Any]) -> list[str]:
     """The columns that stay though nothing can be learned from them: those that something names, as in ``learn``."""
-    arcs = names_in(graph) if graph is not None else as_constraints(learning.get("constraints")).named
+    arcs = arcs_and_names(graph)[1] if graph is not None else as_constraints(learning.get("constraints")).named
     return [*arcs, *checks.listed(given)]
 
 

@@ -40,22 +40,7 @@ class Token(NamedTuple):
 
 
 def to_bif(record: Record) -> str:
-    """The text of a BIF file.
-
-    Example:
-        >>> from jaxbn.formats.record import record_of
-        >>> from jaxbn.model.fit import fit
-        >>> print(to_bif(record_of(fit({"the x": [0.0, 1.0, 4.0]}, {}, {"the x": [2.0]}))))
-        network jaxbn {
-        }
-        // jaxbn {...}
-        variable the_x {
-          type discrete [ 2 ] { below_2, from_2_or_more };
-        }
-        probability ( the_x ) {
-          table 0.6, 0.4;
-        }
-    """
+    """The text of a BIF file."""
     blocks = ["network jaxbn {\n}", f"// {record.comment}"]
     if record.left_out:
         blocks.append(f"// left out, as other programs refuse variables of one state: {', '.join(record.left_out)}")
@@ -76,17 +61,7 @@ def _block(record: Record, name: str) -> str:
 
 
 def parse_bif(text: str, source: str) -> Record:
-    """The variables and tables of a BIF text; an error names the source and the line.
-
-    Example:
-        >>> text = "variable a { type discrete [ 2 ] { x, y }; } probability ( a ) { table 0.25, 0.75; }"
-        >>> parse_bif(text, "a text").tables["a"].tolist()
-        [0.25, 0.75]
-        >>> parse_bif("variable a { type continuous; }", "a text")
-        Traceback (most recent call last):
-            ...
-        ValueError: a text, line 1: expected 'discrete', found 'continuous'
-    """
+    """The variables and tables of a BIF text; an error names the source and the line."""
     return _Parser(list(_tokens(text)), source).file()
 
 
@@ -166,10 +141,8 @@ class _Parser:
             self._take()
             for parent in self._list(")", "a parent"):
                 self._check(parent.text in self._found.states, parent, "a declared variable")
-                wrong = parent.text in parents or child.text in self._with_ancestors(parent.text)
-                self._check(
-                    not wrong, parent, f"a parent of {child.text!r} that closes no cycle and is not named twice"
-                )
+                right = parent.text not in parents and child.text not in self._with_ancestors(parent.text)
+                self._check(right, parent, f"a parent of {child.text!r} that closes no cycle and is not named twice")
                 parents.append(parent.text)
         else:
             self._expect(")")
@@ -188,10 +161,8 @@ class _Parser:
     def _table(self, states: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         """The probabilities of a family, whose last member is the child."""
         shape = tuple(map(len, states))
-        cells = math.prod(shape)
-        self._check(
-            cells <= MAX_TABLE_CELLS, self._peek(), f"a table of at most {MAX_TABLE_CELLS:,} cells", f"{cells:,}"
-        )
+        cells, most = math.prod(shape), MAX_TABLE_CELLS
+        self._check(cells <= most, self._peek(), f"a table of at most {most:,} cells", f"{cells:,}")
         table = np.full(shape, np.nan)
         places = [{state: i for i, state in enumerate(known)} for known in states[:-1]]
         self._expect("{")

@@ -15,15 +15,7 @@ from jaxbn.inputs.columns import Level
 
 
 class Field(NamedTuple):
-    """A value of a document, and its place there.
-
-    Example:
-        >>> document = Field({"rows": [{"n": 3}, {"n": "many"}]}, "")
-        >>> [row.get("n").whole() for row in document.get("rows").items()]
-        Traceback (most recent call last):
-            ...
-        ValueError: 'rows[1].n' must be a whole number, got 'many'
-    """
+    """A value of a document, and its place there."""
 
     value: Any
     place: str

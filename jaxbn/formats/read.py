@@ -1,4 +1,4 @@
-"""Networks in files, whose ending says the format."""
+"""Networks in files, whose ending says the format, and in other programs: pgmpy and pyAgrum."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
 
 from jaxbn.formats import other_formats as other
 from jaxbn.formats.bif import parse_bif, to_bif
 from jaxbn.formats.json_file import load, save
 from jaxbn.formats.record import Record, network_of, record_of
+from jaxbn.inputs import checks
+from jaxbn.model.average import AverageNet
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.runtime.files import PathLike, write_text
-
-if TYPE_CHECKING:
-    from jaxbn.model.average import AverageNet
-    from jaxbn.model.bayesnet import BayesNet
-
 
 FORMATS: dict[str, tuple[Callable[[Record], str], Callable[[str, str], Record]]] = {
     ".bif": (to_bif, parse_bif),
@@ -51,9 +51,9 @@ def read(path: PathLike) -> BayesNet | AverageNet:
     return _read_as(path, ending) if ending in FORMATS else load(path)
 
 
-def write(net: BayesNet, path: PathLike) -> None:
-    """Write a network in the format that the ending of the file says, see ``BayesNet.write``."""
-    ending = Path(path).suffix.lower()
+def write(net: BayesNet, path: PathLike, ending: str | None = None) -> None:
+    """Write a network in the format of an ending, by default that of the file; see ``BayesNet.write``."""
+    ending = ending or Path(path).suffix.lower()
     if ending == ".json":
         save(net, path)
     elif ending in FORMATS:
@@ -71,11 +71,6 @@ def read_bif(path: PathLike) -> BayesNet:
         ('kind', 'size')
     """
     return _read_as(path, ".bif")
-
-
-def write_bif(net: BayesNet, path: PathLike) -> None:
-    """Write a network in the BIF format, whatever the ending of the file; it is replaced in one step."""
-    write_text(path, to_bif(record_of(net)))
 
 
 def _read_as(path: PathLike, ending: str) -> BayesNet:
@@ -96,3 +91,54 @@ def _decoded(content: bytes, source: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
         raise ValueError(f"{source}, line {line}: expected text in {encoding}, found the byte 0x{byte:02x}") from None
+
+
+def to_pgmpy(net: BayesNet) -> Any:
+    """The network as a ``pgmpy.models.DiscreteBayesianNetwork``.
+
+    Variables keep their names; states are named by ``net.state_labels``. Needs pgmpy, from the ``export`` extra.
+    """
+    try:
+        from pgmpy.factors.discrete import TabularCPD
+        from pgmpy.models import DiscreteBayesianNetwork
+    except ImportError as error:
+        raise ImportError("to_pgmpy needs pgmpy; install jaxbn[export]") from error
+
+    model = DiscreteBayesianNetwork()
+    model.add_nodes_from(net.names)
+    model.add_edges_from((parent, child) for child, found in net.parents.items() for parent in found)
+    labels = {name: list(net.state_labels(name)) for name in net.names}
+    for name, found in net.parents.items():
+        table = net.tables[name].reshape(-1, net.cardinalities[name]).T  # pgmpy: one column a parent configuration
+        cards = [net.cardinalities[parent] for parent in found]
+        states = {v: labels[v] for v in (name, *found)}
+        model.add_cpds(TabularCPD(name, len(labels[name]), table, list(found) or None, cards or None, states))
+    model.check_model()
+    return model
+
+
+def to_pyagrum(net: BayesNet, bins: str = "ranges") -> Any:
+    """The network as a ``pyagrum.BayesNet``, see ``BayesNet.to_pyagrum``."""
+    try:
+        import pyagrum
+    except ImportError as error:
+        raise ImportError("to_pyagrum needs pyagrum; install jaxbn[export]") from error
+
+    checks.one_of("bins", bins, ("ranges", "labels"))
+    model = pyagrum.BayesNet("jaxbn")
+    for name in net.names:
+        cuts = net.bin_edges(name) if bins == "ranges" and name in net.binnings else np.zeros(1)
+        if len(cuts) > 2 and (np.diff(cuts) > 0).all():
+            variable = pyagrum.DiscretizedVariable(name, name, cuts.tolist())
+            variable.setEmpirical(True)  # what lies outside falls into the outer bins, as here
+        else:
+            variable = pyagrum.LabelizedVariable(name, name, list(net.state_labels(name)))
+        model.add(variable)
+    for child, found in net.parents.items():
+        for parent in found:
+            model.addArc(parent, child)
+    for name, found in net.parents.items():
+        # pyAgrum's arrays run through the variables of a table from the last to the first, the child being the first
+        axes = (*reversed(range(len(found))), len(found))
+        model.cpt(name)[:] = np.ascontiguousarray(net.tables[name].transpose(axes))
+    return model

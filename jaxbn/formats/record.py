@@ -29,8 +29,7 @@ COMMENT = re.compile(r"^[ \t]*(?://|%|#|<!--) jaxbn (\{.*\})", re.MULTILINE)
 RESERVED = {"network", "variable", "probability", "property", "type", "discrete", "default", "table"}
 """Words of the BIF format, which its readers look for anywhere."""
 
-ROUNDING = 1e-12
-"""Rows of a table whose sums differ from 1 by less than this are as exact as floats are."""
+ROUNDING = 1e-12  # rows of a table whose sums differ from 1 by less than this are as exact as floats are
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,7 @@ class Record:
 
 
 def record_of(net: BayesNet) -> Record:
-    """The network in words, without its variables of one state.
-
-    Example:
-        >>> from jaxbn.model.fit import fit
-        >>> record_of(fit({"the x": [0.0, 1.0, 4.0]}, {}, {"the x": [2.0]})).states
-        {'the_x': ('below_2', 'from_2_or_more')}
-    """
+    """The network in words, without its variables of one state."""
     label = variable_labels(net.names)
     kept = [name for name in net.names if net.cardinalities[name] > 1] or list(net.names)
     dropped = tuple(label[name] for name in net.names if name not in kept)
@@ -88,14 +81,6 @@ def checked(
     """What a file declares, if it is a network; an error names the source and the variable.
 
     Tables are lists of numbers, the child's states varying fastest, then those of the last parent.
-
-    Example:
-        >>> checked({"a": ["x", "y"]}, {"a": []}, {"a": ["0.25", "0.75"]}, "a file").tables["a"].tolist()
-        [0.25, 0.75]
-        >>> checked({"a": ["x", "y"]}, {"a": []}, {"a": ["0.25"]}, "a file")
-        Traceback (most recent call last):
-            ...
-        ValueError: a file: the table of 'a' needs 2 numbers, found 1
     """
     if not states:
         raise ValueError(f"{source}: found no variable; is its ending that of its format?")
@@ -221,12 +206,7 @@ def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
 
 
 def variable_labels(names: Iterable[str]) -> dict[str, str]:
-    """A label for each variable.
-
-    Example:
-        >>> variable_labels(["miles per gallon", "2nd", "miles-per-gallon"])
-        {'miles per gallon': 'miles_per_gallon', '2nd': 'x2nd', 'miles-per-gallon': 'miles_per_gallon_2'}
-    """
+    """A label for each variable."""
     originals = list(names)
     return dict(zip(originals, unique_labels(originals), strict=True))
 
@@ -235,10 +215,6 @@ def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:
     """Names for other programs: a letter, then letters, digits and underscores, and never the same one twice.
 
     All writers of pyAgrum and GeNIe ask for that.
-
-    Example:
-        >>> unique_labels(["a b", "a-b", "", "a_b", "3"])
-        ('a_b', 'a_b_2', 'x', 'a_b_3', 'x3')
     """
     cleaned = [re.sub(r"^(?![A-Za-z])", "x", re.sub(r"[^A-Za-z0-9_]", "_", text)) for text in texts]
     cleaned = [f"{label}_" if label.lower() in RESERVED else label for label in cleaned]

@@ -10,17 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-MAX_TOTAL_WEIGHT = 2**27
-"""Largest sum of weights: a table of counts up to it takes a gigabyte."""
+MAX_TOTAL_WEIGHT = 2**27  # largest sum of weights: a table of counts up to it takes a gigabyte
 
 
 class Mention(NamedTuple):
-    """An argument that a message mentions, so that each interface can spell it in its own way.
-
-    Example:
-        >>> str(Mention("missing", "drop")), str(Mention("continuous"))
-        ("missing='drop'", '`continuous`')
-    """
+    """An argument that a message mentions, so that each interface can spell it in its own way."""
 
     argument: str
     value: str | None = None
@@ -99,12 +93,7 @@ def listed(names: Iterable[str] | None) -> list[str]:
 
 
 def suggest(name: object, known: Iterable[object]) -> str:
-    """A hint that names the nearest known names, or all of them when none is near and they are few.
-
-    Example:
-        >>> suggest("wieght", ["weight", "year"])
-        "did you mean 'weight'?"
-    """
+    """A hint that names the nearest known names, or all of them when none is near and they are few."""
     names = [str(k) for k in known]
     near = difflib.get_close_matches(str(name), names, n=3)
     if near:
@@ -114,15 +103,7 @@ def suggest(name: object, known: Iterable[object]) -> str:
 
 
 def known_name(argument: str, name: object, known: Iterable[object], kind: str = "a column of the data") -> str:
-    """A name that is known.
-
-    Example:
-        >>> known_name("order", "wieght", ["weight", "year"])
-        Traceback (most recent call last):
-            ...
-        jaxbn.inputs.checks.ArgumentError: order names 'wieght', which is not a column of the data; did you mean \
-'weight'?
-    """
+    """A name that is known."""
     names = [str(each) for each in known]
     if str(name) not in names:
         raise ArgumentError(argument, f"names {name!r}, which is not {kind}; {suggest(name, names)}", value=name)
@@ -170,16 +151,12 @@ def integers(argument: str, values: ArrayLike, n_rows: int, remedy: str = "code 
         raise ArgumentTypeError(argument, f"must be integers, got {_sample(array)} of type {array.dtype}; {remedy}")
     if array.shape != (n_rows,):
         raise ArgumentError(argument, f"must have one entry for each of the {n_rows} rows, got shape {array.shape}")
-    if array.dtype.kind == "f":
-        bad = np.flatnonzero(~(np.isfinite(array) & (array == np.floor(array))))
-        if len(bad):
-            raise ArgumentError(argument, f"must be whole numbers, got {array[bad[0]]} in row {bad[0]}; {remedy}")
-    bad = np.flatnonzero(array < 0)
-    if len(bad):
-        raise ArgumentError(argument, f"must not be negative, got {array[bad[0]]} in row {bad[0]}; {remedy}")
-    bad = np.flatnonzero(array >= 2.0**53)  # beyond this a float no longer stands for one whole number
-    if len(bad):
-        raise ArgumentError(argument, f"must be below 2^53, got {array[bad[0]]} in row {bad[0]}; {remedy}")
+    rules = {"be whole numbers": np.isfinite(array) & (array == np.floor(array))} if array.dtype.kind == "f" else {}
+    rules |= {"not be negative": array >= 0, "be below 2^53": array < 2.0**53}  # beyond, a float stands for several
+    for rule, kept in rules.items():
+        if not kept.all():
+            row = int(kept.argmin())
+            raise ArgumentError(argument, f"must {rule}, got {array[row]} in row {row}; {remedy}")
     return array.astype(np.int64)
 
 

@@ -29,16 +29,7 @@ CONVERT = Mention("convert", words="make it one type, for example with .astype(s
 def kinds_of(
     frame: pd.DataFrame, continuous: Iterable[str] | None, discrete: Iterable[str] | None, dates: Dates = None
 ) -> dict[str, tuple[Kind, str, Unit]]:
-    """The kind of each column, the reason in words, and its unit; columns that are not named are inferred.
-
-    Example:
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"x": [0.5, 1.5], "stars": [4, 5], "year": [1990, 1991]})
-        >>> kinds_of(frame, ["year"], None)["year"]
-        ('continuous', 'named continuous', Unit(kind='number', form=None))
-        >>> [kind for kind, *_ in kinds_of(frame, ["year"], ["x"]).values()]
-        ['discrete', 'discrete', 'continuous']
-    """
+    """The kind of each column, the reason in words, and its unit; columns that are not named are inferred."""
     named = exceptions(continuous, discrete)
     for name, kind in named.items():
         checks.known_name(kind, name, frame.columns)
@@ -103,15 +94,7 @@ def _by_count(what: str, column: pd.Series) -> tuple[Kind, str]:
 
 
 def refuse_type(name: str, column: pd.Series) -> None:
-    """Refuse complex numbers, and entries that are not one value each: lists, dicts, arrays and the like.
-
-    Example:
-        >>> import pandas as pd
-        >>> refuse_type("z", pd.Series([1j]))
-        Traceback (most recent call last):
-            ...
-        jaxbn.inputs.checks.ArgumentTypeError: column 'z' is complex; pass its real and imaginary part as two columns
-    """
+    """Refuse complex numbers, and entries that are not one value each: lists, dicts, arrays and the like."""
     from pandas.api import types
 
     if types.is_complex_dtype(column.dtype):
@@ -201,20 +184,10 @@ def as_levels(name: str, column: pd.Series) -> tuple[tuple[Level, ...], NDArray[
 def encode(
     column: Any, levels: Sequence[Level], *, name: str = "column", unknown: Literal["error", "missing"] = "error"
 ) -> NDArray[np.int32]:
-    """Codes of new data against fitted levels.
+    """Codes of new data [rows] against fitted levels: positions among these.
 
-    Args:
-        column: 1-D data, [rows].
-        levels: the fitted levels; the code of a value is its position here.
-        name: the column's name, for messages.
-        unknown: ``"error"`` refuses values that are not levels, ``"missing"`` codes them as missing.
-
-    Returns:
-        int32 codes [rows], -1 where the entry is missing, unless that is a level of its own, ``"(missing)"``.
-
-    Example:
-        >>> encode(["b", None, "a"], ("a", "b")).tolist()
-        [1, -1, 0]
+    The code is -1 where the entry is missing, unless that is a level of its own, ``"(missing)"``. Values that are no
+    levels are refused, or coded as missing.
     """
     import pandas as pd
 

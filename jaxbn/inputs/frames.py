@@ -29,11 +29,6 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
     """The data as a DataFrame with unique string column names and a fresh row index; nothing is copied needlessly.
 
     Columns of decimals become floats, and the text ``(missing)`` a missing entry.
-
-    Example:
-        >>> from decimal import Decimal
-        >>> as_frame({"price": [Decimal("1.50"), None]})["price"].tolist()
-        [1.5, nan]
     """
     import pandas as pd
 

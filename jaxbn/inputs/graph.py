@@ -13,9 +13,7 @@ from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, at_least, know
 if TYPE_CHECKING:
     import networkx as nx
 
-Parents = Mapping[str, Sequence[str]]
-"""The parents of every variable, by name."""
-
+Parents = Mapping[str, Sequence[str]]  # the parents of every variable, by name
 GraphLike: TypeAlias = "Mapping[str, Iterable[str]] | nx.DiGraph | Iterable[tuple[str, str]]"
 """The ways to write a graph: parents by child, a ``networkx.DiGraph``, or (parent, child) pairs."""
 
@@ -23,27 +21,13 @@ MAX_TABLE_CELLS = 10_000_000
 
 
 def as_parents(graph: GraphLike, names: Iterable[str], argument: str = "graph") -> dict[str, tuple[str, ...]]:
-    """Parents of every variable.
+    """Parents of every variable: keys in column order, parents in the order given; a repeated arc counts once.
 
-    Args:
-        graph: ``{child: [parents]}``, a ``networkx.DiGraph``, or an iterable of ``(parent, child)`` pairs.
-        names: all variables, in column order; those the graph does not mention have no parents.
-        argument: what the graph is called in messages.
-
-    Returns:
-        Every name with its parents, keys in column order, parents in the order given; a repeated arc counts once.
-
-    Raises:
-        ValueError: a name that is not a column, an arc from a variable to itself, or a cycle, each named.
-        TypeError: the graph is written in none of the three ways.
-
-    Example:
-        >>> as_parents([("a", "c"), ("b", "c")], ["a", "b", "c"])
-        {'a': (), 'b': (), 'c': ('a', 'b')}
+    Variables that the graph does not mention have no parents. Messages call the graph by `argument`.
     """
     columns = [str(name) for name in names]
     parents: dict[str, dict[str, None]] = {name: {} for name in columns}
-    arcs, mentioned = _arcs(graph, argument)
+    arcs, mentioned = arcs_and_names(graph, argument)
     for name in dict.fromkeys(mentioned):
         known_name(argument, name, columns)
     for parent, child in arcs:
@@ -56,12 +40,7 @@ def as_parents(graph: GraphLike, names: Iterable[str], argument: str = "graph") 
 
 
 def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, ...]:
-    """The variables, parents before children; among those that could come next, in the order of the keys.
-
-    Example:
-        >>> topological_order({"a": ("b",), "b": (), "c": ()})
-        ('b', 'a', 'c')
-    """
+    """The variables, parents before children; among those that could come next, in the order of the keys."""
     names, sorter = tuple(parents), graphlib.TopologicalSorter(parents)
     try:
         sorter.prepare()
@@ -80,12 +59,7 @@ def topological_order(parents: Parents, argument: str = "graph") -> tuple[str, .
 
 
 def children_of(parents: Parents) -> dict[str, tuple[str, ...]]:
-    """Children of every variable, in the order of the keys.
-
-    Example:
-        >>> children_of({"a": (), "b": ("a",), "c": ("a", "b")})
-        {'a': ('b', 'c'), 'b': ('c',), 'c': ()}
-    """
+    """Children of every variable, in the order of the keys."""
     children: dict[str, list[str]] = {name: [] for name in parents}
     for child, found in parents.items():
         for parent in dict.fromkeys(found):
@@ -94,24 +68,14 @@ def children_of(parents: Parents) -> dict[str, tuple[str, ...]]:
 
 
 def markov_blanket(parents: Parents, name: str) -> tuple[str, ...]:
-    """Parents, children and the children's other parents of a variable, in the order of the keys.
-
-    Example:
-        >>> markov_blanket({"a": (), "b": (), "c": ("a", "b"), "d": ("c",)}, "a")
-        ('b', 'c')
-    """
+    """Parents, children and the children's other parents of a variable, in the order of the keys."""
     children = children_of(parents)[name]
     blanket = {*parents[name], *children, *(spouse for child in children for spouse in parents[child])} - {name}
     return tuple(other for other in parents if other in blanket)
 
 
 def to_networkx(parents: Parents) -> nx.DiGraph:
-    """The graph as a ``networkx.DiGraph``: nodes in the order of the keys, arcs from parent to child.
-
-    Example:
-        >>> sorted(to_networkx({"a": (), "b": ("a",)}).edges)
-        [('a', 'b')]
-    """
+    """The graph as a ``networkx.DiGraph``: nodes in the order of the keys, arcs from parent to child."""
     import networkx as nx
 
     graph = nx.DiGraph()
@@ -128,15 +92,7 @@ def check_max_cells(max_cells: int) -> int:
 
 
 def check_table_sizes(parents: Parents, cardinalities: Mapping[str, int], limit: int = MAX_TABLE_CELLS) -> None:
-    """Refuse a graph with a family whose conditional table would have more than ``limit`` cells.
-
-    Example:
-        >>> check_table_sizes({"a": (), "b": ("a",)}, {"a": 4000, "b": 5000})
-        Traceback (most recent call last):
-            ...
-        jaxbn.inputs.checks.ArgumentError: the table of 'b' given 'a' would have 20,000,000 cells, more than the limit \
-of 10,000,000; give it fewer parents, or its variables fewer levels
-    """
+    """Refuse a graph with a family whose conditional table would have more than ``limit`` cells."""
     for child, found in parents.items():
         cells = math.prod(cardinalities[name] for name in (child, *found))
         if cells > limit:
@@ -149,12 +105,7 @@ of 10,000,000; give it fewer parents, or its variables fewer levels
             )
 
 
-def names_in(graph: Any) -> list[str]:
-    """Every name that a graph mentions."""
-    return _arcs(graph, "graph")[1]
-
-
-def _arcs(graph: Any, argument: str) -> tuple[list[tuple[str, str]], list[str]]:
+def arcs_and_names(graph: Any, argument: str = "graph") -> tuple[list[tuple[str, str]], list[str]]:
     """(parent, child) pairs in the order given, and every name the graph mentions."""
     if isinstance(getattr(graph, "parents", None), Mapping):  # a network
         graph = graph.parents

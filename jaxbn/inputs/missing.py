@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong
+from jaxbn.inputs.checks import DROP, ArgumentError, Mention, wrong
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,13 +14,10 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("jaxbn")
 DROP_COLUMNS = Mention("drop columns", words="drop these columns")
 
-Missing = Literal["infer", "error", "drop", "state"]
-"""What users can ask for, see ``jaxbn.as_table``."""
-
+Missing = Literal["infer", "error", "drop", "state"]  # what users can ask for, see ``jaxbn.as_table``
 MISSING_CHOICES: tuple[Missing, ...] = ("infer", "error", "drop", "state")
 
-MISSING_LEVEL = "(missing)"
-"""The level of a missing entry where that is a state of its own; a network that has it codes missing entries so."""
+MISSING_LEVEL = "(missing)"  # where being missing is a state, it is this level: networks that have it code holes so
 
 
 def share_words(share: float) -> str:
@@ -33,31 +30,23 @@ def share_words(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
-def listed(counts: Mapping[str, int], most: int = 12) -> str:
+def listed(counts: Mapping[str, int]) -> str:
     """Columns with their numbers, as messages have them."""
-    shown = [f"{name!r} ({count})" for name, count in list(counts.items())[:most]]
-    return ", ".join(shown) + (", ..." if len(counts) > most else "")
+    shown = [f"{name!r} ({count})" for name, count in list(counts.items())[:12]]
+    return ", ".join(shown) + (", ..." if len(counts) > 12 else "")
 
 
 def settle(frame: pd.DataFrame, missing: Missing) -> tuple[pd.DataFrame, str]:
     """The frame with its missing entries dealt with, and one line that says what was found and done, if anything.
 
     Rows without any value say nothing: they are left out, except where being missing is a state.
-
-    Raises:
-        ValueError: a column without any value, missing entries where they are refused, no row left.
     """
-    one_of("missing", missing, MISSING_CHOICES)
     absent = frame.isna()
     counts = {str(name): int(count) for name, count in absent.sum().items() if count}
     if not counts:
         return frame, ""
-    for name, count in counts.items():
-        if count == len(frame):
-            raise wrong(name, f"has no value in any of the {len(frame)} rows; ", DROP)
     n_rows, n_holed = len(frame), int(absent.any(axis=1).sum())
-    if missing == "error" or (missing == "drop" and n_holed == n_rows):
-        raise refused(counts, n_holed, n_rows, every=missing == "drop")
+    check_holes(counts, n_holed, n_rows, missing)
     if missing == "drop":
         complete = frame[frame.notna().all(axis=1)].reset_index(drop=True)
         return complete, f"{n_holed} of {n_rows} rows were dropped for missing entries, in columns {listed(counts)}"
@@ -75,13 +64,16 @@ def settle(frame: pd.DataFrame, missing: Missing) -> tuple[pd.DataFrame, str]:
     return frame, line
 
 
-def refused(by_column: Mapping[str, int], n_holed: int, n_rows: int, *, every: bool = False) -> ArgumentError:
-    """The error that says where entries are missing; with `every`, that dropping rows would leave none."""
+def check_holes(counts: Mapping[str, int], n_holed: int, n_rows: int, missing: Missing) -> None:
+    """Refuse columns without any value, missing entries where these are refused, and to drop every row."""
+    for name, count in counts.items():
+        if count == n_rows:
+            raise wrong(name, f"has no value in any of the {n_rows} rows; ", DROP)
     infer = "; infer them with ", Mention("missing", "infer")
-    if every:
-        found = f"every row has a missing value, in columns {listed(by_column)}"
-        rest: tuple[str | Mention, ...] = (", or ", DROP_COLUMNS, ", those with most of them")
-    else:
-        found = f"missing values in {n_holed} of {n_rows} rows, in columns {listed(by_column)}"
+    if missing == "error":
+        found = f"missing values in {n_holed} of {n_rows} rows, in columns {listed(counts)}"
         rest = ", fill them in, ", DROP_COLUMNS, ", or drop the rows with ", Mention("missing", "drop")
-    return ArgumentError("data", found, *infer, *rest, subject="")
+        raise ArgumentError("data", found, *infer, *rest, subject="")
+    if missing == "drop" and n_holed == n_rows:
+        found = f"every row has a missing value, in columns {listed(counts)}"
+        raise ArgumentError("data", found, *infer, ", or ", DROP_COLUMNS, ", those with most of them", subject="")

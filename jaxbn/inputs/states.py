@@ -40,14 +40,10 @@ def signed_name(name: str) -> str | None:
 
 
 def as_states(table: Table, chosen: Collection[str] | None = None) -> Table:
-    """The table in which being missing is a state.
+    """The table in which being missing is a state of the `chosen` columns, by default of those that lack entries.
 
     A discrete column gets the level ``"(missing)"``, its last one. A continuous column keeps its holes, and a discrete
     column of False and True stands beside it.
-
-    Args:
-        table: a table with holes.
-        chosen: columns that get such a state whether they lack entries or not; by default those that do.
     """
     chosen = table.holes if chosen is None else chosen
     names: list[str] = []
@@ -72,14 +68,14 @@ def as_states(table: Table, chosen: Collection[str] | None = None) -> Table:
 
 def with_signs(columns: Any, wanted: Any) -> Any:
     """A frame with those of the wanted columns of signs, and of parts of dates, that can be made from it."""
-    made = {
-        name: part for name in wanted if name not in columns.columns and (part := part_of(columns, name)) is not None
-    }
-    made |= {
-        name: columns[of].isna()
-        for name in wanted
-        if name not in columns.columns and (of := signed_name(name)) is not None and of in columns.columns
-    }
+    made = {}
+    for name in wanted:
+        if name in columns.columns:
+            continue
+        if (of := signed_name(name)) in columns.columns:
+            made[name] = columns[of].isna()
+        elif (part := part_of(columns, name)) is not None:
+            made[name] = part
     return columns.assign(**made) if made else columns
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong, wrong_data
+from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong_data
 from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode, exceptions, kinds_of
 from jaxbn.inputs.frames import DataLike, as_frame
-from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, refused, settle, share_words
+from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, check_holes, settle, share_words
 from jaxbn.inputs.states import as_states, with_parts
 from jaxbn.inputs.uninformative import without_empty, without_uninformative
 from jaxbn.inputs.units import NUMBER, Dates, Unit, in_words
@@ -66,12 +66,7 @@ class Table:
 
     @cached_property
     def holes(self) -> dict[str, int]:
-        """How many entries are missing in each column that lacks some.
-
-        Example:
-            >>> as_table({"x": [0.5, None], "kind": ["a", "b"]}, missing="infer").holes
-            {'x': 1}
-        """
+        """How many entries are missing in each column that lacks some."""
         return {name: count for name in self.names if (count := int(self.absent(name).sum()))}
 
     def absent(self, name: str) -> NDArray[np.bool_]:
@@ -211,17 +206,13 @@ def as_table(
 
 def _of_table(table: Table, missing: Missing) -> Table:
     """A table that was made before, its holes treated as `missing` says."""
-    for name, count in table.holes.items():
-        if count == table.n_rows:
-            raise wrong(name, f"has no value in any of the {table.n_rows} rows; ", DROP)
-    if not table.holes or missing == "infer":
+    if not table.holes:
         return table
+    holed = table.holed_rows
+    check_holes(table.holes, int(holed.sum()), table.n_rows, missing)
     if missing == "state":
         return as_states(table)
-    holed = table.holed_rows
-    if missing == "error" or (missing == "drop" and holed.all()):
-        raise refused(table.holes, int(holed.sum()), table.n_rows, every=missing == "drop")
-    return table.take(~holed)
+    return table.take(~holed) if missing == "drop" else table
 
 
 def _check_kinds(table: Table, continuous: Iterable[str] | None, discrete: Iterable[str] | None) -> None:

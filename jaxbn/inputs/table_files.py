@@ -31,28 +31,16 @@ if TYPE_CHECKING:
 PARQUET = (".parquet", ".pq")
 TABS = (".tsv", ".tab")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
-TEXT_BYTES = 4
-"""Memory that each byte of a text table takes at most while it is read: as text, as a piece and as columns."""
-
-ENTRY_BYTES = {"fixed": 8, "text": 24}
-"""Memory of an entry: a number, or a text of a few letters with its place."""
-
+TEXT_BYTES = 4  # memory that each byte of a text table takes while it is read, at most: as text, a piece and columns
+ENTRY_BYTES = {"fixed": 8, "text": 24}  # memory of an entry: a number, or a text of a few letters with its place
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BINARY = {b"%PDF": "a PDF", b"\x89PNG": "a picture"}
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 DECIMAL_COMMA = r"\s*[-+]?\d+(,\d*)?([eE][-+]?\d+)?\s*"
-INDEX_NAMES = ("", "Unnamed: 0")
-"""Names of the first column in a file with the index of pandas, written once or read and written again."""
-
-MARKS = ("?", " ?")
-"""Cells that are missing entries, besides empty ones and the words that pandas knows (NA, nan)."""
-
-CELL_BYTES = 28
-"""Memory that a cell takes while it is read: its places in the text, and its number."""
-
-FEW_WORDS = 2
-"""Words in a column of numbers are pointed out if there are at most this many different ones."""
-
+INDEX_NAMES = ("", "Unnamed: 0")  # of the first column in a file with the index of pandas, written once or more
+MARKS = ("?", " ?")  # cells that are missing entries, besides empty ones and the words that pandas knows (NA, nan)
+CELL_BYTES = 28  # memory that a cell takes while it is read: its places in the text, and its number
+FEW_WORDS = 2  # words in a column of numbers are pointed out if there are at most this many different ones
 REMEDY = "pass fewer rows or columns"
 
 _OPEN: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}  # type: ignore[dict-item]
@@ -73,24 +61,10 @@ SEEN = Format()
 
 
 def read_file(path: str | PathLike[str], form: Format = SEEN) -> pd.DataFrame:
-    r"""The table in a file, or in all Parquet files of a folder.
+    """The table in a file, or in all Parquet files of a folder, where names such as ``year=2024`` become columns.
 
-    Args:
-        path: a ``.parquet`` or ``.pq`` file, a folder of them (names such as ``year=2024`` become columns), or a
-            ``.csv``, ``.tsv`` or other text file with a line of names, compressed or not; empty cells and a single
-            ``?`` are missing entries.
-        form: how a text file is written.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is not a table, or damaged.
-        MemoryError: it would not fit in the memory that is free.
-        ImportError: Parquet without pyarrow.
-
-    Example:
-        >>> _ = Path("table.csv").write_text("size,kind\n0.5,a\n1.5,b\n")
-        >>> read_file("table.csv")["size"].tolist()
-        [0.5, 1.5]
+    A text file has a line of names, and may be compressed; empty cells and a single ``?`` are missing entries. What
+    would not fit in the memory that is free raises a MemoryError.
     """
     file = Path(fspath(path))
     if not file.exists():
@@ -292,11 +266,8 @@ def _point_out_numbers(header: list[str], name: str) -> None:
     numbers = [label for label in header if is_number(label)]
     if len(numbers) == len(header) or any("." in label for label in numbers):
         shown = ", ".join(header[:4]) + (", …" if len(header) > 4 else "")
-        LOG.warning(
-            "the first line of %s looks like data (%s), but is read as names; add a line of names before it",
-            name,
-            shown,
-        )
+        said = "the first line of %s looks like data (%s), but is read as names; add a line of names before it"
+        LOG.warning(said, name, shown)
 
 
 def _point_out_words(frame: pd.DataFrame) -> None:
@@ -307,14 +278,9 @@ def _point_out_words(frame: pd.DataFrame) -> None:
         is_word = pd.to_numeric(column, errors="coerce").isna() & column.notna()
         words = [str(word) for word in column[is_word].unique()[: FEW_WORDS + 1]]
         if len(words) <= FEW_WORDS and 0 < is_word.sum() < column.notna().sum() / 2:
-            LOG.warning(
-                "column %r holds numbers except for %s (%d of %d rows), so it is discrete; %s if that means missing",
-                label,
-                " and ".join(map(repr, words)),
-                is_word.sum(),
-                len(column),
-                Mention("na_values", ",".join(words), words="replace it by NaN"),
-            )
+            said = "column %r holds numbers except for %s (%d of %d rows), so it is discrete; %s if that means missing"
+            remedy = Mention("na_values", ",".join(words), words="replace it by NaN")
+            LOG.warning(said, label, " and ".join(map(repr, words)), is_word.sum(), len(column), remedy)
 
 
 def is_parquet(file: Path) -> bool:

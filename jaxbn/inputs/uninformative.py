@@ -18,18 +18,10 @@ if TYPE_CHECKING:
 
     from jaxbn.inputs.table import Table
 
-FEW_ROWS = 20
-"""In tables of up to this many rows nothing is left out: there, chance alone does it."""
-
-MOST_MISSING = 0.8
-"""A column with a larger share of missing entries is left out."""
-
-OWN_TEXT = 0.5
-"""So is text of which a larger share of the entries is different."""
-
-MANY = 4
-"""So many columns with the same reason share a line."""
-
+FEW_ROWS = 20  # in tables of up to this many rows nothing is left out: there, chance alone does it
+MOST_MISSING = 0.8  # a column with a larger share of missing entries is left out
+OWN_TEXT = 0.5  # so is text of which a larger share of the entries is different
+MANY = 4  # so many columns with the same reason share a line
 IDENTIFIER = re.compile(r"(?:^|[_\W])(id|index|key|rownames?|nr|no|number)$|[a-z](Id|ID|Key)$", re.IGNORECASE)
 """Names of columns whose whole numbers, all different, are no quantity."""
 

@@ -30,27 +30,18 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f"
 FORMS = tuple(day + time for day in (*_DAYS, *_NAMED) for time in _TIMES)
 """How dates are written in text; where two forms read all of a column, and not alike, none is taken."""
 
-CLOCK = r"-?(\d+ days? )?-?\d+:\d\d(:\d\d(\.\d+)?)?"
-"""How durations and times of day are written in text."""
-
-Dates = str | Mapping[str, str] | None
-"""The form of dates in text, or ``{column: form}``."""
-
+CLOCK = r"-?(\d+ days? )?-?\d+:\d\d(:\d\d(\.\d+)?)?"  # how durations and times of day are written in text
+Dates = str | Mapping[str, str] | None  # the form of dates in text, or ``{column: form}``
 LARGE = 1e12  # whole numbers below are written with all their digits
 
 UNITS = ("number", "date", "datetime", "duration")
 
 
 class Unit(NamedTuple):
-    """What the numbers of a column stand for.
+    """What the numbers of a column stand for."""
 
-    Attributes:
-        kind: ``"number"``, ``"date"`` (days since 1970), ``"datetime"`` or ``"duration"`` (seconds).
-        form: how text holds them, as ``strptime`` has it; None where the column is not text.
-    """
-
-    kind: str = "number"
-    form: str | None = None
+    kind: str = "number"  # or "date" (days since 1970), "datetime" or "duration" (seconds)
+    form: str | None = None  # how text holds them, as ``strptime`` has it; None where the column is not text
 
     @property
     def words(self) -> str:
@@ -62,14 +53,8 @@ NUMBER = Unit()
 
 
 def unit_of(name: str, column: pd.Series, dates: Dates = None) -> Unit:
-    """The unit of a column, by its type or, in text, by what all its entries are.
-
-    Example:
-        >>> import pandas as pd
-        >>> unit_of("day", pd.Series(["24.12.2020", None, "01.01.2021"]))
-        Unit(kind='date', form='%d.%m.%Y')
-    """
-    if column.dtype.kind in "fiub" or column.dtype.kind == "c":
+    """The unit of a column, by its type or, in text, by what all its entries are."""
+    if column.dtype.kind in "fiubc":
         return NUMBER
     form = dates.get(name) if isinstance(dates, Mapping) else dates
     if is_text(column):
@@ -79,13 +64,7 @@ def unit_of(name: str, column: pd.Series, dates: Dates = None) -> Unit:
 
 
 def to_numbers(name: str, column: pd.Series, unit: Unit) -> NDArray[np.float64]:
-    """The numbers of a column of dates or durations, NaN where missing; numbers are taken as they are.
-
-    Example:
-        >>> import pandas as pd
-        >>> to_numbers("day", pd.Series(["1970-01-02", None]), Unit("date", "%Y-%m-%d")).tolist()
-        [1.0, nan]
-    """
+    """The numbers of a column of dates or durations, NaN where missing; numbers are taken as they are."""
     if column.dtype.kind in "fiu":
         return column.to_numpy(np.float64, na_value=np.nan)
     if column.isna().all():  # whatever its type: a column of None alone is one of objects
@@ -112,12 +91,7 @@ def from_numbers(numbers: Any, unit: Unit) -> Any:
 
 
 def to_number(name: str, value: Any, unit: Unit) -> float:
-    """One date or duration as a number; a text may be in the column's form or in the usual ones.
-
-    Example:
-        >>> to_number("day", "1970-01-03", Unit("date", "%d.%m.%Y"))
-        2.0
-    """
+    """One date or duration as a number; a text may be in the column's form or in the usual ones."""
     import pandas as pd
 
     if isinstance(value, int | float | np.number):
@@ -142,18 +116,7 @@ def in_words(number: float, unit: Unit) -> str:
 
 
 def texts(numbers: Iterable[float], unit: Unit, close: Iterable[float] | None = None) -> list[str]:
-    """Dates or durations as people read them.
-
-    Args:
-        numbers: of the column.
-        unit: no number.
-        close: by how much each text may differ from its number; by default it is exact to the microsecond.
-
-    Example:
-        >>> texts([18326.5, 18342.0], Unit("date")), texts([90.0, 90061.5], Unit("duration"))
-        (['2020-03-06', '2020-03-21'], ['0:01:30', '1 day 1:01:01.5'])
-    """
-    numbers = list(numbers)
+    """Dates or durations as people read them, exact to the microsecond, or as `close` to each as it says."""
     if unit.kind == "date":  # a cut lies between two days, and the second is in the bin that it begins
         return [_date(math.ceil(x) * DAY).strftime("%Y-%m-%d") for x in numbers]
     within = itertools.repeat(0.0) if close is None else close

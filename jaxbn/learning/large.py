@@ -17,7 +17,7 @@ from jaxbn.cuts.methods import Method, as_method
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MAX_INTEGER_LEVELS
 from jaxbn.inputs.graph import Parents, topological_order
-from jaxbn.inputs.missing import Missing, refused
+from jaxbn.inputs.missing import Missing, check_holes
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import Table, as_frame, as_table
 from jaxbn.learning.all_rows import AllRows, Standing, complete, refined
@@ -75,7 +75,7 @@ class Large:
             facts = source.ask(task, bar.done)
         lacking = {name: found.missing for name, found in facts.columns.items() if found.missing}
         if missing == "error" and lacking:
-            raise refused(lacking, max(lacking.values()), facts.n_rows)
+            check_holes(lacking, max(lacking.values()), facts.n_rows, missing)
         return cls(source, facts, progress, tuple(facts.columns) if missing == "drop" else ())
 
     @property

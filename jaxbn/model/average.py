@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.words import bin_words
@@ -63,8 +64,7 @@ class AverageNet(InFiles):
             raise checks.ArgumentError("networks", "is empty; an average needs at least one network")
         first = self.networks[0]
         for i, net in enumerate(self.networks):
-            same = net.names == first.names and net.levels == first.levels and net.bounds == first.bounds
-            if not same:
+            if (net.names, net.levels, net.bounds) != (first.names, first.levels, first.bounds):
                 raise checks.ArgumentError(
                     "networks",
                     f"must have the same variables, levels and bounds, but network {i} differs from the first; "
@@ -105,12 +105,9 @@ class AverageNet(InFiles):
         import pandas as pd
 
         found = [net.predict_proba(data, target, unknown=unknown) for net in self.networks]
-        chances = sum(
-            weight[:, None] * (each.to_numpy() @ self._shares(net, target))
-            for weight, each, net in zip(
-                self._weights_of_rows(data, target, unknown), found, self.networks, strict=True
-            )
-        )
+        weights = self._weights_of_rows(data, target, unknown)
+        shared = [each.to_numpy() @ self._shares(net, target) for net, each in zip(self.networks, found, strict=True)]
+        chances = sum(weight[:, None] * own for weight, own in zip(weights, shared, strict=True))
         chances = np.minimum(chances, 1.0)  # by rounding alone it can be more
         return pd.DataFrame(chances, index=found[0].index, columns=self._states(target))
 
@@ -131,9 +128,8 @@ class AverageNet(InFiles):
         import pandas as pd
 
         queries.quantile_levels(returns)  # refuses others
-        continuous, unit = target in self.networks[0].binnings, NUMBER
-        if continuous:
-            unit = self.networks[0].binnings[target].unit
+        continuous = target in self.networks[0].binnings
+        unit = self.networks[0].binnings[target].unit if continuous else NUMBER
         if continuous and isinstance(returns, str) and returns == "mean":  # of each network by its own bins and lines
             found = [net.predict_proba(data, target, unknown=unknown) for net in self.networks]
             means = [
@@ -274,7 +270,8 @@ class AverageNet(InFiles):
         frame = as_frame(data)
         hidden = {name: np.nan for name in self.names if name == target or name not in frame.columns}
         frame = frame.assign(**hidden)
-        return _shared_out(np.array([net.log_likelihood(frame, unknown=unknown) for net in self.networks]))
+        logs = np.array([net.log_likelihood(frame, unknown=unknown) for net in self.networks])
+        return np.asarray(softmax(logs, axis=0))
 
     def _weights(self, given: Mapping[str, Any]) -> NDArray[np.float64]:
         """The weight of each network [M] given some variables: a value counts by its density, a range by its chance."""
@@ -283,7 +280,7 @@ class AverageNet(InFiles):
         logs = np.array([_log_given(net, given) for net in self.networks])
         if not np.isfinite(logs).any():
             raise ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under all networks")
-        return _shared_out(logs)
+        return np.asarray(softmax(logs))
 
     def _edges(self, name: str) -> NDArray[np.float64]:
         """The edges of all networks together [U + 1], the outer ones included."""
@@ -315,12 +312,6 @@ class AverageNet(InFiles):
         atoms = (totals == 0) & (np.arange(len(own.measures))[:, None] == of)  # bins without measure are as they are
         shares = np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), atoms)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-
-def _shared_out(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of the networks [M, ...], which add up to 1, from their logarithms."""
-    weights = np.exp(logs - logs.max(axis=0))
-    return np.asarray(weights / weights.sum(axis=0), np.float64)
 
 
 def _log_given(net: BayesNet, given: Mapping[str, Any]) -> float:

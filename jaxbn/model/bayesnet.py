@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import MISSING, Level
 from jaxbn.inputs.frames import in_kind_of
-from jaxbn.inputs.states import missing_flag_name, with_signs
-from jaxbn.inputs.table import as_frame
+from jaxbn.inputs.states import missing_flag_name
 from jaxbn.model import queries
 from jaxbn.model.effects import effect, influence
 from jaxbn.model.fitted import Fitted
@@ -23,7 +23,7 @@ from jaxbn.model.inference import answers
 from jaxbn.model.inference.questions import joint
 from jaxbn.model.lines.rows import lean
 from jaxbn.model.most_probable import MostProbable, most_probable
-from jaxbn.model.observations import Unknown, encode_frame, observation_weights, tell_absent
+from jaxbn.model.observations import Unknown, encode_frame, frame_of, observation_weights, tell_absent
 from jaxbn.model.rows.sampling import InFiles, intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
@@ -131,7 +131,7 @@ class BayesNet(Fitted, InFiles):
             >>> np.exp(net.log_likelihood({"kind": ["a", "a", None], "size": [1.5, None, None]})).round(6).tolist()
             [0.107143, 0.5, 1.0]
         """
-        frame = with_signs(as_frame(data), self.names)
+        frame = frame_of(self, data)
         codes = encode_frame(self, frame, unknown)
         result = answers.log_likelihood(self.network, codes)
         for inside in queries.log_inside_states(self, frame, codes, unknown).T:
@@ -389,10 +389,8 @@ class BayesNet(Fitted, InFiles):
             queries.check_targets(self, [name], {target: None})
             evidence[self.names.index(name)] = queries.log_likelihoods(self, name, value, len(codes))
             codes[:, self.names.index(name)] = MISSING
-        place = self.names.index(target)
-        logs = answers.log_posterior(self.network, codes, place, evidence=evidence)
-        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        chances = queries.over_levels(self, target, weights / weights.sum(axis=1, keepdims=True), 1)
+        logs = answers.log_posterior(self.network, codes, self.names.index(target), evidence=evidence)
+        chances = queries.over_levels(self, target, np.asarray(softmax(logs, axis=1)), 1)
         index = data.index if isinstance(data, pd.DataFrame) else None
         return pd.DataFrame(chances, index=index, columns=queries.states(self, target))
 

@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-MEANS = np.linspace(-4.0, 4.0, 321)
-"""Where normal scores may lie in a context."""
-
-HALVINGS = 16
-"""Of the interval in which their scale is searched."""
-
+MEANS = np.linspace(-4.0, 4.0, 321)  # where normal scores may lie in a context
+HALVINGS = 16  # of the interval in which their scale is searched
 TINY = 1e-300
 
 
@@ -51,20 +47,14 @@ def effect(net: BayesNet, cause: str, outcome: str, level: Level | None) -> pd.D
 
 
 def open_parents(net: BayesNet, cause: str, never: Collection[tuple[str, str]] = ()) -> list[frozenset[str]]:
-    """The sets that are the parents of a variable in some equivalent network, those of this one first.
-
-    Args:
-        net: the network.
-        cause: the variable.
-        never: arcs (parent, child) that no network may have.
-    """
+    """The sets that are the parents of a variable in some equivalent network without arcs of `never`, its own first."""
     own = frozenset(net.parents[cause])
     return [own, *(found for found in parent_sets(net.cpdag(), cause, never) if found != own)]
 
 
 def mean_where_set(
     net: BayesNet, cause: str, outcome: str, level: Level | None, parents: frozenset[str] | None = None
-) -> NDArray[np.float64]:
+) -> Floats:
     """The mean of the outcome, a number, for each level or bin of the cause; its parents are the network's, or these.
 
     A level acts as its group does.
@@ -114,9 +104,7 @@ def _worth(net: BayesNet, outcome: str, level: Level | None) -> NDArray[np.float
     return of_groups
 
 
-def _adjusted(
-    net: BayesNet, cause: str, outcome: str, parents: frozenset[str], worth: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _adjusted(net: BayesNet, cause: str, outcome: str, parents: frozenset[str], worth: Floats) -> Floats:
     """The mean of the outcome for each state that the cause is set to, if these are its parents."""
     if outcome in parents:
         return np.full(net.cardinalities[cause], joint(net, [outcome], {}) @ worth)
@@ -136,14 +124,8 @@ def _inside_bins(net: BayesNet, outcome: str, chances: Floats, weights: Floats, 
     Bins that a cause makes more probable are not all that it does: inside of them, values move as well. Let the normal
     scores of the whole column be N(μ, σ²) in a context. The chances of its bins tell μ; σ, the same in all contexts,
     is such that all scores together have the variance 1, as they do. Bins keep their chances, and inside of each values
-    are those of N(μ, σ²) that lie there (docs/maths.md, "Fitted tables").
-
-    Args:
-        net: the network.
-        outcome: its name.
-        chances: of its states in each context [contexts, states].
-        weights: of the contexts.
-        worth: the mean in each state, by itself.
+    are those of N(μ, σ²) that lie there (docs/maths.md, "Fitted tables"). Contexts have weights, and `worth` is the
+    mean in each state by itself.
     """
     inside = net.inside(outcome) if outcome in net.binnings and net.binnings[outcome].shape is not None else None
     if inside is None or len(worth) < 2 or inside.measures.min() < SLIVER * inside.measures.sum():

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.binning import Binning, date_forms
 from jaxbn.groups.grouping import Grouping
-from jaxbn.inputs.checks import ArgumentError, suggest
+from jaxbn.inputs.checks import ArgumentError, known_name, suggest
 from jaxbn.inputs.columns import MAX_INTEGER_LEVELS, MISSING, Level
 from jaxbn.inputs.graph import Parents, as_parents, check_table_sizes
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
@@ -26,10 +26,10 @@ from jaxbn.model.inference.network import Structure, positions
 from jaxbn.model.lines.fit_lines import fit_lines
 from jaxbn.model.lines.line import Lines, check_lines
 from jaxbn.model.observations import bins_of
+from jaxbn.model.rows.updating import k2_sum, table_weights
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_keywords
-from jaxbn.scores.shrinkage import shrunken_weights
-from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
+from jaxbn.scores.tables import family_counts, level_shares, posterior_means
 from jaxbn.sources.source import as_source
 
 __all__ = ["BayesNet", "fit"]
@@ -134,9 +134,8 @@ def fit(
         name: family_counts(codes[name], [codes[parent] for parent in found], [cards[v] for v in (*found, name)])
         for name, found in parents.items()
     }
-    weights: dict[str, Weight] = {name: alphas.get(name, general) for name in parents}
+    weights: dict[str, Weight] = table_weights(counts, alpha, alphas)
     if alpha == "auto":
-        weights = {name: shrunken_weights(found) for name, found in counts.items()}
         alphas = {name: float(np.mean(found)) for name, found in weights.items()}
     trace: tuple[float, ...] = ()
     tables = {name: posterior_means(counts[name], weights[name]) for name in parents}
@@ -150,12 +149,9 @@ def fit(
             tell_left_out(found.left_out)
         except limits.TimeIsUpError:  # not even a round of EM: the tables of the rows that have all of a family
             LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
-    score = 0.0
-    for each in counts.values():  # one after the other: sum() would round differently
-        score += k2_score(each)
     ends = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
     cuts = {name: binning.stretched(*ends[name]) for name, binning in cuts.items()}
-    net = BayesNet(parents, cuts, levels, tables, ends, score, table.n_rows, alpha, groupings, shares, alphas)
+    net = BayesNet(parents, cuts, levels, tables, ends, k2_sum(counts), table.n_rows, alpha, groupings, shares, alphas)
     if lines == "auto":
         net = replace(net, lines=fit_lines(net, np.stack([codes[n] for n in net.names], axis=1), table.values))
     return replace(net, em_trace=trace, counts=counts, level_counts=level_counts)
@@ -182,8 +178,7 @@ def _weights(alpha: Alpha | Mapping[str, float], names: Sequence[str]) -> tuple[
     own = {str(name): weight for name, weight in alpha.items()} if isinstance(alpha, Mapping) else {}
     general = 1.0 if isinstance(alpha, Mapping) else alpha
     for name in own:
-        if name not in names:
-            raise ValueError(f"alpha names {name!r}, which is not a column of the data; {suggest(name, names)}")
+        known_name("alpha", name, names)
     for what, weight in [("alpha", general), *((f"alpha of {name!r}", weight) for name, weight in own.items())]:
         if not (isinstance(weight, int | float) and math.isfinite(weight) and weight > 0):
             raise ValueError(
@@ -217,19 +212,14 @@ def _table(data: Any, binnings: Mapping[str, Binning], groupings: Mapping[str, G
     for name in (*binnings, *groupings):
         if name not in frame.columns:
             raise ValueError(f"binnings name {name!r}, which is not a column of the data; {suggest(name, frame)}")
-    for name in frame.columns:
+    discrete = [name for name in frame.columns if name not in binnings]
+    for name in discrete:
         column = frame[name]
-        if (
-            name not in binnings
-            and name not in groupings
-            and column.dtype.kind in "fiu"
-            and column.nunique() > MAX_INTEGER_LEVELS
-        ):
+        if name not in groupings and column.dtype.kind in "fiu" and column.nunique() > MAX_INTEGER_LEVELS:
             raise ValueError(
                 f"column {name!r} has {column.nunique()} distinct numbers but no binning; add its cuts to binnings, "
                 "drop it, or make it discrete with .astype(str)"
             )
-    discrete = [name for name in frame.columns if name not in binnings]
     dates = date_forms(binnings)
     return as_table(frame, continuous=list(binnings), discrete=discrete, missing=missing, dates=dates)
 

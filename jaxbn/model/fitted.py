@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from jaxbn.model.bayesnet import BayesNet
 
-Alpha = float | Literal["auto"]
-"""Dirichlet weight of each cell of the tables, or weights that follow from their counts."""
+Alpha = float | Literal["auto"]  # Dirichlet weight of each cell of the tables, or weights that follow from their counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -317,9 +316,9 @@ class Fitted:
             >>> jaxbn.read_bif("net.bif").names
             ('kind', 'size')
         """
-        from jaxbn.formats.read import write_bif
+        from jaxbn.formats.read import write
 
-        write_bif(self._net, path)
+        write(self._net, path, ".bif")
 
     def to_pgmpy(self) -> Any:
         """The network as a ``pgmpy.models.DiscreteBayesianNetwork``; states are named by ``state_labels``.
@@ -328,7 +327,7 @@ class Fitted:
             >>> model = net.to_pgmpy()  # doctest: +SKIP
             >>> model.get_cpds("size")  # doctest: +SKIP
         """
-        from jaxbn.formats.export import to_pgmpy
+        from jaxbn.formats.read import to_pgmpy
 
         return to_pgmpy(self._net)
 
@@ -344,7 +343,7 @@ class Fitted:
             >>> model = net.to_pyagrum()  # doctest: +SKIP
             >>> pyagrum.getPosterior(model, target="species", evs={"body_mass_g": "5200"})  # doctest: +SKIP
         """
-        from jaxbn.formats.export import to_pyagrum
+        from jaxbn.formats.read import to_pyagrum
 
         return to_pyagrum(self._net, bins)
 

@@ -16,6 +16,8 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.words import rounded, short_numbers
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
+from jaxbn.inputs.states import with_signs
+from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import Unit, in_words, to_number
 
 if TYPE_CHECKING:
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 Unknown = Literal["error", "missing"]
+FAR = 1.0  # values further outside the fitted range than this multiple of its width are pointed out
 
 
-FAR = 1.0
-"""Values further outside the fitted range than this multiple of its width are pointed out."""
+def frame_of(net: BayesNet, data: Any) -> pd.DataFrame:
+    """New rows, with signs of missing entries and parts of dates where these are variables."""
+    return with_signs(as_frame(data), net.names)
 
 
 def encode_frame(

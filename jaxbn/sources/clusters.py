@@ -13,11 +13,8 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.processes import gathered
 from jaxbn.sources.source import BATCH_ROWS, Answer, ArrowSource, OnBatches, Source, Task
 
-PART = 2**40
-"""Rows of a part are numbered from this many times its number on."""
-
-FAN = 8
-"""Answers that are put together at a time."""
+PART = 2**40  # rows of a part are numbered from this many times its number on
+FAN = 8  # answers that are put together at a time
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import cells
-from jaxbn.inputs.columns import MISSING, Level
+from jaxbn.inputs.columns import MISSING, Level, as_floats, encode
+from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.units import NUMBER, Unit
-from jaxbn.sources.arrow_columns import floats, level_codes
 
-Batches = Iterable[tuple[int, Any]]
-"""Pairs of the number of a batch's first row in its source, and the batch."""
+Batches = Iterable[tuple[int, Any]]  # pairs of the number of a batch's first row in its source, and the batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +139,26 @@ def _base(codings: Sequence[Coded]) -> _Base:
     if first.groups is not None:  # levels of no group join those of the last entry: the first level in it will do
         other = int(np.flatnonzero(first.groups == first.groups[-1])[0])
     return _Base(first.name, cuts, first.unit, first.levels, other if other != MISSING else len(first.levels))
+
+
+# --- one column of a batch, a ``pyarrow.RecordBatch``
+
+
+def floats(name: str, column: Any, unit: Unit = NUMBER) -> NDArray[np.float64]:
+    """A column as float64 [rows], NaN where missing; numbers of Arrow go into NumPy without a detour."""
+    from pyarrow import types
+
+    if unit == NUMBER and types.is_decimal(column.type):
+        column = column.cast("float64")
+    if unit == NUMBER and (types.is_floating(column.type) or types.is_integer(column.type)):
+        return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+    return as_floats(name, column.to_pandas(), unit)
+
+
+def level_codes(name: str, column: Any, levels: Sequence[Level]) -> NDArray[np.int32]:
+    """The codes of a discrete column [rows], -1 where missing or not among the levels: each distinct value once."""
+    found = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    values = found.dictionary.to_pandas().astype(object)
+    absent = levels.index(MISSING_LEVEL) if MISSING_LEVEL in levels else MISSING
+    of_value = np.append(encode(values, levels, name=name, unknown="missing"), np.int32(absent))
+    return np.asarray(of_value[found.indices.fill_null(-1).to_numpy(zero_copy_only=False)], np.int32)

@@ -25,15 +25,9 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
 from jaxbn.sources.counting import Batches
 
-BATCH_ROWS = 2**16
-"""Rows of a batch: few enough that the codes of all columns, once for each thread, take little memory."""
-
-SHARE = 0.5
-"""A file is read batch by batch if learning from it in memory would take a larger share of what is free."""
-
-LEARNING = 6
-"""Learning takes this many times the table's memory."""
-
+BATCH_ROWS = 2**16  # few enough that the codes of all columns, once for each thread, take little memory
+SHARE = 0.5  # a file is read batch by batch if learning from it in memory would take a larger share of what is free
+LEARNING = 6  # learning takes this many times the table's memory
 Answer = TypeVar("Answer")
 
 
@@ -162,10 +156,6 @@ def as_source(data: Any) -> Source | None:
     DuckDB relations, PyArrow datasets, functions that make a ``RecordBatchReader``, Polars LazyFrames, Dask and PySpark
     DataFrames, and files and folders that are too large to learn from in memory. Nothing is imported that the object
     has not imported.
-
-    Example:
-        >>> as_source({"x": [1.0, 2.0]}) is None
-        True
     """
     if hasattr(data, "ask") and hasattr(data, "n_rows"):
         return data
@@ -188,16 +178,6 @@ def as_source(data: Any) -> Source | None:
 
         return SparkSource(data) if library == "pyspark" else DaskSource(data)
     return ArrowSource(data) if callable(data) and not isinstance(data, type) else None
-
-
-def dataset_source(path: Path) -> ArrowSource:
-    """A file or folder of Parquet, or a text table."""
-    import pyarrow.csv
-
-    if is_parquet(path):
-        return _of_dataset(parquet_dataset(path))
-    convert = pyarrow.csv.ConvertOptions(null_values=["", "?", "NA", "NaN", "null"], strings_can_be_null=True)
-    return ArrowSource(lambda: pyarrow.csv.open_csv(path, convert_options=convert))
 
 
 def _of_dataset(data: Any) -> ArrowSource:
@@ -224,7 +204,7 @@ def _batches_of(data: Any) -> Iterator[Any]:
 
 
 def _large_file(path: Path) -> ArrowSource | None:
-    """A file that is too large to learn from in memory."""
+    """A file or folder of Parquet, or a text table, that is too large to learn from in memory."""
     free = available()
     if not path.exists() or free is None or LEARNING * memory_of(path) <= SHARE * free:
         return None
@@ -233,7 +213,12 @@ def _large_file(path: Path) -> ArrowSource | None:
             f"{str(path)!r} is too large to learn from in memory, and there are several processes; hand each of them a "
             "shard of its own, such as pyarrow.dataset.dataset([files of this process])"
         )
-    return dataset_source(path)
+    if is_parquet(path):
+        return _of_dataset(parquet_dataset(path))
+    import pyarrow.csv
+
+    convert = pyarrow.csv.ConvertOptions(null_values=["", "?", "NA", "NaN", "null"], strings_can_be_null=True)
+    return ArrowSource(lambda: pyarrow.csv.open_csv(path, convert_options=convert))
 
 
 def _of_duckdb(relation: Any) -> ArrowSource:

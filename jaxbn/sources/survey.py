@@ -13,22 +13,18 @@ from numpy.typing import NDArray
 from jaxbn.inputs.checks import wrong
 from jaxbn.inputs.columns import MISSING, Level, as_levels
 from jaxbn.inputs.missing import MISSING_LEVEL
-from jaxbn.sources.arrow_columns import floats, moments, scattered
-from jaxbn.sources.counting import Batches
+from jaxbn.inputs.units import NUMBER, Unit
+from jaxbn.sources.counting import Batches, floats
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from jaxbn.inputs.table import Table
 
-KEPT = 2**14
-"""Lowest hashes that are kept of the values of a column: so many distinct ones are counted exactly, more to 1 %."""
-
-MOST_LEVELS = 2**16
-"""Distinct texts or whole numbers of a column that are kept, at most."""
-
-EVERY = 2**64
-"""Hashes are below this."""
+KEPT = 2**14  # lowest hashes kept of the values of a column: so many are counted exactly, more to 1 %
+MOST_LEVELS = 2**16  # distinct texts or whole numbers of a column that are kept, at most
+EVERY = 2**64  # hashes are below this
+FOLDING = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio
 
 
 @dataclass(frozen=True)
@@ -140,7 +136,7 @@ class Survey:
 def _column(name: str, column: Any, known: Column) -> Column:
     """What a batch of a column holds; hashes that are not among the lowest of those known are left out."""
     missing, low, high, hashes = column.null_count, math.inf, -math.inf, np.zeros(0, np.uint64)
-    unit = moments(column)
+    unit = _unit(column)
     if unit is not None:
         values = floats(name, column, unit)
         values = values[~np.isnan(values)]
@@ -152,6 +148,18 @@ def _column(name: str, column: Any, known: Column) -> Column:
             hashes = scattered((values + 0.0).view(np.uint64))  # -0.0 is 0.0
             hashes = hashes if len(known.hashes) < KEPT else hashes[hashes < known.hashes[-1]]
     return Column(missing, low, high, hashes, None if known.levels is None else _levels(column))
+
+
+def _unit(column: Any) -> Unit | None:
+    """What the values of a type of Arrow count, None for those that are no quantity by their type."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind):
+        return NUMBER
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return Unit("datetime")
+    return Unit("duration") if types.is_duration(kind) or types.is_time(kind) else None
 
 
 def _levels(column: Any) -> frozenset[Any] | None:
@@ -173,3 +181,20 @@ def _order(level: Level) -> tuple[bool, Any]:
 def threshold(n_rows: int, wanted: int) -> int:
     """The hash below which about `wanted` of so many rows are; all of them if they are no more."""
     return EVERY if n_rows <= wanted else wanted * EVERY // n_rows
+
+
+def scattered(numbers: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
+    """Numbers that look random, the same for the same numbers and seed (the finalizer of SplitMix64)."""
+    x = numbers + np.uint64((seed + 1) * FOLDING % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x ^= x >> np.uint64(shift)
+        x *= np.uint64(factor)
+    x ^= x >> np.uint64(31)
+    return x
+
+
+def row_hashes(batch: Any, seed: int) -> NDArray[np.uint64]:
+    """A number for each row that depends on what it holds alone."""
+    from pandas.util import hash_pandas_object
+
+    return scattered(hash_pandas_object(batch.to_pandas(), index=False).to_numpy().astype(np.uint64), seed)

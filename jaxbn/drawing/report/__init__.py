@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
     from jaxbn.posterior.results import Posterior
 
-MOST_ARCS = 100
-"""Arcs that are looked at; in larger networks it would take too long."""
-
+MOST_ARCS = 100  # arcs that are looked at; in larger networks it would take too long
 SCRIPTS = ("inference", "known", "lines", "numbers", "drawing", "cards", "tables", "explorer")
 """Files of the page's script, in the order in which they build on each other."""
 
@@ -133,15 +131,7 @@ class Link(NamedTuple):
 
 
 def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
-    """The links of a network, those first whose variables tell most about each other.
-
-    Example:
-        >>> from jaxbn.drawing.chances import chances_of
-        >>> data = {"kind": ["a", "a", "b", "b"] * 9, "size": [1.0, 2.0, 7.0, 9.0] * 9}
-        >>> net = jaxbn.fit(data, {"size": ["kind"]}, {"size": [4.5]})
-        >>> [link.words for link in strongest(net, chances_of(net))]
-        ['with kind a, size is below 4.5 in 95% (50% overall)']
-    """
+    """The links of a network, those first whose variables tell most about each other."""
     found = []
     for parent, child in net.arcs[:MOST_ARCS]:
         chances = chances_of([parent, child])

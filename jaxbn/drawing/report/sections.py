@@ -29,15 +29,9 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
     from jaxbn.posterior.results import Posterior
 
-MOST_ROWS = 200
-"""Rows of a conditional table that the page shows; the model file has all."""
-
-MOST_LINKS = 5
-"""Links that the page names in words, the strongest."""
-
-MOST_LEVELS = 40
-"""Levels of a group that the page shows."""
-
+MOST_ROWS = 200  # rows of a conditional table that the page shows; the model file has all
+MOST_LINKS = 5  # links that the page names in words, the strongest
+MOST_LEVELS = 40  # levels of a group that the page shows
 LEGEND = (
     '<span class="key bars"></span>data <span class="key density"></span>the network '
     '<span class="when-asked"><span class="key before"></span>before anything was known </span>'

@@ -28,23 +28,12 @@ from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]
 
-NEAREST_BY_LINE = (4, 10, 30, 100)
-"""Numbers of rows with the nearest predictions; an expert for each."""
-
-BLUR = 1e-6
-"""Noise added to predictions, in standard deviations of them: it breaks ties between rows that look the same."""
-
-MOST_COMPARED = 1000
-"""Rows among which nearest neighbours are looked for."""
-
-MOST_JUDGED = 500
-"""Rows whose bins the experts predict to get their weights."""
-
-MOST_PREDICTORS = 30
-"""Most columns that a number is predicted from."""
-
-MOST_STATES = 10
-"""Most states of a discrete column that are distinguished."""
+NEAREST_BY_LINE = (4, 10, 30, 100)  # numbers of rows with the nearest predictions; an expert for each
+BLUR = 1e-6  # noise of predictions, in standard deviations of them: it breaks ties between rows that look the same
+MOST_COMPARED = 1000  # rows among which nearest neighbours are looked for
+MOST_JUDGED = 500  # rows whose bins the experts predict to get their weights
+MOST_PREDICTORS = 30  # most columns that a number is predicted from
+MOST_STATES = 10  # most states of a discrete column that are distinguished
 
 
 class Donors(NamedTuple):

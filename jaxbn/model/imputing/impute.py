@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from jaxbn.inputs.checks import one_of
 from jaxbn.inputs.columns import MISSING, Level, scalar
 from jaxbn.inputs.missing import MISSING_LEVEL
-from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import Unit, from_numbers, is_text, texts
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.inference.answers import draw_completions, marginals, most_probable_completions
 from jaxbn.model.inference.network import Network
 from jaxbn.model.lines.rows import by_lines, lean
-from jaxbn.model.observations import Unknown, encode_frame, tell_absent
+from jaxbn.model.observations import Unknown, encode_frame, frame_of, tell_absent
 from jaxbn.model.queries import draw_levels, means, numbers_of, over_levels
 
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 
 Strategy = Literal["mean", "regression", "most_probable", "draw"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-Numbers = Mapping[str, NDArray[np.float64]]
-"""Continuous columns, [rows] each, NaN where missing."""
+Numbers = Mapping[str, NDArray[np.float64]]  # continuous columns, [rows] each, NaN where missing
 
 
 def impute(
@@ -65,7 +63,7 @@ def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> tuple[NDArray[np.in
 
     Absent columns are missing in every row.
     """
-    frame = with_signs(as_frame(data), net.names)
+    frame = frame_of(net, data)
     tell_absent(net, [name for name in net.names if name not in frame.columns])
     codes = encode_frame(net, frame, unknown, optional=net.names)
     for name in with_missing_level(net):  # a hole, and not the level of its own that a network may have for it

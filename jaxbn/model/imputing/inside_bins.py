@@ -32,17 +32,10 @@ from jaxbn.runtime import limits
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
-MOST_ROWS, MOST_ENTRIES = 20_000, 10**6
-"""Most rows, and rows times columns, of a table whose numbers are used: in larger tables bins are fine."""
-
-FEW_ENTRIES, TIMES = 50_000, 3
-"""Rows times columns up to which donors are looked for so many times, with other draws; in larger tables once."""
-
-ROUNDS = 10
-"""Of evidence and tables in turns."""
-
-LEAST = 1e-12
-"""Lower bound of probabilities in logarithms."""
+MOST_ROWS, MOST_ENTRIES = 20_000, 10**6  # of tables whose numbers are used: in larger ones bins are fine
+FEW_ENTRIES, TIMES = 50_000, 3  # up to so many entries donors are looked for so many times, with other draws
+ROUNDS = 10  # of evidence and tables in turns
+LEAST = 1e-12  # lower bound of probabilities in logarithms
 
 
 def evidence_inside_bins(

@@ -12,14 +12,9 @@ from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]
 
-NEAREST = (4, 8, 16, 40)
-"""Numbers of rows that means are taken over."""
-
-SOFT = 0.1
-"""Added to distances, in deviations of a feature: rows nearer than that are all alike."""
-
-CELLS = 2**21
-"""Distances worked out at a time."""
+NEAREST = (4, 8, 16, 40)  # numbers of rows that means are taken over
+SOFT = 0.1  # added to distances, in deviations of a feature: rows nearer than that are all alike
+CELLS = 2**21  # distances worked out at a time
 
 
 class Nearest(NamedTuple):

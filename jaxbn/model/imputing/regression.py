@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from jaxbn.model.imputing.donors import features_of
 from jaxbn.model.imputing.stacking import Mixture, Votes, fit_mixture, fit_votes
@@ -25,11 +26,8 @@ if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
 Array = NDArray[np.float64]
-ROUNDS = 10
-"""Rounds at most."""
-
-SETTLED = 1e-3
-"""Rounds end when entries change by less than this on average, in deviations of their column."""
+ROUNDS = 10  # rounds at most
+SETTLED = 1e-3  # rounds end when entries change by less than this on average, in deviations of their column
 
 
 class Regressions(NamedTuple):
@@ -105,16 +103,11 @@ def _predicted(
         logs = log_posterior(net.network, codes, i)
         if own_rows:
             _leave_own_row_out(net, codes, counts, i, logs)
-        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
+        said = np.asarray(softmax(logs, axis=1))
+        gone, seen = codes[:, i] < 0, np.eye(said.shape[1])[codes[:, i]]
         if name in net.binnings:
-            said, gone, seen = (
-                (weights @ net.inside(name).means)[:, None],
-                np.isnan(values[name]),
-                values[name][:, None],
-            )
-        else:
-            said, gone, seen = weights, codes[:, i] < 0, np.eye(weights.shape[1])[codes[:, i]]
+            said = (said @ net.inside(name).means)[:, None]
+            gone, seen = np.isnan(values[name]), values[name][:, None]
         found.said[name], found.gone[name] = said, gone
         found.filled[name] = np.where(gone[:, None], said, seen)
     return found

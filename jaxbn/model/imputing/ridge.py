@@ -21,17 +21,10 @@ Array = NDArray[np.float64]
 DUST = 1e-12  # relative rounding error of equal numbers
 STEPS = 100  # of the evidence's fixed point, which needs about ten
 
-RIDGE = 1e-3
-"""Weight of a fixed penalty, for each row."""
-
-TINY = 1e-9
-"""Standard deviation of a predictor, relative to its first one, below which it is constant."""
-
-MOST_ROWS = 10**5
-"""Rows, about, that a regression of fixed penalty is fitted to: more would hardly change it."""
-
-TAILS = 5.0
-"""Excess kurtosis above which a column is replaced by its normal scores."""
+RIDGE = 1e-3  # weight of a fixed penalty, for each row
+TINY = 1e-9  # standard deviation of a predictor, relative to its first one, below which it is constant
+MOST_ROWS = 10**5  # rows, about, that a regression of fixed penalty is fitted to: more would hardly change it
+TAILS = 5.0  # excess kurtosis above which a column is replaced by its normal scores
 
 
 class Line(NamedTuple):

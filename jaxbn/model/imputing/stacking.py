@@ -31,26 +31,13 @@ from jaxbn.model.imputing.ridge import Line, fit_line
 
 Array = NDArray[np.float64]
 
-MOST_COMPARED = 2000
-"""Rows among which nearest neighbours are looked for."""
-
-MOST_FITTED = 50_000
-"""Rows that experts are fitted to: more of them would hardly change a regression."""
-
-MOST_ROWS = 20_000
-"""Rows up to which neighbours are used: with more, bins are fine, and the search takes long."""
-
-MOST_LEVELS = 20
-"""Levels up to which each has a regression of its own."""
-
-SHARPNESS = (-4.0, 5.0)
-"""Bounds of the logarithm of the softmax's sharpness."""
-
-LEAST = 1e-300
-"""Lower bound of probabilities in logarithms."""
-
-STEPS = 200
-"""Of EM for the weights."""
+MOST_COMPARED = 2000  # rows among which nearest neighbours are looked for
+MOST_FITTED = 50_000  # rows that experts are fitted to: more of them would hardly change a regression
+MOST_ROWS = 20_000  # rows up to which neighbours are used: with more, bins are fine, and the search takes long
+MOST_LEVELS = 20  # levels up to which each has a regression of its own
+SHARPNESS = (-4.0, 5.0)  # bounds of the logarithm of the softmax's sharpness
+LEAST = 1e-300  # lower bound of probabilities in logarithms
+STEPS = 200  # of EM for the weights
 
 
 class Mixture(NamedTuple):

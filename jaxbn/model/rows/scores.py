@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import topological_order
-from jaxbn.inputs.states import with_signs
-from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference import answers
-from jaxbn.model.observations import Unknown, encode_frame
+from jaxbn.model.observations import Unknown, encode_frame, frame_of
 from jaxbn.model.queries import log_inside_states
 
 if TYPE_CHECKING:
@@ -122,8 +120,8 @@ def score_samples(
 
 def shares_of(net: BayesNet, data: Any, unknown: Unknown) -> tuple[Floats, NDArray[np.bool_]]:
     """The share of each variable in the log density of each row, and where entries are missing."""
-    frame = with_signs(as_frame(data), net.names)
-    codes = encode_frame(net, frame, unknown, ())
+    frame = frame_of(net, data)
+    codes = encode_frame(net, frame, unknown)
     missing = codes == MISSING
     shares = np.empty(codes.shape)
     for child in range(len(net.names)):
@@ -152,7 +150,7 @@ def misplacement(net: BayesNet, data: Any, unknown: Unknown) -> Floats:
     ln 1/d Σ_v P(v) / P(v | the other entries), over the states of the d variables: the ratio of the likelihoods of a
     row in which an entry was exchanged for one drawn from its column, and of a row as it should be.
     """
-    codes = encode_frame(net, with_signs(as_frame(data), net.names), unknown, ())
+    codes = encode_frame(net, frame_of(net, data), unknown)
     together = answers.log_likelihood(net.network, codes)
     ratios = np.empty(codes.shape)
     for v in range(codes.shape[1]):

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
 from jaxbn.inputs.graph import check_table_sizes
-from jaxbn.inputs.states import with_signs
-from jaxbn.inputs.table import as_frame
 from jaxbn.model.inference.em import expected_counts, tell_left_out
-from jaxbn.model.observations import encode_frame, warn_caller
+from jaxbn.model.observations import encode_frame, frame_of, warn_caller
 from jaxbn.model.rows.scores import score_samples
 from jaxbn.scores.shrinkage import shrunken_weights
 from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
@@ -38,19 +36,17 @@ def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
             "the network keeps no counts, as those of other programs and of files of older versions; fit it again "
             "with jaxbn.fit(rows, net.parents, net.codings) to update it"
         )
-    frame = with_signs(as_frame(data), net.names)
+    frame = frame_of(net, data)
     if tell:
         tell_unlike(net, frame)
     net = _with_levels(net, frame)
-    codes = encode_frame(net, frame, "error", ())
+    codes = encode_frame(net, frame, "error")
     added = _counts(net, codes)
     counts = {name: net.counts[name] + added[name] for name in net.names}
     level_counts = dict(net.level_counts)
     for name in net.groupings:
         level = encode(frame[name], net.levels[name], name=name)
-        level_counts[name] = net.level_counts[name] + np.bincount(
-            level[level != MISSING], minlength=len(net.levels[name])
-        )
+        level_counts[name] = level_counts[name] + np.bincount(level[level != MISSING], minlength=len(net.levels[name]))
     bounds = {name: _bounds(net, name, frame[name]) for name in net.binnings}
     return recounted(net, counts, level_counts, bounds, net.n_rows + len(frame))
 
@@ -63,24 +59,34 @@ def recounted(
     n_rows: int,
 ) -> BayesNet:
     """The network with the tables of other counts, of families and of the levels of grouped variables."""
-    score = 0.0
-    for found in counts.values():  # as fit adds them
-        score += k2_score(found)
-    auto = {name: float(np.mean(shrunken_weights(found))) for name, found in counts.items() if net.alpha == "auto"}
+    weights = table_weights(counts, net.alpha, net.alphas)
     return replace(
         net,
-        alphas=auto or net.alphas,
+        alphas={name: float(np.mean(own)) for name, own in weights.items()} if net.alpha == "auto" else net.alphas,
         counts=dict(counts),
         level_counts=dict(level_counts),
-        tables=_tables(net, counts),
+        tables={name: posterior_means(found, weights[name]) for name, found in counts.items()},
         shares={n: level_shares(found, net.group_codes[n], _weight(net, n)) for n, found in level_counts.items()},
         bounds=dict(bounds),
         binnings={name: binning.stretched(*bounds[name]) for name, binning in net.binnings.items()},
-        score=score,
+        score=k2_sum(counts),
         n_rows=n_rows,
         trace=(),
         em_trace=(),
     )
+
+
+def table_weights(counts: Mapping[str, NDArray[Any]], alpha: Any, alphas: Mapping[str, float]) -> dict[str, Any]:
+    """Dirichlet weights of each table: those that were given, or, with ``"auto"``, those that its counts ask for."""
+    return {n: shrunken_weights(c) if alpha == "auto" else alphas.get(n, alpha) for n, c in counts.items()}
+
+
+def k2_sum(counts: Mapping[str, NDArray[Any]]) -> float:
+    """The score of all families."""
+    score = 0.0
+    for found in counts.values():  # one after the other: sum() would round differently
+        score += k2_score(found)
+    return score
 
 
 def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
@@ -110,12 +116,6 @@ def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
 def _bounds(net: BayesNet, name: str, column: pd.Series) -> tuple[float, float]:
     values, (low, high) = as_floats(name, column, net.binnings[name].unit), net.bounds[name]
     return float(np.nanmin([low, *values])), float(np.nanmax([high, *values]))
-
-
-def _tables(net: BayesNet, counts: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
-    if net.alpha == "auto":
-        return {name: posterior_means(found, shrunken_weights(found)) for name, found in counts.items()}
-    return {name: posterior_means(found, _weight(net, name)) for name, found in counts.items()}
 
 
 def _weight(net: BayesNet, name: str) -> float:
@@ -158,7 +158,8 @@ def _with_levels(net: BayesNet, frame: pd.DataFrame) -> BayesNet:
     shares = {
         name: level_shares(level_counts[name], groupings[name](levels[name]), _weight(net, name)) for name in groupings
     }
-    tables = _tables(net, counts)
+    weights = table_weights(counts, net.alpha, net.alphas)
+    tables = {name: posterior_means(found, weights[name]) for name, found in counts.items()}
     grouped: dict[str, Any] = {"groupings": groupings, "level_counts": level_counts, "shares": shares}
     return replace(net, levels=levels, counts=counts, tables=tables, **grouped)
 
