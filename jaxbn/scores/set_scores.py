@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column
-from jaxbn.counts.counter import Counter
-from jaxbn.counts.device import best_counter
+from jaxbn.counts.device import Counter, best_counter
+from jaxbn.counts.host import counts_of
 from jaxbn.scores.count_tables import CountTables, unit_bits
 from jaxbn.scores.parent_prior import log_parent_prior
 
@@ -146,7 +146,8 @@ class SetScores:
             if members not in self._counts:
                 if len(self._counts) * self.n_rows > COUNTS_KEPT:
                     self._counts.clear()
-                self._counts[members] = self._count_with().count([_members(members)])[0].count
+                some = [(self.columns[i].codes, self.n_states[i]) for i in _members(members)]
+                self._counts[members] = counts_of(some).count if some else np.array([self.n_rows])
             self._single[members, r] = int(self._tables[r][self._counts[members]].sum())
         return self._single[members, r]
 
