@@ -296,14 +296,8 @@ def _chunk(
 ) -> Entries:
     """The entries of some cells: one for a weight of one, a step; two for more, from and to, in two layers.
 
-    Args:
-        problem: the rows.
-        pairs: of these cells.
-        whole: the cells that are looked up as a whole.
-        counts: entries of each group.
-        begins: where the layers of each block of groups begin.
-        stride: places of a cell in `before`.
-        shape: of the program.
+    Cells that are `whole` are looked up so. `counts` are the entries of each group, `begins` says where the layers of
+    each block of groups begin, and `stride` how many places a cell has in `before`.
     """
     n_cells = len(pairs.sign)
     before = np.zeros(shape.counts, np.int32)

@@ -71,12 +71,8 @@ def priced_intervals(costs: Array, prices: Array, first_cost: Array, n_groups: A
 def _settled(earlier: Array, own: Array, prices: Array) -> Array:
     """Least cost up to each end of a block [R, ENDS].
 
-    Each turn of the loop allows one more interval to begin inside the block; few are of use.
-
-    Args:
-        earlier: [R, ENDS], least cost with a start up to the block's first group.
-        own: [ENDS, ENDS], costs of the intervals from and to groups of the block.
-        prices: [R, ENDS].
+    Each turn of the loop allows one more interval to begin inside the block; few are of use. `earlier` [R, ENDS] is the
+    least cost with a start up to the block's first group, `own` [ENDS, ENDS] has the intervals within the block.
     """
 
     def with_one_more(carry: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -43,15 +43,7 @@ class _Row:
 
 
 class SetScores:
-    """Scores of families of the columns at hand; what was counted is remembered while columns come and go.
-
-    Example:
-        >>> x = Column(0, np.array([0, 0, 1, 1]), 2)
-        >>> y = Column(1, np.array([0, 0, 1, 1]), 2)
-        >>> scores = SetScores([x, y])
-        >>> round(scores.nats(scores.family(1, [0])), 6) == round(2 * math.log(1 / 3), 6)
-        True
-    """
+    """Scores of families of the columns at hand; what was counted is remembered while columns come and go."""
 
     def __init__(
         self,
@@ -176,10 +168,8 @@ class SetScores:
     def count_sets(self, members: Sequence[int], size: int, cardinalities: Sequence[int] | None = None) -> None:
         """Count all sets of some columns, each of them once, and have their sums from every base within.
 
-        Args:
-            members: the columns, in ascending order; every other one has a single state and divides nothing.
-            size: columns of a set; smaller sets must be known.
-            cardinalities: r of the sums; by default all.
+        The members ascend; every other column has a single state and divides nothing. Sets smaller than `size` must be
+        known. `cardinalities` are r of the sums, by default all.
         """
         wanted = self._cardinalities if cardinalities is None else sorted(cardinalities)
         bases = list(combinations(members, size - 1))

@@ -244,7 +244,6 @@ def test_walking_back():
     assert interval_starts(np.array([0, 0, 0, 2, 3]), 4) == [3]
     assert interval_starts(np.array([0, 1, 0, 2, 3]), 4) == [3]
     assert interval_starts(np.array([0, 1, 2]), 2) == [1, 2]
-    assert interval_starts(np.array([[0, 0, 0], [0, 1, 1], [0, 0, 2]]), 2) == [1, 2]
     assert interval_starts(np.zeros(5, np.int32), 4) == []
 
 

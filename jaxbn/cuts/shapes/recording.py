@@ -121,16 +121,7 @@ class Recording:
 
 
 def recorded(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Recording:
-    """The grid of a column, and the endings that are preferred as far as a count of the endings tells.
-
-    Args:
-        values: distinct values, ascending.
-        counts: how often each occurs.
-
-    Example:
-        >>> recorded(np.array([0.0, 0.5, 1.5, 4.0]), np.array([1, 2, 1, 3]))
-        Recording(step=0.5, weights=())
-    """
+    """The grid of a column of distinct ascending values, and the endings that are preferred as far as counts tell."""
     step = recording_step(values)
     if not step or counts.sum() < FEWEST_ROWS:
         return Recording(step)
