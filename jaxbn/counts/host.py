@@ -40,21 +40,6 @@ class Base(NamedTuple):
     n_single: int  # rows left out, each alone in its cell
 
 
-def base_of(columns: Sequence[tuple[Codes, int]], n_rows: int) -> Base:
-    """The cell of some columns; with many cells only those that hold two rows or more are kept."""
-    cell, n_cells = cells(columns, n_rows, 2**40)
-    if n_cells <= min(FEW_CELLS, max(n_rows, 64)):
-        return Base(cell.astype(np.int32, copy=False), n_cells, 0)
-    if n_cells > FEW_CELLS_A_ROW * n_rows:
-        cell, n_cells = compact(cell)
-    # a row that is alone in its cell is alone in every finer one: it adds f_r(1) to every sum, and need not be looked
-    # at again (docs/maths.md, "Family scores by sets")
-    counts = np.bincount(cell, minlength=n_cells)
-    shared = counts > 1
-    number = np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32)
-    return Base(number[cell], max(int(shared.sum()), 1), int((counts == 1).sum()))
-
-
 @dataclass(frozen=True)
 class Counts:
     """The table of a set of columns: the cells in which there are rows, and how many."""
@@ -151,7 +136,18 @@ class HostCounter:
         return _over_cells(counts, tables[:1], places)[0], _over_cells(without, tables, places)
 
     def _base(self, some: Sequence[int]) -> Base:
-        return base_of([(self.codes[i], self.sizes[i]) for i in some], self.n_rows)
+        """The cell of some columns; with many cells only those that hold two rows or more are kept."""
+        cell, n_cells = cells([(self.codes[i], self.sizes[i]) for i in some], self.n_rows, 2**40)
+        if n_cells <= min(FEW_CELLS, max(self.n_rows, 64)):
+            return Base(cell.astype(np.int32, copy=False), n_cells, 0)
+        if n_cells > FEW_CELLS_A_ROW * self.n_rows:
+            cell, n_cells = compact(cell)
+        # a row that is alone in its cell is alone in every finer one: it adds f_r(1) to every sum, and need not be
+        # looked at again (docs/maths.md, "Family scores by sets")
+        counts = np.bincount(cell, minlength=n_cells)
+        shared = counts > 1
+        number = np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32)
+        return Base(number[cell], max(int(shared.sum()), 1), int((counts == 1).sum()))
 
     def _places(self, columns: NDArray[np.intp]) -> NDArray[np.intp] | None:
         """Where the states of every column begin, and where the last ends; none if indicators would be too large."""

@@ -50,8 +50,7 @@ def equal_frequency_binning(ordered: Ordered, n_bins: int) -> Binning:
     last_of_value = np.flatnonzero(ordered.can_cut)
     found = np.searchsorted(last_of_value, np.maximum(ranks, 0))
     rows = last_of_value[np.unique(found[found < len(last_of_value)])]
-    edges = np.array([ordered.edge(row) for row in rows])
-    return Binning(edges, lower=float(values[0]), upper=float(values[-1]), method="equal frequency")
+    return Binning(ordered.edges(rows), lower=float(values[0]), upper=float(values[-1]), method="equal frequency")
 
 
 def _bayesian_blocks(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -264,8 +264,7 @@ def _with_few_bins(task: Task, most: int, grid: int | None, refinements: int) ->
 
 def _binning(ordered: Ordered, solution: Solution, method: str) -> Binning:
     values = ordered.values
-    edges = np.array([ordered.edge(row) for row in solution.cuts])
-    return Binning(edges, solution.cost, float(values[0]), float(values[-1]), method)
+    return Binning(ordered.edges(solution.cuts), solution.cost, float(values[0]), float(values[-1]), method)
 
 
 def _without_repeats(request: Request) -> Request:

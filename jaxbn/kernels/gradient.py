@@ -27,6 +27,9 @@ ALPHA_RANGE = (0.01, 100.0)
 RATE_RANGE = (0.01, 1000.0)
 """Bounds of the rate: without any cut the best rate is zero."""
 
+RATE_STEPS = 300
+"""Steps of Adam to the best rate."""
+
 
 class Cells(NamedTuple):
     """Cells of conditional tables that held-out rows look up; T stands for T or U. NumPy arrays outside jit."""
@@ -201,8 +204,8 @@ def _clipped(values: Array, limits: tuple[float, float], where: Array) -> Array:
     return jnp.where(where, jnp.clip(values, low, high), values)
 
 
-@partial(jax.jit, static_argnames="steps")
-def best_rate(rate: Array, gaps: Array, n_variables: Array, *, steps: int = 300) -> Array:
+@jax.jit
+def best_rate(rate: Array, gaps: Array, n_variables: Array) -> Array:
     """The rate L that makes the cuts of some variables most probable.
 
     The prior's charge for all of them is Σ_variables L + Σ_cuts w(L), w = -ln(exp(L g) - 1), which is convex in L.
@@ -211,7 +214,6 @@ def best_rate(rate: Array, gaps: Array, n_variables: Array, *, steps: int = 300)
         rate: where to start.
         gaps: [C] float64, g: the gap of each cut as a share of its variable's range; 0 is padding.
         n_variables: how many variables have been cut.
-        steps: of Adam.
     """
 
     def cost(log_rate: Array) -> Array:  # w as in cuts/sorted_values.gap_costs, which is NumPy
@@ -225,7 +227,7 @@ def best_rate(rate: Array, gaps: Array, n_variables: Array, *, steps: int = 300)
         log_rate = optax.apply_updates(log_rate, updates)
         return (_clipped(log_rate, RATE_RANGE, jnp.array(True)), memory), None
 
-    optimizer = optax.adam(optax.cosine_decay_schedule(0.1, steps))
+    optimizer = optax.adam(optax.cosine_decay_schedule(0.1, RATE_STEPS))
     start = jnp.log(rate)
-    (log_rate, _), _ = jax.lax.scan(step, (start, optimizer.init(start)), None, length=steps)
+    (log_rate, _), _ = jax.lax.scan(step, (start, optimizer.init(start)), None, length=RATE_STEPS)
     return jnp.exp(log_rate)

@@ -17,11 +17,12 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from jaxbn.counts.codes import Column
 from jaxbn.counts.device import Counter, best_counter
 from jaxbn.counts.host import counts_of
-from jaxbn.scores.count_tables import CountTables, unit_bits
+from jaxbn.cuts.problem import table
 from jaxbn.scores.parent_prior import log_parent_prior
 
 ROWS_KEPT = 2**27
@@ -29,6 +30,41 @@ ROWS_KEPT = 2**27
 
 COUNTS_KEPT = 2**24
 """Counts of single sets that are remembered."""
+
+SUM_BITS = 49
+"""Most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63."""
+
+TABLES_KEPT = 2**25
+"""Entries of tables of logarithms that are remembered in any case."""
+
+
+@lru_cache(maxsize=64)
+def unit_bits(n_rows: int) -> int:
+    """The unit is 2 to the minus this: the smallest with which the score of a family keeps within `SUM_BITS`.
+
+    A sum over n rows is at most ln Γ(2n), as no column has more states than rows and no weight is above 1, and at least
+    -n ln 2, as none is below one half (docs/maths.md, "Family scores by sets"). The rest is room for the prior.
+    """
+    return SUM_BITS - int(gammaln(2 * n_rows + 2) + 64).bit_length()
+
+
+class CountTables(dict[int, NDArray[np.int64]]):
+    """By r, f_r at the counts 0 to n in whole units, which add up to the same in any order; made when asked for."""
+
+    def __init__(self, n_rows: int, weight: float) -> None:
+        super().__init__()
+        self.n_rows, self.weight = n_rows, weight
+
+    def __missing__(self, r: int) -> NDArray[np.int64]:
+        units = np.ldexp(table(self.weight * r, self.n_rows + 1), unit_bits(self.n_rows))
+        self[r] = np.rint(units, out=units).astype(np.int64)
+        return self[r]
+
+    def keep(self, cardinalities: Sequence[int]) -> None:
+        """Forget the others, if they are too large."""
+        if len(self) * self.n_rows > TABLES_KEPT:
+            for r in self.keys() - set(cardinalities):
+                del self[r]
 
 
 class _Row:
