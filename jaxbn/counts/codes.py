@@ -63,12 +63,7 @@ def compact(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
 
 
 def compact_known(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
-    """The same where negative codes are missing entries, which become -1.
-
-    Example:
-        >>> compact_known(np.array([7, -1, 2]))
-        (array([ 1, -1,  0], dtype=int32), 2)
-    """
+    """The same where negative codes are missing entries, which become -1."""
     if not len(codes) or codes.min() >= 0:
         return compact(codes)
     known = codes >= 0

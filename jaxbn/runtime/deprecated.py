@@ -83,12 +83,7 @@ def old_keywords(moved: Mapping[str, str], makers: Mapping[str, Maker]) -> Calla
 
 
 def gathered(given: Mapping[str, Any], moved: Mapping[str, str], makers: Mapping[str, Maker]) -> dict[str, Any]:
-    """Keywords with those that are parts of objects gathered in these; see `old_keywords`.
-
-    Example:
-        >>> gathered({"a": 1, "x": 2}, {"x": "place=Point(x)"}, {"place": lambda given, options: options})
-        {'a': 1, 'place': {'x': 2}}
-    """
+    """Keywords with those that are parts of objects gathered in these; see `old_keywords`."""
     found, parts = {key: value for key, value in given.items() if key not in moved}, dict[str, dict[str, Any]]()
     for old in (key for key in given if key in moved):
         keyword, _, rest = moved[old].partition("=")

@@ -91,12 +91,7 @@ class Recording:
         return self.step * (cycle * len(self.weights) + ending + np.clip(share, 0.0, 1.0) - 0.5)
 
     def rounded(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Each number as it would have been recorded: that of its cell.
-
-        Example:
-            >>> Recording(0.1).rounded(np.array([0.26, 2.9999])).tolist()
-            [0.3, 3.0]
-        """
+        """Each number as it would have been recorded: that of its cell."""
         if not self.step:
             return x
         places = max(0, -int(np.floor(np.log10(self.step))) + 1)
