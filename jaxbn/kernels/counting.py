@@ -77,22 +77,22 @@ def extension_sums(
         n_columns: N.
         mesh: what the rows are split over.
     """
-    count: Any = partial(_extension_counts, n_cells=n_cells)
-    if mesh is not None:
-        split: Any = PartitionSpec(None, ROWS), PartitionSpec(ROWS)  # type: ignore[no-untyped-call]
-        whole = PartitionSpec()  # type: ignore[no-untyped-call]
-        count = partial(_extension_counts, n_cells=n_cells, split=True)
-        count = jax.shard_map(count, mesh=mesh, in_specs=split, out_specs=whole, check_vma=False)
-    counts = count(joint, indicator)  # [B, C, T]
+
+    def count(joint: Array, indicator: Array) -> Array:
+        own = _extension_counts(joint, indicator, n_cells)
+        return own if mesh is None else lax.psum(own, ROWS)  # type: ignore[no-untyped-call]
+
+    everywhere: Any = count
+    if mesh is not None:  # each device counts its own rows, and these are added
+        split, whole = (PartitionSpec(None, ROWS), PartitionSpec(ROWS)), PartitionSpec()  # type: ignore[no-untyped-call]
+        everywhere = jax.shard_map(count, mesh=mesh, in_specs=split, out_specs=whole, check_vma=False)
+    counts = everywhere(joint, indicator)  # [B, C, T]
     by_state = lax.map(lambda table: table[counts].sum(axis=1), tables)  # [R, B, T]
     sums = jnp.zeros((len(tables), len(joint), n_columns), jnp.int64).at[:, :, owner].add(by_state)
     return sums.swapaxes(0, 1)
 
 
-def _extension_counts(joint: Array, indicator: Array, *, n_cells: int, split: bool = False) -> Array:
-    """Weight in each cell of the bases by state; where rows are split, each device counts its own and all are added."""
-    if split:
-        return lax.psum(_extension_counts(joint, indicator, n_cells=n_cells), ROWS)  # type: ignore[no-untyped-call]
+def _extension_counts(joint: Array, indicator: Array, n_cells: int) -> Array:
     n_bases, n_states = len(joint), indicator.shape[1]
     if n_cells > MOST_PRODUCT:
         rows = jnp.where(joint < 0, n_cells, joint)
