@@ -52,7 +52,7 @@ from jaxbn.cuts.by_number import charged  # noqa: E402
 from jaxbn.cuts.interval_costs import CostMatrix  # noqa: E402
 from jaxbn.cuts.methods import GRID  # noqa: E402
 from jaxbn.kernels import counting  # noqa: E402
-from jaxbn.kernels.counting import cell_counts, extension_sums, joint_codes  # noqa: E402
+from jaxbn.kernels.counting import extension_sums, joint_codes  # noqa: E402
 from jaxbn.kernels.dense_partitions import Counted, best_by_number, best_with_cuts  # noqa: E402
 from jaxbn.runtime.shapes import bucket  # noqa: E402
 
@@ -228,11 +228,10 @@ def questions(case: str) -> Iterator[tuple[str, Work]]:
             name = f"cuts of {n_continuous} variables at once, {size} problems, {cells} cells, {program.__name__}"
             yield name, modelled(program, problems, table, *costs, spread=program is best_by_number)
     padded = padded_rows(n_rows)
-    codes, weights = arrays((n_columns + 1, padded), np.uint8), arrays((padded,), np.int32)
+    codes = arrays((n_columns + 1, padded), np.uint8)
     sizes, members = arrays((n_columns + 1,), np.int32), arrays((16, 4), np.int32)
     yield "cells of 16 sets of columns", modelled(joint_codes, codes, sizes, members)
     joint = arrays((16, padded), np.int32)
-    yield "counts of 16 sets, 4096 cells", modelled(cell_counts, joint, weights, n_cells=4096)
     shown = arrays((padded, bucket(8 * n_columns, 64)), np.int8), arrays((bucket(8 * n_columns, 64),), np.int32)
     units = arrays((1, n_rows + 1), np.int64)
     sums = modelled(extension_sums, joint, *shown, units, n_cells=512, n_columns=n_columns, mesh=None)
@@ -339,7 +338,7 @@ def record(case: str, n_rows: int | None, most: int) -> dict[str, Any]:
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(on_accelerator, "_solved", seen.solved))
         stack.enter_context(mock.patch.object(device, "extension_sums", seen.sums))
-        for name in ("joint_codes", "cell_counts", "observed_cells", "renumbered"):
+        for name in ("joint_codes", "observed_cells", "renumbered"):
             stack.enter_context(mock.patch.object(device, name, seen.as_it_is(getattr(device, name))))
         begun = time.thread_time()
         net = jaxbn.learn(frame, method=jaxbn.Evidence(exact=False), max_parents=3, progress=False)

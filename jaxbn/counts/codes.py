@@ -33,12 +33,7 @@ class Column(NamedTuple):
 
 
 def narrow(n_states: int) -> np.dtype[np.signedinteger]:
-    """The smallest type for so many codes and -1.
-
-    Example:
-        >>> narrow(128), narrow(129)
-        (dtype('int8'), dtype('int16'))
-    """
+    """The smallest type for so many codes and -1."""
     return np.min_scalar_type(-max(n_states, 1))
 
 
@@ -53,12 +48,7 @@ def few(n_rows: int) -> int:
 
 
 def compact(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
-    """Codes renumbered 0, 1, … in ascending order without gaps, in 32 bits or fewer, and how many there are.
-
-    Example:
-        >>> compact(np.array([7, 2, 7]))
-        (array([1, 0, 1], dtype=int32), 2)
-    """
+    """Codes renumbered 0, 1, … in ascending order without gaps, in 32 bits or fewer, and how many there are."""
     top = int(codes.max(initial=0))
     if top > few(len(codes)):
         levels, renumbered = np.unique(codes, return_inverse=True)
@@ -73,12 +63,7 @@ def compact(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
 
 
 def compact_known(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
-    """The same where negative codes are missing entries, which become -1.
-
-    Example:
-        >>> compact_known(np.array([7, -1, 2]))
-        (array([ 1, -1,  0], dtype=int32), 2)
-    """
+    """The same where negative codes are missing entries, which become -1."""
     if not len(codes) or codes.min() >= 0:
         return compact(codes)
     known = codes >= 0
@@ -91,10 +76,8 @@ def compact_known(codes: Codes) -> tuple[NDArray[np.signedinteger], int]:
 def cells(columns: Sequence[tuple[Codes, int]], n_rows: int, most: int = MOST_CELLS) -> tuple[Codes, int]:
     """The cell of every row in the table of some columns, the last of which runs fastest, and how many cells.
 
-    Args:
-        columns: codes [n] from 0, and how many states there are.
-        n_rows: n, for the case of no columns.
-        most: where there would be more cells than this, those that are observed are renumbered on the way.
+    Columns are codes [n] from 0 and their numbers of states. Where there would be more than `most` cells, those that
+    are observed are renumbered on the way.
 
     Example:
         >>> cells([(np.array([0, 1]), 2), (np.array([2, 0]), 3)], 2)

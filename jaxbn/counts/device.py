@@ -14,45 +14,22 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import MOST_CELLS, Column
-from jaxbn.counts.counter import Counter, Counts, Tables, check_cells
-from jaxbn.counts.host import HostCounter
-from jaxbn.kernels.counting import (
-    CHUNK,
-    MOST_PRODUCT,
-    ROWS,
-    cell_counts,
-    extension_sums,
-    joint_codes,
-    observed_cells,
-    renumbered,
-)
+from jaxbn.counts.host import HostCounter, Tables
+from jaxbn.kernels.counting import CHUNK, MOST_PRODUCT, ROWS, extension_sums, joint_codes, observed_cells, renumbered
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import accelerators, batch_bytes, devices_in_use, double
 from jaxbn.runtime.shapes import bucket
 
-DENSE_CELLS = 2**20
-"""Sets with more cells have their rows sorted; up to here the empty ones are counted too."""
-
 AT_ONCE = (1, 4, 16)
-"""Sets or bases of one call: few sizes of programs, whatever is asked for."""
+"""Bases of one call: few sizes of programs, whatever is asked for."""
 
 
-def best_counter(columns: Sequence[Column], weights: NDArray[np.integer] | None = None) -> Counter:
-    """Columns counted where it is quickest: on accelerators if there are any, else on the host."""
-    return (DeviceCounter if accelerators() else HostCounter)(columns, weights)
+class DeviceCounter:
+    """What `HostCounter` does, with the columns on a device, or with their rows split over several."""
 
-
-class DeviceCounter(Counter):
-    """Columns on a device, or with their rows split over several."""
-
-    def __init__(
-        self,
-        columns: Sequence[Column],
-        weights: NDArray[np.integer] | None = None,
-        devices: Sequence[jax.Device] | None = None,
-    ) -> None:
+    def __init__(self, columns: Sequence[Column]) -> None:
         self.sizes = tuple(int(column.n_states) for column in columns)
-        devices = devices_in_use() if devices is None else devices
+        devices = devices_in_use()
         self.mesh = Mesh(np.array(devices), (ROWS,)) if len(devices) > 1 else None
         self._device = devices[0]
         n, kind = len(columns[0].codes), np.min_scalar_type(max(self.sizes))
@@ -61,38 +38,19 @@ class DeviceCounter(Counter):
         # One more column, of one state: sets of fewer members are filled up with it, which changes no cell. Padded rows
         # have codes too, but no weight.
         codes = np.zeros((len(columns) + 1, n_rows), kind)
-        for row, column, size in zip(codes, columns, self.sizes, strict=False):
-            row[:n] = np.where(column.codes < 0, size, column.codes)
-        row_weights = np.zeros(n_rows, np.int32)
-        row_weights[:n] = 1 if weights is None else weights
+        for row, column in zip(codes, columns, strict=False):
+            row[:n] = column.codes
         self.codes = self._put(codes, None, ROWS)  # [N + 1, n], on the device
-        self.weights = self._put(row_weights, ROWS)
+        self.weights = self._put((np.arange(n_rows) < n).astype(np.int32), ROWS)
         self._states = np.array([*self.sizes, 1])
         self._indicator: tuple[Array, Array] | None = None
         self._tables: tuple[list[NDArray[np.int64]], Array] | None = None
 
-    def count(self, sets: Sequence[Sequence[int]]) -> list[Counts]:
-        """See `Counter`."""
-        found: list[Counts] = [None] * len(sets)  # type: ignore[list-item]
-        shapes = [check_cells(tuple(self.sizes[i] for i in some)) for some in sets]
-        with double():
-            for bound, chosen, joint in self._joined([tuple(some) for some in sets], DENSE_CELLS):
-                if bound <= DENSE_CELLS:
-                    tables = np.asarray(cell_counts(joint, self.weights, n_cells=bound, mesh=self.mesh))
-                    parts = [(np.flatnonzero(table), table) for table in tables[: len(chosen)]]
-                    answers = [(cell, table[cell]) for cell, table in parts]
-                else:
-                    cell, count, _ = map(np.asarray, observed_cells(joint[0], self.weights))
-                    answers = [(cell[count > 0], count[count > 0])]
-                for i, (cell, count) in zip(chosen, answers, strict=True):
-                    found[i] = Counts(shapes[i], cell.astype(np.int64), count.astype(np.int64))
-        return found
-
     def sums(self, bases: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
-        """See `Counter`; all columns are counted, and those asked for returned."""
+        """See `HostCounter`; all columns are counted, and those asked for returned."""
         found = np.empty((len(bases), len(tables), len(columns)), np.int64)
         with double():
-            for bound, chosen, joint in self._joined(bases, MOST_PRODUCT):
+            for bound, chosen, joint in self._joined(bases):
                 if bound <= MOST_PRODUCT:
                     found[chosen] = self._summed(joint, tables, bound)[: len(chosen), :, columns]
                     continue
@@ -101,15 +59,23 @@ class DeviceCounter(Counter):
                 found[chosen] = own[:, :, columns] + np.array([[table[1]] for table in tables]) * int(n_single)
         return found
 
-    def _joined(self, sets: Sequence[tuple[int, ...]], few: int) -> Iterator[tuple[int, list[int], Array]]:
+    def family_sums(
+        self, parents: tuple[int, ...], child: int, tables: Tables, columns: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See `HostCounter`."""
+        return self.sums([(*parents, child)], tables[:1], columns)[0, 0], self.sums([parents], tables, columns)[0]
+
+    def _joined(self, sets: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, list[int], Array]]:
         """Sets of like size, a few at a time: how many cells they may have, which they are, and the cells of the rows.
 
-        Those with more cells than `few` come one by one, as if they had `MOST_CELLS`, or twice that if they have more.
+        Those with more cells than a product counts come one by one, as if they had `MOST_CELLS`, or twice that if they
+        have more.
         """
         alike: dict[tuple[int, int], list[int]] = defaultdict(list)
         for i, some in enumerate(sets):
             n_cells = math.prod(self.sizes[c] for c in some)
-            bound = min(bucket(n_cells, 64, 8), few) if n_cells <= few else MOST_CELLS * (1 + (n_cells >= MOST_CELLS))
+            few = n_cells <= MOST_PRODUCT
+            bound = min(bucket(n_cells, 64, 8), MOST_PRODUCT) if few else MOST_CELLS * (1 + (n_cells >= MOST_CELLS))
             alike[bound, bucket(len(some), 4)].append(i)
         for (bound, width), members in sorted(alike.items()):
             if bound > MOST_CELLS:
@@ -155,9 +121,8 @@ class DeviceCounter(Counter):
         owner, state = np.zeros(n_states, np.int32), np.full(n_states, -1, np.int32)
         owner[: sum(self.sizes)] = np.repeat(np.arange(len(self.sizes)), self.sizes)
         state[: sum(self.sizes)] = np.concatenate([np.arange(size) for size in self.sizes])
-        kind = np.int8 if int(self.weights.max()) < 2**7 else np.int32
         shown = (state == self.codes[owner].T) * self.weights[:, None]
-        return shown.astype(kind), self._put(owner)
+        return shown.astype(np.int8), self._put(owner)
 
     def _put(self, array: NDArray[Any], *axes: str | None) -> Array:
         if self.mesh is None:
@@ -167,3 +132,11 @@ class DeviceCounter(Counter):
 
 def _same(some: Tables, others: Tables) -> bool:
     return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
+
+
+Counter = HostCounter | DeviceCounter
+
+
+def best_counter(columns: Sequence[Column]) -> Counter:
+    """Columns counted where it is quickest: on accelerators if there are any, else on the host."""
+    return (DeviceCounter if accelerators() else HostCounter)(columns)

@@ -17,19 +17,9 @@ WITH_BINS = ("equal_width", "equal_frequency")
 
 
 def marginal_binning(values: NDArray[np.float64], method: str, n_bins: int) -> Binning:
-    """Cut a variable without regard to the others.
+    """Cut a variable without regard to the others, by one of ``MARGINAL_METHODS``.
 
-    Args:
-        values: finite floats [n].
-        method: one of ``MARGINAL_METHODS``.
-        n_bins: bins wanted; repeated values may leave fewer, and ``"bayesian_blocks"`` finds its own number.
-
-    Example:
-        >>> values = np.array([0.0, 1.0, 2.0, 3.0, 9.0, 10.0])
-        >>> marginal_binning(values, "equal_width", 2).cuts.tolist()
-        [5.0]
-        >>> marginal_binning(values, "equal_frequency", 2).cuts.tolist()
-        [2.5]
+    Repeated values may leave fewer bins than wanted, and ``"bayesian_blocks"`` finds its own number.
     """
     if method == "equal_width":
         return equal_width_binning(values, n_bins)
@@ -60,8 +50,7 @@ def equal_frequency_binning(ordered: Ordered, n_bins: int) -> Binning:
     last_of_value = np.flatnonzero(ordered.can_cut)
     found = np.searchsorted(last_of_value, np.maximum(ranks, 0))
     rows = last_of_value[np.unique(found[found < len(last_of_value)])]
-    edges = np.array([ordered.edge(row) for row in rows])
-    return Binning(edges, lower=float(values[0]), upper=float(values[-1]), method="equal frequency")
+    return Binning(ordered.edges(rows), lower=float(values[0]), upper=float(values[-1]), method="equal frequency")
 
 
 def _bayesian_blocks(values: NDArray[np.float64]) -> NDArray[np.float64]:

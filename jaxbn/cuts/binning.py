@@ -95,12 +95,7 @@ class Binning:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there are cuts, and someone or something chose them.
-
-        Example:
-            >>> Binning([1.0]).is_cut, Binning([]).is_cut
-            (True, False)
-        """
+        """Whether there are cuts, and someone or something chose them."""
         return len(self.cuts) > 0 and self.method != NOT_CUT
 
     def __call__(self, values: ArrayLike) -> NDArray[np.int32]:

@@ -76,13 +76,8 @@ def factors_of(
 
     All codes must be those of rows with positive weight: cardinalities count what is observed. A negative code is a
     missing entry: rows that lack a member of a factor add nothing to it. They share a context and a cell of their own,
-    in which the outcome has one state (docs/maths.md, "Missing entries").
-
-    Args:
-        parents: codes of each parent [n].
-        children: codes of each child [n] and of its other parents.
-        n_rows: n.
-        child_states: cardinality of each child, where it is known to be more than these rows show.
+    in which the outcome has one state (docs/maths.md, "Missing entries"). `child_states` are the cardinalities of the
+    children, where they are known to be more than these rows show.
     """
     factors = [parents_factor([_column(codes) for codes in parents], n_rows)]
     for i, (codes, spouses) in enumerate(children):

@@ -161,12 +161,8 @@ def best_binnings(
 ) -> list[Binning]:
     """The best binning for each request, many at once.
 
-    Args:
-        requests: the variables.
-        method: as in ``discretize_variable``.
-        grid: cut only at this many quantiles of the gaps between distinct values, then at as many around these cuts;
-            the binning's cost is that of its cuts. With fewer gaps, or None, the optimum is exact.
-        refinements: how often the positions are chosen closer around the cuts, at most.
+    With a grid they are cut only at this many quantiles of the gaps between distinct values, then, `refinements` times
+    at most, at as many around these cuts. With fewer gaps, or without a grid, the optimum is exact.
     """
     requests = [_without_repeats(request) for request in requests]
     if method == "bayesian":
@@ -268,8 +264,7 @@ def _with_few_bins(task: Task, most: int, grid: int | None, refinements: int) ->
 
 def _binning(ordered: Ordered, solution: Solution, method: str) -> Binning:
     values = ordered.values
-    edges = np.array([ordered.edge(row) for row in solution.cuts])
-    return Binning(edges, solution.cost, float(values[0]), float(values[-1]), method)
+    return Binning(ordered.edges(solution.cuts), solution.cost, float(values[0]), float(values[-1]), method)
 
 
 def _without_repeats(request: Request) -> Request:

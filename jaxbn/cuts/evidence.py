@@ -45,10 +45,6 @@ def choice_cost(n_distinct: int, n_bins: ArrayLike) -> NDArray[np.float64]:
 
     Each gap is a cut with probability π, of density proportional to (1 - π)^(b - 1) up to 1/2, b = √m in whole numbers.
     With the limit of 1/2 the charge rises with every cut, up to k = m; without, it would fall again beyond k = m / 2.
-
-    Example:
-        >>> choice_cost(20, [1, 2, 20]).round(2).tolist()
-        [1.68, 4.78, 17.34]
     """
     bins = np.asarray(n_bins)
     few = bins.size and bins.max() <= FEW_BINS
@@ -76,10 +72,7 @@ def _choice_costs(m: int, most: int) -> NDArray[np.float64]:
 def charge(configurations: NDArray[np.int64], n_distinct: int, most: int | None = None) -> NDArray[np.float64]:
     """A(k), what depends on the number of bins alone: of its own family and of the choice, for k = 1, 2, ….
 
-    Args:
-        configurations: N_j, the weight of every parent configuration.
-        n_distinct: m.
-        most: the largest k; by default m.
+    `configurations` are N_j, the weight of every parent configuration; k ends at `most`, or at m.
     """
     end = n_distinct if most is None else min(most, n_distinct)
     return own_charge(configurations, end, WEIGHT) + choice_cost(n_distinct, np.arange(1, end + 1))

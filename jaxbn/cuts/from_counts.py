@@ -90,12 +90,7 @@ def _problem(counted: Counted, min_width: float, most_bins: int | None, shape: S
 def coupled(tables: Sequence[Counts]) -> tuple[NDArray[np.intp], Counts, list[NDArray[np.intp]]]:
     """Weighted rows that have the counts of all tables [G, cells], whose groups have the same weight in each.
 
-    Returns:
-        The group, the weight and the cell in each table of every row.
-
-    Example:
-        >>> coupled([np.array([[2, 1]]), np.array([[1, 2]])])[1:]
-        (array([1, 1, 1]), [array([0, 0, 1]), array([0, 1, 1])])
+    Found are the group, the weight and the cell in each table of every row.
     """
     places = [np.flatnonzero(table) for table in tables]
     ends = [np.cumsum(table.ravel()[place]) for table, place in zip(tables, places, strict=True)]

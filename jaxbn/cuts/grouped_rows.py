@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import wide_enough
-from jaxbn.cuts.problem import ENTROPY, Rows, Term, padded, table, table_at
+from jaxbn.cuts.problem import ENTROPY, Rows, Term, padded, table_at
 from jaxbn.kernels.dense_partitions import Counted
 from jaxbn.kernels.interval_costs import GROUPS, STARTS, Entries
 from jaxbn.kernels.pruned.state import TINY
@@ -147,7 +147,9 @@ class GroupedRows:
             cell, group, weight = number[cell[chosen]], group[chosen], weight[chosen]
             firsts = np.append(0, np.cumsum(kept))[firsts]
             sign, names = sign[kept], names[kept]
-        pairs = Pairs(group, cell, weight, _seen(cell, weight), sign, names)
+        running = np.cumsum(weight, dtype=weight.dtype) - weight
+        begins = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
+        pairs = Pairs(group, cell, weight, since_begin(running, begins), sign, names)
         return pairs, np.searchsorted(cell, firsts).tolist()
 
     def count_as(self, other: GroupedRows) -> None:
@@ -235,20 +237,8 @@ def _weights(
     return cell.astype(np.int32, copy=False), group.astype(np.int32, copy=False), weight
 
 
-def _seen(cell: NDArray[np.int32], weight: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
-    """Weight of the earlier pairs of the same cell [E]."""
-    running = np.cumsum(weight, dtype=weight.dtype) - weight
-    begins = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
-    return since_begin(running, begins)
-
-
 def since_begin(running: NDArray[np.signedinteger], begins: NDArray[np.bool_]) -> NDArray[np.signedinteger]:
-    """A running number counted from where its stretch begins.
-
-    Example:
-        >>> since_begin(np.array([0, 2, 5, 6]), np.array([True, False, True, False])).tolist()
-        [0, 2, 0, 1]
-    """
+    """A running number counted from where its stretch begins."""
     return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
 
 
@@ -296,14 +286,8 @@ def _chunk(
 ) -> Entries:
     """The entries of some cells: one for a weight of one, a step; two for more, from and to, in two layers.
 
-    Args:
-        problem: the rows.
-        pairs: of these cells.
-        whole: the cells that are looked up as a whole.
-        counts: entries of each group.
-        begins: where the layers of each block of groups begin.
-        stride: places of a cell in `before`.
-        shape: of the program.
+    Cells that are `whole` are looked up so. `counts` are the entries of each group, `begins` says where the layers of
+    each block of groups begin, and `stride` how many places a cell has in `before`.
     """
     n_cells = len(pairs.sign)
     before = np.zeros(shape.counts, np.int32)
@@ -360,11 +344,3 @@ def _layers(
     again = at[two] + GROUPS
     cells[again], places[again], signs[again] = where[two], low[two], -sign[two]
     return made
-
-
-def shared_tables(bases: tuple[float, ...], length: int) -> NDArray[np.float64]:
-    """The tables that all cells share, and their steps [2 · tables · length].
-
-    That of ln Γ(n + s) is a part of that of ln Γ(n + 1) or ln Γ(n + ½), up to a constant (`GroupedRows.places`).
-    """
-    return np.concatenate([table(base, length, steps=steps) for steps in (False, True) for base in bases])

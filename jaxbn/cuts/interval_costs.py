@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, repeat
-from types import TracebackType
 from typing import Any
 
 import jax
@@ -18,7 +17,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from jaxbn.cuts.grouped_rows import GroupedRows, shared_tables
+from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.on_accelerator import MOST_STATES
 from jaxbn.cuts.problem import Solution, padded, table
 from jaxbn.kernels.dense_partitions import CELLS, dense_costs
@@ -48,23 +47,16 @@ class CostMatrix:
         first = np.full(self.shape.groups + 1, np.inf)
         first[0] = 0.0
         self._before = [first]  # of 0, 1, … intervals
-        self._costs: Any = None
+        self.costs: Any = None  # of the interval from group u to group v at [v, u]; on the device, within the context
 
     def __enter__(self) -> CostMatrix:
-        if self._costs is None:
+        if self.costs is None:
             _fill([self])
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._tabled:  # others are made anew each time
-            _spare[self.shape.groups].append(self._costs)
-
-    @property
-    def costs(self) -> Array:
-        """Of the interval from group u to group v at [v, u], [G, G]; on the device, and only within the context."""
-        return self._costs
+            _spare[self.shape.groups].append(self.costs)
 
     def solve_at(self, prices: Sequence[float]) -> list[Solution]:
         """The optimum at each price for every interval."""
@@ -80,7 +72,7 @@ class CostMatrix:
     def _priced(self, prices: NDArray[np.float64], first_cost: float) -> list[Solution]:
         n = self.problem.n
         with double(), on_host():
-            before = np.asarray(priced_intervals(self._costs, prices, np.float64(first_cost), self._n_groups))
+            before = np.asarray(priced_intervals(self.costs, prices, np.float64(first_cost), self._n_groups))
         return [Solution(float(each[n]), self._cuts(repeat(each)), n / 2) for each in before]
 
     def layers(self, n_layers: int) -> NDArray[np.float64]:
@@ -88,7 +80,7 @@ class CostMatrix:
         with double(), on_host():
             while len(self._before) <= n_layers:
                 limits.check()
-                self._before += list(np.asarray(further_layers(self._costs, self._before[-1], self._n_groups)))
+                self._before += list(np.asarray(further_layers(self.costs, self._before[-1], self._n_groups)))
         return np.array([before[self.problem.n] for before in self._before[1:]])
 
     def layer_cuts(self, n_intervals: int) -> list[int]:
@@ -97,7 +89,7 @@ class CostMatrix:
 
     def _cuts(self, before: Iterable[NDArray[np.float64]]) -> list[int]:
         """The way back from the end, where the costs of all that lies before each interval are given in turn."""
-        costs, end, found = np.asarray(self._costs), self.problem.n, []
+        costs, end, found = np.asarray(self.costs), self.problem.n, []
         for each in before:
             end = earliest_start(costs[end - 1, :end] + each[:end])
             if not end:
@@ -142,7 +134,7 @@ def _fill(matrices: Sequence[CostMatrix]) -> None:
         if not matrices[0]._tabled:
             for matrix in matrices:
                 counted = matrix.problem.dense(groups, bucket(problem.n_cells, 8 * CELLS, 4), None)
-                matrix._costs = dense_costs(counted, None, spread=spread)
+                matrix.costs = dense_costs(counted, None, spread=spread)
             return
         costs = tuple(_room(groups) for _ in matrices)
         widths = tuple(_widths(matrix.problem, shape) for matrix in matrices)
@@ -150,7 +142,7 @@ def _fill(matrices: Sequence[CostMatrix]) -> None:
         for i, entries in enumerate(problem.chunks(shape)):
             costs = interval_costs(widths, entries, tables, costs, np.bool_(i > 0), spread=spread)
     for matrix, found in zip(matrices, costs, strict=True):
-        matrix._costs = found
+        matrix.costs = found
 
 
 def _room(groups: int) -> Array:
@@ -165,7 +157,10 @@ def _room(groups: int) -> Array:
 
 @lru_cache(maxsize=8)
 def _device_tables(bases: tuple[float, ...], length: int) -> Array:
-    return jax.device_put(shared_tables(bases, length))
+    """The tables that all cells share (`GroupedRows.places`), and their steps [2 · tables · length]."""
+    return jax.device_put(
+        np.concatenate([table(base, length, steps=steps) for steps in (False, True) for base in bases])
+    )
 
 
 @lru_cache(maxsize=32)

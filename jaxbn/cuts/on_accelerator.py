@@ -104,7 +104,7 @@ def _solved(
         of_cuts[b, : len(own)] = own
         first[b] = charge.first if isinstance(charge, CutCosts) else 0.0
     with double():
-        filled = [_repeated(each, size) for each in (*counted, of_cuts, first)]
+        filled = [np.append(a, a[:1].repeat(size - len(a), axis=0), axis=0) for a in (*counted, of_cuts, first)]
         *arrays, costs, empty = jax.device_put(filled, spread_over(devices, "problems"))
         shared = _tables(shape.bases, shape.length, devices)
         if shape.layers:
@@ -112,16 +112,12 @@ def _solved(
         else:
             answer = best_with_cuts(Counted(*arrays), shared, costs, empty, spread=shape.spread)
         cost, begins = (np.asarray(each) for each in jax.device_get(Partitions(*answer)))
-    return [_solution(problem, cost[b], begins[b]) for b, problem in enumerate(problems)]
-
-
-def _repeated(array: NDArray[Any], size: int) -> NDArray[Any]:
-    return np.append(array, array[:1].repeat(size - len(array), axis=0), axis=0)
-
-
-def _solution(problem: GroupedRows, cost: np.float64, begins: NDArray[np.bool_]) -> Solution:
-    starts = np.flatnonzero(begins[: problem.n])
-    return Solution(float(cost), (problem.positions[starts[starts > 0]] - 1).tolist(), problem.n / 2)
+    found = []
+    for b, problem in enumerate(problems):
+        starts = np.flatnonzero(begins[b, : problem.n])
+        cuts = (problem.positions[starts[starts > 0]] - 1).tolist()
+        found.append(Solution(float(cost[b]), cuts, problem.n / 2))
+    return found
 
 
 @lru_cache(maxsize=8)

@@ -46,12 +46,8 @@ def solve_on_grid(
 ) -> list[Solution]:
     """Solve problems over at most `grid` groups of rows each, all positions where it is None.
 
-    Args:
-        solve: finds the optima over some positions.
-        rows: those of every problem.
-        grid: the largest number of groups.
-        refinements: how often positions are chosen around the cuts, at most; if more than once, to the last row.
-        cut_costs: what a cut after each row costs by itself, if it does.
+    Positions are chosen around the cuts `refinements` times at most; if more than once, to the last row. `cut_costs`
+    are what a cut after each row costs by itself, if it does.
     """
     if grid is None:
         return solve(range(len(rows)), [GroupedRows(some, some.positions()) for some in rows])

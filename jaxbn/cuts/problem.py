@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -304,22 +303,12 @@ def _log_gammas(base: float, length: int) -> NDArray[np.float64]:
 
 
 def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:
-    """Walk back over an optimum: where its intervals begin, ascending, without the first.
+    """Walk back from the place `end` over an optimum: where its intervals begin, ascending, without the first.
 
-    Args:
-        last: [n], the start of the last interval of the best partition up to each place; or one row of these for each
-            number of intervals [k, n], where the partition has k.
-        end: the place at which the partition ends.
-
-    Example:
-        >>> interval_starts(np.array([0, 0, 2, 2]), 3)  # the places 0 and 1, then 2 and 3
-        [2]
+    `last` [n] is the start of the last interval of the best partition up to each place.
     """
     starts = []
-    for layer in reversed(last) if last.ndim == 2 else repeat(last):
-        start = int(layer[end])
-        if start <= 0:
-            break
+    while (start := int(last[end])) > 0:
         starts.append(start)
         end = start - 1
     return starts[::-1]

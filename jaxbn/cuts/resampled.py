@@ -44,18 +44,11 @@ class Variable(NamedTuple):
 
 
 def resampled_binnings(variable: Variable, weights: NDArray[np.integer], method: str) -> list[Binning]:
-    """The exact optimum in every resample.
+    """The exact optimum in every resample, by how often each row, in order of the values, was drawn [resamples, n]."""
 
-    Args:
-        variable: the variable.
-        weights: how often each row was drawn, in ascending order of the variable's values [resamples, n].
-        method: as in ``discretize_variable``.
-    """
-    return best_binnings([_request(variable, each.astype(np.int32)) for each in weights], method)
+    def request(own: NDArray[np.int32]) -> Request:
+        kept = np.flatnonzero(own)
+        factors = factors_at(variable.parents, variable.children, kept)
+        return Request(variable.ordered.at(kept), factors, variable.rate, own[kept], *variable[4:])
 
-
-def _request(variable: Variable, weights: NDArray[np.int32]) -> Request:
-    """The rows of one resample alone, by their weights [n]."""
-    kept = np.flatnonzero(weights)
-    factors = factors_at(variable.parents, variable.children, kept)
-    return Request(variable.ordered.at(kept), factors, variable.rate, weights[kept], *variable[4:])
+    return best_binnings([request(each.astype(np.int32)) for each in weights], method)

@@ -16,6 +16,7 @@ from jaxbn.cuts.on_grid import solve_on_grid
 from jaxbn.cuts.problem import (
     ALL,
     Solution,
+    Spread,
     Task,
     Term,
     interval_starts,
@@ -123,15 +124,17 @@ def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str
     for j, term in enumerate(task.terms):
         np.add(term.cells, first, out=cells[j, :n])
         first += term.n_cells
+    spread = task.spread or Spread(np.zeros(n))
+    latest = np.arange(n, dtype=np.int32) if spread.latest is None else spread.latest
     # Padding is neutral: a row after the last has no weight, and a cut after it costs infinity, so no optimum ends
     # there; it lies where the last one does, so that widths stay what they are.
     return {
         "cells": cells,
         "weights": padded(weights, (shape.rows,)),
         "mass": padded(np.cumsum(weights), (shape.rows,), int(weights.sum())),
-        "end": _ends(task, shape.rows),
-        "begin": np.float64(0 if task.spread is None else task.spread.begin),
-        "latest": _latest(task, shape.rows),
+        "end": padded(spread.end, (shape.rows,), spread.end[-1], np.float64),
+        "begin": np.float64(spread.begin),
+        "latest": padded(latest, (shape.rows,), shape.rows),
         "cut_cost": padded(task.cut_cost, (shape.rows,), np.inf, np.float64),
         "first_cost": np.float64(task.first_cost),
         "prices": np.array(prices, np.float64),
@@ -140,18 +143,6 @@ def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str
         "n_cells": np.int32(first),
         **_table_arrays(task.terms, shape),
     }
-
-
-def _ends(task: Task, n_rows: int) -> NDArray[np.float64]:
-    if task.spread is None:
-        return np.zeros(n_rows)
-    return padded(task.spread.end, (n_rows,), task.spread.end[-1], np.float64)
-
-
-def _latest(task: Task, n_rows: int) -> NDArray[np.int32]:
-    if task.spread is None or task.spread.latest is None:
-        return np.arange(n_rows, dtype=np.int32)
-    return padded(task.spread.latest, (n_rows,), n_rows)
 
 
 def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,9 +32,10 @@ class Ordered(NamedTuple):
         """The same for some of the ranks, ascending."""
         return in_order(self.order[ranks], self.values[ranks])
 
-    def edge(self, row: int) -> float:
-        """The cut after a rank: the midpoint to the next value."""
-        return midpoint(self.values[row], self.values[row + 1])
+    def edges(self, ranks: Sequence[int] | NDArray[np.integer]) -> NDArray[np.float64]:
+        """The cuts after some ranks: the midpoints to the next values."""
+        rows = np.asarray(ranks, np.intp)
+        return midpoints(self.values[rows], self.values[rows + 1])
 
 
 def sort_values(values: NDArray[np.float64]) -> Ordered:
@@ -54,18 +55,11 @@ def in_order(order: NDArray[np.integer], ascending: NDArray[np.float64]) -> Orde
     return Ordered(order, ascending, np.append(ascending[1:] > ascending[:-1], False))
 
 
-def midpoint(left: float, right: float) -> float:
-    """The cut between two neighbours, `left < cut <= right`, so that left-closed bins keep them apart.
-
-    Where no number lies between them the cut is the right one.
-    """
-    middle = float(left) + float(right)
-    middle = middle / 2 if math.isfinite(middle) else left / 2 + right / 2
-    return float(middle) if left < middle <= right else float(right)
-
-
 def midpoints(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The cuts between pairs of neighbours, as `midpoint` has them."""
+    """The cuts between pairs of neighbours, `left < cut <= right`, so that left-closed bins keep them apart.
+
+    Where no number lies between two the cut is the right one.
+    """
     with np.errstate(over="ignore"):
         middle = left + right
     middle /= 2

@@ -169,10 +169,7 @@ def _beside(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Weight in each row's cell from the bound to the left of its cut to the row, and from there to the right [r].
 
-    Args:
-        near: the rows.
-        cells: those of a term [r].
-        at: weight before each bound in every cell [M, C].
+    `cells` [r] are those of a term, and `at` is the weight before each bound in every cell [M, C].
     """
     n_cells = at.shape[1]
     key, n_cuts = near.place * n_cells + cells, len(near.first)

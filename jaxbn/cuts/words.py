@@ -25,11 +25,8 @@ def short_numbers(
 ) -> list[str]:
     """Ascending numbers as text, each with the fewest digits that tell it from its neighbours.
 
-    Args:
-        numbers: finite, ascending.
-        among: further numbers that they must differ from, such as the ends of a range.
-        close: share of the distance to the nearest other number by which rounding may move a number.
-        unit: what they stand for; dates and durations are written as such.
+    They must differ from those `among` too, such as the ends of a range. Rounding may move a number by the share
+    `close` of the distance to the nearest other one. Dates and durations are written as such.
 
     Example:
         >>> short_numbers([15.249999999999998, 20.75, 30.0])
@@ -44,22 +41,12 @@ def short_numbers(
 
 
 def rounded(numbers: Sequence[float], *, among: Sequence[float] = ()) -> list[float]:
-    """The numbers without the last digits of their arithmetic, far closer than any bin is wide.
-
-    Example:
-        >>> rounded([15.249999999999998, 20.75])
-        [15.25, 20.75]
-    """
+    """The numbers without the last digits of their arithmetic, far closer than any bin is wide."""
     return [float(text) for text in short_numbers(numbers, among=among, close=EXACT)]
 
 
 def few_cuts(texts: Sequence[str], separator: str = ", ", most: int = 12) -> str:
-    """Cuts in a line; of many, the first and the last ones and how many lie between.
-
-    Example:
-        >>> few_cuts([str(i) for i in range(40)], " ")
-        '0 1 2 3 4 5 6 7 … 30 more … 38 39'
-    """
+    """Cuts in a line; of many, the first and the last ones and how many lie between."""
     if len(texts) <= most:
         return separator.join(texts)
     begin, end = most - 4, 2
@@ -67,12 +54,7 @@ def few_cuts(texts: Sequence[str], separator: str = ", ", most: int = 12) -> str
 
 
 def cut_words(binning: Binning, separator: str = ", ") -> str:
-    """The cuts of a binning in a line, or that there are none.
-
-    Example:
-        >>> cut_words(Binning([1.0, 2.4749999999999996])), cut_words(Binning([]))
-        ('1, 2.475', 'not cut')
-    """
+    """The cuts of a binning in a line, or that there are none."""
     if not binning.is_cut:
         return "not cut"
     step = 0.0 if binning.shape is None else binning.shape.recording.step
@@ -105,15 +87,10 @@ def _on_grid(values: Sequence[float], step: float) -> list[str]:
 
 
 def bin_words(edges: Sequence[float], low: float, high: float, unit: Unit = NUMBER, step: float = 0.0) -> list[str]:
-    """Each bin in words.
+    """Each bin in words; the smallest and the largest value may be infinite, if they are not known.
 
-    Args:
-        edges: interior cuts, ascending.
-        low: smallest value of the variable, if known (it may be infinite).
-        high: largest value.
-        unit: what the numbers stand for.
-        step: of the grid that the values lie on, 0 if there is none. On a grid both ends of a bin belong to it, and a
-            bin with one value is that value.
+    `step` is of the grid that the values lie on, 0 if there is none. On a grid both ends of a bin belong to it, and a
+    bin with one value is that value.
 
     Example:
         >>> bin_words([2.0, 3.5], 0.0, 9.0)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from jaxbn.cuts.binning import same_number
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention, suggest
 from jaxbn.inputs.columns import MISSING, Level, as_levels, encode
@@ -123,8 +124,7 @@ class Grouping:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grouping):
             return NotImplemented
-        same = self.groups == other.groups and self.method == other.method
-        return same and (self.cost == other.cost or (self.cost != self.cost and other.cost != other.cost))
+        return self.groups == other.groups and self.method == other.method and same_number(self.cost, other.cost)
 
     def __hash__(self) -> int:
         return hash((self.groups, self.method))

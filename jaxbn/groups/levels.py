@@ -45,13 +45,8 @@ def best_grouping(
     return Grouping(as_groups(levels, group_of), -(score(problem, where) + constant), "evidence")
 
 
-def log_inside(grouping: Grouping, levels: Sequence[Level], codes: NDArray[np.int32]) -> float:
-    """Log P(levels of the rows | their groups), the counterpart of a density, over the observed levels."""
-    return log_inside_counts(grouping, levels, np.bincount(codes, minlength=len(levels)))
-
-
-def log_inside_counts(grouping: Grouping, levels: Sequence[Level], counts: NDArray[np.integer]) -> float:
-    """The same by how often each level occurs."""
+def log_inside(grouping: Grouping, levels: Sequence[Level], counts: NDArray[np.integer]) -> float:
+    """Log P(levels of the rows | their groups), the counterpart of a density, by how often each level occurs."""
     group_of = grouping(levels)
     sizes = np.bincount(group_of[counts > 0], minlength=grouping.n_groups)
     rows = np.bincount(group_of, counts, grouping.n_groups)
@@ -59,6 +54,7 @@ def log_inside_counts(grouping: Grouping, levels: Sequence[Level], counts: NDArr
     return float((gammaln(sizes) - gammaln(sizes + rows)).sum() + gammaln(counts + 1).sum())
 
 
+@lru_cache(maxsize=64)
 def log_partitions(m: int, most: int) -> NDArray[np.float64]:
     """Log B(m, k) for k = 1..most: the partitions of m things into at most k groups.
 
@@ -71,9 +67,6 @@ def log_partitions(m: int, most: int) -> NDArray[np.float64]:
         stirling[1:] = np.logaddexp(log_k[1:] + stirling[1:], stirling[:-1])
         stirling[0] = -np.inf
     return np.asarray(np.logaddexp.accumulate(stirling[1:]), np.float64)
-
-
-_remembered_partitions = lru_cache(maxsize=64)(log_partitions)
 
 
 def every_level(unit: NDArray[np.integer], factors: Sequence[Factor], most: int, weight: float) -> Problem:
@@ -127,7 +120,7 @@ def _by_number(
 ) -> NDArray[np.float64]:
     """The part of the evidence that depends on the number of groups alone, [most + 1]; -inf for none."""
     configurations = np.bincount(factors[0].cell, weights, factors[0].n_cells).astype(np.int64)
-    by_number = -own_charge(configurations, most, weight) - np.log(m) - _remembered_partitions(m, most)
+    by_number = -own_charge(configurations, most, weight) - np.log(m) - log_partitions(m, most)
     return np.concatenate([[-np.inf], by_number])
 
 

@@ -153,7 +153,8 @@ def _start(problem: Problem, most: int) -> NDArray[np.int64]:
     order = np.argsort(-units.totals, kind="stable")
     where = np.empty(n_units, np.int64)
     where[order[:most]] = np.arange(most)
-    seeds = Problem(problem.columns, _take(units, order[:most]), problem.whole)
+    some = Units(*(field[order[:most]] for field in units))
+    seeds = Problem(problem.columns, some, problem.whole)
     groups = Groups(seeds, np.arange(most), most)
     for unit in order[most:]:
         limits.check()
@@ -161,10 +162,6 @@ def _start(problem: Problem, most: int) -> NDArray[np.int64]:
         where[unit] = g = int(np.argmax(groups.gains(*rows)))
         groups.add(g, *rows)
     return where
-
-
-def _take(units: Units, chosen: NDArray[np.integer]) -> Units:
-    return Units(units.counts[chosen], units.sizes[chosen], units.totals[chosen])
 
 
 def rows_of(units: Units, unit: int) -> tuple[NDArray[np.integer], NDArray[np.integer], int, int]:

@@ -7,6 +7,7 @@ together, R tables of Z entries. A padded row has the weight zero and no state.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,68 +17,31 @@ from jax.sharding import Mesh, PartitionSpec
 ROWS = "rows"
 """Axis of the mesh that the rows are split over."""
 
-WHOLE, BY_COLUMN, BY_ROW = PartitionSpec(), PartitionSpec(None, ROWS), PartitionSpec(ROWS)  # type: ignore[no-untyped-call]
-"""An array that every device has whole; one whose columns, and one whose rows, are the table's rows, and are split."""
-
 CHUNK = 2**13
 """Rows of one product: the indicator of their cells is made for so many at a time."""
+
+MOST_PRODUCT = 4096
+"""Cells of a base up to which counting is a product."""
 
 
 @jax.jit
 def joint_codes(codes: Array, sizes: Array, members: Array) -> Array:
-    """The cell of every row in the table of some columns, [B, n] of the type of `sizes`; -1 where an entry is missing.
+    """The cell of every row in the table of some columns, [B, n] of the type of `sizes`.
 
     Args:
-        codes: [N + 1, n] unsigned, the number of states where an entry is missing; the last column is all zeros.
+        codes: [N + 1, n] unsigned; the last column is all zeros.
         sizes: [N + 1] signed, one for the last column.
         members: [B, K] int32, columns of every set, padded with N; the last of a set runs fastest.
     """
     joint = jnp.zeros((members.shape[0], codes.shape[1]), sizes.dtype)
-    known = jnp.ones(joint.shape, bool)
-    for k in range(members.shape[1]):
-        own, size = codes[members[:, k]].astype(sizes.dtype), sizes[members[:, k], None]
-        joint, known = joint * size + own, known & (own < size)
-    return jnp.where(known, joint, -1)
-
-
-def on_rows(program, mesh: Mesh | None, specs: tuple[PartitionSpec, ...]):  # type: ignore[no-untyped-def]
-    """A program that counts, for rows that are split over a mesh: each device counts its own, and these are added."""
-    if mesh is None:
-        return program
-    added = lambda *arrays: lax.psum(program(*arrays), ROWS)  # type: ignore[no-untyped-call]  # noqa: E731
-    return jax.shard_map(added, mesh=mesh, in_specs=specs, out_specs=WHOLE, check_vma=False)
-
-
-@partial(jax.jit, static_argnames=("n_cells", "mesh"))
-def cell_counts(joint: Array, weights: Array, *, n_cells: int, mesh: Mesh | None = None) -> Array:
-    """The weight in every cell of each set, int32 [B, C], by one scatter.
-
-    Args:
-        joint: [B, n] cells, negative for rows that do not count.
-        weights: [n] int32.
-        n_cells: C.
-        mesh: what the rows are split over.
-    """
-
-    def count(joint: Array, weights: Array) -> Array:
-        # one more cell for the rows that do not count, so that every place is in bounds
-        first = (n_cells + 1) * jnp.arange(len(joint), dtype=joint.dtype)
-        place = jnp.where(joint < 0, n_cells, joint) + first[:, None]
-        counts = jnp.zeros(len(joint) * (n_cells + 1), jnp.int32)
-        counts = counts.at[place.ravel()].add(jnp.broadcast_to(weights, joint.shape).ravel(), mode="promise_in_bounds")
-        return counts.reshape(len(joint), n_cells + 1)[:, :n_cells]
-
-    return on_rows(count, mesh, (BY_COLUMN, BY_ROW))(joint, weights)
+    for column in members.T:
+        joint = joint * sizes[column, None] + codes[column].astype(sizes.dtype)
+    return joint
 
 
 @jax.jit
 def observed_cells(joint: Array, weights: Array) -> tuple[Array, Array, Array]:
-    """The cells that there are, their weights, and which of them each row has, [n] each; the rest has no weight.
-
-    Args:
-        joint: [n] cells, negative for rows that do not count.
-        weights: [n] int32.
-    """
+    """The cells that there are, their weights, and which of them each row has, [n] each; the rest has no weight."""
     order = jnp.argsort(joint)
     ascending = joint[order]
     place = jnp.cumsum(jnp.append(False, ascending[1:] != ascending[:-1]).astype(jnp.int32))
@@ -113,15 +77,22 @@ def extension_sums(
         n_columns: N.
         mesh: what the rows are split over.
     """
-    counts = on_rows(partial(_extension_counts, n_cells=n_cells), mesh, (BY_COLUMN, BY_ROW))(
-        joint, indicator
-    )  # [B, C, T]
+
+    def count(joint: Array, indicator: Array) -> Array:
+        own = _extension_counts(joint, indicator, n_cells)
+        return own if mesh is None else lax.psum(own, ROWS)  # type: ignore[no-untyped-call]
+
+    everywhere: Any = count
+    if mesh is not None:  # each device counts its own rows, and these are added
+        split, whole = (PartitionSpec(None, ROWS), PartitionSpec(ROWS)), PartitionSpec()  # type: ignore[no-untyped-call]
+        everywhere = jax.shard_map(count, mesh=mesh, in_specs=split, out_specs=whole, check_vma=False)
+    counts = everywhere(joint, indicator)  # [B, C, T]
     by_state = lax.map(lambda table: table[counts].sum(axis=1), tables)  # [R, B, T]
     sums = jnp.zeros((len(tables), len(joint), n_columns), jnp.int64).at[:, :, owner].add(by_state)
     return sums.swapaxes(0, 1)
 
 
-def _extension_counts(joint: Array, indicator: Array, *, n_cells: int) -> Array:
+def _extension_counts(joint: Array, indicator: Array, n_cells: int) -> Array:
     n_bases, n_states = len(joint), indicator.shape[1]
     if n_cells > MOST_PRODUCT:
         rows = jnp.where(joint < 0, n_cells, joint)
@@ -138,7 +109,3 @@ def _extension_counts(joint: Array, indicator: Array, *, n_cells: int) -> Array:
     chunks = joint.reshape(n_bases, -1, size).swapaxes(0, 1), indicator.reshape(-1, size, n_states)
     empty = jnp.zeros((n_bases * n_cells, n_states), jnp.int32)
     return lax.scan(chunk, empty, chunks)[0].reshape(n_bases, n_cells, n_states)
-
-
-MOST_PRODUCT = 4096
-"""Cells of a base up to which counting is a product."""

@@ -46,13 +46,10 @@ class Partitions(NamedTuple):
 
 @partial(jax.jit, static_argnames=("spread",))
 def best_by_number(problems: Counted, table: Array, charge: Array, *, spread: bool) -> Partitions:
-    """The least of the charge for the number of intervals and their costs.
+    """The least of the charge [A, K] for 1, 2, … intervals, +inf where there may not be so many, and their costs.
 
-    Args:
-        problems: the problems.
-        table: [Z] float64, ln Γ(n + 1) or n ln n; or ln Γ(n + 1) and ln Γ(n + ½), one after the other.
-        charge: [A, K] float64, of 1, 2, … intervals; +inf where there may not be so many.
-        spread: whether n values in an interval also cost n ln width.
+    `table` [Z] is ln Γ(n + 1) or n ln n; or ln Γ(n + 1) and ln Γ(n + ½), one after the other. With `spread` n values in
+    an interval also cost n ln width.
     """
 
     def of_one(problem: Counted, charge: Array) -> Partitions:
@@ -85,17 +82,10 @@ def best_by_number(problems: Counted, table: Array, charge: Array, *, spread: bo
 
 @partial(jax.jit, static_argnames=("spread",))
 def best_with_cuts(problems: Counted, table: Array, cut_cost: Array, first_cost: Array, *, spread: bool) -> Partitions:
-    """The cheapest partition where a cut after each group has a cost of its own.
+    """The cheapest partition where a cut after each group [A, G], and the empty prefix [A], have costs of their own.
 
     Blocks of groups follow one another. What paths inside a block cost is known beforehand, of all blocks at once: the
     shortest ones, by squares of the matrix of single intervals in the algebra of minima and sums.
-
-    Args:
-        problems: the problems.
-        table: as above.
-        cut_cost: [A, G] float64.
-        first_cost: [A] float64, of the empty prefix.
-        spread: as above.
     """
 
     def of_one(problem: Counted, cut_cost: Array, first_cost: Array) -> Partitions:

@@ -27,6 +27,9 @@ ALPHA_RANGE = (0.01, 100.0)
 RATE_RANGE = (0.01, 1000.0)
 """Bounds of the rate: without any cut the best rate is zero."""
 
+RATE_STEPS = 300
+"""Steps of Adam to the best rate."""
+
 
 class Cells(NamedTuple):
     """Cells of conditional tables that held-out rows look up; T stands for T or U. NumPy arrays outside jit."""
@@ -78,14 +81,10 @@ class Found(NamedTuple):
 
 
 def held_out(shares: Array, log_alpha: Array, folds: Folds, *, smooth: bool) -> Array:
-    """Log density of all held-out rows, a float64 scalar.
+    """Log density of all held-out rows at a `Point`, a float64 scalar.
 
-    Args:
-        shares: [E] float64, where in its gap each edge lies.
-        log_alpha: [F] float64, logarithms of the families' Dirichlet weights.
-        folds: the rows.
-        smooth: whether a value inside a gap belongs to both neighbouring bins by degrees. Else it belongs to the one it
-            is in, and the result is the exact log density.
+    If it is smooth, a value inside a gap belongs to both neighbouring bins by degrees. Else it belongs to the one it is
+    in, and the result is the exact log density.
     """
     return jax.vmap(lambda fold: _fold(shares, log_alpha, fold, smooth))(folds).sum()
 
@@ -201,17 +200,12 @@ def _clipped(values: Array, limits: tuple[float, float], where: Array) -> Array:
     return jnp.where(where, jnp.clip(values, low, high), values)
 
 
-@partial(jax.jit, static_argnames="steps")
-def best_rate(rate: Array, gaps: Array, n_variables: Array, *, steps: int = 300) -> Array:
+@jax.jit
+def best_rate(rate: Array, gaps: Array, n_variables: Array) -> Array:
     """The rate L that makes the cuts of some variables most probable.
 
-    The prior's charge for all of them is Σ_variables L + Σ_cuts w(L), w = -ln(exp(L g) - 1), which is convex in L.
-
-    Args:
-        rate: where to start.
-        gaps: [C] float64, g: the gap of each cut as a share of its variable's range; 0 is padding.
-        n_variables: how many variables have been cut.
-        steps: of Adam.
+    The prior's charge for all of them is Σ_variables L + Σ_cuts w(L), w = -ln(exp(L g) - 1), which is convex in L. It
+    starts at `rate`; `gaps` [C] are g, the gap of each cut as a share of its variable's range, and 0 for padding.
     """
 
     def cost(log_rate: Array) -> Array:  # w as in cuts/sorted_values.gap_costs, which is NumPy
@@ -225,7 +219,7 @@ def best_rate(rate: Array, gaps: Array, n_variables: Array, *, steps: int = 300)
         log_rate = optax.apply_updates(log_rate, updates)
         return (_clipped(log_rate, RATE_RANGE, jnp.array(True)), memory), None
 
-    optimizer = optax.adam(optax.cosine_decay_schedule(0.1, steps))
+    optimizer = optax.adam(optax.cosine_decay_schedule(0.1, RATE_STEPS))
     start = jnp.log(rate)
-    (log_rate, _), _ = jax.lax.scan(step, (start, optimizer.init(start)), None, length=steps)
+    (log_rate, _), _ = jax.lax.scan(step, (start, optimizer.init(start)), None, length=RATE_STEPS)
     return jnp.exp(log_rate)

@@ -47,11 +47,8 @@ def earliest_start(totals: NDArray[np.float64]) -> int:
 def priced_intervals(costs: Array, prices: Array, first_cost: Array, n_groups: Array) -> Array:
     """Cost of the cheapest partition of the groups before each position, at every price [R, G + 1] float64.
 
-    Args:
-        costs: [G, G] float64, of the interval from group u to group v at [v, u], +inf where u > v.
-        prices: [R, G] float64, of an interval that ends with each group.
-        first_cost: [] float64, of the empty prefix.
-        n_groups: [] int32, groups in use.
+    `costs` [G, G] has that of the interval from group u to group v at [v, u], +inf where u > v; `prices` [R, G] are of
+    an interval that ends with each group, `first_cost` is of the empty prefix, and `n_groups` are in use.
     """
     n_prices, n = prices.shape
 
@@ -71,12 +68,8 @@ def priced_intervals(costs: Array, prices: Array, first_cost: Array, n_groups: A
 def _settled(earlier: Array, own: Array, prices: Array) -> Array:
     """Least cost up to each end of a block [R, ENDS].
 
-    Each turn of the loop allows one more interval to begin inside the block; few are of use.
-
-    Args:
-        earlier: [R, ENDS], least cost with a start up to the block's first group.
-        own: [ENDS, ENDS], costs of the intervals from and to groups of the block.
-        prices: [R, ENDS].
+    Each turn of the loop allows one more interval to begin inside the block; few are of use. `earlier` [R, ENDS] is the
+    least cost with a start up to the block's first group, `own` [ENDS, ENDS] has the intervals within the block.
     """
 
     def with_one_more(carry: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -91,10 +84,7 @@ def _settled(earlier: Array, own: Array, prices: Array) -> Array:
 def further_layers(costs: Array, before: Array, n_groups: Array) -> Array:
     """The next K layers: cost of the groups before each position in one more interval, in two more, … [K, G + 1].
 
-    Args:
-        costs: as above.
-        before: [G + 1] float64, that of the last layer so far; at first 0 before the first group, +inf elsewhere.
-        n_groups: [] int32.
+    `before` [G + 1] is that of the last layer so far; at first 0 before the first group, +inf elsewhere.
     """
     n_blocks = (n_groups + ENDS - 1) // ENDS
 

@@ -23,7 +23,7 @@ from jaxbn.cuts.on_grid import beside
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
-from jaxbn.groups.levels import log_inside_counts
+from jaxbn.groups.levels import log_inside
 from jaxbn.inputs.graph import children_of, markov_blanket
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.near_families import best_of_families, near_families
@@ -150,7 +150,7 @@ class AllRows:
             if isinstance(coding, Grouping):
                 seen = standing.level_counts[name]
                 m = int((seen > 0).sum())
-                parts.append(log_inside_counts(coding, self.data.table.levels[name], seen))
+                parts.append(log_inside(coding, self.data.table.levels[name], seen))
             else:
                 m = self.n_distinct(name)
                 parts.append(self._density(name, coding, counts))

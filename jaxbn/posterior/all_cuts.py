@@ -18,7 +18,6 @@ from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost, evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
-from jaxbn.cuts.sorted_values import Ordered
 from jaxbn.kernels.posterior.sums import LOG_NEGLIGIBLE, Walk, boundary_chances, draw_boundaries, walk_back
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double, on_host
@@ -190,8 +189,3 @@ def _weights(choice: Choice, price: float, room: int) -> tuple[NDArray[np.float6
     logs[1 : n + 1] = price * np.arange(1, n + 1) - choice.charge
     ahead = np.maximum.accumulate(logs[::-1])[::-1]
     return logs[:room], ahead[:room]
-
-
-def edges_of(ordered: Ordered, ranks: NDArray[Any]) -> NDArray[np.float64]:
-    """The cuts after some ranks, in original units."""
-    return np.array([ordered.edge(int(rank)) for rank in ranks])

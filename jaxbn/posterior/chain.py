@@ -24,7 +24,7 @@ from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import WEIGHT, choice_cost
 from jaxbn.groups.grouping import Grouping
-from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, edges_of, sum_over_cuts
+from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, sum_over_cuts
 from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs
 from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime import limits
@@ -210,7 +210,7 @@ class Chain:
 
     def _recut(self, state: State, v: int, ranks: NDArray[np.intp]) -> State:
         name, ordered = self.names[v], self.data.ordered[self.names[v]]
-        edges = edges_of(ordered, ranks)
+        edges = ordered.edges(ranks)
         if np.array_equal(edges, state.codings[name].cuts):  # type: ignore[union-attr]
             return state
         steps = np.zeros(len(ordered.values), np.int32)

@@ -13,7 +13,7 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.discretize_variable import variable_request
 from jaxbn.cuts.sorted_values import Ordered
 from jaxbn.inputs import checks
-from jaxbn.posterior.all_cuts import CutSums, choice_of, edges_of, sum_over_cuts
+from jaxbn.posterior.all_cuts import CutSums, choice_of, sum_over_cuts
 from jaxbn.runtime import limits
 from jaxbn.runtime.shapes import FEW_POSITIONS
 
@@ -63,7 +63,7 @@ class CutPosterior:
         ranks = self._sums.draw(np.random.default_rng(seed), checks.at_least("n", n, 1))
         values = self._ordered.values
         low, high = float(values[0]), float(values[-1])
-        edges = [edges_of(self._ordered, each) for each in ranks]
+        edges = [self._ordered.edges(each) for each in ranks]
         return [Binning(each, lower=low, upper=high, method="draw") for each in edges]
 
     def __repr__(self) -> str:
@@ -114,5 +114,5 @@ def cut_posterior(
     found = sum_over_cuts([choice_of(each, most) for each in every])
     sums, ordered = max(found, key=lambda each: each.log_evidence), request.ordered
     groups = sums.choice.groups
-    cuts, exact = edges_of(ordered, groups.positions[1:-1] - 1), groups.n == ordered.n_distinct
+    cuts, exact = ordered.edges(groups.positions[1:-1] - 1), groups.n == ordered.n_distinct
     return CutPosterior(sums.log_evidence, cuts, sums.cut_chances(), sums.bin_chances, exact, sums, ordered)

@@ -23,18 +23,7 @@ def warn_old(old: str, new: str, stacklevel: int = 3) -> None:
 
 
 def old_attribute(new: str) -> Any:
-    """An attribute that has another name now.
-
-    Example:
-        >>> class Bins:
-        ...     cuts = (1.0, 2.0)
-        ...     edges = old_attribute("cuts")
-        >>> import warnings
-        >>> with warnings.catch_warnings():
-        ...     warnings.simplefilter("ignore")
-        ...     Bins().edges
-        (1.0, 2.0)
-    """
+    """An attribute that has another name now."""
 
     class Old:
         def __set_name__(self, owner: type, name: str) -> None:
@@ -52,10 +41,9 @@ def old_attribute(new: str) -> Any:
 def old_keywords(moved: Mapping[str, str], makers: Mapping[str, Maker]) -> Callable[[Function], Function]:
     """Have a function take keywords of the version before.
 
-    Args:
-        moved: what each old keyword has become: another one, ``keyword=Class(option)``, or nothing where it has no
-            effect any more. Those that the function still has, or whose new keyword it lacks, are passed over.
-        makers: of the objects, by keyword.
+    `moved` says what each has become: another one, ``keyword=Class(option)``, or nothing where it has no effect any
+    more. Those that the function still has, or whose new keyword it lacks, are passed over. `makers` are of the
+    objects, by keyword.
 
     Example:
         >>> import warnings
@@ -95,12 +83,7 @@ def old_keywords(moved: Mapping[str, str], makers: Mapping[str, Maker]) -> Calla
 
 
 def gathered(given: Mapping[str, Any], moved: Mapping[str, str], makers: Mapping[str, Maker]) -> dict[str, Any]:
-    """Keywords with those that are parts of objects gathered in these; see `old_keywords`.
-
-    Example:
-        >>> gathered({"a": 1, "x": 2}, {"x": "place=Point(x)"}, {"place": lambda given, options: options})
-        {'a': 1, 'place': {'x': 2}}
-    """
+    """Keywords with those that are parts of objects gathered in these; see `old_keywords`."""
     found, parts = {key: value for key, value in given.items() if key not in moved}, dict[str, dict[str, Any]]()
     for old in (key for key in given if key in moved):
         keyword, _, rest = moved[old].partition("=")

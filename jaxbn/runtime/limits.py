@@ -104,10 +104,6 @@ def within(seconds: float | None = None) -> Iterator[Limit]:
 
     Raises:
         TimeoutError: from the outermost block, where the time was over before there was anything to return.
-
-    Example:
-        >>> with within(60.0):
-        ...     check()
     """
     global _presses, _answered
     outer = _limit.get()

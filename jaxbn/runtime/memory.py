@@ -79,12 +79,7 @@ def available() -> int | None:
 
 
 def in_words(size: float) -> str:
-    """A number of bytes with its unit.
-
-    Example:
-        >>> in_words(2_500_000)
-        '2.5 MB'
-    """
+    """A number of bytes with its unit, such as 2.5 MB."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if size < 1000:
             return f"{size:.3g} {unit}"

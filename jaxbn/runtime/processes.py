@@ -61,9 +61,8 @@ class Team:
 def team(describe: Callable[[], str]) -> Iterator[Team]:
     """The processes that make this call together; one alone unless ``jax.distributed.initialize`` was called.
 
-    Args:
-        describe: describes the call, the same in every process: a difference is an error. One process alone is not
-            asked: it would take the fingerprint of a whole table.
+    `describe` describes the call, the same in every process: a difference is an error. One process alone is not asked:
+    it would take the fingerprint of a whole table.
     """
     if not jax.distributed.is_initialized() or jax.process_count() == 1:
         yield Team()

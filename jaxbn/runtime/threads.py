@@ -63,16 +63,8 @@ def in_threads(
 ) -> list[Answer]:
     """The answers to some questions in their order, several at a time; the first error is raised.
 
-    What is asked in turn while a question is answered is answered one by one: all threads are busy then.
-
-    Args:
-        work: what answers a question.
-        questions: what to answer.
-        rows: what a question loops over, outside of Python's lock: short loops are not worth a thread.
-
-    Example:
-        >>> in_threads(abs, [-1, 2, -3])
-        [1, 2, 3]
+    What is asked in turn while a question is answered is answered one by one: all threads are busy then. `rows` are
+    what a question loops over, outside of Python's lock: short loops are not worth a thread.
     """
     asked = list(questions)
     size = min(n_threads(), len(asked))

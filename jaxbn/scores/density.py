@@ -28,7 +28,8 @@ def density(data: CodedTable, binnings: Mapping[str, Coding]) -> float:
 def column_density(data: CodedTable, name: str, binning: Coding) -> float:
     """The part of one variable in it."""
     if isinstance(binning, Grouping):
-        return log_inside(binning, data.table.levels[name], data.known_codes(name))
+        levels = data.table.levels[name]
+        return log_inside(binning, levels, np.bincount(data.known_codes(name), minlength=len(levels)))
     values = data.ordered[name].values
     if values[-1] == values[0]:
         return 0.0

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbn.counts.codes import Column
-from jaxbn.counts.counter import Counts
-from jaxbn.counts.host import counts_of
+from jaxbn.counts.host import Counts, counts_of
 from jaxbn.inputs.graph import Parents
 from jaxbn.runtime import limits
 from jaxbn.runtime.threads import in_threads

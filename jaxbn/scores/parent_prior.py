@@ -16,10 +16,6 @@ def log_parent_prior(n_columns: int, n_parents: int) -> float:
     """Ln P(parents), up to a constant: -k ln 2 - ln C(N - 1, k), uniform over the sets of k among N - 1 columns.
 
     Without it all sets are equally probable, and among many candidates some win by luck.
-
-    Example:
-        >>> round(log_parent_prior(3, 1), 3)  # -ln 2 - ln 2
-        -1.386
     """
     return -n_parents * math.log(RATIO) - math.log(math.comb(n_columns - 1, n_parents))
 
@@ -29,12 +25,7 @@ Links = Mapping[frozenset[str], float]
 
 
 def log_links(child: str, parents: Iterable[str], links: Links) -> float:
-    """What the links of a family add to the log prior: the log odds of each that is there.
-
-    Example:
-        >>> round(log_links("b", ["a", "c"], {frozenset("ab"): math.log(9)}), 3)  # a link of probability 0.9
-        2.197
-    """
+    """What the links of a family add to the log prior: the log odds of each that is there."""
     return math.fsum(links.get(frozenset((child, parent)), 0.0) for parent in parents) if links else 0.0
 
 

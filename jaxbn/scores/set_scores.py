@@ -17,11 +17,12 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from jaxbn.counts.codes import Column
-from jaxbn.counts.counter import Counter
-from jaxbn.counts.device import best_counter
-from jaxbn.scores.count_tables import CountTables, unit_bits
+from jaxbn.counts.device import Counter, best_counter
+from jaxbn.counts.host import counts_of
+from jaxbn.cuts.problem import table
 from jaxbn.scores.parent_prior import log_parent_prior
 
 ROWS_KEPT = 2**27
@@ -29,6 +30,41 @@ ROWS_KEPT = 2**27
 
 COUNTS_KEPT = 2**24
 """Counts of single sets that are remembered."""
+
+SUM_BITS = 49
+"""Most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63."""
+
+TABLES_KEPT = 2**25
+"""Entries of tables of logarithms that are remembered in any case."""
+
+
+@lru_cache(maxsize=64)
+def unit_bits(n_rows: int) -> int:
+    """The unit is 2 to the minus this: the smallest with which the score of a family keeps within `SUM_BITS`.
+
+    A sum over n rows is at most ln Γ(2n), as no column has more states than rows and no weight is above 1, and at least
+    -n ln 2, as none is below one half (docs/maths.md, "Family scores by sets"). The rest is room for the prior.
+    """
+    return SUM_BITS - int(gammaln(2 * n_rows + 2) + 64).bit_length()
+
+
+class CountTables(dict[int, NDArray[np.int64]]):
+    """By r, f_r at the counts 0 to n in whole units, which add up to the same in any order; made when asked for."""
+
+    def __init__(self, n_rows: int, weight: float) -> None:
+        super().__init__()
+        self.n_rows, self.weight = n_rows, weight
+
+    def __missing__(self, r: int) -> NDArray[np.int64]:
+        units = np.ldexp(table(self.weight * r, self.n_rows + 1), unit_bits(self.n_rows))
+        self[r] = np.rint(units, out=units).astype(np.int64)
+        return self[r]
+
+    def keep(self, cardinalities: Sequence[int]) -> None:
+        """Forget the others, if they are too large."""
+        if len(self) * self.n_rows > TABLES_KEPT:
+            for r in self.keys() - set(cardinalities):
+                del self[r]
 
 
 class _Row:
@@ -43,15 +79,7 @@ class _Row:
 
 
 class SetScores:
-    """Scores of families of the columns at hand; what was counted is remembered while columns come and go.
-
-    Example:
-        >>> x = Column(0, np.array([0, 0, 1, 1]), 2)
-        >>> y = Column(1, np.array([0, 0, 1, 1]), 2)
-        >>> scores = SetScores([x, y])
-        >>> round(scores.nats(scores.family(1, [0])), 6) == round(2 * math.log(1 / 3), 6)
-        True
-    """
+    """Scores of families of the columns at hand; what was counted is remembered while columns come and go."""
 
     def __init__(
         self,
@@ -146,7 +174,8 @@ class SetScores:
             if members not in self._counts:
                 if len(self._counts) * self.n_rows > COUNTS_KEPT:
                     self._counts.clear()
-                self._counts[members] = self._count_with().count([_members(members)])[0].count
+                some = [(self.columns[i].codes, self.n_states[i]) for i in _members(members)]
+                self._counts[members] = counts_of(some).count if some else np.array([self.n_rows])
             self._single[members, r] = int(self._tables[r][self._counts[members]].sum())
         return self._single[members, r]
 
@@ -175,10 +204,8 @@ class SetScores:
     def count_sets(self, members: Sequence[int], size: int, cardinalities: Sequence[int] | None = None) -> None:
         """Count all sets of some columns, each of them once, and have their sums from every base within.
 
-        Args:
-            members: the columns, in ascending order; every other one has a single state and divides nothing.
-            size: columns of a set; smaller sets must be known.
-            cardinalities: r of the sums; by default all.
+        The members ascend; every other column has a single state and divides nothing. Sets smaller than `size` must be
+        known. `cardinalities` are r of the sums, by default all.
         """
         wanted = self._cardinalities if cardinalities is None else sorted(cardinalities)
         bases = list(combinations(members, size - 1))

@@ -30,17 +30,11 @@ class _Step(NamedTuple):
 
 
 def shrunken_weights(counts: NDArray[Any]) -> NDArray[np.float64]:
-    """Dirichlet weights of the cells of a table, the same sum in every context.
+    """Dirichlet weights of the cells of a family's table [*parents, child], the same sum in every context.
 
-    Args:
-        counts: of a family, [*parents, child].
-
-    Returns:
-        float64, of the same shape; all 1 without parents.
+    All are 1 without parents.
 
     Example:
-        >>> shrunken_weights(np.array([3, 1])).tolist()
-        [1.0, 1.0]
         >>> shrunken_weights(np.array([[30, 10], [3, 1]])).round(1).tolist()  # the parent does not matter
         [[87.0, 41.0], [87.0, 41.0]]
     """

@@ -15,41 +15,21 @@ from jaxbn.counts.host import counts_of
 
 
 def family_counts(child: NDArray[Any], parents: Sequence[NDArray[Any]], shape: Sequence[int]) -> NDArray[np.int64]:
-    """How often each combination of parents and child occurs.
+    """How often each combination of parents and child occurs [*parents, child]; rows with a negative code are left out.
 
-    Args:
-        child: codes of the child, [rows]; rows with a negative code, here or below, are left out.
-        parents: codes of each parent, [rows] each.
-        shape: cardinalities, parents first, the child last.
-
-    Returns:
-        int64 counts [*parent cardinalities, child cardinality].
-
-    Example:
-        >>> family_counts(np.array([0, 1, 1]), [np.array([0, 0, 1])], (2, 2)).tolist()
-        [[1, 1], [0, 1]]
+    `shape` are the cardinalities, parents first, the child last.
     """
     return counts_of(list(zip((*parents, child), shape, strict=True))).table
 
 
 def posterior_means(counts: NDArray[Any], alpha: float | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Conditional probabilities of the last axis under a Dirichlet prior: one weight for all cells, or one for each.
-
-    Example:
-        >>> posterior_means(np.array([[1, 2], [0, 0]]), 1.0).tolist()
-        [[0.4, 0.6], [0.5, 0.5]]
-    """
+    """Conditional probabilities of the last axis under a Dirichlet prior: one weight for all cells, or one for each."""
     weights = counts + alpha
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True), np.float64)
 
 
 def level_shares(counts: NDArray[Any], group_of: NDArray[Any], alpha: float) -> NDArray[np.float64]:
-    """P(level | its group) under a Dirichlet(alpha, ..., alpha) prior of the levels in each group.
-
-    Example:
-        >>> level_shares(np.array([2, 0, 5]), np.array([0, 0, 1]), 1.0).tolist()
-        [0.75, 0.25, 1.0]
-    """
+    """P(level | its group) under a Dirichlet(alpha, ..., alpha) prior of the levels in each group."""
     weights = counts + alpha
     return np.asarray(weights / np.bincount(group_of, weights)[group_of], np.float64)
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import gammaln
 
 import jaxbn
-from jaxbn.cuts.sorted_values import cut_costs, midpoint
+from jaxbn.cuts.sorted_values import cut_costs, midpoints
 from jaxbn.inputs.checks import MAX_TOTAL_WEIGHT
 from tests.helpers.random_variables import method_options
 from tests.reference import cuts as reference
@@ -313,5 +313,5 @@ def test_cut_costs_neither_overflow_nor_underflow(rate):
 def test_a_midpoint_keeps_its_neighbours_apart(left, right):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        middle = midpoint(np.float64(left), np.float64(right))
+        (middle,) = midpoints(np.array([left]), np.array([right]))
     assert left < middle <= right

@@ -93,11 +93,7 @@ def _log_weights(column: ValueCounts, recording: Recording) -> float:
 def histograms_mean(column: ValueCounts, recording: Recording, charge: float = 0.0, atoms: bool = False) -> Shape:
     """The mean of the densities of all histograms between the positions, weighed by their evidence.
 
-    Args:
-        column: the values.
-        recording: how they were recorded.
-        charge: what is taken off the evidence.
-        atoms: whether repeated values may have bins of their own.
+    `charge` is taken off the evidence. With `atoms` repeated values may have bins of their own.
     """
     log_weight = _log_weights(column, recording) - charge
     knots, counts = cells(column, recording)
@@ -170,9 +166,7 @@ def with_atoms(
 def mean_heights(counts: NDArray[np.int64], ends: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """The mean density in every cell [P], and ln of the evidence of all histograms together.
 
-    Args:
-        counts: values in each cell [P].
-        ends: of the cells, on the ruler of their lengths [P + 1]; around zero they may lie very close together.
+    `ends` of the cells are on the ruler of their lengths [P + 1]; around zero they may lie very close together.
     """
     n, span = int(counts.sum()), float(ends[-1] - ends[0])
     rows, ends = np.append(0, np.cumsum(counts)), ends / span

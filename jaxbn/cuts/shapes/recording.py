@@ -91,12 +91,7 @@ class Recording:
         return self.step * (cycle * len(self.weights) + ending + np.clip(share, 0.0, 1.0) - 0.5)
 
     def rounded(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Each number as it would have been recorded: that of its cell.
-
-        Example:
-            >>> Recording(0.1).rounded(np.array([0.26, 2.9999])).tolist()
-            [0.3, 3.0]
-        """
+        """Each number as it would have been recorded: that of its cell."""
         if not self.step:
             return x
         places = max(0, -int(np.floor(np.log10(self.step))) + 1)
@@ -121,16 +116,7 @@ class Recording:
 
 
 def recorded(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Recording:
-    """The grid of a column, and the endings that are preferred as far as a count of the endings tells.
-
-    Args:
-        values: distinct values, ascending.
-        counts: how often each occurs.
-
-    Example:
-        >>> recorded(np.array([0.0, 0.5, 1.5, 4.0]), np.array([1, 2, 1, 3]))
-        Recording(step=0.5, weights=())
-    """
+    """The grid of a column of distinct ascending values, and the endings that are preferred as far as counts tell."""
     step = recording_step(values)
     if not step or counts.sum() < FEWEST_ROWS:
         return Recording(step)

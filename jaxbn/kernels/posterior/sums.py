@@ -60,10 +60,7 @@ def walk_back(
 def boundary_chances(walk: Walk, weights: Array, n_groups: Array) -> Array:
     """Chance that each position is the end of an interval, [G + 1] float64.
 
-    Args:
-        walk: as found.
-        weights: [K + 1] float64, what the number of intervals weighs, up to a factor.
-        n_groups: [] int32.
+    `weights` [K + 1] are what the number of intervals weighs, up to a factor.
     """
     room = len(weights)
     reached = _reached(walk.steps, room, n_groups)
@@ -76,11 +73,7 @@ def boundary_chances(walk: Walk, weights: Array, n_groups: Array) -> Array:
 def draw_boundaries(walk: Walk, n_intervals: Array, chances: Array, n_groups: Array) -> Array:
     """Partitions drawn exactly: whether each position is the end of an interval, [D, G + 1] bool.
 
-    Args:
-        walk: as found.
-        n_intervals: [D] int32, how many intervals each draw has.
-        chances: [D, K] float64, uniform numbers, one for each interval.
-        n_groups: [] int32.
+    Each draw has so many intervals, `n_intervals` [D], and a uniform number for each of them, `chances` [D, K].
     """
     n = len(walk.steps)
 

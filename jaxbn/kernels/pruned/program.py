@@ -41,8 +41,8 @@ from jaxbn.kernels.pruned.block import (
 )
 from jaxbn.kernels.pruned.bounds import grouped_chunks
 from jaxbn.kernels.pruned.pruning import check_row, dominated_inside, measured_chunks, with_own_starts, without_useless
-from jaxbn.kernels.pruned.state import NO_START, Chunks, Problem, State, appended, compacted, n_live
-from jaxbn.kernels.pruned.tiles import NEVER, Found, all_recent, few_prices_at_once, settled_where_needed
+from jaxbn.kernels.pruned.state import NEVER, NO_START, Chunks, Problem, State, appended, compacted, n_live
+from jaxbn.kernels.pruned.tiles import Found, all_recent, few_prices_at_once, settled_where_needed
 
 LEGS = 8
 """How often new starts are settled after the others before all are checked."""

@@ -96,13 +96,8 @@ def measured(
 ) -> dict[str, Array]:
     """The fields of `Chunks` that say what the intervals of W starts have in common.
 
-    Args:
-        problem: the problem.
-        starts: the W starts; no interval is longer than that of the first.
-        prefix: [C] int32, counts of all rows up to where the intervals end.
-        weights: [W] int32, of the intervals.
-        widths: [W] float64.
-        switches: without a width that counts some fields are of no use, and left out.
+    `prefix` [C] are the counts of all rows up to where the intervals end, `weights` and `widths` [W] those of the
+    intervals, none of which is longer than the first. Without a width that counts some fields are of no use.
     """
     # Starts are in order and counts fall with the start: contexts and widths are largest at the first start of the
     # chunk (whether it is live or not, which only widens the range) and least at the last live one.

@@ -21,16 +21,13 @@ from jaxbn.kernels.arithmetic import running_sum
 from jaxbn.kernels.layered import rounding
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, increments_of, lookup, rows_of, spread_of
 from jaxbn.kernels.pruned.bounds import chunks_to_visit, leading_chunk
-from jaxbn.kernels.pruned.state import Chunks, Problem, Starts, State, alive, log_width
+from jaxbn.kernels.pruned.state import NEVER, Chunks, Problem, Starts, State, alive, log_width
 
 CELL_GROUP = 8
 """Cells looked up together when starts are checked; the number of cells is padded to a multiple of it."""
 
 FEW_CELLS = 128
 """Up to this many cells the counts of a chunk are copied before look-ups: side by side they stay in the cache."""
-
-NEVER = 2**31 - 1
-"""A row index after all rows."""
 
 PRICES_AT_ONCE = 2
 """Prices looked at together: what they share is small enough to stay in the cache meanwhile."""
