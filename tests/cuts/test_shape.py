@@ -11,7 +11,7 @@ import jaxbn
 from jaxbn.cuts.shapes.base_density import ValueCounts, cells, column_shapes, distinct, histograms_mean
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.recording import Recording, _preferred, recorded, recording_step
-from jaxbn.cuts.shapes.shape import Shape
+from jaxbn.cuts.shapes.shape import Places, Shape
 from jaxbn.cuts.sorted_values import sort_values
 from tests.helpers.programs import close
 from tests.helpers.random_variables import random_variable
@@ -143,11 +143,13 @@ def test_the_recording_step_is_the_coarsest(values, step):
 
 
 @pytest.mark.parametrize("power", [0, 3, 30])
-def test_measures_are_those_of_straight_lines(power):
-    """Columns with very long tails, too."""
+def test_numbers_are_looked_up_as_a_search_would(power):
+    """Columns with tails so long that most cells share a bucket, too; measures are those of straight lines."""
     rng = np.random.default_rng(power)
     knots = np.unique(np.sinh(power * rng.normal(size=300)) if power else rng.normal(size=300))
     x = np.concatenate([rng.choice(knots, 3000), rng.choice(knots, 3000) * rng.normal(1, 0.1, 3000), knots * 2, knots])
+    expected = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
+    np.testing.assert_array_equal(Places(knots)(x), expected)
     for recording in (Recording(), DIGITS):
         shape = Shape(knots, rng.dirichlet(np.ones(len(knots) - 1)) + 1e-9, recording)
         before = np.append(0.0, np.cumsum(shape.masses))

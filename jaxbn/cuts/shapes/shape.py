@@ -19,8 +19,46 @@ from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.shapes.recording import Recording
 
+BUCKETS = 2**12
+"""For looking numbers up in a shape; for fewer numbers than that a search is as fast."""
+
 DIGITS = 6
 """Significant digits of the masses: enough for any table, and short in files."""
+
+
+class Places:
+    """Where numbers lie among ascending knots, by a table of even buckets: most of these hold at most one knot.
+
+    Example:
+        >>> Places(np.array([0.0, 1.0, 3.0]))(np.array([-1.0, 0.0, 2.9, 3.0])).tolist()
+        [0, 0, 1, 1]
+    """
+
+    def __init__(self, knots: NDArray[np.float64]) -> None:
+        self.knots = knots
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            self.scale = BUCKETS / (knots[-1] - knots[0])
+        self.even = bool(np.isfinite(self.scale)) and self.scale > 0
+        starts = self._bucket(knots[1:-1])
+        self.first = np.searchsorted(starts, np.arange(BUCKETS))  # the cell in which each bucket begins
+        self.crowded = np.bincount(starts, minlength=BUCKETS) > 1
+
+    def _bucket(self, x: NDArray[np.float64]) -> NDArray[np.intp]:
+        if not self.even:
+            return np.zeros(x.shape, np.intp)
+        return np.clip((x - self.knots[0]) * self.scale, 0, BUCKETS - 1).astype(np.intp)
+
+    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.intp]:
+        """The cell of each number; those outside belong to the outer cells."""
+        if x.size < BUCKETS:
+            return np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
+        # a bucket with one knot needs one comparison; only numbers in crowded buckets are searched for
+        bucket = self._bucket(x)
+        cell = self.first[bucket]
+        cell += (x >= self.knots[cell + 1]) & (cell < len(self.knots) - 2)
+        crowded = self.crowded[bucket]
+        cell[crowded] = np.searchsorted(self.knots[1:-1], x[crowded], side="right")
+        return cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +129,15 @@ class Shape:
 
     def below(self, x: ArrayLike) -> NDArray[np.float64]:
         """M, the probability of smaller values: 0 before the first knot and 1 from the last on."""
-        return np.interp(self.recording.length(np.asarray(x, np.float64)), self._ruler, self._before)
+        length = self.recording.length(np.asarray(x, np.float64))
+        cell = self._lengths(length)
+        found = self._slopes[cell] * (length - self._ruler[cell]) + self._before[cell]
+        return np.where(length >= self._ruler[-1], 1.0, np.where(length <= self._ruler[0], 0.0, found))
 
     def density(self, x: ArrayLike) -> NDArray[np.float64]:
         """M's derivative; values outside have the density of the outer cells."""
         x = np.asarray(x, np.float64)
-        cell = np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.masses) - 1)
+        cell = self._cells(x)
         inside = np.clip(x, self.knots[0], np.nextafter(self.knots[-1], -np.inf))
         return self._heights[cell] * self.recording.weight(inside)
 
@@ -108,6 +149,19 @@ class Shape:
     def _heights(self) -> NDArray[np.float64]:
         """Mass per length of each cell."""
         return self.masses / self.masses.sum() / np.diff(self._ruler)
+
+    @cached_property
+    def _slopes(self) -> NDArray[np.float64]:
+        return np.diff(self._before) / np.diff(self._ruler)
+
+    @cached_property
+    def _cells(self) -> Places:
+        return Places(self.knots)
+
+    @cached_property
+    def _lengths(self) -> Places:
+        """The cells on the ruler."""
+        return Places(self._ruler) if self.recording.has_digits else self._cells
 
     def quantile(self, share: ArrayLike) -> NDArray[np.float64]:
         """The number below which a share of the probability lies."""
