@@ -34,7 +34,20 @@ NO_RATE = 0.0
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """What all methods have in common; `Bayesian` describes the options."""
+    """What all methods have in common.
+
+    Args:
+        max_passes: most passes over the variables of a discretization; None for no limit, which only ``Evidence`` is
+            sure not to need.
+        initial_bins: bins that passes begin with; by default the largest cardinality of the discrete variables, and in
+            ``learn`` several numbers, another one in each run.
+        initial: whether these are of equal ``"width"`` (as in the paper; the default) or ``"frequency"``, which suits
+            skewed columns and those with outliers. A search in turns begins with both.
+        grid: positions of a column at which cuts are searched while arcs move, or drawn by ``sample_posterior``; then
+            they are placed to the last row. None for all positions. The search ``"k2"`` has no grid.
+        exact: whether the cuts of a learned network are then proved, each given the rest, to be the best of all. By
+            default up to 50,000 rows: beyond, that takes minutes, and finds next to nothing.
+    """
 
     max_passes: int | None = 10
     initial_bins: int | None = None
@@ -81,19 +94,41 @@ class Method:
         return getattr(self, "shape", "flat") == "flat"
 
     def most_bins(self, name: str) -> int | None:
-        """Bins that a column may have, None for any number."""
+        """Bins that a column may have, None for any number.
+
+        Example:
+            >>> Bayesian().most_bins("age") is None
+            True
+        """
         return None
 
     def narrowest(self, name: str, ordered: Ordered) -> float:
-        """The smallest width of a bin of a column, 0 for no limit."""
+        """The smallest width of a bin of a column, 0 for no limit.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxbn.cuts.sorted_values import sort_values
+            >>> MDL().narrowest("age", sort_values(np.array([1.0, 3.0, 4.0])))
+            0.0
+        """
         return 0.0
 
     def proves_cuts(self, n_rows: int) -> bool:
-        """Whether the last cuts are the exact optimum given the rest, not the best that refining the grid finds."""
+        """Whether the last cuts are the exact optimum given the rest, not the best that refining the grid finds.
+
+        Example:
+            >>> Evidence().proves_cuts(10_000), Evidence().proves_cuts(1_000_000)
+            (True, False)
+        """
         return self.grid is None or (n_rows <= EXACT_ROWS if self.exact is None else self.exact)
 
     def described(self) -> dict[str, Any]:
-        """The method as JSON can hold it."""
+        """The method as JSON can hold it.
+
+        Example:
+            >>> Evidence(min_width=2).described()["min_width"]
+            2
+        """
         found = {"method": self.name, **asdict(self), **({} if self.weight == 1 else {"weight": self.weight})}
         return {key: value.item() if hasattr(value, "item") else value for key, value in found.items()}
 
@@ -155,7 +190,14 @@ class Evidence(Method):
         return MAX_BINS if most == "auto" else most
 
     def narrowest(self, name: str, ordered: Ordered) -> float:
-        """The smallest width of a bin of a column, 0 for no limit."""
+        """The smallest width of a bin of a column, 0 for no limit.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxbn.cuts.sorted_values import sort_values
+            >>> Evidence(min_width="gap").narrowest("age", sort_values(np.array([1.0, 3.0, 4.0])))
+            1.0
+        """
         if self.min_width == "gap":
             return smallest_gap(ordered)
         width = self.min_width.get(name) if isinstance(self.min_width, Mapping) else self.min_width
@@ -177,8 +219,8 @@ class Bayesian(Method):
             ``learn`` several numbers, another one in each run.
         initial: whether these are of equal ``"width"`` (as in the paper; the default) or ``"frequency"``, which suits
             skewed columns and those with outliers. A search in turns begins with both.
-        grid: positions of a column at which cuts are searched while arcs move, or drawn by ``sample_posterior``; then
-            they are placed to the last row. None for all positions. The search ``"k2"`` has no grid.
+        grid: positions of a column at which cuts are searched while arcs move; then they are placed to the last row.
+            None for all positions. The search ``"k2"`` has no grid.
         exact: whether the cuts of a learned network are then proved, each given the rest, to be the best of all. By
             default up to 50,000 rows: beyond, that takes minutes, and finds next to nothing.
 
@@ -237,7 +279,12 @@ METHODS: dict[str, type[Method]] = {each.name: each for each in (Evidence, Bayes
 def as_method(
     method: str | Method | None, max_bins: MaxBins = "auto", continuous: Sequence[str] | None = None
 ) -> Method:
-    """A method by its name or with its options, and with what was said about bins beside it."""
+    """A method by its name or with its options, and with what was said about bins beside it.
+
+    Example:
+        >>> as_method("evidence", 5).most_bins("age")
+        5
+    """
     if not isinstance(method, Method):
         method = METHODS[checks.one_of("method", method or "evidence", tuple(METHODS))]()
     if max_bins != "auto":
@@ -277,7 +324,12 @@ def check_options(method: str, options: Mapping[str, Any]) -> None:
 
 
 def each_method(names: Sequence[str], options: Mapping[str, Any]) -> list[str | Method]:
-    """Several methods, each with those of the options that it has; one that none of them has is refused."""
+    """Several methods, each with those of the options that it has; one that none of them has is refused.
+
+    Example:
+        >>> each_method(["mdl", "equal_width"], {"select": "k2"})[0].by_density
+        False
+    """
     known = [METHODS[name]() for name in names if name in METHODS]
     for option, value in options.items():
         if not any(each.name in users_of(option) for each in known):

@@ -135,8 +135,8 @@ def test_every_truncation_is_refused_by_name(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"format": "other"}, "is not a jaxbn network"),
-        ({"version": 6}, "has version 6, newer than 5.*upgrade jaxbn"),
-        ({"version": None}, "is damaged: 'version' must be from 1 to 5, got None"),
+        ({"version": 7}, "has version 7, newer than 6.*upgrade jaxbn"),
+        ({"version": None}, "is damaged: 'version' must be from 1 to 6, got None"),
         ({"variables": [{}]}, "is damaged"),
         ({"variables": 3}, "is damaged"),
         ({"alpha": [1]}, "is damaged"),
