@@ -103,7 +103,8 @@ def network(net: BayesNet) -> None:
             return few_cuts(net.groupings[name].labels, " | ", MOST_GROUPS)
         if name in net.levels:
             levels = [str(level) for level in net.levels[name][:8]]
-            between = ", " if any(" " in level for level in levels) else " "
+            marks = {mark for mark in ", " if any(mark in level for level in levels)}
+            between = "; " if "," in marks else ", " if marks else " "
             return between.join([*levels, *["…"] * (len(net.levels[name]) > 8)])
         return cuts_in_words(net, name, " ") if is_cut(net, name) else ""
 
