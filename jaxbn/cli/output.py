@@ -102,7 +102,8 @@ def network(net: BayesNet) -> None:
             return few_cuts(net.groupings[name].labels, " | ", MOST_GROUPS)
         if name in net.levels:
             levels = [str(level) for level in net.levels[name][:8]]
-            between = ", " if any(" " in level for level in levels) else " "
+            marks = {mark for mark in ", " if any(mark in level for level in levels)}
+            between = "; " if "," in marks else ", " if marks else " "
             return between.join([*levels, *["…"] * (len(net.levels[name]) > 8)])
         return cuts_in_words(net, name, " ") if is_cut(net, name) else ""
 
@@ -130,8 +131,8 @@ def discretization(found: Discretization) -> None:
 def scores(found: pd.DataFrame, note: str) -> None:
     """A line for each method, and a note if there is one."""
     rows = [
-        (str(method).replace("_", " "), f"{row['mean']:.3f}", f"{row['standard_error']:.3f}", f"{row['bins']:.1f}")
-        for method, row in found.iterrows()
+        (str(method).replace("_", " "), f"{mean:.3f}", f"{error:.3f}", f"{bins:.1f}" if bins > 0 else "")
+        for method, mean, error, bins in found[["mean", "standard_error", "bins"]].itertuples()
     ]
     table(("method", "log-likelihood a row", "standard error", "mean bins"), rows, numbers=(1, 2, 3))
     if note:

@@ -18,6 +18,7 @@ from jaxbn.cuts.baselines import marginal_binning
 from jaxbn.cuts.methods import MaxBins, Method, as_method
 from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_binnings, stream
 from jaxbn.evaluation.bootstrap_results import ArcBootstrap, Bootstrap, CutBootstrap
+from jaxbn.evaluation.cross_validate import named_columns
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents, markov_blanket
 from jaxbn.inputs.table import DataLike, Missing, Table
@@ -111,7 +112,7 @@ def bootstrap(
     """
     began, seconds = time.monotonic(), None if time_limit is None else checks.positive("time_limit", time_limit)
     columns = as_columns(columns)
-    table = columns.table(data, missing)
+    table = columns.table(data, missing, keep=named_columns(graph, (), learning))
     count = checks.at_least("resamples", resamples, 1)
     checks.at_least("seed", seed, 0)
     learning = check_structure_options(bootstrap, learning, graph is not None)

@@ -194,7 +194,8 @@ def cross_validate(
 def named_columns(graph: Any, given: str | Sequence[str], learning: Mapping[str, Any]) -> list[str]:
     """The columns that stay though nothing can be learned from them: those that something names, as in ``learn``."""
     arcs = arcs_and_names(graph)[1] if graph is not None else as_constraints(learning.get("constraints")).named
-    return [*arcs, *checks.listed(given)]
+    order = getattr(learning.get("search"), "order", None)  # of K2, which names every column
+    return [*arcs, *checks.listed(given), *(order or ())]
 
 
 def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import DROP, Mention, wrong, wrong_type
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.units import NUMBER, Dates, Unit, as_text, to_numbers, unit_of
+from jaxbn.inputs.written_numbers import written_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,15 +132,17 @@ def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.f
         values = column.astype("Float64" if types.is_extension_array_dtype(column.dtype) else "float64")
         floats: NDArray[np.float64] = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan), np.float64)
     except (TypeError, ValueError):
-        culprit = next((v for v in column.dropna() if not checks.is_number(v)), None)
-        raise wrong_type(
-            name,
-            f"cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), which is not a number; leave it "
-            "out of ",
-            Mention("continuous"),
-            ", or ",
-            Mention("convert", words="convert it with pandas.to_numeric"),
-        ) from None
+        floats = written_numbers(column).to_numpy(np.float64)
+        if (np.isnan(floats) & column.notna().to_numpy()).any():
+            culprit = next((v for v in column.dropna() if not checks.is_number(v)), None)
+            raise wrong_type(
+                name,
+                f"cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), which is not a number; leave "
+                "it out of ",
+                Mention("continuous"),
+                ", or ",
+                Mention("convert", words="convert it with pandas.to_numeric"),
+            ) from None
     if types.is_integer_dtype(column.dtype) and len(floats) and np.nanmax(np.abs(floats)) >= 2.0**53:
         known = floats[~np.isnan(floats)]
         if len(np.unique(known)) < column.nunique():

@@ -100,10 +100,12 @@ class Table:
         rows = [
             (n, "continuous" if n in self.values else "discrete", self.content(n), self.inferred[n]) for n in self.names
         ]
-        widths = [max(len(row[i]) for row in rows) for i in range(3)]
-        lines = ["  ".join([f"  {r[0]:<{widths[0]}}", f"{r[1]:<10}", f"{r[2]:<{widths[2]}} ", r[3]]) for r in rows]
-        if width is not None:
-            lines = [line if len(line) <= width else f"{line[: width - 1].rstrip()}…" for line in lines]
+        names, _, contents, reasons = (max(map(len, column)) for column in zip(*rows, strict=True))
+        if width is not None:  # what a column holds is cut short first
+            contents = min(contents, max(width - names - reasons - 19, 24))
+        texts = [(r[0], r[1], _cut(r[2], contents), r[3]) for r in rows]
+        lines = ["  ".join([f"  {t[0]:<{names}}", f"{t[1]:<10}", f"{t[2]:<{contents}} ", t[3]]) for t in texts]
+        lines = lines if width is None else [_cut(line, width) for line in lines]
         kinds = f"{len(self.values)} continuous, {len(self.codes)} discrete"
         columns = f"{len(self.names)} column{'s' * (len(self.names) != 1)}"
         return "\n".join([f"{self.n_rows} rows, {columns}: {kinds}", *lines])
@@ -124,6 +126,10 @@ class Table:
         n_shown = max(1, min(6, int((lengths <= CONTENT).sum())))
         shown = ", ".join(texts[:n_shown]) + (", ..." if len(levels) > n_shown else "")
         return f"{len(levels)} level{'s' * (len(levels) != 1)}: {shown}{lacks}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
 
 
 def as_table(

@@ -23,6 +23,7 @@ from zipfile import ZipFile
 
 from jaxbn.inputs.checks import ArgumentError, CheckError, Mention, is_number
 from jaxbn.inputs.missing import LOG
+from jaxbn.inputs.written_numbers import FEW_WORDS, written_numbers
 from jaxbn.runtime.memory import available, check_room
 
 if TYPE_CHECKING:
@@ -36,11 +37,9 @@ ENTRY_BYTES = {"fixed": 8, "text": 24}  # memory of an entry: a number, or a tex
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BINARY = {b"%PDF": "a PDF", b"\x89PNG": "a picture"}
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-DECIMAL_COMMA = r"\s*[-+]?\d+(,\d*)?([eE][-+]?\d+)?\s*"
 INDEX_NAMES = ("", "Unnamed: 0")  # of the first column in a file with the index of pandas, written once or more
 MARKS = ("?", " ?")  # cells that are missing entries, besides empty ones and the words that pandas knows (NA, nan)
 CELL_BYTES = 28  # memory that a cell takes while it is read: its places in the text, and its number
-FEW_WORDS = 2  # words in a column of numbers are pointed out if there are at most this many different ones
 REMEDY = "pass fewer rows or columns"
 
 _OPEN: dict[bytes, Callable[..., IO[bytes]]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}  # type: ignore[dict-item]
@@ -140,15 +139,16 @@ def _read_text(raw: bytes, name: str, form: Format, usual: str = ",") -> pd.Data
     codec = _codec(raw, name, form.encoding)
     mark, header, n_rows = _check_rows(raw, name, codec, form.delimiter, usual)
     check_room(len(raw) + CELL_BYTES * n_rows * len(header), f"reading {name}", REMEDY)
-    frame = _parse(raw, codec, mark, form.decimal or ".", form.na_values).set_axis(header, axis=1)
+    decimal = form.decimal or "."
+    frame = _parse(raw, codec, mark, decimal, form.na_values).set_axis(header, axis=1)
     if form.decimal is None and mark != "," and _has_decimal_commas(frame):
-        frame = _parse(raw, codec, mark, ",", form.na_values).set_axis(header, axis=1)
+        decimal = ","
+        frame = _parse(raw, codec, mark, decimal, form.na_values).set_axis(header, axis=1)
     if len(header) > 1 and header[0] in INDEX_NAMES:
         LOG.warning("left out: the first column of %s, which has no name (an index that pandas wrote)", name)
         frame = frame.iloc[:, 1:]
     _point_out_numbers(list(frame.columns), name)
-    _point_out_words(frame)
-    return frame
+    return _with_written_numbers(frame, decimal)
 
 
 def _codec(raw: bytes, name: str, encoding: str) -> str:
@@ -254,11 +254,10 @@ def _words(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
 
 def _has_decimal_commas(frame: pd.DataFrame) -> bool:
     """Whether a column of text holds numbers with a decimal comma and nothing else."""
-    for _, column in _words(frame):
-        cells = column.dropna().astype(str)
-        if cells.str.fullmatch(DECIMAL_COMMA).all() and cells.str.contains(",", regex=False).any():
-            return True
-    return False
+    return any(
+        written_numbers(known, ",").notna().all() and known.astype(str).str.contains(",", regex=False).any()
+        for known in (column.dropna() for _, column in _words(frame))
+    )
 
 
 def _point_out_numbers(header: list[str], name: str) -> None:
@@ -270,17 +269,28 @@ def _point_out_numbers(header: list[str], name: str) -> None:
         LOG.warning(said, name, shown)
 
 
-def _point_out_words(frame: pd.DataFrame) -> None:
-    """A few words in a column of numbers make all of it discrete; most often they stand for missing entries."""
-    import pandas as pd
+def _with_written_numbers(frame: pd.DataFrame, decimal: str) -> pd.DataFrame:
+    """The frame with numbers for texts such as 1,660 or 23%; a few words among them are pointed out.
 
+    These make all of a column discrete; most often they stand for missing entries.
+    """
+    read: dict[str, pd.Series] = {}
+    such: dict[str, str] = {}
     for label, column in _words(frame):
-        is_word = pd.to_numeric(column, errors="coerce").isna() & column.notna()
+        numbers = written_numbers(column, decimal)
+        is_word = numbers.isna() & column.notna()
         words = [str(word) for word in column[is_word].unique()[: FEW_WORDS + 1]]
-        if len(words) <= FEW_WORDS and 0 < is_word.sum() < column.notna().sum() / 2:
+        marked = None if words else next((text for text in column.dropna() if not is_number(text)), None)
+        if marked is not None:
+            read[label], such[label] = numbers, f"{label!r} (such as {marked!r})"
+        elif len(words) <= FEW_WORDS and 0 < is_word.sum() < column.notna().sum() / 2:
             said = "column %r holds numbers except for %s (%d of %d rows), so it is discrete; %s if that means missing"
             remedy = Mention("na_values", ",".join(words), words="replace it by NaN")
             LOG.warning(said, label, " and ".join(map(repr, words)), is_word.sum(), len(column), remedy)
+    if read:
+        more = f" and {len(read) - 3} more" if len(read) > 3 else ""
+        LOG.warning("read as numbers: %s%s", ", ".join(list(such.values())[:3]), more)
+    return frame.assign(**read)
 
 
 def is_parquet(file: Path) -> bool:

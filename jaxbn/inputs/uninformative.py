@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import Mention
 from jaxbn.inputs.missing import LOG, Missing, share_words
+from jaxbn.inputs.written_numbers import written_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 FEW_ROWS = 20  # in tables of up to this many rows nothing is left out: there, chance alone does it
 MOST_MISSING = 0.8  # a column with a larger share of missing entries is left out
 OWN_TEXT = 0.5  # so is text of which a larger share of the entries is different
+AS_TEXT = "whose numbers are text"  # why such text is left out that may stay in another way
 MANY = 4  # so many columns with the same reason share a line
 IDENTIFIER = re.compile(r"(?:^|[_\W])(id|index|key|rownames?|nr|no|number)$|[a-z](Id|ID|Key)$", re.IGNORECASE)
 """Names of columns whose whole numbers, all different, are no quantity."""
@@ -64,13 +66,15 @@ def _tell(found: Mapping[str, str], for_good: Collection[str] = ()) -> None:
         names = [name for name in found if found[name] == reason]
         told = [(repr(name), name, reason, "it") for name in names]
         if len(names) >= MANY:
-            every = f"each {'of ' * reason.startswith('which')}{reason}"
+            every = f"each {'of ' * reason.startswith('wh')}{reason}"
             told = [(f"{', '.join(map(repr, names[:3]))} and {len(names) - 3} more", names[0], every, "that one")]
         for shown, name, why, one in told:
             if name in for_good:
                 LOG.warning("left out: %s, %s", shown, why)
             else:
                 remedy = Mention("keep", name, f"pass columns=jaxbn.Columns(keep=[{name!r}])")
+                if reason == AS_TEXT:
+                    remedy = Mention("continuous", name, f"pass columns={{{name!r}: 'continuous'}}")
                 LOG.warning("left out: %s, %s; %s to keep %s", shown, why, remedy, one)
 
 
@@ -100,12 +104,20 @@ def _alone(table: Table, name: str, infers: bool) -> str | None:
         return None
     text = name in table.levels and isinstance(table.levels[name][0], str)
     whole = bool((known == np.floor(known)).all())
+    if text and distinct > OWN_TEXT * len(known) and _are_numbers(table.levels[name]):
+        return AS_TEXT
     numbers_rows = whole and (known.max() - known.min() == len(known) - 1 or IDENTIFIER.search(name))
     if distinct == len(known) and (name in table.codes or numbers_rows):
         return "which has a different value in each row"
     if text and distinct > OWN_TEXT * len(known):
         return f"text with {distinct} different values in {len(known)} rows"
     return None
+
+
+def _are_numbers(levels: Sequence[Any]) -> bool:
+    import pandas as pd
+
+    return bool(written_numbers(pd.Series(levels, dtype=object)).notna().all())
 
 
 def _column(table: Table, name: str) -> NDArray[Any]:

@@ -70,7 +70,8 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> lis
     for log, codes in shown:
         equal = [each for other, each in shown if abs(other - log) <= CLOSE]
         odd = tied or {v for v in codes if any(each[v] != codes[v] for each in equal)}
-        named = {name: states(net, name)[codes[i]] for i, name in enumerate(net.names)}
+        raw = {name: states(net, name)[codes[i]] for i, name in enumerate(net.names)}
+        named = {name: state.item() if isinstance(state, np.generic) else state for name, state in raw.items()}
         odd_names = tuple(name for i, name in enumerate(net.names) if i in odd)
         found.append(MostProbable(named, min(math.exp(log), 1.0), odd_names))
     return found

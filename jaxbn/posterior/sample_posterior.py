@@ -15,7 +15,7 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.methods import GRID, Evidence, MaxBins, Method, as_method
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
-from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents, names_in
 from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.checkpoint import described
@@ -118,7 +118,8 @@ def sample_posterior(
     """
     deadline = math.inf if time_limit is None else time.monotonic() + checks.positive("time_limit", time_limit)
     columns = as_columns(columns)
-    table = columns.table(data, missing)
+    named = [*as_constraints(constraints).named, *(() if graph is None else arcs_and_names(graph)[1])]
+    table = columns.table(data, missing, keep=[*named, *(() if start is None else start.names)])
     options = as_method(method, max_bins, table.continuous)
     if not isinstance(options, Evidence):
         raise ArgumentError("method", f"must be 'evidence', got {options.name!r}: only the evidence is a probability")

@@ -124,11 +124,12 @@ def test_long_lists_of_groups_and_levels_with_blanks_read_well(capsys: pytest.Ca
     """The groups of 831 first names filled a screen."""
     levels = [f"k{i:02d}" for i in range(60)]
     groups = jaxbn.Grouping([levels[i : i + 2] for i in range(0, 60, 2)])
-    data = {"kind": levels * 2, "text": ["some words", "other words"] * 60}
+    data = {"kind": levels * 2, "text": ["some words", "other words"] * 60, "list": ["red, blue", "red"] * 60}
     output.network(jaxbn.fit(data, {}, {"kind": groups}))
     shown = " ".join(capsys.readouterr().out.split())
     assert "k10, k11 | … 22 more … | k56, k57 | k58, k59" in shown
     assert "other words, some words" in shown
+    assert "red; red, blue" in shown
 
 
 def test_a_page_is_named_after_the_model_whatever_its_format(command: Command, model: str) -> None:

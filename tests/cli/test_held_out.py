@@ -8,6 +8,8 @@ import pytest
 
 import jaxbn
 from jaxbn.cli.learning import held_out
+from jaxbn.cli.output import scores
+from jaxbn.drawing.report import sections
 from jaxbn.inputs.table import as_table
 from tests.helpers.command import frame
 
@@ -31,3 +33,11 @@ def test_after_an_interrupt_no_folds_are_run(capsys: pytest.CaptureFixture[str])
     net = replace(net, search=jaxbn.SearchReport("evidence", "exact", 1, 0.1, -1.0, finished=False))
     assert held_out(net, table, 3, 0, False, {"method": "evidence"}) is None
     assert "jaxbn evaluate" in capsys.readouterr().err
+
+
+def test_without_numbers_there_is_no_mean_of_bins(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was "nan", also in the report."""
+    found = jaxbn.compare({"a": ["x", "y"] * 10, "b": ["u", "v"] * 10}, {"a": ["b"]}, methods=["evidence"], folds=2)
+    scores(found, "")
+    assert "evidence" in (shown := capsys.readouterr().out)
+    assert "nan" not in shown + sections.scores(found, "")

@@ -146,6 +146,40 @@ def test_sentences_are_understood() -> None:
     assert dict(zip(sentences, found, strict=True)) == sentences
 
 
+WRITE = """
+const said = input.sentences.map(text => {
+  const found = Known.parseAll(variables, text);
+  return found && found.map(([i, what]) => Known.words(variables[i], what)).join(", ");
+});
+process.stdout.write(JSON.stringify([said, variables.map(v => Numbers.marks(v).map(([, text]) => text))]));
+"""
+
+
+def test_dates_are_read_and_written_as_dates() -> None:
+    """The page proposed "day > 2016-02-24", which it did not understand, and its axes had days since 1970."""
+    import pandas as pd
+
+    import jaxbn
+
+    day = pd.Series(["2013-12-30", "2015-03-01", "2018-01-02"])
+    data = {"day": day, "time": pd.to_datetime(day) + pd.to_timedelta(90, "min"), "lasts": ["0:30:00", "1:00", "3:05"]}
+    known = jaxbn.Columns(cuts={"day": ["2016-02-24"], "time": ["2016-02-24 12:00"], "lasts": ["1:30:00"]})
+    net = jaxbn.fit(data, {}, jaxbn.discretize(data, {}, columns=known).codings)
+    sentences = {
+        "day > 2016-02-24": "2016-02-24 or more", "day 2014-05-01 to 2015-01-01": "2014-05-01 to 2015-01-01",
+        "day = 2015-03-02": "2015-03-02", "day < 16500": "up to 2015-03-06", "day > soon": None,
+        "day > 2016": "2016-01-01 or more", "day = 2015-03:2016": "2015-03-01 to 2016-01-01",
+        "time >= 2015-03-01 01:30 and day < 2016-01-01": "2015-03-01 01:30 or more, up to 2016-01-01",
+        "time < 2016-02-24": "up to 2016-02-24", "lasts > 0:45": "0:45:00 or more", "lasts = 1 day 1:00:01": "25:00:01",
+    }  # fmt: skip
+    document = {**json.loads(payload(net, None)), "sentences": list(sentences)}
+    found, marks = run(WRITE, document)
+    assert dict(zip(sentences, found, strict=True)) == sentences
+    assert run(PARSE, document)[:2] == ["day=2016-02-24:", "day=2014-05-01:2015-01-01"]
+    years = ["2014", "2015", "2016", "2017", "2018"]
+    assert marks == [years, years, ["1:00:00", "2:00:00", "3:00:00"]]
+
+
 def test_percentages_have_the_fewest_digits_that_tell_them_apart() -> None:
     lists = [
         [0.5, 0.5],

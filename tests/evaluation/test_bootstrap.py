@@ -426,6 +426,19 @@ def test_missing_entries_are_refused_or_dropped():
     ]
 
 
+def test_columns_that_learn_leaves_out_are_left_out():
+    """A table with a column of names was refused, and one with a few namesakes had arcs from their names."""
+    iris = jaxbn.datasets.load("iris").frame.iloc[::3, -2:]
+    data = iris.assign(
+        name=[f"flower {i // 1.2:.0f}" for i in range(len(iris))], code=[f"k{i}" for i in range(len(iris))]
+    )
+    options: dict[str, Any] = {"resamples": 2, "progress": False}
+    assert set(jaxbn.bootstrap(data, **options).frame["from"]) == set(iris)
+    assert jaxbn.bootstrap(data, {"class": ["petal_width"]}, resamples=2).frame["variable"].unique() == ["petal_width"]
+    order = jaxbn.K2(order=[*iris, "name"])
+    assert "name" in set(jaxbn.bootstrap(data.drop(columns="code"), search=order, **options).frame["from"])
+
+
 def test_discrete_columns_alone():
     data = {"a": ["x", "y"] * 20, "b": ["u", "v", "v", "u"] * 10, "c": ["p", "q"] * 20}
     found = jaxbn.bootstrap(data, resamples=4, progress=False, method="bayesian", search="k2")

@@ -291,6 +291,9 @@ def test_descriptions_keep_to_a_width() -> None:
     table = as_table({"kind": levels, "size": np.arange(30) / 7, "one": ["a"] * 30}, keep=["kind", "one"])
     assert "1 level: 'a'" in table.describe()
     assert max(map(len, table.describe(60).splitlines())) <= 60
+    assert [line.split("  ")[-1].strip() for line in table.describe(70).splitlines()[1:]] == [  # it said "string col…"
+        "string column", "float column", "string column"
+    ]  # fmt: skip
     assert len(table.content("kind")) < 80
 
 

@@ -211,3 +211,40 @@ def test_damaged_files_are_tables_or_one_error_that_names_them(
             refusals.append(str(error))
     assert len(refusals) > 20
     assert all(str(path) in words for words in refusals)
+
+
+@pytest.mark.parametrize(
+    ("mark", "cells", "numbers"),
+    [
+        (",", ["1,660", "721", "12,280"], [1660, 721, 12280]),
+        (",", ["$261.96", "-$1,731.94", "($4.50)"], [261.96, -1731.94, -4.5]),
+        (",", ["23%", "", "100 %"], [23, np.nan, 100]),
+        (",", ["1'234.5", "7", "0.5"], [1234.5, 7, 0.5]),
+        (";", ["1.234,50 €", "12,00 €", "-0,99 €"], [1234.5, 12, -0.99]),
+        (";", ["1,234,567", "8", "9"], [1234567, 8, 9]),
+    ],
+)
+def test_numbers_with_signs_and_marks_between_thousands(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mark: str, cells: list[str], numbers: list[float]
+) -> None:
+    """They were text, and as text with many different values left out: prices, counts and shares."""
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"kind": ["a", "b", "a"], "price": cells}).to_csv(path, sep=mark, index=False)
+    np.testing.assert_array_equal(read_file(path)["price"], numbers)
+    assert f"read as numbers: 'price' (such as {cells[0]!r})" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["12%", "$7", "1"],
+        ["0,123", "1,660", "5"],
+        ["12-13", "1,66", "5"],
+        ["1/2", "3", "4"],
+        ["a1", "2", "b"],
+    ],
+)
+def test_what_is_not_plainly_a_number_stays_text(tmp_path: Path, cells: list[str]) -> None:
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"kind": ["a", "b", "a"], "price": cells}).to_csv(path, index=False)
+    assert read_file(path)["price"].tolist() == cells

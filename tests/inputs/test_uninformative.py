@@ -68,3 +68,13 @@ def test_many_columns_with_the_same_reason_share_a_line(caplog: pytest.LogCaptur
         "left out: 'same 0', 'same 1', 'same 2' and 1 more, each of which has the same value in every row; "
         "pass columns=jaxbn.Columns(keep=['same 0']) to keep that one",
     ]
+
+
+def test_numbers_that_are_text_can_stay_as_numbers(caplog: pytest.LogCaptureFixture) -> None:
+    """pandas reads prices such as 1,660 as text; left out as text, they could be kept as hundreds of levels alone."""
+    prices = [f"{1000 + 7 * i:,}" for i in range(ROWS)]
+    data = pd.DataFrame(USEFUL | {"price": prices})
+    assert as_table(data, keep=()).names == tuple(USEFUL)
+    assert "'price', whose numbers are text; pass columns={'price': 'continuous'} to keep it" in caplog.text
+    table = as_table(data, continuous=["price"], keep=())
+    assert table.values["price"].tolist() == [1000 + 7 * i for i in range(ROWS)]

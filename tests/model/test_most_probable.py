@@ -70,6 +70,12 @@ def test_ties_are_stated() -> None:
     assert net.most_probable({"a": "y"}).tied == ("b",)
 
 
+def test_states_are_plain_numbers() -> None:
+    """They were printed as np.int64(0)."""
+    found = jaxbn.fit({"a": [0, 0, 1], "b": [True, True, False]}, {}, {}).most_probable()
+    assert {name: type(state) for name, state in found.states.items()} == {"a": int, "b": bool}
+
+
 def test_a_grouped_variable_is_given_a_level() -> None:
     data = {"town": ["a", "a", "b", "c"], "rain": [1, 1, 0, 0]}
     net = jaxbn.fit(data, {"rain": ["town"]}, {"town": jaxbn.Grouping([["a", "b"], ["c"]])})

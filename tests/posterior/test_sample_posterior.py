@@ -6,6 +6,7 @@ import itertools
 import json
 import warnings
 from types import SimpleNamespace
+from typing import Any
 
 import matplotlib as mpl
 import networkx as nx
@@ -171,6 +172,15 @@ def test_a_given_graph_stays() -> None:
     found = jaxbn.sample_posterior(DATA, graph, **in_objects({**SMALL, "start": None}))
     assert all(draw.parents == {"x": (), "y": ("x",), "kind": ("x",), "z": ()} for draw in found.draws)
     assert len({draw.binnings["x"] for draw in found.draws}) > 1
+
+
+def test_columns_that_learn_leaves_out_are_left_out() -> None:
+    """A table that learn took, with a column of names, was refused."""
+    iris = jaxbn.datasets.load("iris").frame.iloc[::3, -2:]
+    data = iris.assign(name=[f"flower {i}" for i in range(len(iris))])
+    short: dict[str, Any] = {"draws": 1, "chains": 1, "burn_in": 0, "progress": False}
+    assert jaxbn.sample_posterior(data, **short).networks[0].names == tuple(iris)
+    assert jaxbn.sample_posterior(data, {"class": ["petal_width"]}, **short).networks[0].names == tuple(iris)
 
 
 def test_a_grid_is_named() -> None:

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 FINEST = 2.0**-24
-"""Share of the largest value below which a step is that of the float format, and not one that somebody chose."""
+"""Share of the largest value below which a step below 1 is that of the float format, not one that somebody chose."""
 
 NEAR = 1e-3
 """Share of a step by which a value may miss the grid: 9.899999 was 9.9 once."""
 
-MULTIPLES = (10.0, 5.0, 2.5, 2.0)
-"""A step may be this many times a power of ten; 25 and 2.5 stand for quarters."""
+MULTIPLES = (10.0, 6.0, 5.0, 3.6, 2.5, 2.0)
+"""A step may be this many times a power of ten; 25 and 2.5 stand for quarters, 60 and 3600 seconds for the clock."""
 
 DIVISORS = ((2,), (5,), (4, 2), (10, 5), (10, 5, 2), (100, 50, 10, 5), (1000, 500, 100, 50, 10, 5))
 """Classes of endings that are tried: a cell belongs to the first of these numbers that divides it, or to none."""
@@ -135,10 +135,10 @@ def recording_step(values: NDArray[np.float64]) -> float:
     coarsest = int(np.floor(np.log10(high - low)))
     # from the coarsest step down: the first that fits is the one, as values on a grid lie on every finer one that
     # divides it
-    for power in range(coarsest, coarsest - 8, -1):
+    for power in range(coarsest, min(coarsest - 8, -1), -1):
         for multiple in (*MULTIPLES, 1.0):
             step = multiple * 10.0**power if power >= 0 else multiple / 10.0**-power
-            if step < FINEST * largest:
+            if step < min(FINEST * largest, 1.0):
                 return 0.0
             place = values / step
             if (np.abs(place - np.round(place)) <= NEAR).all():

@@ -121,6 +121,7 @@ def _scale(net: BayesNet, name: str, table: Table | None) -> dict[str, Any]:
     cuts = [f"{e:g}" for e in edges] if plain else short_numbers(edges.tolist(), unit=unit)
     bars, _ = histogram(None if table is None else table.values[name], float(edges[0]), float(edges[-1]))
     found: dict[str, Any] = {"edges": edges.tolist(), "marks": cuts, "cut": is_cut(net, name)}
+    found |= {} if unit.kind == "number" else {"unit": unit.kind}
     if any(name in line.parents for line in net.lines.values()):
         found["step"] = net.inside(name).recording.step
     ends, of, share = net.inside(name).pieces(most=PIECES)

@@ -151,7 +151,12 @@ def scores(found: pd.DataFrame | None, notes: str) -> str:
     labels = [str(method).replace("_", " ") for method in found.index]
     picture = figures.scores_svg(labels, found["mean"].tolist(), found["standard_error"].tolist())
     rows = [
-        (label, f"{row['mean']:.3f}", f"{row['standard_error']:.3f}", f"{row['bins']:.1f}" if "bins" in row else "")
+        (
+            label,
+            f"{row['mean']:.3f}",
+            f"{row['standard_error']:.3f}",
+            f"{row['bins']:.1f}" if row.get("bins", 0) > 0 else "",
+        )
         for label, (_, row) in zip(labels, found.iterrows(), strict=True)
     ]
     body = _table(("method", "log-likelihood a row", "standard error", "mean bins"), rows, numbers=(1, 2, 3))

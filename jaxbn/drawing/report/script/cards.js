@@ -25,7 +25,7 @@ const Cards = (() => {
     const offered = variable.cut !== false && variable.card > 1;
     const rows = offered ? variable.states.map((text, k) => row(variable, text, k, say)) : [];
     const list = html("ul", {className: "states", "aria-label": `States of ${variable.name}`,
-      style: `--name: ${Math.min(Math.max(...variable.states.map(text => text.length)), 18)}ch`}, ...rows.map(r => r.item));
+      style: `--name: ${Math.min(Math.max(...variable.states.map(text => text.length)), variable.unit ? 20 : 18)}ch`}, ...rows.map(r => r.item));
     const form = offered && variable.edges ? range(variable, id, say) : null;
     article.setAttribute("aria-labelledby", `${id}-name`);
     article.replaceChildren(html("header", {className: "card-head"}, title, html("span", {className: "group"}, mode, badge)), note);
@@ -62,7 +62,8 @@ const Cards = (() => {
     const parts = [variable.words];
     const moved = before.reduce((sum, p, k) => sum + Math.abs(p - now[k]), 0) / 2;
     if (variable.edges && variable.edges[0] < variable.edges.at(-1)) {
-      const [was, is] = Numbers.pair(mean(pieces(variable, before)), mean(pieces(variable, now, known, lean)), variable.edges.at(-1) - variable.edges[0]);
+      const means = [mean(pieces(variable, before)), mean(pieces(variable, now, known, lean))];
+      const [was, is] = variable.unit ? means.map(value => Numbers.write(variable, value)) : Numbers.pair(...means, variable.edges.at(-1) - variable.edges[0]);
       parts.push(was === is || known ? `mean ${is}` : `mean ${was} → ${is}`);
     }
     if (moved > 5e-4 && !known) parts.push(`moved ${Numbers.percent(moved, 0)}`);
@@ -119,24 +120,24 @@ const Cards = (() => {
   /* Two fields for the ends of a range; an empty one is open. */
   function range(variable, id, say) {
     const field = (name, hint) => html("input", {
-      type: "number", step: "any", id: `${id}-${name}`, placeholder: hint, inputMode: "decimal",
+      type: variable.unit ? "text" : "number", step: "any", id: `${id}-${name}`, placeholder: hint, inputMode: variable.unit ? "text" : "decimal",
       "aria-label": `${variable.name} ${name}`,
     });
     const low = field("from", variable.marks[0]), high = field("to", variable.marks.at(-1));
-    const end = (input, open) => (input.value.trim() === "" ? open : Number(input.value));
+    const end = (input, open) => (input.value.trim() === "" ? open : Numbers.read(variable, input.value));
     const form = html("form", {className: "range"}, "from ", low, " to ", high, html("button", {type: "submit"}, "Apply"));
     form.addEventListener("submit", event => {
       event.preventDefault();
       const ends = [end(low, -Infinity), end(high, Infinity)];
-      const swapped = ends[0] > ends[1];
-      high.setCustomValidity(swapped ? "The second number must not be smaller than the first." : "");
-      if (swapped) high.reportValidity();
+      const unread = ends.some(Number.isNaN), swapped = ends[0] > ends[1];
+      high.setCustomValidity(unread ? `Write it as ${variable.marks[0]}.` : swapped ? "The second number must not be smaller than the first." : "");
+      if (unread || swapped) high.reportValidity();
       else say(Known.range(...ends));
     });
-    high.addEventListener("input", () => high.setCustomValidity(""));
+    form.addEventListener("input", () => high.setCustomValidity(""));
     function update(known) {
       const ends = known?.range ?? [-Infinity, Infinity];
-      [low, high].forEach((input, k) => { input.value = Number.isFinite(ends[k]) ? Known.number(ends[k]) : ""; });
+      [low, high].forEach((input, k) => { input.value = Number.isFinite(ends[k]) ? Numbers.write(variable, ends[k]) : ""; });
     }
     return {form, update};
   }
@@ -175,8 +176,8 @@ const Cards = (() => {
         for (const cut of edges.slice(1, -1)) parts.push(Drawing.make("path", {d: `M${across(cut)} ${foot}v-5`, class: "cut-mark"}));
       }
       parts.push(Drawing.make("path", {d: `M${SIDE} ${foot}H${WIDE - SIDE}`, class: "axis"}));
-      for (const tick of Numbers.ticks(low, high)) {
-        const text = String(tick), half = 3.2 * text.length;
+      for (const [tick, text] of Numbers.marks(variable)) {
+        const half = 3.2 * text.length;
         const label = Drawing.make("text", {x: Math.min(Math.max(across(tick), half), WIDE - half), y: HIGH - 5, "text-anchor": "middle"});
         label.textContent = text;
         parts.push(Drawing.make("path", {d: `M${across(tick)} ${foot}v4`, class: "axis"}), label);
@@ -195,7 +196,7 @@ const Cards = (() => {
       const area = svg.getBoundingClientRect(), x = ((event.clientX - area.left) / area.width) * WIDE;
       return variable.edges[0] + ((x - SIDE) / (WIDE - 2 * SIDE)) * span;
     };
-    const round = value => Number(value.toFixed(Math.min(Math.max(0, 2 - Math.floor(Math.log10(span))), 12)));
+    const round = value => variable.unit === "date" ? Math.round(value) : Number(value.toFixed(Math.min(Math.max(0, 2 - Math.floor(Math.log10(span))), 12)));
     let start = null;
     svg.addEventListener("pointerdown", event => { if (event.button === 0) start = event; });
     svg.addEventListener("pointermove", event => {

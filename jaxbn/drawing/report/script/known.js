@@ -16,6 +16,7 @@ const Known = (() => {
   const isOne = known => !known.range && (known.value !== undefined || known.states.length === 1);
 
   function words(variable, known) {
+    const number = value => Numbers.write(variable, value);
     if (known.value !== undefined) return number(known.value);
     if (!known.range) return known.states.map(k => variable.states[k]).join(" or ");
     const [low, high] = known.range;
@@ -30,8 +31,9 @@ const Known = (() => {
   }
 
   function toText(variable, known) {
-    if (known.range) return known.range.map(end => (Number.isFinite(end) ? String(end) : "")).join(":");
-    if (known.value !== undefined) return String(known.value);
+    const number = value => (variable.unit === "date" ? Numbers.write(variable, value) : String(value));
+    if (known.range) return known.range.map(end => (Number.isFinite(end) ? number(end) : "")).join(":");
+    if (known.value !== undefined) return number(known.value);
     return known.states.map(k => (variable.edges ? `bin${k + 1}` : encodeURIComponent(variable.states[k]))).join(",");
   }
 
@@ -50,10 +52,10 @@ const Known = (() => {
   function fromText(variable, text) {
     if (variable.edges && text.includes(":")) {
       const [low, high] = text.split(":").map(decode);
-      return range(low.trim() ? Number(low) : -Infinity, high.trim() ? Number(high) : Infinity);
+      return range(low.trim() ? Numbers.read(variable, low) : -Infinity, high.trim() ? Numbers.read(variable, high) : Infinity);
     }
     const words = text.split(",").map(word => decode(word).trim()), found = words.map(word => stateOf(variable, word));
-    if (words.length === 1 && isValue(variable, words[0])) return {value: Number(words[0])};
+    if (words.length === 1 && isValue(variable, words[0])) return {value: Numbers.read(variable, words[0])};
     return found.every(k => k >= 0) ? {states: [...new Set(found)].sort((a, b) => a - b)} : null;
   }
 
@@ -72,10 +74,10 @@ const Known = (() => {
     if (!variable.edges) return variable.states.findIndex(text => word !== "" && Number(text) === Number(word));
     const bin = /^bin(\d+)$/i.exec(word);
     if (bin) return bin[1] >= 1 && bin[1] <= variable.card ? bin[1] - 1 : -1;
-    return word === "" || Number.isNaN(Number(word)) ? -1 : binOf(variable, Number(word));
+    return Number.isNaN(Numbers.read(variable, word)) ? -1 : binOf(variable, Numbers.read(variable, word));
   }
 
-  const isValue = (variable, word) => Boolean(variable.edges) && word !== "" && Number.isFinite(Number(word)) && !variable.states.includes(word);
+  const isValue = (variable, word) => Boolean(variable.edges) && Number.isFinite(Numbers.read(variable, word)) && !variable.states.includes(word);
 
   /* Bins are closed on the left. */
   function binOf(variable, value) {
@@ -112,17 +114,16 @@ const Known = (() => {
   }
 
   function sentence(variable, rest) {
-    const compared = /^(>=|<=|>|<|≥|≤)\s*(\S+)$/.exec(rest);
-    if (compared && variable.edges && !Number.isNaN(Number(compared[2]))) {
-      const value = Number(compared[2]);
+    const compared = /^(>=|<=|>|<|≥|≤)\s*(\S.*)$/.exec(rest), value = compared && Numbers.read(variable, compared[2]);
+    if (compared && variable.edges && !Number.isNaN(value)) {
       return /[>≥]/.test(compared[1]) ? range(value, Infinity) : range(-Infinity, value);
     }
     const between = /^(?:between|from|=|is|in)?\s*(-?[\d.e+-]+)\s*(?:to|and|:|\.\.)\s*(-?[\d.e+-]+)$/i.exec(rest);
-    if (between && variable.edges) return range(Number(between[1]), Number(between[2]));
+    if (between && variable.edges) return range(Numbers.read(variable, between[1]), Numbers.read(variable, between[2]));
     const equal = /^(?:=|is\b|:)\s*(.+)$/i.exec(rest);
     if (!equal) return null;
     const word = equal[1].trim(), whole = stateOf(variable, word);
-    if (isValue(variable, word)) return {value: Number(word)};
+    if (isValue(variable, word)) return {value: Numbers.read(variable, word)};
     return whole >= 0 ? {states: [whole]} : fromText(variable, equal[1].split(",").map(encodeURIComponent).join(","));
   }
 
@@ -134,12 +135,9 @@ const Known = (() => {
     return after.length ? {states: after.sort((a, b) => a - b)} : null;
   }
 
-  /* A number as people write it: no digits of the arithmetic. */
-  const number = value => String(Number(value.toPrecision(10)));
-
   function decode(text) {
     try { return decodeURIComponent(text); } catch { return text; }
   }
 
-  return {weights, words, isOne, toFragment, fromFragment, parseAll, range, toggled, binOf, number};
+  return {weights, words, isOne, toFragment, fromFragment, parseAll, range, toggled, binOf};
 })();
