@@ -15,7 +15,7 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.methods import GRID, Evidence, MaxBins, Method, as_method
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
-from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, as_parents, names_in
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, arcs_and_names, as_parents
 from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.checkpoint import described
