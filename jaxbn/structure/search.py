@@ -87,6 +87,7 @@ class ArcSearch:
                 first=first,
                 should_stop=self.should_stop,
                 bound_steps=steps,
+                wide=thorough,
             )
             search = "orders"
         parents = {name: tuple(self.names[p] for p in found.parents[i]) for i, name in enumerate(self.names)}
