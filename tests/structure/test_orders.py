@@ -240,6 +240,18 @@ def test_what_was_found_until_a_stop_is_not_taken_for_the_best() -> None:
     assert stopped.best(columns) == fresh.best(columns)
 
 
+def test_the_bound_is_lowered_when_it_is_asked_for_and_arcs_are_the_same() -> None:
+    names = [f"x{i}" for i in range(12)]
+    columns = dict(zip(names, random_columns(np.random.default_rng(5), 12, 300), strict=True))
+    search = ArcSearch(names, Rules(tuple(names), 3, {}, frozenset()), "orders")
+    plain, bounded = search.best(columns, bounded=False), search.best(columns)
+    assert (plain.parents, plain.score) == (bounded.parents, bounded.score)
+    assert plain.bound > bounded.bound
+    assert search.best(columns, bounded=False) is plain
+    exact = ArcSearch(names, Rules(tuple(names), 3, {}, frozenset()), "exact")
+    assert exact.best(columns, bounded=False) is exact.best(columns)  # it is not searched for twice
+
+
 def test_no_gain_of_its_children_moves_a_hub_before_its_required_parents() -> None:
     hub, required, n = 12, (13, 14), 15
 
