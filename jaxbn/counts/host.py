@@ -156,16 +156,18 @@ class HostCounter:
 
     def _counts(self, base: Base, columns: NDArray[np.intp]) -> NDArray[np.intp]:
         """Rows in each cell of the base by state of each column, [cells, states]."""
-        indicator, cell = self._indicator(columns), base.cell
-        if base.n_single:
+        indicator, cell, n_cells = self._indicator(columns), base.cell, base.n_cells
+        if 2 * base.n_single > len(cell):
             kept = cell >= 0
             indicator, cell = indicator[kept], cell[kept]
-        counts = np.zeros((base.n_cells, indicator.shape[1]), np.intp)
+        elif base.n_single:  # to copy the indicators of a row takes as long as to count it, in a cell of no use
+            cell, n_cells = np.where(cell < 0, np.int32(n_cells), cell), n_cells + 1
+        counts = np.zeros((n_cells, indicator.shape[1]), np.intp)
         # in 16 bits, and so in blocks of fewer rows than overflow them; the blocks are added in 64
         for first in range(0, len(cell), MOST_COUNTED):
             block = slice(first, first + MOST_COUNTED)
-            counts += self._product(cell[block], base.n_cells) @ indicator[block]
-        return counts
+            counts += self._product(cell[block], n_cells) @ indicator[block]
+        return counts[: base.n_cells]
 
     def _indicator(self, columns: NDArray[np.intp]) -> NDArray[np.uint16]:
         """Which states of some columns every row has, [n, states]."""

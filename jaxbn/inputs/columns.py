@@ -200,6 +200,8 @@ def encode(
     code = {level: i for i, level in enumerate(levels)}
     absent = code.get(MISSING_LEVEL, MISSING)
     scalars = [scalar(name, v) for v in uniques]
+    # codes such as postcodes are whole numbers in files where none of them has a zero in front
+    scalars = [str(v) if v not in code and isinstance(v, int) and str(v) in code else v for v in scalars]
     strangers = [v for v in scalars if v not in code]
     if strangers and unknown == "error":
         shown = ", ".join(repr(v) for v in strangers[:5]) + (", ..." if len(strangers) > 5 else "")

@@ -11,6 +11,7 @@ import bz2
 import csv
 import gzip
 import lzma
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ TEXT_BYTES = 4  # memory that each byte of a text table takes while it is read, 
 ENTRY_BYTES = {"fixed": 8, "text": 24}  # memory of an entry: a number, or a text of a few letters with its place
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BINARY = {b"%PDF": "a PDF", b"\x89PNG": "a picture"}
+CODE = re.compile(rb"""(?:^|[,;|"'\s])0\d+(?:$|[,;|"'\s])""")  # a whole number with zeros in front, as postcodes have
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 INDEX_NAMES = ("", "Unnamed: 0")  # of the first column in a file with the index of pandas, written once or more
 MARKS = ("?", " ?")  # cells that are missing entries, besides empty ones and the words that pandas knows (NA, nan)
@@ -148,7 +150,7 @@ def _read_text(raw: bytes, name: str, form: Format, usual: str = ",") -> pd.Data
         LOG.warning("left out: the first column of %s, which has no name (an index that pandas wrote)", name)
         frame = frame.iloc[:, 1:]
     _point_out_numbers(list(frame.columns), name)
-    return _with_written_numbers(frame, decimal)
+    return _with_codes(_with_written_numbers(frame, decimal), raw, codec, mark, form)
 
 
 def _codec(raw: bytes, name: str, encoding: str) -> str:
@@ -237,14 +239,30 @@ def _check_names(names: list[str], name: str) -> None:
         raise _refused(f"{name} has the column name {repeated!r} more than once (columns {places}); rename them")
 
 
-def _parse(raw: bytes, codec: str, mark: str, decimal: str, na_values: tuple[str, ...]) -> pd.DataFrame:
+def _parse(raw: bytes, codec: str, mark: str, decimal: str, na_values: tuple[str, ...], **more: Any) -> pd.DataFrame:
     import pandas as pd
 
-    options: dict[str, Any] = {"sep": mark, "decimal": decimal, "na_values": [*MARKS, *na_values], "encoding": codec}
+    options = {"sep": mark, "decimal": decimal, "na_values": [*MARKS, *na_values], "encoding": codec, **more}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions read every digit without being told
         options["float_precision"] = "round_trip"
     # in pieces, a column could be numbers in one and words in the next
     return pd.read_csv(BytesIO(raw), skipinitialspace=True, index_col=False, low_memory=False, **options)
+
+
+def _with_codes(frame: pd.DataFrame, raw: bytes, codec: str, mark: str, form: Format) -> pd.DataFrame:
+    """The frame with text for whole numbers of one length that begin with zeros: postcodes and the like."""
+    whole = [i for i, name in enumerate(frame.columns) if frame[name].dtype.kind in "if"]
+    if not whole or not CODE.search(raw):
+        return frame
+    texts = _parse(raw, codec, mark, ".", form.na_values, dtype=str).iloc[:, -len(frame.columns) :]
+    found = {}
+    for i in whole:
+        known = texts.iloc[:, i].dropna()
+        if known.str.fullmatch(r"\d{2,}").all() and known.str.startswith("0").any() and known.str.len().nunique() == 1:
+            found[str(frame.columns[i])] = texts.iloc[:, i].to_numpy()
+    if found:
+        LOG.warning("kept as text, for its zeros in front: %s", ", ".join(map(repr, found)))
+    return frame.assign(**found)
 
 
 def _words(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:

@@ -241,7 +241,7 @@ class TurnRuns(Passes):
         parents = self._without_idle_arcs(parents, now.columns)
         while True:
             before = trace[-1]
-            found = self.arcs.best(now.columns, parents, thorough=stage == STAGES)
+            found = self.arcs.best(now.columns, parents, thorough=stage == STAGES, bounded=False)
             # A search rounds scores, and may miss the best arcs. F from its definition decides, so that the turns end
             # (docs/maths.md, "Turns of structure and cuts").
             value = self.cache.evidence(found.parents, now.columns, now.binnings)

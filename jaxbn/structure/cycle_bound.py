@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +131,7 @@ class _Ascent:
         self.below: NDArray[np.int64] = table.values - np.maximum.reduceat(table.values, table.starts)[table.child]
         self.best: list[list[int]] = [[] for _ in range(table.n_columns)]  # parents of a column's best families
         self.core = [0] * table.n_columns  # parents that all of these have
+        self.any = [0] * table.n_columns  # and parents that some of them have
         for column in range(table.n_columns):
             self._note(column)
 
@@ -168,19 +169,26 @@ class _Ascent:
         part = self.table.part(column)
         best = np.flatnonzero(self.below[part] == 0) + part.start
         self.best[column] = [self.table.masks[family] for family in best.tolist()]
-        self.core[column] = reduce(and_, self.best[column])
+        self.core[column], self.any[column] = reduce(and_, self.best[column]), reduce(or_, self.best[column])
 
-    def _without_free(self, some: int) -> int:
-        """What is left of a set once members with a best family that has no parent among the rest are gone."""
-        while free := mask_of(c for c in bits(some) if any(not mask & some for mask in self.best[c])):
-            some &= ~free
+    def _without_free(self, some: int, gone: int | None = None) -> int:
+        """What is left of a set once members with a best family that has no parent among the rest are gone.
+
+        If none had one before some columns were `gone`, only children of these can have one now.
+        """
+        while free := mask_of(
+            c
+            for c in bits(some)
+            if (gone is None or self.any[c] & gone) and not all(mask & some for mask in self.best[c])
+        ):
+            some, gone = some & ~free, free
         return some
 
     def _smallest(self, some: int) -> int:
         """A part of a set whose best families all have parents in it, and of which no member can be left out."""
         for column in bits(some):
             if some >> column & 1:
-                some = self._without_free(some & ~(1 << column)) or some
+                some = self._without_free(some & ~(1 << column), 1 << column) or some
         return some
 
 

@@ -42,6 +42,7 @@ def order_structure(
     first: Sequence[Sequence[int]] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     bound_steps: int = STEPS,
+    wide: bool = True,
 ) -> Structure:
     """The best structure found; the same for the same seed, of random orders and perturbations, unless it was stopped.
 
@@ -52,10 +53,11 @@ def order_structure(
     `patience` is how many blocks of columns in a row may be in their best arrangement already; 0 leaves blocks out, and
     further families too. `first` has the parents of every column in a structure to begin with, instead of a random
     order: what is found is at least as good, except for families that the rules do not permit. `should_stop` is asked
-    every millisecond or so; true ends the search with the best so far.
+    every millisecond or so; true ends the search with the best so far. Without `wide`, families far from where orders
+    lead are scored with two parents at most.
     """
     search = _Search(scores, rules, seed, should_stop)
-    search.run(starts, patience, first)
+    search.run(starts, patience, first, wide)
     if search.stopped or search.best_value is None:
         return search.structure()
     return search.structure(cycle_bound(search.table, search.best_value, bound_steps))
@@ -80,10 +82,10 @@ class _Search:
         self.stopped = self.stopped or self._should_stop()
         return self.stopped
 
-    def run(self, starts: int, patience: int, first: Sequence[Sequence[int]] | None) -> None:
+    def run(self, starts: int, patience: int, first: Sequence[Sequence[int]] | None, wide: bool) -> None:
         """Improve some orders, then look for further families around the best."""
         if patience:
-            self._look_wide()
+            self._look_wide(wide)
         begin = self._random_order() if first is None else self._order_of(first)
         for start in range(max(starts, 1)):
             if start == 0 or not self.stopped:
@@ -94,8 +96,8 @@ class _Search:
             if self._look_around():
                 self._improve(self.best, patience)
 
-    def _look_wide(self) -> None:
-        """With few columns: score all pairs of parents, then every known family with a further parent.
+    def _look_wide(self, further: bool) -> None:
+        """With few columns: score all pairs of parents, then (`further`) every known family with a further parent.
 
         Parents may help together where none helps alone.
         """
@@ -104,7 +106,7 @@ class _Search:
                 if not self.is_over():
                     pool.look_at_pairs()
             self.table.update()
-            if not self.is_over():
+            if further and not self.is_over():
                 self.table.grow(self.table.numbers)
 
     def _look_around(self) -> bool:

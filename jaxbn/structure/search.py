@@ -52,29 +52,33 @@ class ArcSearch:
     def __post_init__(self) -> None:
         self.scores = SetScores(weight=self.weight, parent_prior=self.parent_prior, links=self.rules.odds)
 
-    def best(self, columns: Columns, now: Parents | None = None, *, thorough: bool = True) -> Arcs:
+    def best(
+        self, columns: Columns, now: Parents | None = None, *, thorough: bool = True, bounded: bool = True
+    ) -> Arcs:
         """The best structure for these columns, or a good one where cuts will move again and it need not be `thorough`.
 
-        A search over orders starts from the structure `now`, if it has arcs.
+        A search over orders starts from the structure `now`, if it has arcs. To lower its bound takes several times as
+        long as the search, where there are many columns: that is left out unless a thorough one is to be `bounded`.
         """
-        key = (thorough, *(columns[name].key for name in self.names))
-        known = self._known.get(key)
+        steps = STEPS if thorough and bounded else 0
+        codes = [columns[name].key for name in self.names]
+        known = self._known.get((thorough, steps, *codes))
         if known is None:
-            known, finished = self._search(columns, now, thorough)
+            known, finished = self._search(columns, now, thorough, steps)
             self.scores.rest()
-            # what was stopped by the clock may be found better the next time
+            # what was stopped by the clock may be found better the next time; what is proved needs no better bound
             if finished:
-                self._known[key] = known
+                self._known |= {(thorough, each, *codes): known for each in (steps, STEPS if known.proved else steps)}
         return known
 
-    def _search(self, columns: Columns, now: Parents | None, thorough: bool) -> tuple[Arcs, bool]:
+    def _search(self, columns: Columns, now: Parents | None, thorough: bool, steps: int) -> tuple[Arcs, bool]:
         self.scores.show([columns[name] for name in self.names])
         rules = self.rules.of_columns(columns)
         quick = is_feasible(rules, None if thorough else MOST_ROWS // self.scores.n_rows)
         if self.search == "exact" or (self.search == "auto" and quick):
             found, search = exact_structure(self.scores, rules), "exact"
         else:
-            starts, patience, steps = (*self.orders, STEPS) if thorough else (1, QUICK_PATIENCE, 0)
+            starts, patience = self.orders if thorough else (1, QUICK_PATIENCE)
             first = None
             if now is not None and any(now.values()):
                 first = [[self.names.index(parent) for parent in now[name]] for name in self.names]
@@ -87,6 +91,7 @@ class ArcSearch:
                 first=first,
                 should_stop=self.should_stop,
                 bound_steps=steps,
+                wide=thorough,
             )
             search = "orders"
         parents = {name: tuple(self.names[p] for p in found.parents[i]) for i, name in enumerate(self.names)}

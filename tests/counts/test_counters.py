@@ -73,6 +73,18 @@ def test_sums_are_those_over_the_counts(kind: type) -> None:
     assert without.tolist() == counter.sums([(0, 2)], TABLES, asked)[0].tolist()
 
 
+@pytest.mark.parametrize(("distinct", "alone"), [(60, 0), (6000, 1000), (100_000, 4500)])
+def test_rows_alone_in_their_cells_are_counted_apart(distinct: int, alone: int) -> None:
+    """None, some and most of the rows are alone: what they add is the same, however they are left out."""
+    rng = np.random.default_rng(distinct)
+    codes = [rng.integers(0, distinct, 5000), rng.integers(0, 3, 5000), rng.integers(0, 7, 5000)]
+    columns = [Column(i, c.astype(np.int32), int(c.max()) + 1) for i, c in enumerate(codes)]
+    counter = HostCounter(columns)
+    assert counter._base((0, 1)).n_single >= alone
+    asked, sets = np.array([2, 1]), [(0,), (0, 1)]
+    assert counter.sums(sets, TABLES, asked).tolist() == DeviceCounter(columns).sums(sets, TABLES, asked).tolist()
+
+
 def test_a_set_with_more_cells_than_can_be_numbered() -> None:
     rng = np.random.default_rng(0)
     wide = [Column(i, rng.integers(0, 60, 80).astype(np.int32) % 50, 50) for i in range(12)]

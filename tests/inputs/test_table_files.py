@@ -248,3 +248,15 @@ def test_what_is_not_plainly_a_number_stays_text(tmp_path: Path, cells: list[str
     path = tmp_path / "table.csv"
     pd.DataFrame({"kind": ["a", "b", "a"], "price": cells}).to_csv(path, index=False)
     assert read_file(path)["price"].tolist() == cells
+
+
+def test_postcodes_keep_their_zeros(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "shops.csv"
+    file.write_text("zip,size,nr\n" + "01234,1,0\n98765,2.5,01\n,3,2\n" * 9)
+    table = as_table(file, discrete=["nr"])
+    assert table.levels["zip"] == ("01234", "98765")
+    assert "kept as text, for its zeros in front: 'zip'" in caplog.text
+    assert table.levels["nr"] == (0, 1, 2)  # of different lengths: a number
+    net = jaxbn.fit(table, {"nr": ["zip"]})
+    file.write_text("zip,size,nr\n98765,2,1\n")
+    assert net.predict(file, "nr").tolist() == [1]

@@ -250,9 +250,9 @@ def test_empty_columns_and_infinite_numbers_are_refused_and_empty_rows_left_out(
             return jaxbn.learn(frame, progress=False, restarts=1, columns=jaxbn.Columns(keep=list(frame)))
         if learner == "fit":
             return jaxbn.fit(frame, graph, {"x": [1.5], "y": [1.0]})
-        options: dict[str, Any] = {"bootstrap": {"resamples": 2}}.get(learner, {})
-        if learner == "cross_validate":  # which leaves such columns out too, unless they are to stay
-            options = {"folds": 2, "columns": jaxbn.Columns(keep=list(frame))}
+        options: dict[str, Any] = {"bootstrap": {"resamples": 2}, "cross_validate": {"folds": 2}}.get(learner, {})
+        if options:  # these leave such columns out too, unless they are to stay
+            options["columns"] = jaxbn.Columns(keep=list(frame))
         return getattr(jaxbn, learner)(frame, graph, **options)
 
     frame = chain(100)

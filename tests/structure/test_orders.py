@@ -13,7 +13,7 @@ import pytest
 from jaxbn.counts.device import DeviceCounter
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits
-from jaxbn.structure.cycle_bound import cycle_bound
+from jaxbn.structure.cycle_bound import _Ascent, cycle_bound
 from jaxbn.structure.exact import exact_structure
 from jaxbn.structure.families import ARC_BITS, FamilyPool, FamilyTable, pools_of
 from jaxbn.structure.order_moves import Blocks, arranged, climb, insertion_gains
@@ -198,6 +198,25 @@ def test_two_columns_that_want_each_other_pay_once() -> None:
     assert loose.bound - loose.score > 10
 
 
+def test_a_set_loses_the_same_members_when_only_children_of_the_last_one_are_looked_at() -> None:
+    for seed in range(4):
+        ascent = _Ascent(_table(20 + seed, 8))
+        some = ascent._without_free(2**8 - 1)
+        for column in bits(some):
+            fewer = some & ~(1 << column)
+            assert ascent._without_free(fewer, 1 << column) == ascent._without_free(fewer)
+
+
+def test_while_cuts_move_fewer_families_are_scored_and_pairs_are_still_seen() -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.integers(0, 2, (2, 400))
+    scores = SetScores([*random_columns(rng, 9, 400), coded(a), coded(b), coded(a ^ b)])
+    rules = numbered_rules(scores.n_states, max_parents=3)
+    wide, narrow = (order_structure(scores, rules, starts=1, patience=10, wide=wide) for wide in (True, False))
+    assert narrow.families < wide.families
+    assert any(set(parents) | {i} == {9, 10, 11} for i, parents in enumerate(narrow.parents))
+
+
 def test_a_grown_pool_knows_the_best_family_of_one_parent() -> None:
     scores = SetScores(random_columns(np.random.default_rng(9), 8, 150))
     pool = FamilyPool(0, scores, numbered_rules(scores.n_states, max_parents=1))
@@ -219,6 +238,18 @@ def test_what_was_found_until_a_stop_is_not_taken_for_the_best() -> None:
     stopped.should_stop = lambda: False
     assert early.score < stopped.best(columns).score
     assert stopped.best(columns) == fresh.best(columns)
+
+
+def test_the_bound_is_lowered_when_it_is_asked_for_and_arcs_are_the_same() -> None:
+    names = [f"x{i}" for i in range(12)]
+    columns = dict(zip(names, random_columns(np.random.default_rng(5), 12, 300), strict=True))
+    search = ArcSearch(names, Rules(tuple(names), 3, {}, frozenset()), "orders")
+    plain, bounded = search.best(columns, bounded=False), search.best(columns)
+    assert (plain.parents, plain.score) == (bounded.parents, bounded.score)
+    assert plain.bound > bounded.bound
+    assert search.best(columns, bounded=False) is plain
+    exact = ArcSearch(names, Rules(tuple(names), 3, {}, frozenset()), "exact")
+    assert exact.best(columns, bounded=False) is exact.best(columns)  # it is not searched for twice
 
 
 def test_no_gain_of_its_children_moves_a_hub_before_its_required_parents() -> None:
