@@ -19,9 +19,11 @@ from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.shapes.ruler import Ends, Kind, OfNumbers, Part
 from jaxbn.inputs.columns import MISSING
 from jaxbn.model.lines.line import Floats, Integers, Line
-from jaxbn.model.lines.rows import cells_of, part_of, score_of, scores_of_states
+from jaxbn.model.lines.rows import Parts, cells_of, part_of, score_of, scores_of_states
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from jaxbn.model.bayesnet import BayesNet
 
 SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -36,8 +38,8 @@ BENT = 1.5
 WEAK = (1.0, 0.1, 0.01, 0.001)
 """Rows that the prior of a family's line may count for: numbers that determine each other have lines of small scale."""
 
-FURTHER, SOME = 8, 20_000
-"""Numbers beside the parents that a line may follow, and rows by which these are chosen."""
+FURTHER, NEAREST, SOME = 8, 24, 20_000
+"""Numbers beside the parents that a line may follow, candidates that are looked at, rows by which these are chosen."""
 
 KINDS: tuple[Kind, ...] = ("bin", "column", "number", "logarithm")
 """Rulers that are compared."""
@@ -199,12 +201,11 @@ def choose_further(family: Family, scores: Sequence[Floats], n_parents: int) -> 
     by more than the logarithm of the number of candidates.
     """
     n, part = len(family.cells), family.part
-    x = [np.ones(n), *scores]
-    columns = np.stack(x, axis=1)
+    columns = np.stack([np.ones(n), *scores], axis=1)
     sums = Sums(
         np.array([float(n)]), (columns.T @ columns)[None], (columns.T @ part.mean)[None], part.squares().sum()[None]
     )
-    chosen, best = list(range(1 + n_parents)), 0.0
+    chosen = list(range(1 + n_parents))
 
     def gain_of(chosen: Sequence[int]) -> float:
         line = family_line(sums.some(chosen))
@@ -212,7 +213,7 @@ def choose_further(family: Family, scores: Sequence[Floats], n_parents: int) -> 
         return family.gain(float(line.log_evidence[0]), lean)
 
     best = max(gain_of(chosen), 0.0)
-    while (left := [k for k in range(1, len(x)) if k not in chosen]) and len(chosen) <= n_parents + FURTHER:
+    while (left := [k for k in range(1, columns.shape[1]) if k not in chosen]) and len(chosen) <= n_parents + FURTHER:
         sets = np.array([[*chosen, k] for k in left])
         batch = Sums(
             np.repeat(sums.n, len(left)), sums.xx[0][sets[:, :, None], sets[:, None, :]], sums.xy[0][sets],
@@ -246,21 +247,36 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
         codes: [rows, variables], -1 where missing.
         values: numbers of the continuous variables, NaN where missing.
     """
-    found: dict[str, Line] = {}
-    before: list[str] = []
+    import networkx as nx
+
+    found, before, links = dict[str, Line](), list[str](), nx.Graph(net.graph)
+    parts = dict[tuple[str, Kind], Parts]()
     for name in (net.names[v] for v in net.network.structure.order):
         if name not in net.binnings or net.binnings[name].shape is None:
             continue
         parents = tuple(p for p in net.parents[name] if p in net.binnings)
         children = tuple(c for c in net.names if name in net.parents[c] and _is_ordered(net, c))
-        others = tuple(other for other in before if other not in parents)
-        before.append(name)
         if parents or children:
+            others = _nearest(links, name, [other for other in before if other not in parents])
             family = [net.names.index(n) for n in (*net.parents[name], name)]
             rows = np.flatnonzero((codes[:, family] != MISSING).all(axis=1))
-            line = Rows.of(net, name, codes, values, rows).best_line(parents, others, children)
+            numbers = {n: values[n] for n in (*parents, *others, name)}
+            shared = parts if len(codes) <= COMPARED else {}  # of more rows, all columns may be too much to remember
+            line = Rows(net, name, codes, numbers, shared).take(rows).best_line(parents, others, children)
             found |= {} if line is None else {name: replace(line, slopes=_slopes(net, name, line))}
+        before.append(name)
     return found
+
+
+def _nearest(links: nx.Graph, name: str, others: Sequence[str]) -> tuple[str, ...]:
+    """The variables among some that are the fewest links away."""
+    import networkx as nx
+
+    if len(others) <= NEAREST:
+        return tuple(others)
+    distances = nx.single_source_shortest_path_length(links, name)
+    near = sorted((other for other in others if other in distances), key=lambda other: distances[other])
+    return tuple(near[:NEAREST])
 
 
 class Rows(NamedTuple):
@@ -270,18 +286,25 @@ class Rows(NamedTuple):
     name: str
     codes: Integers  # [rows, variables]
     values: Mapping[str, Floats]
+    parts: dict[tuple[str, Kind], Parts]  # that were asked for already
 
-    @classmethod
-    def of(
-        cls, net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], rows: NDArray[np.intp]
-    ) -> Rows:
-        """Some of the rows of a table."""
-        return cls(net, name, codes[rows], {n: column[rows] for n, column in values.items()})
+    def take(self, rows: NDArray[np.intp]) -> Rows:
+        """Some of the rows; all of them share what is known of their parts."""
+        if len(rows) == len(self.codes):
+            return self
+        values = {n: column[rows] for n, column in self.values.items()}
+        return self._replace(codes=self.codes[rows], values=values, parts={})
+
+    def part(self, name: str, kind: Kind) -> Parts:
+        """What the values of a variable stand for, by one ruler."""
+        if (name, kind) not in self.parts:
+            self.parts[name, kind] = part_of(self.net, name, self.codes, self.values, kind)
+        return self.parts[name, kind]
 
     def best_line(self, parents: tuple[str, ...], others: tuple[str, ...], children: tuple[str, ...]) -> Line | None:
         """The line with the highest evidence, by ruler and by the numbers that it follows; None if there is none."""
         n = len(self.codes)
-        few = Rows.of(*self, np.arange(0, n, -(-n // COMPARED) or 1))
+        few = self.take(np.arange(0, n, -(-n // COMPARED) or 1))
         tried = few.by_rulers(parents, others, children)
         if not tried:
             return None
@@ -315,14 +338,14 @@ class Rows(NamedTuple):
     def family(self, kind: Kind) -> Family:
         """The family by one ruler."""
         own, cells = self.codes[:, self.net.names.index(self.name)], cells_of(self.net, self.name, self.codes)
-        part, _ = part_of(self.net, self.name, self.codes, self.values, kind)
+        part, _ = self.part(self.name, kind)
         if kind == "bin":
             return Family(kind, part, cells * self.net.cardinalities[self.name] + own)
         return Family(kind, part, cells, self.net.inside(self.name).rulers[kind].ends(own))
 
     def scores(self, kind: Kind, names: Iterable[str]) -> list[Floats]:
         """Those of the numbers of some variables."""
-        return [score_of(part_of(self.net, n, self.codes, self.values, kind)) for n in names]
+        return [score_of(self.part(n, kind)) for n in names]
 
     def line(
         self, kind: Kind, parents: tuple[str, ...], further: tuple[str, ...], children: tuple[str, ...]
