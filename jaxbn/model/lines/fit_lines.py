@@ -6,6 +6,7 @@ of scores; and lines by the parents alone with those that follow further numbers
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,8 +19,10 @@ from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.shapes.ruler import Ends, Kind, OfNumbers, Part
 from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.missing import LOG
 from jaxbn.model.lines.line import Floats, Integers, Line
 from jaxbn.model.lines.rows import Parts, cells_of, part_of, score_of, scores_of_states
+from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -48,6 +51,9 @@ OF_NUMBERS: tuple[Kind, ...] = ("number", "logarithm")
 
 COMPARED = 50_000
 """Rows by which rulers are compared; all are used by the one that is chosen."""
+
+GRACE = 1.0
+"""Seconds that lines may take when the time is over: most tables need less, and are the better for them."""
 
 KNOWN = 0.95
 """Share of the rows in which a further number has to be known."""
@@ -250,8 +256,11 @@ def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> d
     import networkx as nx
 
     found, before, links = dict[str, Line](), list[str](), nx.Graph(net.graph)
-    parts = dict[tuple[str, Kind], Parts]()
+    parts, began = dict[tuple[str, Kind], Parts](), time.monotonic()
     for name in (net.names[v] for v in net.network.structure.order):
+        if limits.over() and time.monotonic() - began > GRACE:
+            LOG.warning("no time for the lines of more than %d variables", len(found))
+            break
         if name not in net.binnings or net.binnings[name].shape is None:
             continue
         parents = tuple(p for p in net.parents[name] if p in net.binnings)
