@@ -9,6 +9,7 @@ import ast
 import functools
 import os
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, cleandoc, signature
@@ -18,7 +19,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import jaxbn
-from jaxbn.cli import output, reading
+from jaxbn.cli import STARTED, output, reading
 from jaxbn.cli.errors import CommandError, UsageError, flag_of
 
 PARTS = {
@@ -227,7 +228,11 @@ class Asked:
         from jaxbn.learning.options import in_objects
 
         known = {option for function in functions for option in library_options(function)}
-        return in_objects({name: value for name, value in self.chosen.items() if not functions or name in known})
+        given = {name: value for name, value in self.chosen.items() if not functions or name in known}
+        if given.get("time_limit", 0) > 0:  # of the whole command, but for at least half of it there is work to do
+            spent = max(time.monotonic() - STARTED[0], 0.0)
+            given["time_limit"] = max(given["time_limit"] - spent, given["time_limit"] / 2)
+        return in_objects(given)
 
     def _named(self) -> list[str]:
         said = self.chosen
