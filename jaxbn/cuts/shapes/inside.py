@@ -156,6 +156,11 @@ class InsideBins:
         """The share of the column below each edge [bins + 1]."""
         return (self._ends - self._ends[0]) / (self._ends[-1] - self._ends[0])
 
+    def at_column(self, shares: Floats) -> Floats:
+        """The numbers below which some shares of the whole column lie."""
+        first, last = self._ends[0], self._ends[-1]
+        return self.number(first + shares * (last - first))
+
     def of_column(self, shares: Floats, codes: NDArray[np.integer]) -> Floats:
         """Shares of bins as shares of the whole column."""
         begin, size = self.column_ends.take(codes), np.diff(self.column_ends).take(codes)

@@ -171,8 +171,7 @@ class OfNumbers:
     @cached_property
     def centre_and_spread(self) -> tuple[float, float]:
         """Mean and standard deviation of what the scores are of."""
-        first, last = self.inside.below(self.inside.edges[[0, -1]])
-        found = self._taken(self.inside.number(first + NODES * (last - first)))
+        found = self._taken(self.inside.at_column(NODES))
         return float(found.mean()), float(found.std())
 
     def _taken(self, values: Floats) -> Floats:
@@ -189,8 +188,7 @@ class OfNumbers:
 
     def score(self, share: Floats) -> Floats:
         """The score at which a share of the column lies below."""
-        first, last = self.inside.below(self.inside.edges[[0, -1]])
-        return self.of(self.inside.number(first + share * (last - first)))
+        return self.of(self.inside.at_column(share))
 
     def share(self, score: Floats) -> Floats:
         """The share of the column below a score."""

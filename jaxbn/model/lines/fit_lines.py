@@ -413,6 +413,5 @@ def _spread(inside: InsideBins, kind: Kind) -> float:
         return ruler.centre_and_spread[1]
     if kind == "bin":
         return 0.0
-    whole = inside.below(inside.edges[[0, -1]])
-    below, above = np.diff(inside.number(whole[0] + ndtr([-1.0, 0.0, 1.0]) * (whole[1] - whole[0])))
+    below, above = np.diff(inside.at_column(ndtr([-1.0, 0.0, 1.0])))
     return (below + above) / 2 if max(below, above) < BENT * min(below, above) else 0.0
