@@ -551,3 +551,16 @@ def test_files_keep_rulers_and_further_numbers(lawful):
     variable["line"] |= {"further": ["size"], "ruler": "inches"}
     with pytest.raises(ValueError, match="the ruler 'inches' is not known"):
         from_dict(document)
+
+
+def test_a_value_beyond_all_others_leaves_no_line_of_numbers():
+    """Beside 1e21 the other bins have no width as numbers: such a line seemed to gain infinitely and ended learn."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = np.sinh(x + rng.normal(0, 0.3, 400))
+    y[7] = 1e21
+    data = pd.DataFrame({"x": x, "y": y})
+    graph = {"y": ["x"]}
+    found = jaxbn.fit(data, graph, jaxbn.discretize(data, graph).codings)
+    assert all(line.ruler in ("bin", "column") for line in found.lines.values())
+    assert np.isfinite(found.log_likelihood(data)).all()

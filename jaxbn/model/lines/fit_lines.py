@@ -156,7 +156,9 @@ class Family(NamedTuple):
 
     def gain(self, log_evidence: float, lean: Lean) -> float:
         """What a line raises the evidence by: of scores of whole columns, bins are known already."""
-        return float(log_evidence - self.part.log_plain().sum() - lean.log_bins().sum())
+        bins = lean.log_bins().sum()
+        # beside a value that is 1e20 times as large, bins have no width: such a line tells nothing about their inside
+        return float(log_evidence - self.part.log_plain().sum() - bins) if np.isfinite(bins) else -np.inf
 
     def take(self, rows: Any) -> Family:
         """Some of the rows."""
