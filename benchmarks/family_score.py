@@ -36,6 +36,7 @@ from benchmarks.peers.markdown import table  # noqa: E402
 from benchmarks.simulated import HELD_OUT, MAX_PARENTS, mixed_network, peers_table  # noqa: E402
 from benchmarks.structure import unpacked  # noqa: E402
 from jaxbn.counts.codes import Column  # noqa: E402
+from jaxbn.scores.parent_prior import ARC_CHARGE  # noqa: E402
 from jaxbn.scores.set_scores import SetScores  # noqa: E402
 from jaxbn.structure.constraints import Rules  # noqa: E402
 from jaxbn.structure.equivalence import Parents, class_distance  # noqa: E402
@@ -55,7 +56,7 @@ class Weighted(SetScores):
     def __init__(self, columns: Sequence[Column], weight: Callable[[int, int], float] | None) -> None:
         self.weight = weight  # of a cell, by the numbers of parent configurations and of states; None: quotient
         self._seen: dict[tuple[int, ...], int] = {}
-        super().__init__(columns, parent_prior=True)
+        super().__init__(columns, arc_charge=ARC_CHARGE)
 
     def count(self, *_: object) -> None:
         """Nothing is counted in advance."""

@@ -86,7 +86,7 @@ class AllRows:
     data: CodedTable  # of the sample
     options: Method
     rules: Rules
-    parent_prior: bool = True
+    arc_charge: float = 0.0  # of the prior over parents; 0 for none
     fixed: bool = False  # whether the arcs stay as they are
     n_families: int = field(default=0, init=False)  # that the arcs were chosen from
 
@@ -164,7 +164,7 @@ class AllRows:
         if apart.any():
             counts = np.concatenate([counts.reshape(-1, len(apart)), apart[None]])
         kept = effective_parents(child, parents, columns, self.rules.required)
-        prior = log_prior(child, kept, len(self.data.names), self.rules.links, self.parent_prior)
+        prior = log_prior(child, kept, len(self.data.names), self.rules.links, self.arc_charge)
         return k2_score(counts, self.options.weight) + prior
 
     def _density(self, name: str, binning: Binning, counts: Counts) -> float:
@@ -186,7 +186,7 @@ class AllRows:
         near = {child: [parents] for child, parents in standing.parents.items()}
         if not (last or self.fixed):
             near = near_families(
-                standing.parents, columns, self.rules, self.large.facts.n_rows, self.parent_prior, self.options.weight
+                standing.parents, columns, self.rules, self.large.facts.n_rows, self.arc_charge, self.options.weight
             )
         sets = _maximal(frozenset((child, *parents)) for child, found in near.items() for parents in found)
         grouped = [n for n, coding in standing.codings.items() if isinstance(coding, Grouping)]

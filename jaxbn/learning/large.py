@@ -102,7 +102,7 @@ class Large:
     def all_rows(self, data: CodedTable, options: Method) -> AllRows:
         """All rows under given arcs; `data` is the sample."""
         rules = Constraints().rules(data.table, max_cells=data.max_cells)
-        return AllRows(self, data, options, rules, parent_prior=False, fixed=True)
+        return AllRows(self, data, options, rules, fixed=True)
 
     def refined(self, data: CodedTable, parents: Parents, found: Settled, options: Method) -> Settled:
         """A discretization of the sample, refined on all rows by the evidence."""
@@ -128,7 +128,7 @@ def on_all_rows(
     # The arcs of the sample stay where counts of all rows cannot compare families: there is no common objective, or
     # families have different rows because of holes. Those of K2 keep to its order.
     fixed = not evidence or bool(data.table.holes) or plan.search == "k2"
-    rows = AllRows(large, data, plan.options, plan.rules, evidence and plan.search != "k2", fixed)
+    rows = AllRows(large, data, plan.options, plan.rules, plan.arc_charge(data.table, large.facts.n_rows), fixed)
     found = Standing({n: tuple(p) for n, p in net.parents.items()}, {**net.binnings, **net.groupings})
     trace: list[float] = []
     first, alone = 0, False

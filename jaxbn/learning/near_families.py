@@ -31,7 +31,7 @@ Families = Mapping[str, Mapping[tuple[str, ...], float]]
 
 
 def near_families(
-    parents: Parents, columns: Columns, rules: Rules, n_all: int, parent_prior: bool, weight: float
+    parents: Parents, columns: Columns, rules: Rules, n_all: int, arc_charge: float, weight: float
 ) -> dict[str, list[tuple[str, ...]]]:
     """The families one step from a structure (a parent more, fewer or exchanged) that came near; its own come first.
 
@@ -43,7 +43,7 @@ def near_families(
         for each in _steps(child, own, columns, rules):
             steps.setdefault(tuple(sorted(each)), each)
         values = {
-            each: expected_score(child, each, columns, n_all, parent_prior, rules.links, weight)
+            each: expected_score(child, each, columns, n_all, arc_charge, rules.links, weight)
             for each in steps.values()
         }
         best = max(values.values())
@@ -53,7 +53,7 @@ def near_families(
 
 
 def expected_score(
-    child: str, parents: Sequence[str], columns: Columns, n_all: int, parent_prior: bool, links: Links, weight: float
+    child: str, parents: Sequence[str], columns: Columns, n_all: int, arc_charge: float, links: Links, weight: float
 ) -> float:
     """The score of a family on all rows that its score on the sample lets expect, divided by how many more they are.
 
@@ -65,7 +65,7 @@ def expected_score(
     n = int(counts.sum())
     more = n_all / max(n, 1)
     free = (counts.shape[-1] - 1) * int(np.count_nonzero(counts.sum(axis=-1)))
-    prior = log_prior(child, parents, len(columns), links, parent_prior)
+    prior = log_prior(child, parents, len(columns), links, arc_charge)
     # score ~ L - d/2 ln n on the sample, and more · L - d/2 ln n_all + prior on all rows, here divided by `more`
     return k2_score(counts, weight) + free / 2 * (math.log(n) - math.log(n_all) / more) + prior / more
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.methods import Method
+from jaxbn.cuts.methods import Evidence, Method
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS
@@ -29,6 +29,7 @@ from jaxbn.model.lines.line import Lines
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.density import shaped
+from jaxbn.scores.parent_prior import arc_charge
 from jaxbn.structure.constraints import Constraints, Rules, as_constraints
 
 Runs = TurnRuns | K2Runs
@@ -95,6 +96,12 @@ class Plan(NamedTuple):
         return cls(
             method, rules, name, k2, orders, restarts, seed, columns.merged(table), columns.binnings(table)
         )  # fmt: skip
+
+    def arc_charge(self, table: Table, n_rows: int | None = None) -> float:
+        """Nats that an arc costs a priori in a table, or in the rows it is a sample of; 0 without a prior over arcs."""
+        if not isinstance(self.options, Evidence) or self.search == "k2":
+            return 0.0
+        return arc_charge(n_rows or table.n_rows, bool(table.continuous), self.options.arc_gain)
 
     def coded(self, table: Table) -> CodedTable:
         """A table as the runs see it."""

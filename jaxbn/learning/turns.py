@@ -120,7 +120,7 @@ class TurnRuns(Passes):
     orders: Sequence[tuple[str, ...]] = ()  # runs are given none
 
     def __init__(self, data: CodedTable, plan: Plan, seed: int) -> None:
-        rules, prior = plan.rules, plan.options.name == "evidence"
+        rules, prior = plan.rules, plan.arc_charge(data.table)
         super().__init__(data, plan.options, EvidenceCache(data, prior, rules.required, rules.links))
         limits = plan.orders.starts, plan.orders.patience
         self.arcs = ArcSearch(data.names, rules, plan.search, prior, plan.options.weight, seed, limits)

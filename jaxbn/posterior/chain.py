@@ -31,7 +31,7 @@ from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import coding_evidence
 from jaxbn.scores.families import family_score
-from jaxbn.scores.parent_prior import log_links, log_parent_prior
+from jaxbn.scores.parent_prior import ARC_CHARGE, log_links, log_parent_prior
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits, cells, mask_of
 
@@ -69,6 +69,7 @@ class Chain:
     min_widths: Mapping[str, float] = field(default_factory=dict)
     most_bins: Mapping[str, int | None] = field(default_factory=dict)
     moves_arcs: bool = True
+    arc_charge: float = ARC_CHARGE
     # cuts that may suit, by which proposals are judged at first: they only save time, but must never change
     likely: Mapping[str, Coding] = field(default_factory=dict)
     _keys: count[int] = field(init=False, default_factory=count)
@@ -115,7 +116,7 @@ class Chain:
 
     def log_target(self, state: State) -> float:
         """F of a network: with the prior of every parent set, and on a grid with that of the grid's positions."""
-        log_score = _log_scores(state.columns, self.rules.odds)
+        log_score = self._log_scores(state.columns)
         own = (self._coding(name, state) for name in state.codings)
         return math.fsum([*(log_score(v, parents) for v, parents in enumerate(state.graph)), *own])
 
@@ -152,7 +153,7 @@ class Chain:
                 plain = equal_frequency_binning(self.data.ordered[name], PLAIN_BINS)
             self._plain_bins[v] = self.data.coded(name, plain)
         columns = [self._plain_bins[v] if i == v else column for i, column in enumerate(state.columns)]
-        log_score = _log_scores(columns, self.rules.odds)
+        log_score = self._log_scores(columns)
         return lambda child, parents: TRUST * log_score(child, parents)
 
     def _proposed(self, state: State, v: int, rng: np.random.Generator) -> tuple[Graph, float]:
@@ -202,7 +203,7 @@ class Chain:
         """What the changed families have beyond the sum over a variable's cuts: priors, and families without it."""
         graph, total = state.graph, 0.0
         for child in changed:
-            total += log_parent_prior(len(graph), graph[child].bit_count())
+            total += log_parent_prior(len(graph), graph[child].bit_count(), self.arc_charge)
             total += log_links(self.names[child], (self.names[p] for p in bits(graph[child])), self.rules.links)
             if child != v and not graph[child] >> v & 1:
                 total += family_score(state.columns[child], [state.columns[p] for p in bits(graph[child])], WEIGHT)
@@ -252,7 +253,7 @@ class Chain:
     # --- arcs, all cuts as they are
 
     def _move_arcs(self, state: State, rng: np.random.Generator) -> State:
-        n, log_score = len(self.names), _log_scores(state.columns, self.rules.odds)
+        n, log_score = len(self.names), self._log_scores(state.columns)
         sizes = [column.size for column in state.columns]
         graph = state.graph
         for members in blocks(n, BLOCK, rng):
@@ -262,8 +263,7 @@ class Chain:
             graph = move_arcs(graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
         return state._replace(graph=graph)
 
-
-def _log_scores(columns: Sequence[Column], odds: NDArray[np.float64] | None) -> LogScore:
-    """Scores of families of some columns, with the prior of their parents, in natural units."""
-    scores = SetScores(columns, weight=WEIGHT, parent_prior=True, links=odds)
-    return lambda child, parents: scores.nats(scores.single(child, parents))
+    def _log_scores(self, columns: Sequence[Column]) -> LogScore:
+        """Scores of families of some columns, with the prior of their parents, in natural units."""
+        scores = SetScores(columns, weight=WEIGHT, arc_charge=self.arc_charge, links=self.rules.odds)
+        return lambda child, parents: scores.nats(scores.single(child, parents))

@@ -35,6 +35,7 @@ from jaxbn.runtime.progress import Progress
 from jaxbn.runtime.shapes import FEW_POSITIONS
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import shaped
+from jaxbn.scores.parent_prior import arc_charge
 from jaxbn.structure.constraints import Constraints, Rules, as_constraints
 
 WRITE_EVERY = 10.0
@@ -145,7 +146,9 @@ def sample_posterior(
         run = {}
         if checkpoint is not None:  # which needs the fingerprint of the table
             run = described(table, rules, grouped)
-            run |= {name: options.described()[name] for name in ("min_width", "max_bins", "shape", "weight")}
+            run |= {
+                name: options.described()[name] for name in ("min_width", "max_bins", "shape", "weight", "arc_gain")
+            }
             run["graph"] = None if fixed is None else {name: list(found) for name, found in fixed.items()}
             run |= {"chains": chains, "burn_in": burn_in, "thin": thin, "seed": seed}
         coded = CodedTable(table, grouped, rules.max_cells, options.flat)
@@ -157,7 +160,8 @@ def sample_posterior(
             bins = {name: options.most_bins(name) for name in table.continuous}
             likely = kept.starts[0].binnings
             _keep_shapes(coded, likely)
-            chain = Chain(coded, rules, grid, widths, bins, moves_arcs=fixed is None, likely=likely)
+            charge = arc_charge(table.n_rows, bool(table.continuous), options.arc_gain)
+            chain = Chain(coded, rules, grid, widths, bins, fixed is None, charge, likely)
             for c, begin in enumerate(kept.starts):
                 fresh = c not in saved
                 kept.now[c] = (0, chain.begin(begin.parents, begin.binnings)) if fresh else restored(chain, saved[c])

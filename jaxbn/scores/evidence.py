@@ -28,7 +28,7 @@ class EvidenceCache:
     """F of one table, kept piece by piece: a family or a binning that was seen before is not worked out again."""
 
     data: CodedTable
-    parent_prior: bool = False  # whether structures have a prior
+    arc_charge: float = 0.0  # of the prior over structures; 0 for none
     required: Mapping[str, Sequence[str]] = field(default_factory=dict)  # parents that a variable must have
     links: Links = field(default_factory=dict)  # what is known of links, which counts with any prior
     _families: dict[tuple[int, ...], float] = field(default_factory=dict)
@@ -52,10 +52,10 @@ class EvidenceCache:
         )
 
     def _prior(self, child: str, parents: Sequence[str], columns: Columns) -> float:
-        if not (self.parent_prior or self.links):
+        if not (self.arc_charge or self.links):
             return 0.0
         kept = effective_parents(child, parents, columns, self.required)
-        return log_prior(child, kept, len(self.data.names), self.links, self.parent_prior)
+        return log_prior(child, kept, len(self.data.names), self.links, self.arc_charge)
 
     def _coding(self, name: str, column: Column, coding: Coding) -> float:
         return _remembered(

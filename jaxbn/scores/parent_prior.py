@@ -8,16 +8,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-RATIO = 2.0
-"""Each further parent is this many times less probable a priori."""
+ARC_CHARGE = math.log(2)
+"""Nats that each parent costs, whatever the rows: a further one is half as probable a priori."""
 
 
-def log_parent_prior(n_columns: int, n_parents: int) -> float:
-    """Ln P(parents), up to a constant: -k ln 2 - ln C(N - 1, k), uniform over the sets of k among N - 1 columns.
+def arc_charge(n_rows: int, has_numbers: bool, arc_gain: float) -> float:
+    """Nats that each parent costs: where numbers are cut, an arc has to tell so much a row, too.
+
+    A bin does not tell all of a number, so what comes before it still tells a little of what comes after it: a false
+    link is worth a little in every row, and with many rows that is more than any fixed charge.
+    """
+    return ARC_CHARGE + (arc_gain * n_rows if has_numbers else 0.0)
+
+
+def log_parent_prior(n_columns: int, n_parents: int, arc_charge: float) -> float:
+    """Ln P(parents), up to a constant: -k · charge - ln C(N - 1, k), uniform over the sets of k among N - 1 columns.
 
     Without it all sets are equally probable, and among many candidates some win by luck.
     """
-    return -n_parents * math.log(RATIO) - math.log(math.comb(n_columns - 1, n_parents))
+    return -n_parents * arc_charge - math.log(math.comb(n_columns - 1, n_parents))
 
 
 Links = Mapping[frozenset[str], float]
@@ -29,6 +38,7 @@ def log_links(child: str, parents: Iterable[str], links: Links) -> float:
     return math.fsum(links.get(frozenset((child, parent)), 0.0) for parent in parents) if links else 0.0
 
 
-def log_prior(child: str, parents: Sequence[str], n_columns: int, links: Links, parent_prior: bool) -> float:
+def log_prior(child: str, parents: Sequence[str], n_columns: int, links: Links, arc_charge: float) -> float:
     """Ln of the prior of a family: that of the number of its parents, where there is one, and that of its links."""
-    return (log_parent_prior(n_columns, len(parents)) if parent_prior else 0.0) + log_links(child, parents, links)
+    own = log_parent_prior(n_columns, len(parents), arc_charge) if arc_charge else 0.0
+    return own + log_links(child, parents, links)

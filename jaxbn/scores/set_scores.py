@@ -86,12 +86,12 @@ class SetScores:
         columns: Sequence[Column] = (),
         *,
         weight: float = 1.0,
-        parent_prior: bool = False,
+        arc_charge: float = 0.0,
         links: NDArray[np.float64] | None = None,
         counter: Callable[[Sequence[Column]], Counter] = best_counter,
     ) -> None:
         self.weight = weight  # of a cell, Dirichlet; 1 makes K2 scores
-        self.parent_prior = parent_prior
+        self.arc_charge = arc_charge  # of the prior over parents; 0 for none
         self.links = links  # [N, N] log odds of links, or all 0
         self.columns: tuple[Column, ...] = ()
         self._make_counter = counter
@@ -145,9 +145,10 @@ class SetScores:
 
     def prior(self, child: int, parents: Sequence[int], more: int = 0) -> int:
         """Ln of the prior of these parents, and of some more, in units; 0 unless a prior was asked for."""
-        if not self.parent_prior:
+        if not self.arc_charge:
             return 0
-        return self.units(log_parent_prior(self.n_columns, len(parents) + more)) + sum(self._of_link(child, parents))
+        own = log_parent_prior(self.n_columns, len(parents) + more, self.arc_charge)
+        return self.units(own) + sum(self._of_link(child, parents))
 
     def _of_link(self, child: int, parents: Sequence[int]) -> list[int]:
         """What each link adds to the prior, in units; every one is rounded by itself, so that sums are the same."""
@@ -185,7 +186,7 @@ class SetScores:
         if not self._current(self._key(family), 1) and not self._current(self._key(base), r):
             self._count_both(base, child)
         found = self.sums(family, 1) - self.sums(base, r) + self.prior(child, parents, 1)
-        if self.links is not None and self.parent_prior:
+        if self.links is not None and self.arc_charge:
             found = found + np.array(self._of_link(child, range(self.n_columns)), np.int64)
         return found
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import Columns
+from jaxbn.scores.parent_prior import ARC_CHARGE
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules
 from jaxbn.structure.cycle_bound import STEPS
@@ -41,7 +42,7 @@ class ArcSearch:
     names: Sequence[str]
     rules: Rules
     search: str = "auto"
-    parent_prior: bool = True
+    arc_charge: float = ARC_CHARGE  # of the prior over parents; 0 for none
     weight: float = 1.0  # Dirichlet weight of a cell
     seed: int = 0
     orders: tuple[int, int] = (STARTS, PATIENCE)  # starts and patience of a thorough search over orders
@@ -50,7 +51,7 @@ class ArcSearch:
     _known: dict[tuple[Any, ...], Arcs] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.scores = SetScores(weight=self.weight, parent_prior=self.parent_prior, links=self.rules.odds)
+        self.scores = SetScores(weight=self.weight, arc_charge=self.arc_charge, links=self.rules.odds)
 
     def best(
         self, columns: Columns, now: Parents | None = None, *, thorough: bool = True, bounded: bool = True

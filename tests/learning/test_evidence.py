@@ -337,8 +337,8 @@ def assert_is_the_documented_evidence(drawn: Drawn, **options: Any) -> None:
     flat = {"shape": "flat", "max_bins": None}
     net = jaxbn.learn(drawn.frame, **in_objects({"continuous": drawn.continuous, "progress": False, **flat, **options}))
     edges = {name: binning.cuts for name, binning in net.binnings.items()}
-    total = reference.total_evidence(drawn.columns, drawn.continuous, net.parents, edges)
-    assert net.search.criterion == close(total - reference.arcs_charge(net.parents))
+    total, n = reference.total_evidence(drawn.columns, drawn.continuous, net.parents, edges), len(drawn.frame)
+    assert net.search.criterion == close(total - reference.arcs_charge(net.parents, n))
     assert net.search.cuts_proved
     for name in drawn.continuous:
         assert reference.gain_by_other_cuts(name, drawn.columns, drawn.continuous, net.parents, edges) < 1e-7

@@ -22,6 +22,7 @@ from jaxbn.learning.options import in_objects
 from jaxbn.model.imputing.donors import matched_donors
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import EvidenceCache
+from jaxbn.scores.parent_prior import ARC_CHARGE
 from jaxbn.scores.tables import family_counts, k2_score
 from tests.reference import holed_cuts
 
@@ -331,7 +332,7 @@ def test_without_holes_the_observed_evidence_is_f() -> None:
     data = CodedTable(as_table(chain(80, 0.0)))
     parents = {"word": (), "x": ("word",), "y": ("x", "noise"), "noise": ()}
     binnings = {"x": jaxbn.Binning(np.array([1.5])), "y": jaxbn.Binning(np.array([1.0, 2.0]))}
-    cache = EvidenceCache(data, parent_prior=True)
+    cache = EvidenceCache(data, arc_charge=ARC_CHARGE)
     columns = data.recoded(binnings).columns
     expected_value = cache.evidence(parents, columns, binnings)
     # F leaves out configurations of the parents that no row has, which add nothing either way

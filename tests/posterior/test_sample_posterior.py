@@ -15,10 +15,12 @@ import pandas as pd
 import pytest
 
 import jaxbn
+from jaxbn.cuts.methods import ARC_GAIN
 from jaxbn.learning.options import in_objects
 from jaxbn.posterior.chain import Chain
 from jaxbn.posterior.results import effective_size, r_hat
 from jaxbn.runtime import limits
+from jaxbn.scores.parent_prior import arc_charge
 
 mpl.use("Agg")
 
@@ -60,7 +62,7 @@ def test_the_evidence_of_a_draw_is_f() -> None:
     found = jaxbn.sample_posterior(data, draws=8, chains=1, burn_in=2, progress=False, start=start)
     shapes = {name: (binning.shape,) for name, binning in found.draws[0].binnings.items()}
     coded = CodedTable(as_table(data), shapes=shapes)
-    cache = EvidenceCache(coded, parent_prior=True)
+    cache = EvidenceCache(coded, arc_charge(len(data), True, ARC_GAIN))
     varied = [draw for draw in found.draws if min(binning.n_bins for binning in draw.binnings.values()) > 1]
     assert len(varied) >= 3
     for draw in varied:

@@ -14,6 +14,7 @@ from jaxbn.counts.host import HostCounter
 from jaxbn.runtime import devices
 from jaxbn.scores import set_scores
 from jaxbn.scores.families import family_score
+from jaxbn.scores.parent_prior import ARC_CHARGE
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import mask_of
 from tests.helpers.coded_columns import coded, random_columns
@@ -80,7 +81,7 @@ def test_families_one_by_one_are_those_of_sets_to_the_last_bit(monkeypatch: pyte
     monkeypatch.setattr(set_scores, "COUNTS_KEPT", 1000)
     for n_rows in (300, 25):  # with more cells than rows too
         columns = random_columns(np.random.default_rng(0), 6, n_rows)
-        scores = SetScores(columns, parent_prior=True)
+        scores = SetScores(columns, arc_charge=ARC_CHARGE)
         for child in range(6):
             for k in range(5):
                 for parents in combinations([i for i in range(6) if i != child], k):
@@ -116,7 +117,7 @@ def test_only_sets_with_a_changed_column_are_counted_again() -> None:
 
 def test_the_prior_is_half_for_each_parent_and_one_over_the_number_of_sets() -> None:
     columns = random_columns(np.random.default_rng(4), 6, 50)
-    plain, prior = SetScores(columns), SetScores(columns, parent_prior=True)
+    plain, prior = SetScores(columns), SetScores(columns, arc_charge=ARC_CHARGE)
     for k in range(4):
         parents = tuple(range(1, 1 + k))
         difference = prior.nats(prior.family(0, parents) - plain.family(0, parents))

@@ -17,12 +17,14 @@ import pyarrow.parquet
 import pytest
 
 import jaxbn
+from jaxbn.cuts.methods import ARC_GAIN
 from jaxbn.inputs.table import as_frame, as_table
 from jaxbn.learning import large
 from jaxbn.learning.near_families import NEAR, best_of_families, expected_score, near_families
 from jaxbn.learning.options import in_objects
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import EvidenceCache
+from jaxbn.scores.parent_prior import arc_charge
 from jaxbn.sources.counting import Coded, Counting
 from jaxbn.sources.source import as_source
 from jaxbn.sources.survey import KEPT, Survey, threshold
@@ -117,7 +119,7 @@ def test_tables_are_those_of_all_rows_and_every_pass_raises_the_evidence() -> No
     assert "came near" in str(net.search)
     assert "3,000 rows" in str(net.search)
     data = CodedTable(as_table(frame), flat=True)
-    cache = EvidenceCache(data, parent_prior=True)
+    cache = EvidenceCache(data, arc_charge(len(frame), True, ARC_GAIN))
     assert net.trace[-1] == pytest.approx(cache.evidence(net.parents, *data.recoded(net.codings)), abs=1e-6)
     whole = jaxbn.learn(frame, **in_objects(options))
     assert {frozenset(arc) for arc in net.arcs} == {frozenset(arc) for arc in whole.arcs}

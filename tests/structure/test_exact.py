@@ -9,6 +9,7 @@ import pytest
 
 from jaxbn.counts.codes import Column
 from jaxbn.inputs.table import as_table
+from jaxbn.scores.parent_prior import ARC_CHARGE
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Constraints, Rules
 from jaxbn.structure.exact import exact_structure
@@ -52,7 +53,7 @@ def test_all_graphs_of_up_to_four_columns() -> None:
         prior, weight = bool(rng.random() < 0.5), (1.0, 0.5)[trial // 2 % 2]
         family = reference.allowed_families([c.codes for c in columns], max_parents, prior=prior, a=weight, **given)
         best, arcs = reference.best_of_all_graphs(n_columns, family)
-        scores = SetScores(columns, weight=weight, parent_prior=prior)
+        scores = SetScores(columns, weight=weight, arc_charge=ARC_CHARGE * prior)
         found = exact_structure(scores, rules_of(columns, max_parents, given))
         assert reference.acyclic(found.parents)
         assert found.score == pytest.approx(best, abs=1e-8)
@@ -122,5 +123,5 @@ def test_the_prior_keeps_arcs_away() -> None:
     tables = [[coded(rng.integers(0, 3, 100)) for _ in range(3)] for _ in range(60)]
     rules = numbered_rules([3] * 3, max_parents=2)
     without = sum(any(exact_structure(SetScores(t), rules).parents) for t in tables)
-    with_prior = sum(any(exact_structure(SetScores(t, parent_prior=True), rules).parents) for t in tables)
+    with_prior = sum(any(exact_structure(SetScores(t, arc_charge=ARC_CHARGE), rules).parents) for t in tables)
     assert with_prior <= without <= 15

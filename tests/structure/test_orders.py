@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from jaxbn.counts.device import DeviceCounter
+from jaxbn.scores.parent_prior import ARC_CHARGE
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits
 from jaxbn.structure.cycle_bound import _Ascent, cycle_bound
@@ -47,7 +48,7 @@ def test_constraints(trial: int) -> None:
     rules = numbered_rules(
         [c.n_states for c in columns], max_parents=3, required=required, forbidden=forbidden, max_cells=cells
     )
-    scores = SetScores(columns, parent_prior=bool(trial % 3))
+    scores = SetScores(columns, arc_charge=ARC_CHARGE * bool(trial % 3))
     found, best = order_structure(scores, rules, patience=40), exact_structure(scores, rules)
     for child, parents in enumerate(found.parents):
         assert rules.permits(child, sum(1 << p for p in parents))

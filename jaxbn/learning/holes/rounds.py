@@ -46,7 +46,7 @@ def settle(many: ManyRuns, plan: Plan, holed: CodedTable, rng: np.random.Generat
     """
     # in large tables all completions lead to the same network
     compares = plan.options.name == "evidence" and holed.table.n_rows * len(holed.names) <= MOST_ENTRIES
-    cache = EvidenceCache(holed, plan.search != "k2", plan.rules.required, plan.rules.links)
+    cache = EvidenceCache(holed, plan.arc_charge(holed.table), plan.rules.required, plan.rules.links)
 
     def value(learned: Learned) -> float:
         return observed_evidence(cache, holed, learned.parents, learned.binnings) if compares else math.inf
