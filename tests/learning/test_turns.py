@@ -311,3 +311,33 @@ def test_a_search_over_orders_says_what_it_may_have_missed(cars: pd.DataFrame) -
     assert 0 <= net.search.gap < 1000
     assert all(a <= b + 1e-6 for a, b in pairwise(net.trace))
     assert net.search.criterion >= exact.search.criterion - 20
+
+
+def chain_of_numbers(n: int) -> pd.DataFrame:
+    """The bins of the middle one do not tell all of it, so that the first seems to tell of the last."""
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=n)
+    b = a + 0.3 * rng.normal(size=n)
+    return pd.DataFrame({"a": a, "b": b, "c": b + 0.3 * rng.normal(size=n)})
+
+
+def test_what_bins_hide_is_no_link() -> None:
+    data = chain_of_numbers(4000)
+    options: dict[str, Any] = {"max_bins": 5, "restarts": 1, "progress": False, "lines": False}
+    everything = jaxbn.learn(data, method=jaxbn.Evidence(arc_gain=0.0), **options)
+    net = jaxbn.learn(data, **options)
+    assert {frozenset(arc) for arc in everything.arcs} == {frozenset(pair) for pair in ("ab", "bc", "ac")}
+    assert {frozenset(arc) for arc in net.arcs} == {frozenset(pair) for pair in ("ab", "bc")}
+
+
+def test_levels_hide_nothing_and_arcs_of_a_discrete_table_need_not_tell_much() -> None:
+    data = chain_of_numbers(3000).map(lambda x: "low" if x < 0 else "high")
+    options: dict[str, Any] = {"restarts": 1, "progress": False}
+    strict = jaxbn.learn(data, method=jaxbn.Evidence(arc_gain=10.0), **options)
+    assert strict.parents == jaxbn.learn(data, **options).parents
+    assert len(strict.arcs) > 0
+
+
+def test_an_arc_gain_below_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="arc_gain must be"):
+        jaxbn.Evidence(arc_gain=-1)
