@@ -82,30 +82,8 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task:
-    """One variable to cut: rows in ascending order of its values."""
-
-    terms: Sequence[Term]
-    cut_cost: NDArray[np.float64]  # [n], +inf where no cut can be, 0 after the last row
-    first_cost: float
-    weights: NDArray[np.int32] | None = None  # [n], None: all one
-    spread: Spread | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.cut_cost)
-
-    @property
-    def rows(self) -> Rows:
-        """The rows without what cuts cost."""
-        can_cut = np.append(np.isfinite(self.cut_cost[:-1]), False)
-        return Rows(can_cut, self.terms, self.weights, self.spread)
-
-
-@dataclass(frozen=True)
 class Solution:
-    """The optimum of a task."""
+    """The best partition of some rows."""
 
     cost: float
     cuts: list[int]  # ranks that a cut falls after, ascending
@@ -118,8 +96,10 @@ class Rows:
 
     can_cut: NDArray[np.bool_]  # [n]
     terms: Sequence[Term]
-    weights: NDArray[np.int32] | None
+    weights: NDArray[np.int32] | None  # [n], None: all one
     spread: Spread | None = None
+    cut_cost: NDArray[np.float64] | None = None  # [n], of a cut after each row, where it has a cost of its own
+    first_cost: float = 0.0  # of the empty prefix, likewise
 
     @property
     def n(self) -> int:
@@ -147,11 +127,11 @@ class Rows:
         return np.append(0, np.cumsum(np.asarray(self.weights), dtype=np.int64))
 
     @property
-    def task(self) -> Task:
-        """The task in which cuts cost nothing."""
-        cut_cost = np.where(self.can_cut, 0.0, np.inf)
-        cut_cost[-1] = 0.0
-        return Task(self.terms, cut_cost, 0.0, self.weights, self.spread)
+    def cut_costs(self) -> NDArray[np.float64]:
+        """The cost of a cut after each row [n]: +inf where none can be, 0 after the last row."""
+        if self.cut_cost is not None:
+            return self.cut_cost
+        return np.append(np.where(self.can_cut[:-1], 0.0, np.inf), 0.0)
 
     @property
     def mirrored(self) -> Rows:
@@ -206,22 +186,13 @@ def _terms(
     return terms
 
 
-def ratios_fit(task: Task) -> bool:
+def ratios_fit(rows: Rows) -> bool:
     """Whether a row adds ln(Π (context + aK) / Π (outcome + a)) to an interval, and the products fit in a float."""
-    names = [name for term in task.terms for name in term.tables]
+    names = [name for term in rows.terms for name in term.tables]
     # the products have no more factors than there are tables, each at most the rows and the largest sum of weights, and
     # at least ½
-    largest = task.n_rows + max(names, default=0)
-    return task.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
-
-
-def size(task: Task) -> dict[str, int]:
-    """What decides the shape of the arrays, apart from the rows."""
-    return {
-        "n_terms": len(task.terms),
-        "n_cells": sum(term.n_cells for term in task.terms),
-        "total_weight": task.n_rows if task.weights is None else int(task.weights.sum()),
-    }
+    largest = rows.n + max(names, default=0)
+    return rows.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
 
 
 def summed_tables(kinds: Sequence[tuple[float, ...]], n_tables: int, length: int) -> NDArray[np.float64]:

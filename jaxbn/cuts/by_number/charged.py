@@ -123,7 +123,7 @@ def _from_rows(groups: GroupedRows, charge: NDArray[np.float64]) -> Solution:
     at_once = FEW_PRICES if rows.spread is None or len(charge) <= FEW_LAYERS else PRICES
 
     def solve_at(prices: Sequence[float]) -> list[Solution]:
-        return solve_at_prices(rows.task, _repeated(prices, at_once if len(prices) > 1 else 1))[: len(prices)]
+        return solve_at_prices(rows, _repeated(prices, at_once if len(prices) > 1 else 1))[: len(prices)]
 
     hull = Hull(charge, groups.cost_of_one())
     doubtful = hull.explored(guessed_prices(groups, hull, at_once), solve_at, at_once)
@@ -143,9 +143,9 @@ def _settle_doubt(groups: GroupedRows, at_once: int, hull: Hull, doubtful: Seque
     """
     prices = _repeated(hull.sharpest_prices(doubtful)[:at_once], at_once)
     rows, inner = groups.rows, groups.positions[1:-1]
-    # in `rows.task` cuts cost nothing and each interval its price, so no price is paid twice in the sum of the two
-    forward = prefix_costs(rows.task, prices)[:, inner - 1]
-    backward = prefix_costs(rows.mirrored.task, prices)[:, rows.n - inner - 1]
+    # cuts cost nothing and each interval its price, so no price is paid twice in the sum of the two
+    forward = prefix_costs(rows, prices)[:, inner - 1]
+    backward = prefix_costs(rows.mirrored, prices)[:, rows.n - inner - 1]
     through = np.pad(forward + backward, ((0, 0), (1, 1)))  # [R, P]
     limit = hull.best.cost + hull.slack
     admitted = np.zeros(len(groups.positions), bool)
