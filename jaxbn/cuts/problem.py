@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ Of a context with K states, s is the sum of their Dirichlet weights, and of an o
 """
 
 LONG_TABLE = 2**18
-"""Longer tables are slices of one shared table."""
+"""Longer tables are slices of a shared one where a constant does not matter."""
 
 MANY_STATES = 10**6
 """From this many states on a table is a running sum: differences of ln Γ would lose their digits."""
@@ -213,64 +213,43 @@ def padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype: 
 
 def table(name: float, length: int, *, steps: bool = False) -> NDArray[np.float64]:
     """A cumulative table by name, or its differences, [length]."""
-    if steps or not _is_part(name, length):
-        return (_last_table if length > LONG_TABLE else _table)(name, length, steps)
-    logs = up_to_a_constant((name,), length)
-    return logs - logs[0]
+    counts = np.arange(length)
+    if not steps:
+        return table_at(name, counts, length)
+    if name == ENTROPY:
+        return np.diff(table_at(name, counts, length), append=0.0)
+    return np.log(counts + name)
 
 
 def table_at(name: float, counts: NDArray[np.integer], length: int) -> NDArray[np.float64]:
     """The entries of a table at some counts below `length`."""
-    if not _is_part(name, length):
-        return table(name, length)[counts]
-    logs = up_to_a_constant((name,), length)
+    if name == ENTROPY:
+        return counts * np.log(np.maximum(counts, 1))
+    if name >= MANY_STATES:  # ln Γ at large K has lost the digits of the difference
+        return np.append(0.0, np.cumsum(np.log(np.arange(length - 1) + name)))[counts]
+    logs = _log_gammas(name, length)
     return logs[counts] - logs[0]
 
 
 def up_to_a_constant(names: tuple[float, ...], length: int) -> NDArray[np.float64]:
-    """The sum of some tables, up to a constant [length]; a single one takes no memory of its own."""
-    if len(names) > 1:
-        return summed_tables([names], 1, length)
-    if not _is_part(names[0], length):
-        return table(names[0], length)
-    # ln Γ(n + s) for n = 0, 1, … is ln Γ(m + base) from m = s - base on, as all s are multiples of ½
-    base = 0.5 if names[0] % 1 else 1.0
-    first = int(names[0] - base)
-    return _log_gammas(base, first + length)[first:]
-
-
-def _is_part(name: float, length: int) -> bool:
-    """Whether a table is looked up in that of all ln Γ."""
-    return length > LONG_TABLE and ENTROPY < name < MANY_STATES
-
-
-@lru_cache(maxsize=64)
-def _table(name: float, length: int, steps: bool) -> NDArray[np.float64]:
-    counts = np.arange(length, dtype=np.float64)
-    if name == ENTROPY:
-        values = counts * np.log(np.maximum(counts, 1))
-        return np.diff(values, append=0.0) if steps else values
-    logs = np.log(counts + name)
-    if steps:
-        return logs
-    if name < MANY_STATES:
-        return gammaln(counts + name) - gammaln(name)
-    return np.concatenate([[0.0], np.cumsum(logs)[:-1]])  # ln Γ at large K has lost the digits of the difference
-
-
-_last_table = lru_cache(maxsize=2)(_table.__wrapped__)  # long ones: few are kept, as each takes megabytes
+    """The sum of some tables, up to a constant [length]; a single long one takes no memory of its own."""
+    if len(names) == 1 and length > LONG_TABLE and ENTROPY < names[0] < MANY_STATES:
+        return _log_gammas(names[0], length)
+    return summed_tables([names], 1, length)
 
 
 _longest: dict[float, NDArray[np.float64]] = {}
 
 
-def _log_gammas(base: float, length: int) -> NDArray[np.float64]:
-    """Ln Γ(n + base) for n = 0, 1, …; other tables are parts of it, up to a constant."""
+def _log_gammas(name: float, length: int) -> NDArray[np.float64]:
+    """Ln Γ(n + s) for n = 0, 1, …: as all s are multiples of ½, it is part of one of two arrays, from s - base on."""
+    base = 0.5 if name % 1 else 1.0
+    first = int(name - base)
     # Threads share it without a lock: arrays are replaced and never changed, so at worst two threads compute the same.
     known = _longest.get(base, np.zeros(0))
-    if len(known) < length:
-        _longest[base] = known = np.asarray(gammaln(np.arange(length, dtype=np.float64) + base))
-    return known[:length]
+    if len(known) < first + length:
+        _longest[base] = known = np.asarray(gammaln(np.arange(first + length, dtype=np.float64) + base))
+    return known[first : first + length]
 
 
 def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:
