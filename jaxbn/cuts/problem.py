@@ -5,7 +5,7 @@ Shapes: n rows, in ascending order of the variable's values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -148,42 +148,34 @@ def dirichlet_terms(factors: Iterable[Factor], weight: float = 1.0, first: int =
     """The h of an interval: ln Γ(n_c + aK) - ln Γ(aK) for the contexts, -[ln Γ(n_co + a) - ln Γ(a)] for the outcomes.
 
     Its equation is in docs/maths.md, "The paper's objective". `weight` is a, and `first` the place of the first of them
-    in the list of all terms.
+    in the list of all terms. There are two terms for each factor of more than one outcome, outcomes first.
     """
-    return _terms(factors, lambda factor: weight * factor.n_states, weight, first)
-
-
-def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
-    """The E of docs/maths.md, "Pruning": n_c ln n_c for the contexts, - n_co ln n_co for the outcomes."""
-    return _terms(factors, lambda factor: ENTROPY, ENTROPY, 0)
-
-
-def _terms(
-    factors: Iterable[Factor], context_table: Callable[[Factor], float], cell_table: float, first: int
-) -> list[Term]:
-    """Two terms for each factor of more than one outcome, outcomes first; constant contexts share one term."""
     factors = sorted((factor for factor in factors if factor.n_states > 1), key=lambda factor: factor.n_contexts == 1)
     varying = [factor for factor in factors if factor.n_contexts > 1]
     constant = factors[len(varying) :]
     entropy = (ENTROPY,)  # the cost at the maximum-likelihood parameters bounds that of any mixture ("Pruning")
     # Bounds of chunks need a weight a and a sum of weights aK. For n ln n, a = aK = 1 will do: a row then costs at
     # least ln((context + 1) / (outcome + 1)) (docs/maths.md, "Bounds of chunks").
-    weight = cell_table or 1.0
+    a = weight or 1.0
     terms = []
     for i, factor in enumerate(factors):
         given = first + len(factors) + min(i, len(varying))
-        states = context_table(factor) or 1.0
-        cells = factor.cell, factor.n_cells
-        terms.append(Term(*cells, -1.0, (cell_table,), entropy, given, states, factor.lacking, weight))
+        states = weight * factor.n_states or 1.0
+        terms.append(Term(factor.cell, factor.n_cells, -1.0, (weight,), entropy, given, states, factor.lacking, a))
     for factor in varying:
-        contexts = factor.context, factor.n_contexts
-        terms.append(Term(*contexts, 1.0, (context_table(factor),), entropy, lacking=factor.lacking, weight=weight))
+        names = (weight * factor.n_states,)
+        terms.append(Term(factor.context, factor.n_contexts, 1.0, names, entropy, lacking=factor.lacking, weight=a))
     # Factors whose context is always the same (children without spouses) count the same rows as their context: one term
     # with the sum of their tables serves all of them.
     if constant:
-        names = tuple(sorted(context_table(factor) for factor in constant))
-        terms.append(Term(constant[0].context, 1, 1.0, names, entropy * len(names), weight=weight))
+        names = tuple(sorted(weight * factor.n_states for factor in constant))
+        terms.append(Term(constant[0].context, 1, 1.0, names, entropy * len(names), weight=a))
     return terms
+
+
+def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
+    """The E of docs/maths.md, "Pruning": n_c ln n_c for the contexts, - n_co ln n_co for the outcomes."""
+    return dirichlet_terms(factors, ENTROPY)
 
 
 def ratios_fit(rows: Rows) -> bool:
