@@ -182,14 +182,11 @@ def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int
     """Each variable with the shape that it is best cut with."""
     if grid is None:
         requests = [_with_best_shape(request) for request in requests]
-    tried = [(i, shape) for i, request in enumerate(requests) for shape in request.shapes or (None,)]
     charged = [problem for request in requests for problem in _evidence_problems(request, grid)]
-    found = list(zip(tried, solve_charged(charged, grid, refinements), strict=True))
-    binnings = []
-    for i, request in enumerate(requests):
-        solution, shape = min(
-            ((solution, shape) for (j, shape), solution in found if j == i), key=lambda pair: pair[0].cost
-        )
+    solutions, binnings = iter(solve_charged(charged, grid, refinements)), []
+    for request in requests:
+        tried = [(next(solutions), shape) for shape in request.shapes or (None,)]
+        solution, shape = min(tried, key=lambda pair: pair[0].cost)
         binnings.append(replace(_binning(request.ordered, solution, "evidence"), shape=shape))
     return binnings
 
