@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,16 +81,6 @@ class Part(NamedTuple):
         return -(np.log(2 * np.pi) + self.squares()) / 2
 
 
-class Scores(Protocol):
-    """Scores of shares, and back."""
-
-    def score(self, share: Floats) -> Floats:
-        """The score at which a share of the column lies below."""
-
-    def share(self, score: Floats) -> Floats:
-        """The share of the column below a score."""
-
-
 class Normal:
     """Normal scores of shares."""
 
@@ -101,6 +91,10 @@ class Normal:
     def share(self, score: Floats) -> Floats:
         """The share below a score."""
         return np.asarray(ndtr(score))
+
+
+Scores = Normal
+"""Scores of shares, and back: normal ones, or those of a subclass."""
 
 
 @dataclass(frozen=True, eq=False)
