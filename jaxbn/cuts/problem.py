@@ -168,8 +168,8 @@ def dirichlet_terms(factors: Iterable[Factor], weight: float = 1.0, first: int =
     # Factors whose context is always the same (children without spouses) count the same rows as their context: one term
     # with the sum of their tables serves all of them.
     if constant:
-        names = tuple(sorted(weight * factor.n_states for factor in constant))
-        terms.append(Term(constant[0].context, 1, 1.0, names, entropy * len(names), weight=a))
+        tables = tuple(sorted(weight * factor.n_states for factor in constant))
+        terms.append(Term(constant[0].context, 1, 1.0, tables, entropy * len(tables), weight=a))
     return terms
 
 
