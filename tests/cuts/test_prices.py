@@ -174,7 +174,7 @@ def bounded_and_actual(task: Rows, starts: np.ndarray, when: int, block: int) ->
             return {"counts": counts[row], "mass": mass[row], "end": end[row], **common, **no_matter}
 
         def chunks(*found: dict[str, Any]) -> Chunks:
-            return Chunks(**{name: jax.numpy.stack([each[name] for each in found], axis=-1) for name in found[0]})
+            return Chunks(**jax.tree.map(lambda *each: jax.numpy.stack(each, axis=-1), *found))
 
         began = block * BLOCK
         half = len(starts) // 2
