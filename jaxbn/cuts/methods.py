@@ -279,9 +279,7 @@ def check_options(method: str, options: Mapping[str, Any]) -> None:
     for argument, value in options.items():
         users = users_of(argument)
         if method not in users:
-            listed: list[str | Mention] = [Mention("method", users[0])]
-            for user in users[1:]:
-                listed += [" or ", Mention("method", user)]
+            listed = [part for user in users for part in (" or ", Mention("method", user))][1:]
             raise ArgumentError(
                 argument, "is for ", *listed, f", got {value!r} with method {method!r}; leave it out", value=value
             )
