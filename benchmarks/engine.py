@@ -107,15 +107,15 @@ def peak_memory() -> float:
 def measure(name: str, n: int) -> dict[str, Any]:
     """One line of the table, in this process."""
     from jaxbn.cuts import discretize_variable, solve
-    from jaxbn.cuts.problem import Solution, Task
+    from jaxbn.cuts.problem import Rows, Solution
     from jaxbn.runtime.shapes import LEAST_ROWS, bucket
 
     idle = peak_memory()
     arguments = make(name, n)
-    asked: list[Task] = []
+    asked: list[Rows] = []
     found: list[Solution] = []
 
-    def recording(tasks: list[Task]) -> list[Solution]:
+    def recording(tasks: list[Rows]) -> list[Solution]:
         asked[:] = tasks
         found[:] = solve.solve(tasks)
         return list(found)
@@ -130,7 +130,7 @@ def measure(name: str, n: int) -> dict[str, Any]:
     line |= {"memory": peak_memory() - idle, "bins": binning.n_bins, "cost": binning.cost, "load": os.getloadavg()[0]}
     costs = {"engine": binning.cost}
     task = asked[0]
-    if n <= UNPRUNED_ROWS and 2 * task.n_rows > LEAST_ROWS:
+    if n <= UNPRUNED_ROWS and 2 * task.n > LEAST_ROWS:
         shape = solve.pruned_shape
         solve.pruned_shape = lambda *args, **sizes: shape(*args, **sizes)._replace(settled=bucket(n, 1024))
         costs["unpruned"] = solve.solve([task], prune=False)[0].cost

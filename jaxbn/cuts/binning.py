@@ -106,14 +106,8 @@ class Binning:
         if not isinstance(other, Binning):
             return NotImplemented
         numbers = ((self.cost, other.cost), (self.lower, other.lower), (self.upper, other.upper))
-        same = (
-            np.array_equal(self.cuts, other.cuts)
-            and self.method == other.method
-            and self.shape == other.shape
-            and self.unit == other.unit
-            and self.labels == other.labels
-        )
-        return bool(same) and all(same_number(a, b) for a, b in numbers)
+        same = all(getattr(self, name) == getattr(other, name) for name in ("method", "shape", "unit", "labels"))
+        return same and np.array_equal(self.cuts, other.cuts) and all(same_number(a, b) for a, b in numbers)
 
     def __hash__(self) -> int:
         return hash((self.cuts.tobytes(), self.method))

@@ -106,12 +106,19 @@ def child_factor(
     child: CompactColumn, others: Sequence[CompactColumn], n_rows: int, n_states: int, whose: str = "spouses"
 ) -> Factor:
     """The factor of a child of `n_states` given its other parents; `whose` names these in an error."""
+    columns = list(others)
+    if child[2]:
+        # A column of one state that is missing where the child is: so all rows that lack the child or a spouse share
+        # the last context, and the last cell.
+        columns.append((np.where(child[0] < 0, -1, 0).astype(np.int32), 1, True))
+    context, n_contexts, lacking = _joint(columns, n_rows)
+    cell, n_cells, _ = _joint([*others, child], n_rows)
+    outcome = child[0]
+    if lacking:
+        lacks = context == n_contexts - 1
+        outcome, n_states = np.where(lacks, -1, outcome).astype(np.int32), 1 if lacks.all() else n_states
     states = _configurations(whose, [k for _, k, _ in others])
-    if child[2] or any(lacks for _, _, lacks in others):
-        return _holed_factor(child, others, n_states, states)
-    context, n_contexts, _ = _joint(others, n_rows)
-    cell, n_cells = joint([(context, n_contexts), child[:2]], n_rows)
-    return Factor(context, child[0], cell, n_contexts, n_cells, n_states, states)
+    return Factor(context, outcome, cell, n_contexts, n_cells, n_states, states, lacking)
 
 
 def _column(codes: Codes) -> CompactColumn:
@@ -131,16 +138,3 @@ def _joint(columns: Sequence[CompactColumn], n_rows: int) -> tuple[NDArray[np.si
     code = np.full(n_rows, n_known, np.int32)
     code[present] = known
     return code, n_known + 1, True
-
-
-def _holed_factor(child: CompactColumn, spouses: Sequence[CompactColumn], n_states: int, context_states: int) -> Factor:
-    """The factor of a child where some rows lack it, or a spouse."""
-    n_rows = len(child[0])
-    # A column of one state that is missing where the child is: so all rows that lack the child or a spouse share the
-    # last context, and the last cell.
-    has_child = np.where(child[0] < 0, -1, 0).astype(np.int32), 1, True
-    context, n_contexts, _ = _joint([*spouses, has_child], n_rows)
-    cell, n_cells, _ = _joint([*spouses, child], n_rows)
-    lacks = context == n_contexts - 1
-    outcome = np.where(lacks, -1, child[0]).astype(np.int32)
-    return Factor(context, outcome, cell, n_contexts, n_cells, 1 if lacks.all() else n_states, context_states, True)

@@ -16,7 +16,7 @@ from jaxbn.cuts.blanket import Factor, checked_child, factors_at
 from jaxbn.cuts.by_number.charged import Charged, solve_charged
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.methods import MAX_BINS, METHODS, check_options
-from jaxbn.cuts.problem import Rows, Solution, Task, dirichlet_terms, entropy_terms
+from jaxbn.cuts.problem import Rows, Solution, dirichlet_terms, entropy_terms
 from jaxbn.cuts.shapes.base_density import column_shapes
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.solve import solve
@@ -166,11 +166,11 @@ def best_binnings(
     """
     requests = [_without_repeats(request) for request in requests]
     if method == "bayesian":
-        tasks = [_bayesian_task(request) for request in requests]
-        solutions = solve(tasks, grid=grid, refinements=refinements)
+        problems = [_bayesian_rows(request) for request in requests]
+        solutions = solve(problems, grid=grid, refinements=refinements)
         for i, request in enumerate(requests):
             if request.most_bins is not None and len(solutions[i].cuts) >= request.most_bins:
-                solutions[i] = _with_few_bins(tasks[i], request.most_bins, grid, refinements)
+                solutions[i] = _with_few_bins(problems[i], request.most_bins, grid, refinements)
     elif method == "mdl":
         solutions = solve_charged([_description_length(request) for request in requests], grid, refinements)
     else:
@@ -182,14 +182,11 @@ def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int
     """Each variable with the shape that it is best cut with."""
     if grid is None:
         requests = [_with_best_shape(request) for request in requests]
-    tried = [(i, shape) for i, request in enumerate(requests) for shape in request.shapes or (None,)]
     charged = [problem for request in requests for problem in _evidence_problems(request, grid)]
-    found = list(zip(tried, solve_charged(charged, grid, refinements), strict=True))
-    binnings = []
-    for i, request in enumerate(requests):
-        solution, shape = min(
-            ((solution, shape) for (j, shape), solution in found if j == i), key=lambda pair: pair[0].cost
-        )
+    solutions, binnings = iter(solve_charged(charged, grid, refinements)), []
+    for request in requests:
+        tried = [(next(solutions), shape) for shape in request.shapes or (None,)]
+        solution, shape = min(tried, key=lambda pair: pair[0].cost)
         binnings.append(replace(_binning(request.ordered, solution, "evidence"), shape=shape))
     return binnings
 
@@ -210,11 +207,13 @@ def _evidence_problems(request: Request, grid: int | None) -> list[Charged]:
     return [first, *(each._replace(rows=replace(each.rows, terms=first.rows.terms)) for each in others)]
 
 
-def _bayesian_task(request: Request) -> Task:
+def _bayesian_rows(request: Request) -> Rows:
     """The paper's objective: L + Σ w over cuts + Σ h over intervals; a constant variable has no gap to charge for."""
     values = request.ordered.values
     first_cost = request.rate if values[-1] > values[0] else 0.0
-    return Task(dirichlet_terms(request.factors), cut_costs(values, request.rate), first_cost, request.weights)
+    costs = cut_costs(values, request.rate)
+    can_cut = np.append(np.isfinite(costs[:-1]), False)
+    return Rows(can_cut, dirichlet_terms(request.factors), request.weights, None, costs, first_cost)
 
 
 def _description_length(request: Request) -> Charged:
@@ -248,12 +247,12 @@ def _outcome_entropy(factor: Factor, weights: NDArray[np.int32] | None) -> float
     return float(-(counts * np.log(counts / counts.sum())).sum())
 
 
-def _with_few_bins(task: Task, most: int, grid: int | None, refinements: int) -> Solution:
+def _with_few_bins(rows: Rows, most: int, grid: int | None, refinements: int) -> Solution:
     """Raise the price of a cut by bisection until there are at most `most` bins; near the best, not proved."""
     low, high, best = 0.0, math.inf, None
     while best is None or high - low > 0.01 * high:
         price = max(2 * low, 1.0) if best is None else (low + high) / 2
-        (found,) = solve([replace(task, cut_cost=task.cut_cost + price)], grid=grid, refinements=refinements)
+        (found,) = solve([replace(rows, cut_cost=rows.cut_costs + price)], grid=grid, refinements=refinements)
         if len(found.cuts) < most:
             # the price only limits the bins and is no part of the objective
             high, best = price, replace(found, cost=found.cost - price * (len(found.cuts) + 1))

@@ -102,10 +102,12 @@ def evidence_problem(
     min_width: float,
     most_bins: int | None = None,
     shape: Shape | None = None,
+    n_distinct: int | None = None,
 ) -> Charged:
     """One variable to cut, into at most so many bins; the cost is minus the part of F that depends on its binning.
 
-    The ruler of its intervals is the measure of a shape, or their length.
+    The ruler of its intervals is the measure of a shape, or their length. `n_distinct` is that of the column, where
+    these rows show fewer values.
     """
     own = factors[0]
     configurations = np.bincount(own.cell, weights, own.n_cells).astype(np.int64)
@@ -118,7 +120,7 @@ def evidence_problem(
     ]
     spread, per_value = _spread(ordered, min_width, shape)
     rows = Rows(ordered.can_cut, terms, weights, spread)
-    return Charged(rows, charge(configurations, ordered.n_distinct, most_bins), rows.total * per_value)
+    return Charged(rows, charge(configurations, n_distinct or ordered.n_distinct, most_bins), rows.total * per_value)
 
 
 def smallest_gap(ordered: Ordered) -> float:

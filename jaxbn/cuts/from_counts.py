@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.blanket import factors_of
 from jaxbn.cuts.by_number.charged import Charged
-from jaxbn.cuts.evidence import charge, evidence_problem
+from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.shapes.shape import Shape
@@ -82,9 +82,7 @@ def _problem(counted: Counted, min_width: float, most_bins: int | None, shape: S
     n_states = [int((table.sum(axis=tuple(range(table.ndim - 1)))[:-1] > 0).sum()) for table in counted.children]
     factors = factors_of(codes[0], children, len(rows), n_states)
     wide: Any = weights  # 64 bits: there may be more rows than 2^31
-    problem = evidence_problem(ordered, factors, wide, min_width, most_bins, shape)
-    configurations = np.bincount(factors[0].cell, weights, factors[0].n_cells).astype(np.int64)
-    return problem._replace(charge=charge(configurations, counted.n_distinct, most_bins or MOST_LAYERS))
+    return evidence_problem(ordered, factors, wide, min_width, most_bins or MOST_LAYERS, shape, counted.n_distinct)
 
 
 def coupled(tables: Sequence[Counts]) -> tuple[NDArray[np.intp], Counts, list[NDArray[np.intp]]]:

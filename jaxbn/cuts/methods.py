@@ -37,20 +37,7 @@ NO_RATE = 0.0
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """What all methods have in common.
-
-    Args:
-        max_passes: most passes over the variables of a discretization; None for no limit, which only ``Evidence`` is
-            sure not to need.
-        initial_bins: bins that passes begin with; by default the largest cardinality of the discrete variables, and in
-            ``learn`` several numbers, another one in each run.
-        initial: whether these are of equal ``"width"`` (as in the paper; the default) or ``"frequency"``, which suits
-            skewed columns and those with outliers. A search in turns begins with both.
-        grid: positions of a column at which cuts are searched while arcs move, or drawn by ``sample_posterior``; then
-            they are placed to the last row. None for all positions. The search ``"k2"`` has no grid.
-        exact: whether the cuts of a learned network are then proved, each given the rest, to be the best of all. By
-            default up to 50,000 rows: beyond, that takes minutes, and finds next to nothing.
-    """
+    """What all methods have in common; the options are described in ``Bayesian``."""
 
     max_passes: int | None = 10
     initial_bins: int | None = None
@@ -70,6 +57,7 @@ class Method:
             checks.one_of("initial", self.initial, ("width", "frequency"))
         if self.grid is not None:
             checks.at_least("grid", self.grid, 2)
+        checks.one_of("select", getattr(self, "select", "density"), ("density", "k2"))
 
     @property
     def start_kind(self) -> str:
@@ -100,10 +88,12 @@ class Method:
         """Bins that a column may have, None for any number.
 
         Example:
-            >>> Bayesian().most_bins("age") is None
-            True
+            >>> Evidence().most_bins("age"), Evidence(max_bins={"age": 3}).most_bins("age"), MDL().most_bins("age")
+            (8, 3, None)
         """
-        return None
+        most = getattr(self, "max_bins", None)
+        most = most.get(name, MAX_BINS) if isinstance(most, Mapping) else most
+        return MAX_BINS if most == "auto" else most
 
     def narrowest(self, name: str, ordered: Ordered) -> float:
         """The smallest width of a bin of a column, 0 for no limit.
@@ -111,10 +101,13 @@ class Method:
         Example:
             >>> import numpy as np
             >>> from jaxbn.cuts.sorted_values import sort_values
-            >>> MDL().narrowest("age", sort_values(np.array([1.0, 3.0, 4.0])))
-            0.0
+            >>> Evidence(min_width="gap").narrowest("age", sort_values(np.array([1.0, 3.0, 4.0])))
+            1.0
         """
-        return 0.0
+        width = getattr(self, "min_width", None)
+        if width == "gap":
+            return smallest_gap(ordered)
+        return float((width.get(name) if isinstance(width, Mapping) else width) or 0.0)
 
     def proves_cuts(self, n_rows: int) -> bool:
         """Whether the last cuts are the exact optimum given the rest, not the best that refining the grid finds.
@@ -187,30 +180,6 @@ class Evidence(Method):
             if width is not None and width != 0 and self.min_width != "gap":  # 0 is no limit
                 checks.positive(argument, width)
 
-    def most_bins(self, name: str) -> int | None:
-        """Bins that a column may have, None for any number.
-
-        Example:
-            >>> Evidence().most_bins("age"), Evidence(max_bins={"age": 3}).most_bins("age")
-            (8, 3)
-        """
-        most = self.max_bins.get(name, MAX_BINS) if isinstance(self.max_bins, Mapping) else self.max_bins
-        return MAX_BINS if most == "auto" else most
-
-    def narrowest(self, name: str, ordered: Ordered) -> float:
-        """The smallest width of a bin of a column, 0 for no limit.
-
-        Example:
-            >>> import numpy as np
-            >>> from jaxbn.cuts.sorted_values import sort_values
-            >>> Evidence(min_width="gap").narrowest("age", sort_values(np.array([1.0, 3.0, 4.0])))
-            1.0
-        """
-        if self.min_width == "gap":
-            return smallest_gap(ordered)
-        width = self.min_width.get(name) if isinstance(self.min_width, Mapping) else self.min_width
-        return float(width or 0.0)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Bayesian(Method):
@@ -246,7 +215,6 @@ class Bayesian(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.one_of("select", self.select, ("density", "k2"))
         if not isinstance(self.rate, str):
             checks.positive("rate", self.rate)
         elif self.rate not in ("network", "blanket"):
@@ -275,10 +243,6 @@ class MDL(Method):
     select: Select = "density"
 
     name = "mdl"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.one_of("select", self.select, ("density", "k2"))
 
 
 METHODS: dict[str, type[Method]] = {each.name: each for each in (Evidence, Bayesian, MDL)}
@@ -323,9 +287,7 @@ def check_options(method: str, options: Mapping[str, Any]) -> None:
     for argument, value in options.items():
         users = users_of(argument)
         if method not in users:
-            listed: list[str | Mention] = [Mention("method", users[0])]
-            for user in users[1:]:
-                listed += [" or ", Mention("method", user)]
+            listed = [part for user in users for part in (" or ", Mention("method", user))][1:]
             raise ArgumentError(
                 argument, "is for ", *listed, f", got {value!r} with method {method!r}; leave it out", value=value
             )

@@ -37,23 +37,15 @@ Solve = Callable[[Sequence[int], Sequence[GroupedRows]], list[Solution]]
 """The optima of some of the problems, given by their numbers, over the positions of their groups."""
 
 
-def solve_on_grid(
-    solve: Solve,
-    rows: Sequence[Rows],
-    grid: int | None,
-    refinements: int = 1,
-    cut_costs: Sequence[NDArray[np.float64]] | None = None,
-) -> list[Solution]:
+def solve_on_grid(solve: Solve, rows: Sequence[Rows], grid: int | None, refinements: int = 1) -> list[Solution]:
     """Solve problems over at most `grid` groups of rows each, all positions where it is None.
 
-    Positions are chosen around the cuts `refinements` times at most; if more than once, to the last row. `cut_costs`
-    are what a cut after each row costs by itself, if it does.
+    Positions are chosen around the cuts `refinements` times at most; if more than once, to the last row.
     """
     if grid is None:
         return solve(range(len(rows)), [GroupedRows(some, some.positions()) for some in rows])
     if refinements > 1:
-        given = [None] * len(rows) if cut_costs is None else cut_costs
-        return [_to_the_last_row(solve, i, rows[i], grid, refinements, given[i]) for i in range(len(rows))]
+        return [_to_the_last_row(solve, i, some, grid, refinements) for i, some in enumerate(rows)]
     grouped = [GroupedRows(some, some.positions(grid)) for some in rows]
     found = solve(range(len(rows)), grouped)
     finer = {}
@@ -71,15 +63,13 @@ def solve_on_grid(
     return found
 
 
-def _to_the_last_row(
-    solve: Solve, number: int, rows: Rows, grid: int, rounds: int, cut_cost: NDArray[np.float64] | None
-) -> Solution:
+def _to_the_last_row(solve: Solve, number: int, rows: Rows, grid: int, rounds: int) -> Solution:
     """Cuts of one problem, each at the best row between its neighbours, and together the best of the rows beside them.
 
     From the best partition on a grid the cuts move one by one; then all of them together, by few rows, and their
     number may change; and so on until nothing is gained.
     """
-    positions, sweeps = rows.positions(), Sweeps(rows, cut_cost)
+    positions, sweeps = rows.positions(), Sweeps(rows)
     if len(positions) - 1 <= grid:
         return solve([number], [GroupedRows(rows, positions)])[0]
     first, size = affordable(rows, grid), affordable(rows, grid, DENSER)

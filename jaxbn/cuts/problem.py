@@ -5,9 +5,9 @@ Shapes: n rows, in ascending order of the variable's values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ Of a context with K states, s is the sum of their Dirichlet weights, and of an o
 """
 
 LONG_TABLE = 2**18
-"""Longer tables are slices of one shared table."""
+"""Longer tables are slices of a shared one where a constant does not matter."""
 
 MANY_STATES = 10**6
 """From this many states on a table is a running sum: differences of ln Γ would lose their digits."""
@@ -82,30 +82,8 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task:
-    """One variable to cut: rows in ascending order of its values."""
-
-    terms: Sequence[Term]
-    cut_cost: NDArray[np.float64]  # [n], +inf where no cut can be, 0 after the last row
-    first_cost: float
-    weights: NDArray[np.int32] | None = None  # [n], None: all one
-    spread: Spread | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.cut_cost)
-
-    @property
-    def rows(self) -> Rows:
-        """The rows without what cuts cost."""
-        can_cut = np.append(np.isfinite(self.cut_cost[:-1]), False)
-        return Rows(can_cut, self.terms, self.weights, self.spread)
-
-
-@dataclass(frozen=True)
 class Solution:
-    """The optimum of a task."""
+    """The best partition of some rows."""
 
     cost: float
     cuts: list[int]  # ranks that a cut falls after, ascending
@@ -118,8 +96,10 @@ class Rows:
 
     can_cut: NDArray[np.bool_]  # [n]
     terms: Sequence[Term]
-    weights: NDArray[np.int32] | None
+    weights: NDArray[np.int32] | None  # [n], None: all one
     spread: Spread | None = None
+    cut_cost: NDArray[np.float64] | None = None  # [n], of a cut after each row, where it has a cost of its own
+    first_cost: float = 0.0  # of the empty prefix, likewise
 
     @property
     def n(self) -> int:
@@ -147,11 +127,11 @@ class Rows:
         return np.append(0, np.cumsum(np.asarray(self.weights), dtype=np.int64))
 
     @property
-    def task(self) -> Task:
-        """The task in which cuts cost nothing."""
-        cut_cost = np.where(self.can_cut, 0.0, np.inf)
-        cut_cost[-1] = 0.0
-        return Task(self.terms, cut_cost, 0.0, self.weights, self.spread)
+    def cut_costs(self) -> NDArray[np.float64]:
+        """The cost of a cut after each row [n]: +inf where none can be, 0 after the last row."""
+        if self.cut_cost is not None:
+            return self.cut_cost
+        return np.append(np.where(self.can_cut[:-1], 0.0, np.inf), 0.0)
 
     @property
     def mirrored(self) -> Rows:
@@ -168,60 +148,43 @@ def dirichlet_terms(factors: Iterable[Factor], weight: float = 1.0, first: int =
     """The h of an interval: ln Γ(n_c + aK) - ln Γ(aK) for the contexts, -[ln Γ(n_co + a) - ln Γ(a)] for the outcomes.
 
     Its equation is in docs/maths.md, "The paper's objective". `weight` is a, and `first` the place of the first of them
-    in the list of all terms.
+    in the list of all terms. There are two terms for each factor of more than one outcome, outcomes first.
     """
-    return _terms(factors, lambda factor: weight * factor.n_states, weight, first)
-
-
-def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
-    """The E of docs/maths.md, "Pruning": n_c ln n_c for the contexts, - n_co ln n_co for the outcomes."""
-    return _terms(factors, lambda factor: ENTROPY, ENTROPY, 0)
-
-
-def _terms(
-    factors: Iterable[Factor], context_table: Callable[[Factor], float], cell_table: float, first: int
-) -> list[Term]:
-    """Two terms for each factor of more than one outcome, outcomes first; constant contexts share one term."""
     factors = sorted((factor for factor in factors if factor.n_states > 1), key=lambda factor: factor.n_contexts == 1)
     varying = [factor for factor in factors if factor.n_contexts > 1]
     constant = factors[len(varying) :]
     entropy = (ENTROPY,)  # the cost at the maximum-likelihood parameters bounds that of any mixture ("Pruning")
     # Bounds of chunks need a weight a and a sum of weights aK. For n ln n, a = aK = 1 will do: a row then costs at
     # least ln((context + 1) / (outcome + 1)) (docs/maths.md, "Bounds of chunks").
-    weight = cell_table or 1.0
+    a = weight or 1.0
     terms = []
     for i, factor in enumerate(factors):
         given = first + len(factors) + min(i, len(varying))
-        states = context_table(factor) or 1.0
-        cells = factor.cell, factor.n_cells
-        terms.append(Term(*cells, -1.0, (cell_table,), entropy, given, states, factor.lacking, weight))
+        states = weight * factor.n_states or 1.0
+        terms.append(Term(factor.cell, factor.n_cells, -1.0, (weight,), entropy, given, states, factor.lacking, a))
     for factor in varying:
-        contexts = factor.context, factor.n_contexts
-        terms.append(Term(*contexts, 1.0, (context_table(factor),), entropy, lacking=factor.lacking, weight=weight))
+        names = (weight * factor.n_states,)
+        terms.append(Term(factor.context, factor.n_contexts, 1.0, names, entropy, lacking=factor.lacking, weight=a))
     # Factors whose context is always the same (children without spouses) count the same rows as their context: one term
     # with the sum of their tables serves all of them.
     if constant:
-        names = tuple(sorted(context_table(factor) for factor in constant))
-        terms.append(Term(constant[0].context, 1, 1.0, names, entropy * len(names), weight=weight))
+        tables = tuple(sorted(weight * factor.n_states for factor in constant))
+        terms.append(Term(constant[0].context, 1, 1.0, tables, entropy * len(tables), weight=a))
     return terms
 
 
-def ratios_fit(task: Task) -> bool:
+def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
+    """The E of docs/maths.md, "Pruning": n_c ln n_c for the contexts, - n_co ln n_co for the outcomes."""
+    return dirichlet_terms(factors, ENTROPY)
+
+
+def ratios_fit(rows: Rows) -> bool:
     """Whether a row adds ln(Π (context + aK) / Π (outcome + a)) to an interval, and the products fit in a float."""
-    names = [name for term in task.terms for name in term.tables]
+    names = [name for term in rows.terms for name in term.tables]
     # the products have no more factors than there are tables, each at most the rows and the largest sum of weights, and
     # at least ½
-    largest = task.n_rows + max(names, default=0)
-    return task.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
-
-
-def size(task: Task) -> dict[str, int]:
-    """What decides the shape of the arrays, apart from the rows."""
-    return {
-        "n_terms": len(task.terms),
-        "n_cells": sum(term.n_cells for term in task.terms),
-        "total_weight": task.n_rows if task.weights is None else int(task.weights.sum()),
-    }
+    largest = rows.n + max(names, default=0)
+    return rows.weights is None and ENTROPY not in names and len(names) * np.log(largest) < LARGEST_LOG
 
 
 def summed_tables(kinds: Sequence[tuple[float, ...]], n_tables: int, length: int) -> NDArray[np.float64]:
@@ -242,64 +205,43 @@ def padded(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0, dtype: 
 
 def table(name: float, length: int, *, steps: bool = False) -> NDArray[np.float64]:
     """A cumulative table by name, or its differences, [length]."""
-    if steps or not _is_part(name, length):
-        return (_last_table if length > LONG_TABLE else _table)(name, length, steps)
-    logs = up_to_a_constant((name,), length)
-    return logs - logs[0]
+    counts = np.arange(length)
+    if not steps:
+        return table_at(name, counts, length)
+    if name == ENTROPY:
+        return np.diff(table_at(name, counts, length), append=0.0)
+    return np.log(counts + name)
 
 
 def table_at(name: float, counts: NDArray[np.integer], length: int) -> NDArray[np.float64]:
     """The entries of a table at some counts below `length`."""
-    if not _is_part(name, length):
-        return table(name, length)[counts]
-    logs = up_to_a_constant((name,), length)
+    if name == ENTROPY:
+        return counts * np.log(np.maximum(counts, 1))
+    if name >= MANY_STATES:  # ln Γ at large K has lost the digits of the difference
+        return np.append(0.0, np.cumsum(np.log(np.arange(length - 1) + name)))[counts]
+    logs = _log_gammas(name, length)
     return logs[counts] - logs[0]
 
 
 def up_to_a_constant(names: tuple[float, ...], length: int) -> NDArray[np.float64]:
-    """The sum of some tables, up to a constant [length]; a single one takes no memory of its own."""
-    if len(names) > 1:
-        return summed_tables([names], 1, length)
-    if not _is_part(names[0], length):
-        return table(names[0], length)
-    # ln Γ(n + s) for n = 0, 1, … is ln Γ(m + base) from m = s - base on, as all s are multiples of ½
-    base = 0.5 if names[0] % 1 else 1.0
-    first = int(names[0] - base)
-    return _log_gammas(base, first + length)[first:]
-
-
-def _is_part(name: float, length: int) -> bool:
-    """Whether a table is looked up in that of all ln Γ."""
-    return length > LONG_TABLE and ENTROPY < name < MANY_STATES
-
-
-@lru_cache(maxsize=64)
-def _table(name: float, length: int, steps: bool) -> NDArray[np.float64]:
-    counts = np.arange(length, dtype=np.float64)
-    if name == ENTROPY:
-        values = counts * np.log(np.maximum(counts, 1))
-        return np.diff(values, append=0.0) if steps else values
-    logs = np.log(counts + name)
-    if steps:
-        return logs
-    if name < MANY_STATES:
-        return gammaln(counts + name) - gammaln(name)
-    return np.concatenate([[0.0], np.cumsum(logs)[:-1]])  # ln Γ at large K has lost the digits of the difference
-
-
-_last_table = lru_cache(maxsize=2)(_table.__wrapped__)  # long ones: few are kept, as each takes megabytes
+    """The sum of some tables, up to a constant [length]; a single long one takes no memory of its own."""
+    if len(names) == 1 and length > LONG_TABLE and ENTROPY < names[0] < MANY_STATES:
+        return _log_gammas(names[0], length)
+    return summed_tables([names], 1, length)
 
 
 _longest: dict[float, NDArray[np.float64]] = {}
 
 
-def _log_gammas(base: float, length: int) -> NDArray[np.float64]:
-    """Ln Γ(n + base) for n = 0, 1, …; other tables are parts of it, up to a constant."""
+def _log_gammas(name: float, length: int) -> NDArray[np.float64]:
+    """Ln Γ(n + s) for n = 0, 1, …: as all s are multiples of ½, it is part of one of two arrays, from s - base on."""
+    base = 0.5 if name % 1 else 1.0
+    first = int(name - base)
     # Threads share it without a lock: arrays are replaced and never changed, so at worst two threads compute the same.
     known = _longest.get(base, np.zeros(0))
-    if len(known) < length:
-        _longest[base] = known = np.asarray(gammaln(np.arange(length, dtype=np.float64) + base))
-    return known[:length]
+    if len(known) < first + length:
+        _longest[base] = known = np.asarray(gammaln(np.arange(first + length, dtype=np.float64) + base))
+    return known[first : first + length]
 
 
 def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:

@@ -13,18 +13,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
 from jaxbn.cuts.on_accelerator import CutCosts, best_partitions, goes_there
 from jaxbn.cuts.on_grid import solve_on_grid
-from jaxbn.cuts.problem import (
-    ALL,
-    Solution,
-    Spread,
-    Task,
-    Term,
-    interval_starts,
-    padded,
-    ratios_fit,
-    size,
-    summed_tables,
-)
+from jaxbn.cuts.problem import ALL, Rows, Solution, Spread, Term, interval_starts, padded, ratios_fit, summed_tables
 from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
@@ -36,21 +25,18 @@ ROWS_AT_ONCE = 2**16
 """Rows that the pruned program settles before it may be stopped: a second or less."""
 
 
-def solve(tasks: Sequence[Task], *, grid: int | None = None, refinements: int = 1) -> list[Solution]:
-    """Solve every task exactly, or on a grid of that many groups of rows, refined around its cuts.
+def solve(problems: Sequence[Rows], *, grid: int | None = None, refinements: int = 1) -> list[Solution]:
+    """Solve every problem exactly, or on a grid of that many groups of rows, refined around its cuts.
 
     Few positions go to the program over all intervals, and the others to the pruned one.
     """
 
-    def at_positions(numbers: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
-        some = [tasks[i] for i in numbers]
-        many = [groups.n > FEW_POSITIONS for groups in grouped]
-        known = [solve_at_prices(t, [0.0])[0] if m else None for t, m in zip(some, many, strict=True)]
-        costs = [CutCosts(t.cut_cost[g.positions[1:] - 1], t.first_cost) for t, g in zip(some, grouped, strict=True)]
+    def at_positions(_: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
+        known = [solve_at_prices(g.rows, [0.0])[0] if g.n > FEW_POSITIONS else None for g in grouped]
+        costs = [CutCosts(g.rows.cut_costs[g.positions[1:] - 1], g.rows.first_cost) for g in grouped]
         return over_positions(grouped, known, costs, lambda _, cost, matrix: matrix.solve_with_cuts(*cost))
 
-    costs = [task.cut_cost for task in tasks]
-    return solve_on_grid(at_positions, [task.rows for task in tasks], grid, refinements, costs)
+    return solve_on_grid(at_positions, problems, grid, refinements)
 
 
 def over_positions(
@@ -72,38 +58,38 @@ def over_positions(
     return list(solutions.values())  # type: ignore[arg-type]
 
 
-def prefix_costs(task: Task, prices: Sequence[float]) -> NDArray[np.float64]:
+def prefix_costs(rows: Rows, prices: Sequence[float]) -> NDArray[np.float64]:
     """Least cost of the rows up to each one and of a cut after it at every price, by the pruned program [P, n]."""
     with double(), on_host():
-        return np.asarray(_run_pruned(task, prices).best)[:, : task.n_rows]
+        return np.asarray(_run_pruned(rows, prices).best)[:, : rows.n]
 
 
-def solve_at_prices(task: Task, prices: Sequence[float], *, prune: bool = True) -> list[Solution]:
+def solve_at_prices(rows: Rows, prices: Sequence[float], *, prune: bool = True) -> list[Solution]:
     """The optimum at each price, where every interval costs that much more: one pass of the pruned program for all."""
     with double(), on_host():
-        state = _run_pruned(task, prices, prune)
+        state = _run_pruned(rows, prices, prune)
         best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
-    end = task.n_rows - 1
+    end = rows.n - 1
     cuts = [[start - 1 for start in interval_starts(row, end)] for row in last]
-    return [Solution(float(best[i, end]), cuts[i], visited / task.n_rows) for i in range(len(prices))]
+    return [Solution(float(best[i, end]), cuts[i], visited / rows.n) for i in range(len(prices))]
 
 
-def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> State:
+def _run_pruned(rows: Rows, prices: Sequence[float], prune: bool = True) -> State:
     """One problem, resumed with more room whenever the live starts outgrow it."""
-    shape = pruned_shape(task.n_rows, **size(task))
+    shape = pruned_shape(rows.n, len(rows.terms), sum(term.n_cells for term in rows.terms), rows.total)
     # `contexts` is off only for long columns without children, where the division would cost more than another
     # compilation; shorter ones share the program of all blankets
     switches = Switches(
         width=shape.width,
-        ratios=ratios_fit(task),
-        contexts=task.n_rows <= SHARED_ROWS or task.spread is None or any(term.sign > 0 for term in task.terms),
-        spread=task.spread is not None,
+        ratios=ratios_fit(rows),
+        contexts=rows.n <= SHARED_ROWS or rows.spread is None or any(term.sign > 0 for term in rows.terms),
+        spread=rows.spread is not None,
         prune=prune,
     )
-    problem = jax.device_put(Problem(**_arrays(task, prices, shape)))
+    problem = jax.device_put(Problem(**_arrays(rows, prices, shape)))
     state = initial_state(problem, shape.settled, shape.recent, shape.width)
     until = 0
-    while int(state.block) * BLOCK < task.n_rows:
+    while int(state.block) * BLOCK < rows.n:
         limits.check()
         # `advance` stops at `until`, where Ctrl-C and time limits are looked at, or before it if slots have run out.
         # Then all that was found stays, and the program goes on from there with twice the slots.
@@ -115,16 +101,16 @@ def _run_pruned(task: Task, prices: Sequence[float], prune: bool = True) -> Stat
     return state
 
 
-def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str, Any]:
+def _arrays(rows: Rows, prices: Sequence[float], shape: PrunedShape) -> dict[str, Any]:
     """The fields of `Problem` as padded NumPy arrays."""
-    n = task.n_rows
-    weights = np.ones(n, np.int32) if task.weights is None else task.weights
+    n = rows.n
+    weights = np.ones(n, np.int32) if rows.weights is None else rows.weights
     cells = np.full((shape.terms, shape.rows), shape.cells, np.int32)  # no cell: what is counted there is dropped
     first = 0
-    for j, term in enumerate(task.terms):
+    for j, term in enumerate(rows.terms):
         np.add(term.cells, first, out=cells[j, :n])
         first += term.n_cells
-    spread = task.spread or Spread(np.zeros(n))
+    spread = rows.spread or Spread(np.zeros(n))
     latest = np.arange(n, dtype=np.int32) if spread.latest is None else spread.latest
     # Padding is neutral: a row after the last has no weight, and a cut after it costs infinity, so no optimum ends
     # there; it lies where the last one does, so that widths stay what they are.
@@ -135,13 +121,13 @@ def _arrays(task: Task, prices: Sequence[float], shape: PrunedShape) -> dict[str
         "end": padded(spread.end, (shape.rows,), spread.end[-1], np.float64),
         "begin": np.float64(spread.begin),
         "latest": padded(latest, (shape.rows,), shape.rows),
-        "cut_cost": padded(task.cut_cost, (shape.rows,), np.inf, np.float64),
-        "first_cost": np.float64(task.first_cost),
+        "cut_cost": padded(rows.cut_costs, (shape.rows,), np.inf, np.float64),
+        "first_cost": np.float64(rows.first_cost),
         "prices": np.array(prices, np.float64),
         "n_rows": np.int32(n),
-        "n_terms": np.int32(len(task.terms)),
+        "n_terms": np.int32(len(rows.terms)),
         "n_cells": np.int32(first),
-        **_table_arrays(task.terms, shape),
+        **_table_arrays(rows.terms, shape),
     }
 
 

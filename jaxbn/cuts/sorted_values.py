@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +10,6 @@ from numpy.typing import NDArray
 
 MANY_ROWS = 2**20
 """The order of more rows takes 32 bits each, to save memory; fewer are quicker with 64."""
-
-FEW_VALUES = 2048
-"""Up to this many values the costs of cuts are cached."""
 
 
 class Ordered(NamedTuple):
@@ -72,30 +68,16 @@ def midpoints(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[
 def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
     """The prior's charge for a cut, w_t = -ln(exp(L g_t) - 1): +inf where there is no gap, 0 after the last [n].
 
-    g_t is the gap's share of the range. A huge L g_t does not overflow; one too small for a float has a logarithm.
+    g_t is the gap's share of the range. In JAX: kernels/gradient.best_rate.
     """
-    if len(values) <= FEW_VALUES:
-        return _few_cut_costs(values.tobytes(), rate)
-    return np.append(gap_costs(*_steps(values), rate), 0.0)
-
-
-@lru_cache(maxsize=256)
-def _few_cut_costs(values: bytes, rate: float) -> NDArray[np.float64]:
-    """The same for few values, remembered: a variable of a network is asked about again and again."""
-    costs = np.append(gap_costs(*_steps(np.frombuffer(values)), rate), 0.0)
-    costs.flags.writeable = False
-    return costs
-
-
-def gap_costs(steps: NDArray[np.float64], span: NDArray[np.float64] | np.float64, rate: float) -> NDArray[np.float64]:
-    """The same for each of some gaps, of any shape, in a range of length `span`; in JAX: kernels/gradient.best_rate."""
+    steps, span = _steps(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         # -ln(e^x - 1) = -x - ln(1 - e^-x), which does not overflow; for an x that has underflowed it is -ln x, from the
         # logarithms of its factors
         x = rate * (steps / span)
         log_x = np.log(rate) + np.log(steps) - np.log(span)
         costs = np.where(x > 1e-300, -x - np.log(-np.expm1(-x)), -log_x)
-    return np.where(steps > 0, costs, np.inf)
+    return np.append(np.where(steps > 0, costs, np.inf), 0.0)
 
 
 def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], np.float64]:

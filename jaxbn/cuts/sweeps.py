@@ -50,9 +50,8 @@ class _Near(NamedTuple):
 class Sweeps:
     """Moves the cuts of one problem."""
 
-    def __init__(self, rows: Rows, cut_cost: Floats | None = None) -> None:
-        """`cut_cost` is that of a cut after each row [n], where it has one of its own."""
-        self.rows, self.cut_cost = rows, cut_cost
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
 
     def best_rows(self, solution: Solution, reach: int = NEAR_ROWS) -> Solution:
         """The same number of cuts, none of which can move to a row near it, between its neighbours, for less.
@@ -115,8 +114,8 @@ class Sweeps:
         costs = total - np.append(0.0, total)[near.first][near.place]
         if self.rows.spread is not None:
             costs += self._widths(bounds, near.cut, near.rows)
-        if self.cut_cost is not None:
-            costs += self.cut_cost[near.rows]
+        if self.rows.cut_cost is not None:
+            costs += self.rows.cut_cost[near.rows]
         costs[~self.rows.can_cut[near.rows]] = np.inf
         return costs
 

@@ -21,6 +21,7 @@ deterministic, not exhaustive.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,11 +78,8 @@ class Grouping:
             raise ValueError(f"groups must hold at least one level each, got {self.groups!r}")
         object.__setattr__(self, "groups", groups)
         flat = [level for group in groups for level in group]
-        repeated = (
-            next((level for level in flat if flat.count(level) > 1), None) if len(set(flat)) < len(flat) else None
-        )
-        if repeated is not None:
-            raise ValueError(f"groups hold the level {repeated!r} more than once; put every level into one group")
+        if repeated := [level for level, n in Counter(flat).items() if n > 1]:
+            raise ValueError(f"groups hold the level {repeated[0]!r} more than once; put every level into one group")
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:

@@ -71,8 +71,8 @@ def log_partitions(m: int, most: int) -> NDArray[np.float64]:
 
 def every_level(unit: NDArray[np.integer], factors: Sequence[Factor], most: int, weight: float) -> Problem:
     """The evidence of all partitions of the observed levels into up to `most` groups; ``unit`` numbers these levels."""
-    m = int(unit.max()) + 1
-    return _of_levels(unit, factors, np.ones(len(unit), np.int64), m, min(m, most), weight)
+    m, ones = int(unit.max()) + 1, np.ones(len(unit), np.int64)
+    return Problem(*_of_levels(unit, factors, ones, m, weight), _by_number(factors, ones, m, min(m, most), weight))
 
 
 def _problem(
@@ -80,19 +80,18 @@ def _problem(
 ) -> tuple[Problem, NDArray[np.int64]]:
     """The problem to search, and the unit of each observed level."""
     row_weights = np.ones(len(unit), np.int64) if weights is None else weights
-    whole = _of_levels(unit, factors, row_weights, m, 1, weight)
-    units, class_of = whole.units, np.arange(m)
-    n_columns = len(whole.columns.sign)
+    columns, units = _of_levels(unit, factors, row_weights, m, weight)
+    class_of, n_columns = np.arange(m), len(columns.sign)
     if m > most_groups(m, n_columns):
         units, class_of = _without_repeats(units)
     most = min(m, most_groups(len(units.sizes), n_columns))
-    return Problem(whole.columns, units, _by_number(factors, row_weights, m, most, weight)), class_of
+    return Problem(columns, units, _by_number(factors, row_weights, m, most, weight)), class_of
 
 
 def _of_levels(
-    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64], m: int, most: int, weight: float
-) -> Problem:
-    """The problem with every level a unit of its own, and room for so many groups."""
+    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64], m: int, weight: float
+) -> tuple[Columns, Units]:
+    """Every level as a unit of its own."""
     parts, signs, offsets = [], [], []
     twice = round(2 * weight)
     for i, factor in enumerate(factors):  # the contexts of the parents' factor are in `whole`
@@ -110,9 +109,7 @@ def _of_levels(
     offset = np.concatenate(offsets)
     most_gamma = 2 * int(totals.sum()) + max(2 * m, int(offset.max())) + 4
     log_gamma = gammaln(np.maximum(np.arange(most_gamma), 1) / 2)
-    units = Units(counts, np.ones(m, np.int64), totals)
-    columns = Columns(np.concatenate(signs), offset, log_gamma)
-    return Problem(columns, units, _by_number(factors, weights, m, most, weight))
+    return Columns(np.concatenate(signs), offset, log_gamma), Units(counts, np.ones(m, np.int64), totals)
 
 
 def _by_number(

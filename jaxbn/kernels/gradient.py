@@ -208,7 +208,7 @@ def best_rate(rate: Array, gaps: Array, n_variables: Array) -> Array:
     starts at `rate`; `gaps` [C] are g, the gap of each cut as a share of its variable's range, and 0 for padding.
     """
 
-    def cost(log_rate: Array) -> Array:  # w as in cuts/sorted_values.gap_costs, which is NumPy
+    def cost(log_rate: Array) -> Array:  # w as in cuts/sorted_values.cut_costs, which is NumPy
         x = jnp.exp(log_rate) * jnp.where(gaps > 0, gaps, 1.0)
         charge = -x - jnp.log(-jnp.expm1(-x))
         return n_variables * jnp.exp(log_rate) + jnp.where(gaps > 0, charge, 0.0).sum()

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,17 +207,12 @@ def best_order(best: NDArray[np.int64]) -> tuple[int, list[int]]:
     return int(total[-1]), order[::-1]
 
 
-class _Sinks(NamedTuple):
-    """Sets of one size, each with every member as the last column, members in descending order."""
+def _sinks(n: int) -> Iterator[tuple[NDArray[np.integer], ...]]:
+    """All sets of n columns but the empty one, smaller ones first, each with every member as the last column.
 
-    sets: NDArray[np.int32]  # [sets]
-    column: NDArray[np.int32]  # [sets, members]
-    rest: NDArray[np.int32]  # [sets, members], the set without that member
-    inner: NDArray[np.integer]  # [sets, members], the same numbered by the other columns alone
-
-
-def _sinks(n: int) -> Iterator[_Sinks]:
-    """All sets of n columns but the empty one, smaller ones first."""
+    They come in arrays of sets of one size: the sets [S], their members in descending order [S, members], the set
+    without that member, and the same numbered by the other columns alone.
+    """
     numbers, columns = np.arange(1 << n, dtype=np.int32), np.arange(n - 1, -1, -1, dtype=np.int32)
     sizes = np.bitwise_count(numbers)
     for size in range(1, n + 1):
@@ -227,9 +221,9 @@ def _sinks(n: int) -> Iterator[_Sinks]:
             sets = of_size[first : first + SETS_AT_ONCE]
             column = columns[np.nonzero(sets[:, None] >> columns & 1)[1]].reshape(-1, size)
             rest = sets[:, None] ^ (1 << column)
-            yield _Sinks(sets, column, rest, without_bit(rest, column))
+            yield sets, column, rest, without_bit(rest, column)
 
 
 @lru_cache(maxsize=FEW_COLUMNS + 1)
-def _few_sinks(n: int) -> tuple[_Sinks, ...]:
+def _few_sinks(n: int) -> tuple[tuple[NDArray[np.integer], ...], ...]:
     return tuple(_sinks(n))

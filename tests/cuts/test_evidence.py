@@ -212,10 +212,10 @@ def test_pruned_equals_unpruned(name):
     log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
     prices = [1.0, 6.0, 0.5, 2.0, 4.0, 9.0, 15.0, 30.0]
     with prices_and_few_slots(settled=1024):
-        unpruned = solve.solve_at_prices(rows.task, prices, prune=False)
+        unpruned = solve.solve_at_prices(rows, prices, prune=False)
     with prices_and_few_slots():
-        together = solve.solve_at_prices(rows.task, prices)
-        alone = [solve.solve_at_prices(rows.task, [price] * len(prices))[0] for price in prices]
+        together = solve.solve_at_prices(rows, prices)
+        alone = [solve.solve_at_prices(rows, [price] * len(prices))[0] for price in prices]
     for price, full, found, single in zip(prices, unpruned, together, alone, strict=True):
         assert found.cost == close(full.cost)
         assert single.cost == close(full.cost)

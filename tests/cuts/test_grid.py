@@ -10,7 +10,7 @@ import pytest
 from jaxbn.cuts import interval_costs
 from jaxbn.cuts.discretize_variable import (
     Request,
-    _bayesian_task,
+    _bayesian_rows,
     _evidence_problems,
     best_binnings,
     variable_request,
@@ -93,8 +93,8 @@ def moved(problem: dict[str, Any], method: str, cuts: list[int]) -> Solution:
     """Some cuts after sweeps."""
     request = request_of(problem)
     if method == "bayesian":
-        task = _bayesian_task(request)
-        return Sweeps(task.rows, task.cut_cost).best_rows(Solution(0.0, cuts, 0.0))
+        task = _bayesian_rows(request)
+        return Sweeps(task).best_rows(Solution(0.0, cuts, 0.0))
     charged = evidence_problem(request.ordered, request.factors, request.weights, 0.0)
     return Sweeps(charged.rows).best_rows(Solution(0.0, cuts, 0.0))
 

@@ -20,7 +20,7 @@ from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.by_number.hull import Hull, prices_that_cover
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
-from jaxbn.cuts.problem import ENTROPY, Rows, Solution, Task, dirichlet_terms, entropy_terms, ratios_fit
+from jaxbn.cuts.problem import ENTROPY, Rows, Solution, dirichlet_terms, entropy_terms, ratios_fit
 from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
 from jaxbn.kernels.pruned.bounds import grouped_chunks, least_rises
 from jaxbn.kernels.pruned.pruning import measured
@@ -55,8 +55,8 @@ def test_several_prices_in_one_pass_are_the_optimum_at_each(seed):
     problem, rows = own_rows(seed, 600)
     log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
     with small_chunks():
-        together = solve.solve_at_prices(rows.task, PRICES)
-        alone = [solve.solve_at_prices(rows.task, [price] * len(PRICES))[0] for price in PRICES]  # one program
+        together = solve.solve_at_prices(rows, PRICES)
+        alone = [solve.solve_at_prices(rows, [price] * len(PRICES))[0] for price in PRICES]  # one program
     for price, found, single in zip(PRICES, together, alone, strict=True):
         assert found.cost == close(single.cost)
         assert found.cuts == single.cuts
@@ -67,8 +67,8 @@ def test_several_prices_in_one_pass_are_the_optimum_at_each(seed):
 def test_any_number_of_prices():
     _, rows = own_rows(0, 200)
     with small_chunks():
-        few = solve.solve_at_prices(rows.task, PRICES[:3])
-        many = solve.solve_at_prices(rows.task, PRICES)
+        few = solve.solve_at_prices(rows, PRICES[:3])
+        many = solve.solve_at_prices(rows, PRICES)
     assert [s.cost for s in few] == close([s.cost for s in many[:3]])
     assert [s.cuts for s in few] == [s.cuts for s in many[:3]]
 
@@ -80,7 +80,7 @@ def test_starts_that_only_some_prices_need_are_kept():
         width = 0.01 if seed % 2 else None
         rows = rows_of(problem, width)
         with small_chunks():
-            found = solve.solve_at_prices(rows.task, PRICES)
+            found = solve.solve_at_prices(rows, PRICES)
         log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
         expected = [priced_by_definition(problem, width, price) - log_range for price in PRICES]
         assert [solution.cost for solution in found] == close(expected)
@@ -98,7 +98,7 @@ def test_values_over_many_orders_of_magnitude():
         assert rows.spread is not None
         assert (np.diff(rows.spread.end) > 0).all()
         with small_chunks():
-            found = solve.solve_at_prices(rows.task, prices)
+            found = solve.solve_at_prices(rows, prices)
         with CostMatrix(GroupedRows(rows, rows.positions())) as matrix:
             expected = matrix.solve_at(prices)
         assert [solution.cost for solution in found] == close([solution.cost for solution in expected])
@@ -109,7 +109,7 @@ def test_groups_of_chunks_that_are_passed_over_hold_no_optimum(price):
     """So high a price that more than a thousand starts stay: groups of chunks are bounded before the chunks."""
     _, rows = own_rows(1, 2000)
     with small_chunks(settled=4096, width=4):
-        pruned, every = (solve.solve_at_prices(rows.task, [price], prune=prune)[0] for prune in (True, False))
+        pruned, every = (solve.solve_at_prices(rows, [price], prune=prune)[0] for prune in (True, False))
     assert pruned.cost == close(every.cost)
     assert pruned.cuts == every.cuts
     assert pruned.live < every.live / 2
@@ -118,7 +118,7 @@ def test_groups_of_chunks_that_are_passed_over_hold_no_optimum(price):
 # --- bounds of chunks
 
 
-def interval_cost(task: Task, first: int, last: int) -> float:
+def interval_cost(task: Rows, first: int, last: int) -> float:
     """Cost of the rows from `first` to before `last`, by the definition."""
     weights, cost = weights_of(task)[first:last], 0.0
     for term in task.terms:
@@ -134,26 +134,26 @@ def cell_cost(counts: np.ndarray, name: float) -> np.ndarray:
     return xlogy(counts, counts) if name == ENTROPY else gammaln(counts + name) - gammaln(name)
 
 
-def weights_of(task: Task) -> np.ndarray:
-    return np.ones(task.n_rows, np.int32) if task.weights is None else task.weights
+def weights_of(task: Rows) -> np.ndarray:
+    return np.ones(task.n, np.int32) if task.weights is None else task.weights
 
 
-def bounded_and_actual(task: Task, starts: np.ndarray, when: int, block: int) -> tuple[np.ndarray, float, np.ndarray]:
+def bounded_and_actual(task: Rows, starts: np.ndarray, when: int, block: int) -> tuple[np.ndarray, float, np.ndarray]:
     """What `least_rises` says of some starts, measured at one block, in a later one; and what happens [B, W].
 
     The higher of two bounds: of one chunk, and of a group of two that were measured at different times.
     """
-    shape = solve.pruned_shape(task.n_rows, **solve.size(task))
+    shape = solve.pruned_shape(task.n, len(task.terms), sum(term.n_cells for term in task.terms), task.total)
     switches = Switches(len(starts), ratios=ratios_fit(task), contexts=True, spread=task.spread is not None)
     with jax.enable_x64(True):
         problem = Problem(**jax.tree.map(jax.numpy.asarray, solve._arrays(task, [1.0], shape)))
-        counts = np.zeros((task.n_rows + 1, shape.cells), np.int32)
+        counts = np.zeros((task.n + 1, shape.cells), np.int32)
         first_cell = 0
         for term in task.terms:
-            counts[np.arange(1, task.n_rows + 1), first_cell + term.cells] = weights_of(task)
+            counts[np.arange(1, task.n + 1), first_cell + term.cells] = weights_of(task)
             first_cell += term.n_cells
         counts = np.cumsum(counts, axis=0, dtype=np.int32)
-        end = np.zeros(task.n_rows + 1) if task.spread is None else task.spread.positions
+        end = np.zeros(task.n + 1) if task.spread is None else task.spread.positions
         mass = np.append(0, np.cumsum(weights_of(task))).astype(np.int32)
 
         def measured_at(when: int, some: np.ndarray) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def bounded_and_actual(task: Task, starts: np.ndarray, when: int, block: int) ->
             return {"counts": counts[row], "mass": mass[row], "end": end[row], **common, **no_matter}
 
         def chunks(*found: dict[str, Any]) -> Chunks:
-            return Chunks(**{name: jax.numpy.stack([each[name] for each in found], axis=-1) for name in found[0]})
+            return Chunks(**jax.tree.map(lambda *each: jax.numpy.stack(each, axis=-1), *found))
 
         began = block * BLOCK
         half = len(starts) // 2
@@ -196,7 +196,7 @@ def bounded_and_actual(task: Task, starts: np.ndarray, when: int, block: int) ->
 def test_no_interval_rises_less_than_its_chunk_is_said_to(when, block, children):
     for seed in range(4):
         problem = gauss(seed, 512) if children else gauss(seed, 512) | {"children": []}
-        task = rows_of(problem, None).task
+        task = rows_of(problem, None)
         for last in (when * BLOCK - 1, 100):
             starts = np.sort(np.random.default_rng(seed).choice(np.arange(last - 60, last), 16, replace=False))
             rises, whole, actual = bounded_and_actual(task, starts, when, block)
@@ -213,7 +213,7 @@ def test_bounds_hold_for_every_kind_of_table(terms, weighted):
         rng = np.random.default_rng(seed)
         request = request_of(gauss(seed, 512))
         weights = rng.integers(1, 5, 512).astype(np.int32) if weighted else None
-        task = Rows(request.ordered.can_cut, terms(request.factors), weights).task
+        task = Rows(request.ordered.can_cut, terms(request.factors), weights)
         for when, block, last in [(8, 8, 255), (8, 15, 100), (14, 15, 447)]:
             starts = np.sort(rng.choice(np.arange(last - 60, last), 16, replace=False))
             rises, whole, actual = bounded_and_actual(task, starts, when, block)
@@ -224,7 +224,7 @@ def test_bounds_hold_for_every_kind_of_table(terms, weighted):
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_hold_where_the_width_counts_and_rows_have_weights(seed):
     rng = np.random.default_rng(seed)
-    task = replace(rows_of(gauss(seed, 512), None).task, weights=rng.integers(1, 5, 512).astype(np.int32))
+    task = replace(rows_of(gauss(seed, 512), None), weights=rng.integers(1, 5, 512).astype(np.int32))
     for when, block, last in [(8, 8, 255), (8, 15, 100), (14, 15, 447)]:
         starts = np.sort(rng.choice(np.arange(last - 60, last), 16, replace=False))
         rises, whole, actual = bounded_and_actual(task, starts, when, block)
@@ -237,7 +237,7 @@ def test_bounds_of_long_intervals_are_close():
     """Neighbouring starts far back: a block hardly tells their intervals apart, and the bound loses little."""
     rng = np.random.default_rng(0)
     problem = {"values": rng.random(4000), "parents": [rng.integers(0, 4, 4000)], "children": []}
-    rises, whole, actual = bounded_and_actual(rows_of(problem, None).task, np.arange(100, 132), 100, 110)
+    rises, whole, actual = bounded_and_actual(rows_of(problem, None), np.arange(100, 132), 100, 110)
     least = actual[-1].min()
     assert least - whole < 0.05
     assert least - rises[-1] < 0.3

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import jaxbn
 from jaxbn.cuts import discretize_variable, solve
 from jaxbn.cuts.by_number import charged
-from jaxbn.cuts.problem import Rows, Task, entropy_terms
+from jaxbn.cuts.problem import Rows, entropy_terms
 from jaxbn.kernels.pruned.bounds import leading_chunk
 from tests.helpers.programs import close, mixed_tasks, request_of, task_of
 from tests.helpers.random_variables import (
@@ -157,7 +157,7 @@ def test_prefix_costs_are_optima_of_the_prefixes():
     problem = random_variable(3, 600, n_parents=1)
     order = np.argsort(problem["values"])
     price = 3.0
-    task = Task(entropy_terms(request_of(problem).factors), np.zeros(600), 0.0)
+    task = Rows(np.arange(600) < 599, entropy_terms(request_of(problem).factors), None)
     (best,) = solve.prefix_costs(task, [price])
     matrix = reference.cost_matrix(reference.prepare(problem["values"][order], [problem["parents"][0][order]]), "mdl")
     expected = np.zeros(601)

@@ -13,7 +13,7 @@ from jaxbn.cuts import discretize_variable, solve
 from jaxbn.cuts.blanket import factors_of
 from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.evidence import evidence_problem
-from jaxbn.cuts.problem import Rows, Task
+from jaxbn.cuts.problem import Rows
 from jaxbn.cuts.sorted_values import sort_values
 from tests.helpers.random_variables import random_variable
 from tests.reference.cuts import prepare
@@ -50,11 +50,11 @@ def request_of(problem: dict[str, Any], rate: float = 4.0) -> discretize_variabl
     )
 
 
-def task_of(problem: dict[str, Any], rate: float = 4.0) -> Task:
-    return discretize_variable._bayesian_task(request_of(problem, rate))
+def task_of(problem: dict[str, Any], rate: float = 4.0) -> Rows:
+    return discretize_variable._bayesian_rows(request_of(problem, rate))
 
 
-def mixed_tasks(count: int) -> list[Task]:
+def mixed_tasks(count: int) -> list[Rows]:
     blankets = [{"n_parents": 1}, {"n_parents": 3, "spouses": (2, 1)}, {"n_parents": 0, "spouses": (0,)}]
     sizes = [1, 2, 40, 130, 300, 512, 600]
     return [

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -54,10 +55,7 @@ def solve_charged(problems: Sequence[Charged], grid: int | None = None, refineme
         return over_positions(grouped, known, [problem.charge for problem in some], _from_matrix)
 
     found = solve_on_grid(solve, [problem.rows for problem in problems], grid, refinements)
-    return [
-        Solution(solution.cost + problem.constant, solution.cuts, solution.live)
-        for problem, solution in zip(problems, found, strict=True)
-    ]
+    return [replace(each, cost=each.cost + p.constant) for p, each in zip(problems, found, strict=True)]
 
 
 def _without_matrix(problem: Charged, groups: GroupedRows) -> Solution | None:
@@ -105,15 +103,6 @@ def _by_layers(
     return Solution(float(totals[k]), matrix.layer_cuts(k + 1), float(groups.n))
 
 
-def _on_fine_grid(rows: Rows, charge: NDArray[np.float64]) -> Solution:
-    """Nearly the best cuts: those of a grid, then of the rows beside them."""
-
-    def solve(_: Sequence[int], grouped: Sequence[GroupedRows]) -> list[Solution]:
-        return over_positions(grouped, [None] * len(grouped), [charge] * len(grouped), _from_matrix)
-
-    return solve_on_grid(solve, [rows], FINE_GRID, FINE)[0]
-
-
 # --- many positions: passes over the rows
 
 
@@ -123,7 +112,7 @@ def _from_rows(groups: GroupedRows, charge: NDArray[np.float64]) -> Solution:
     at_once = FEW_PRICES if rows.spread is None or len(charge) <= FEW_LAYERS else PRICES
 
     def solve_at(prices: Sequence[float]) -> list[Solution]:
-        return solve_at_prices(rows.task, _repeated(prices, at_once if len(prices) > 1 else 1))[: len(prices)]
+        return solve_at_prices(rows, _repeated(prices, at_once if len(prices) > 1 else 1))[: len(prices)]
 
     hull = Hull(charge, groups.cost_of_one())
     doubtful = hull.explored(guessed_prices(groups, hull, at_once), solve_at, at_once)
@@ -143,9 +132,9 @@ def _settle_doubt(groups: GroupedRows, at_once: int, hull: Hull, doubtful: Seque
     """
     prices = _repeated(hull.sharpest_prices(doubtful)[:at_once], at_once)
     rows, inner = groups.rows, groups.positions[1:-1]
-    # in `rows.task` cuts cost nothing and each interval its price, so no price is paid twice in the sum of the two
-    forward = prefix_costs(rows.task, prices)[:, inner - 1]
-    backward = prefix_costs(rows.mirrored.task, prices)[:, rows.n - inner - 1]
+    # cuts cost nothing and each interval its price, so no price is paid twice in the sum of the two
+    forward = prefix_costs(rows, prices)[:, inner - 1]
+    backward = prefix_costs(rows.mirrored, prices)[:, rows.n - inner - 1]
     through = np.pad(forward + backward, ((0, 0), (1, 1)))  # [R, P]
     limit = hull.best.cost + hull.slack
     admitted = np.zeros(len(groups.positions), bool)
@@ -154,7 +143,8 @@ def _settle_doubt(groups: GroupedRows, at_once: int, hull: Hull, doubtful: Seque
         admitted |= hull.charge[k - 1] + least <= limit
     admitted[[0, -1]] = True
     if admitted.sum() > MOST_POSITIONS:
-        found = min(_on_fine_grid(rows, hull.charge), hull.best, key=lambda solution: solution.cost)
+        (near,) = solve_charged([Charged(rows, hull.charge)], FINE_GRID, FINE)
+        found = min(near, hull.best, key=lambda solution: solution.cost)
         least = min(hull.charge[k - 1] + hull.bound[k - 1] for k in doubtful)
         LOG.warning(
             "the best %d cuts of %d rows are those of a fine grid: all rows at once would take too much memory; better "

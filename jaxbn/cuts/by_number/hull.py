@@ -9,9 +9,8 @@ Shapes: K numbers of intervals that are possible, from 1 on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,33 +138,21 @@ def prices_that_cover(hull: Hull, end: int) -> list[float]:
     What a price rules out on one side of the best is a single run of numbers, so they are covered from the two ends. Of
     prices that reach as far, the one that does so by the widest margin is taken.
     """
-    numbers = hull.numbers[:end]
-    margins = {
-        price: hull.charge[:end] + cost - price * numbers - hull.best.cost for price, cost in hull.answers.items()
-    }
-    left = [_Side(price, margin[: hull.best_number - 1]) for price, margin in margins.items()]
-    right = [_Side(price, margin[: hull.best_number - 1 : -1]) for price, margin in margins.items()]
+    best, least, charge, numbers = hull.best_number, hull.best.cost, hull.charge[:end], hull.numbers[:end]
+    margins = {price: charge + cost - price * numbers - least for price, cost in hull.answers.items()}
+    left = {price: margin[: best - 1] for price, margin in margins.items()}
+    right = {price: margin[: best - 1 : -1] for price, margin in margins.items()}
     return list(dict.fromkeys(_cover(left) + _cover(right)))
 
 
-class _Side(NamedTuple):
-    """By how much a price rules out the numbers on one side of the best, from the far end on."""
-
-    price: float
-    margin: NDArray[np.float64]
-
-    def reach(self, first: int) -> int:
-        """Up to where all are ruled out."""
-        doubtful = np.flatnonzero(self.margin[first:] < 0)
-        return first + int(doubtful[0]) if len(doubtful) else len(self.margin)
-
-
-def _cover(sides: Sequence[_Side]) -> list[float]:
-    chosen, first = [], 0
-    while first < len(sides[0].margin):
-        reach = max(side.reach(first) for side in sides)
-        if reach > first:
-            as_far = [side for side in sides if side.reach(first) == reach]
-            chosen.append(max(as_far, key=lambda side: side.margin[first:reach].min()).price)
-        first = max(reach, first + 1)
+def _cover(margins: Mapping[float, NDArray[np.float64]]) -> list[float]:
+    """Prices that rule out the numbers on one side of the best, from the far end on; `margins` say by how much."""
+    chosen, first, end = [], 0, len(next(iter(margins.values())))
+    while first < end:
+        reach = {price: first + int(np.append(own[first:] < 0, True).argmax()) for price, own in margins.items()}
+        farthest = max(reach.values())
+        if farthest > first:
+            as_far = [price for price in reach if reach[price] == farthest]
+            chosen.append(max(as_far, key=lambda price: margins[price][first:farthest].min()))
+        first = max(farthest, first + 1)
     return chosen

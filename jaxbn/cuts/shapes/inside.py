@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.shapes.recording import Recording
-from jaxbn.cuts.shapes.ruler import PARTS, Kind, OfBins, OfColumn, OfNumbers, Ruler
+from jaxbn.cuts.shapes.ruler import PARTS, Kind, OfBins, OfNumbers, Ruler
 from jaxbn.cuts.shapes.shape import Shape
 
 Floats = NDArray[np.float64]
@@ -171,7 +171,7 @@ class InsideBins:
         """The rulers of scores that values may have, by what they are called."""
         found: dict[Kind, Ruler] = {"bin": OfBins(self)}
         if self.measures.sum() > 0 and (self.measures >= SLIVER * self.measures.sum()).all():
-            found["column"] = OfColumn(self)
+            found["column"] = Ruler(self)
             numbers = OfNumbers(self, log=False)
             if numbers.centre_and_spread[1] > 0:
                 positive = self.edges[0] > 0

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
-from jaxbn.cuts.shapes.ruler import NODES, Normal, Part, Scores
+from jaxbn.cuts.shapes.ruler import NODES, Normal, Part
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class Lean(NamedTuple):
     begin: Floats | float = 0.0  # ends of the bin among the shares that have scores: all, or those of the column
     end: Floats | float = 1.0
     ends: tuple[Floats, Floats] | None = None  # their scores, where they are known already
-    ruler: Scores = Normal()
+    ruler: Normal = Normal()
 
     def take(self, *index: Any) -> Lean:
         """The lean in some of the bins."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,29 +81,6 @@ class Part(NamedTuple):
         return -(np.log(2 * np.pi) + self.squares()) / 2
 
 
-class Scores(Protocol):
-    """Scores of shares, and back."""
-
-    def score(self, share: Floats) -> Floats:
-        """The score at which a share of the column lies below."""
-
-    def share(self, score: Floats) -> Floats:
-        """The share of the column below a score."""
-
-
-class Ruler(Scores, Protocol):
-    """The scores of the values of a column."""
-
-    def part(self, values: Floats, codes: Codes) -> Part:
-        """What each value stands for, in its bin."""
-
-    def ends(self, codes: Codes) -> Ends | None:
-        """Those of some bins; None if scores are those of bins."""
-
-    def moments(self) -> tuple[Floats, Floats]:
-        """Mean and variance of the scores in each bin [bins]."""
-
-
 class Normal:
     """Normal scores of shares."""
 
@@ -116,11 +93,39 @@ class Normal:
         return np.asarray(ndtr(score))
 
 
+Scores = Normal
+"""Scores of shares, and back: normal ones, or those of a subclass."""
+
+
 @dataclass(frozen=True, eq=False)
-class OfBins(Normal):
-    """Normal scores inside bins."""
+class Ruler(Normal):
+    """The scores of the values of a column: normal ones of the whole column, where a subclass has no others."""
 
     inside: InsideBins
+
+    @cached_property
+    def _edges(self) -> Floats:
+        return self.score(self.inside.column_ends)
+
+    def part(self, values: Floats, codes: Codes) -> Part:
+        """What each value stands for, in its bin."""
+        low, share = self.inside.places(values, codes)
+        low = self.inside.of_column(low, codes)
+        return Part.of(low, np.minimum(low + share * np.diff(self.inside.column_ends).take(codes), 1.0))
+
+    def ends(self, codes: Codes) -> Ends | None:
+        """Those of some bins; None if scores are those of bins."""
+        shares, scores, after = self.inside.column_ends, self._edges, codes + 1
+        return shares.take(codes), shares.take(after), (scores.take(codes), scores.take(after))
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and variance of the scores in each bin [bins]."""
+        whole = Part.of(self.inside.column_ends[:-1], self.inside.column_ends[1:])
+        return whole.mean, whole.squares() - whole.mean**2
+
+
+class OfBins(Ruler):
+    """Normal scores inside bins."""
 
     def part(self, values: Floats, codes: Codes) -> Part:
         """What each value stands for, in its bin."""
@@ -136,36 +141,9 @@ class OfBins(Normal):
 
 
 @dataclass(frozen=True, eq=False)
-class OfColumn(Normal):
-    """Normal scores of whole columns."""
-
-    inside: InsideBins
-
-    @cached_property
-    def _edges(self) -> Floats:
-        return self.score(self.inside.column_ends)
-
-    def part(self, values: Floats, codes: Codes) -> Part:
-        """What each value stands for, in its bin."""
-        low, share = self.inside.places(values, codes)
-        low = self.inside.of_column(low, codes)
-        return Part.of(low, np.minimum(low + share * np.diff(self.inside.column_ends).take(codes), 1.0))
-
-    def ends(self, codes: Codes) -> Ends:
-        """Those of some bins."""
-        return bin_ends(self.inside, self._edges, codes)
-
-    def moments(self) -> tuple[Floats, Floats]:
-        """Mean and variance of the scores in each bin [bins]."""
-        whole = Part.of(self.inside.column_ends[:-1], self.inside.column_ends[1:])
-        return whole.mean, whole.squares() - whole.mean**2
-
-
-@dataclass(frozen=True, eq=False)
-class OfNumbers:
+class OfNumbers(Ruler):
     """Numbers, or their logarithms, as scores: less their mean, by their spread."""
 
-    inside: InsideBins
     log: bool
 
     @cached_property
@@ -216,21 +194,11 @@ class OfNumbers:
         whole = share * np.diff(inside.column_ends).take(codes)
         return Part(middle - width / 2, middle + width / 2, whole, middle, even=True)
 
-    def ends(self, codes: Codes) -> Ends:
-        """Those of some bins."""
-        return bin_ends(self.inside, self._edges, codes)
-
     def moments(self) -> tuple[Floats, Floats]:
         """Mean and variance of the scores in each bin [bins]."""
         bins = np.arange(len(self.inside.measures))[:, None]
         found = self.of(self.inside.at(np.broadcast_to(bins, (len(bins), len(NODES))), NODES[None, :]))
         return found.mean(axis=1), found.var(axis=1)
-
-
-def bin_ends(inside: InsideBins, scores: Floats, codes: Codes) -> Ends:
-    """The ends of some bins, from the scores of all edges."""
-    after = codes + 1
-    return inside.column_ends.take(codes), inside.column_ends.take(after), (scores.take(codes), scores.take(after))
 
 
 def _height(z: Floats) -> Floats:

@@ -101,11 +101,6 @@ def rows_of(array: Array, cells: Array, first: Array, width: int) -> Array:
     return jax.vmap(lambda cell: lax.dynamic_slice(array, (cell, first), (1, width))[0])(cells)
 
 
-def number_of_blocks(n_rows: Array) -> Array:
-    """Blocks that hold `n_rows` rows."""
-    return (n_rows + BLOCK - 1) // BLOCK
-
-
 def increments_of(
     problem: Problem,
     rows: Block,

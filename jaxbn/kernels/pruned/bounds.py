@@ -11,7 +11,6 @@ Shapes: those of `state`, and B rows of a block. a is the Dirichlet weight of an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -20,7 +19,7 @@ from jax import Array, lax
 
 from jaxbn.kernels.arithmetic import log, running_sum
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, product_of, rows_of
-from jaxbn.kernels.pruned.state import TINY, Chunks, Problem, alive
+from jaxbn.kernels.pruned.state import TINY, Chunks, Problem, Range, alive
 
 CHUNK_GROUP = 32
 """Chunks bounded together."""
@@ -32,13 +31,15 @@ FEW_OUTCOMES = 128
 """Up to this many cells the mixture of the outcomes is bounded as a whole."""
 
 
-def _largest_ratio(ratio: Array, outcomes: Array, contexts: Array, least: Array, most: Array) -> Array:
-    """The largest (a + outcomes) / (b + contexts) where a <= ratio * b and b lies between `least` and `most`."""
+def _moved_on(known: Range, more: Array, divisors: Array) -> Range:
+    """The range of quotients once so much was added to the dividends, and to the divisors, of all of them."""
 
-    def at(b: Array) -> Array:
-        return (ratio * b + outcomes) / jnp.maximum(b + contexts, TINY)
+    def largest(ratio: Array, more: Array) -> Array:
+        """The largest (a + more) / (b + divisors) where a <= ratio * b: it lies at the least or at the most b."""
+        at = [(ratio * b + more) / jnp.maximum(b + divisors, TINY) for b in (known.least, known.most)]
+        return jnp.maximum(*at)
 
-    return jnp.maximum(at(least), at(most))
+    return Range(-largest(-known.low, -more), largest(known.high, more), known.least + divisors, known.most + divisors)
 
 
 def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
@@ -52,12 +53,8 @@ def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
     narrowest width of the chunk, the second at the widest. What is left is convex in d, and least near the density
     b / v of the new rows themselves.
     """
-    # the range of densities now, from the one measured: weight and length take the places of outcome and context
     weight = (rows.mass_before - chunks.mass).astype(jnp.float64)
-    length = rows.end_before - chunks.end
-    thick = _largest_ratio(chunks.thick, weight, length, chunks.narrow, chunks.wide)
-    thin = -_largest_ratio(-chunks.thin, -weight, length, chunks.narrow, chunks.wide)
-    narrow, wide = chunks.narrow + length, chunks.wide + length
+    thin, thick, narrow, wide = _moved_on(chunks.density, weight, rows.end_before - chunks.end)
     more = (rows.mass - rows.mass_before).astype(jnp.float64)[:, None]
     further = (rows.end - rows.end_before)[:, None]
     growth = narrow * log(1 + further / narrow)
@@ -81,13 +78,9 @@ def _least_mixture(problem: Problem, rows: Block, chunks: Chunks) -> Array:
     own = (problem.cell_given < 0)[:, None]  # the parents' configurations; padding has 0 there
     new = rows.counts[:, -1] - rows.prefix
     total = (rows.mass[-1] - rows.mass_before).astype(jnp.float64)
-    since = rows.prefix[:, None] - chunks.counts
-    all_since = rows.mass_before - chunks.mass
-    high = _largest_ratio(chunks.ratio, since, all_since, chunks.least, chunks.most)
-    low = -_largest_ratio(-chunks.low, -since, all_since, chunks.least, chunks.most)
-    share, reach = jnp.where(own, (high + low) / 2, 0.0), jnp.where(own, (high - low) / 2, 0.0)
-    least = jnp.where(own, chunks.least, jnp.inf).min(axis=0) + all_since
-    most = jnp.where(own, chunks.most, 0.0).max(axis=0) + all_since
+    now = _moved_on(chunks.ratio, rows.prefix[:, None] - chunks.counts, rows.mass_before - chunks.mass)
+    share, reach = jnp.where(own, (now.high + now.low) / 2, 0.0), jnp.where(own, (now.high - now.low) / 2, 0.0)
+    least, most = jnp.where(own, now.least, jnp.inf).min(axis=0), jnp.where(own, now.most, 0.0).max(axis=0)
     at = jnp.maximum(share + jnp.maximum(new - 1, 0)[:, None] / (2 * least), TINY)
     slopes = new[:, None] / at
     # Shares add up to one, so a constant taken off all slopes changes the tangent by a known amount. With b taken off,
@@ -178,14 +171,16 @@ def grouped_chunks(problem: Problem, chunks: Chunks, prefix: Array, mass: Array,
     since, all_since = prefix[:, None] - chunks.counts, mass - chunks.mass
     given = problem.cell_given[:, None]
     contexts = jnp.where(given < 0, all_since, since[jnp.maximum(problem.cell_given, 0)])
-    weight, length = all_since.astype(jnp.float64), end - chunks.end
+    at_once = min(CHUNK_GROUP, len(used))
 
-    def together(values: Array, pick: Callable[..., Array], empty: float) -> Array:
-        of_groups = jnp.where(used, values, empty).reshape(*values.shape[:-1], -1, min(CHUNK_GROUP, len(used)))
-        return pick(of_groups, axis=-1)
+    def least(values: Array) -> Array:
+        return jnp.where(used, values, jnp.inf).reshape(*values.shape[:-1], -1, at_once).min(axis=-1)
 
-    n = len(used) // min(CHUNK_GROUP, len(used))
-    densities = chunks.narrow, chunks.wide
+    def together(known: Range, more: Array, divisors: Array) -> Range:
+        now = _moved_on(known, more, divisors)
+        return Range(least(now.low), -least(-now.high), least(now.least), -least(-now.most))
+
+    n = len(used) // at_once
     return Chunks(
         size=jnp.zeros(n, jnp.int32),
         bound=jnp.zeros((len(chunks.bound), n)),
@@ -193,14 +188,8 @@ def grouped_chunks(problem: Problem, chunks: Chunks, prefix: Array, mass: Array,
         counts=jnp.broadcast_to(prefix[:, None], (len(prefix), n)),
         mass=jnp.full(n, mass),
         end=jnp.full(n, end),
-        ratio=together(_largest_ratio(chunks.ratio, since, contexts, chunks.least, chunks.most), jnp.max, 0.0),
-        low=together(-_largest_ratio(-chunks.low, -since, contexts, chunks.least, chunks.most), jnp.min, 1.0),
-        least=together(chunks.least + contexts, jnp.min, jnp.inf),
-        most=together(chunks.most + contexts, jnp.max, 0.0),
-        thin=together(-_largest_ratio(-chunks.thin, -weight, length, *densities), jnp.min, jnp.inf),
-        thick=together(_largest_ratio(chunks.thick, weight, length, *densities), jnp.max, 0.0),
-        narrow=together(chunks.narrow + length, jnp.min, jnp.inf),
-        wide=together(chunks.wide + length, jnp.max, 0.0),
+        ratio=together(chunks.ratio, since, contexts),
+        density=together(chunks.density, all_since.astype(jnp.float64), end - chunks.end),
     )
 
 
@@ -216,7 +205,8 @@ def _largest_ratios(problem: Problem, rows: Block, chunks: Chunks, first: Array,
 
     all_since = (rows.mass - 1)[:, None] - lax.dynamic_slice_in_dim(chunks.mass, first, width)
     contexts = jnp.where(given < 0, all_since, since(given))
-    return _largest_ratio(at(chunks.ratio, cells), since(j), contexts, at(chunks.least, cells), at(chunks.most, cells))
+    known = Range(*(at(array, cells) for array in chunks.ratio))
+    return _moved_on(known, since(j), contexts).high
 
 
 def leading_chunk(first_rows: Array, used: Array, leader: Array) -> Array:

@@ -30,15 +30,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbn.kernels.layered import rounding
-from jaxbn.kernels.pruned.block import (
-    BLOCK,
-    Switches,
-    block_rows,
-    just_before,
-    latest_of_first_row,
-    number_of_blocks,
-    triangle_of,
-)
+from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows, just_before, latest_of_first_row, triangle_of
 from jaxbn.kernels.pruned.bounds import grouped_chunks
 from jaxbn.kernels.pruned.pruning import check_row, dominated_inside, measured_chunks, with_own_starts, without_useless
 from jaxbn.kernels.pruned.state import NEVER, NO_START, Chunks, Problem, State, appended, compacted, n_live
@@ -135,7 +127,7 @@ def advance(problem: Problem, state: State, until: Array, *, switches: Switches)
     # these are settled; checks of all settled starts, after `LEGS` legs; compactions, when a quarter of the slots is
     # empty. Only the host can give more slots: shapes are fixed here, so `advance` returns when the live starts outgrow
     # them.
-    n_blocks = jnp.minimum(number_of_blocks(problem.n_rows), until)
+    n_blocks = jnp.minimum((problem.n_rows + BLOCK - 1) // BLOCK, until)
     room = state.recent.row.shape[0] - BLOCK
     # what is appended takes whole chunks, and at most as many as there are recent starts
     capacity = state.settled.row.shape[0] - state.recent.row.shape[0] - switches.width

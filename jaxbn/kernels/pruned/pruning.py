@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, just_before
-from jaxbn.kernels.pruned.state import NEVER, TINY, Check, Chunks, Problem, Starts, State, alive, log_width
+from jaxbn.kernels.pruned.state import NEVER, TINY, Check, Chunks, Problem, Range, Starts, State, alive, log_width
 from jaxbn.kernels.pruned.tiles import CELL_GROUP, Chunk, cell_sums, chunk_of, chunks_in_use, slack
 
 
@@ -93,11 +93,11 @@ def measured_chunks(problem: Problem, state: State, first: Array, switches: Swit
 
 def measured(
     problem: Problem, starts: Chunk, prefix: Array, weights: Array, widths: Array, switches: Switches
-) -> dict[str, Array]:
-    """The fields of `Chunks` that say what the intervals of W starts have in common.
+) -> dict[str, Range]:
+    """The fields `ratio` and `density` of `Chunks`, of the intervals of W starts.
 
     `prefix` [C] are the counts of all rows up to where the intervals end, `weights` and `widths` [W] those of the
-    intervals, none of which is longer than the first. Without a width that counts some fields are of no use.
+    intervals, none of which is longer than the first. Without a width that counts some of it is of no use.
     """
     # Starts are in order and counts fall with the start: contexts and widths are largest at the first start of the
     # chunk (whether it is live or not, which only widens the range) and least at the last live one.
@@ -107,34 +107,24 @@ def measured(
     def counts(cells: Array) -> Array:
         return prefix[cells][:, None] - starts.before_in(cells)
 
-    def some_cells(group: Array, found: dict[str, Array]) -> dict[str, Array]:
+    def some_cells(group: Array, found: Range) -> Range:
         first = group * CELL_GROUP
         cells = first + jnp.arange(CELL_GROUP, dtype=jnp.int32)
         given = problem.cell_given[cells]
         of_context = jnp.where(given[:, None] < 0, weights, counts(jnp.maximum(given, 0)))
         contexts = of_context + problem.cell_states[cells][:, None]
         ratios = (counts(cells) + problem.weight) / contexts
-        values = {"ratio": jnp.where(live, ratios, 0.0).max(axis=1), "least": contexts[:, shortest]}
-        values |= {"most": contexts[:, 0]}
-        if switches.spread:
-            values["low"] = jnp.where(live, ratios, jnp.inf).min(axis=1)
-        return {name: lax.dynamic_update_slice_in_dim(found[name], value, first, 0) for name, value in values.items()}
+        low = jnp.where(live, ratios, jnp.inf).min(axis=1) if switches.spread else jnp.zeros(CELL_GROUP)
+        values = Range(low, jnp.where(live, ratios, 0.0).max(axis=1), contexts[:, shortest], contexts[:, 0])
+        return Range(*map(partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=0), found, values))
 
-    nothing = jnp.zeros(len(problem.cell_given))
-    names = ("ratio", "least", "most", "low") if switches.spread else ("ratio", "least", "most")
     n_groups = (problem.n_cells + CELL_GROUP - 1) // CELL_GROUP
-    of_cells = lax.fori_loop(0, n_groups, some_cells, dict.fromkeys(names, nothing))
+    ratio = lax.fori_loop(0, n_groups, some_cells, Range(*[jnp.zeros(len(problem.cell_given))] * 4))
     if not switches.spread:
-        unused = jnp.float64(0)
-        return {**of_cells, "low": nothing, "thin": unused, "thick": unused, "narrow": unused, "wide": unused}
+        return {"ratio": ratio, "density": Range(*[jnp.float64(0)] * 4)}
     densities = weights / widths
-    return {
-        **of_cells,
-        "thin": jnp.where(live, densities, jnp.inf).min(),
-        "thick": jnp.where(live, densities, 0.0).max(),
-        "narrow": widths[shortest],
-        "wide": widths[0],
-    }
+    thin, thick = jnp.where(live, densities, jnp.inf).min(), jnp.where(live, densities, 0.0).max()
+    return {"ratio": ratio, "density": Range(thin, thick, widths[shortest], widths[0])}
 
 
 def with_own_starts(starts: Starts, rows: Block, cost: Array, inside: Array, keep: Array) -> Starts:

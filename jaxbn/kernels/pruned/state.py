@@ -72,6 +72,15 @@ class Starts(NamedTuple):
     n_slots: Array  # [] int32, slots in use
 
 
+class Range(NamedTuple):
+    """What a quotient was in the intervals of some starts, and what it was divided by."""
+
+    low: Array  # the least quotient
+    high: Array  # the most
+    least: Array  # the least divisor
+    most: Array  # the most
+
+
 class Chunks(NamedTuple):
     """What is known of W neighbouring settled starts together, so that most of them need not be looked at.
 
@@ -84,14 +93,8 @@ class Chunks(NamedTuple):
     counts: Array  # [C, G] int32, of all rows when they were measured
     mass: Array  # [G] int32, of all rows then
     end: Array  # [G] float64, of all rows then
-    ratio: Array  # [C, G] float64, the most that (outcome + a) / (context + aK) was in their intervals then
-    low: Array  # [C, G] float64, the least that it was
-    least: Array  # [C, G] float64, the least of their contexts + aK
-    most: Array  # [C, G] float64, the most
-    thin: Array  # [G] float64, the least weight / width of their intervals
-    thick: Array  # [G] float64, the most
-    narrow: Array  # [G] float64, the least of their widths
-    wide: Array  # [G] float64, the most
+    ratio: Range  # [C, G] float64, of (outcome + a) / (context + aK) then
+    density: Range  # [G] float64, of weight / width then
 
 
 class Check(NamedTuple):
@@ -162,14 +165,8 @@ def no_chunks(n_cells: int, n_prices: int, n_chunks: int) -> Chunks:
         counts=of_cells.astype(jnp.int32),
         mass=counts,
         end=numbers,
-        ratio=of_cells,
-        low=of_cells,
-        least=of_cells,
-        most=of_cells,
-        thin=numbers,
-        thick=numbers,
-        narrow=numbers,
-        wide=numbers,
+        ratio=Range(*[of_cells] * 4),
+        density=Range(*[numbers] * 4),
     )
 
 
@@ -219,7 +216,7 @@ def compacted(state: State, width: int) -> State:
     fields["cost"] = jnp.where(jnp.arange(capacity) < kept, fields["cost"], jnp.inf)
     # starts have changed their chunks, so nothing that was measured holds: chunks are measured again before they are
     # used
-    chunks = no_chunks(len(state.chunks.ratio), *state.chunks.bound.shape)
+    chunks = no_chunks(len(state.chunks.counts), *state.chunks.bound.shape)
     return state._replace(settled=Starts(**fields, n_slots=kept), chunks=chunks)
 
 
