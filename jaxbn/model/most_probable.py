@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbn.model.inference.elimination import LOG_MAXIMA, Array, beliefs_of, best_assignments
+from jaxbn.model.inference.elimination import LOG_MAXIMA, Array
 from jaxbn.model.inference.questions import follow, impossible, log_chance, logarithms, question, route
 from jaxbn.model.observations import level_weights, observation_weights
 from jaxbn.model.queries import states
@@ -52,14 +52,14 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> lis
     scales = scales[: len(way.constants)] + [math.log(weights[net.names[v]][state]) for v, state in known.items()]
     shift = math.fsum(scales) - log_chance(net, weights)
     shown = []
-    for log, codes in best_assignments(way.plan, done, k or 1, levels):
+    for log, codes in done.best_assignments(k or 1, levels):
         if log + shift > -math.inf:  # and no NaN either
             shown.append((log + shift, codes | known | {v: codes[~v] for v in levels}))
     if not shown:
         raise impossible(given)
     tied = set()
     if k is None:
-        for step, near in zip(way.plan.steps, beliefs_of(way.plan, done, np.max), strict=True):
+        for step, near in zip(way.plan.steps, done.beliefs(np.max), strict=True):
             if np.count_nonzero(near.reshape(-1, near.shape[-1]).max(axis=0) >= 1 - CLOSE) > 1:
                 tied.add(step.variable)
         for v, logs in levels.items():

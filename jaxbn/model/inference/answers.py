@@ -13,15 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.inference.elimination import (
-    LOG_MAXIMA,
-    LOG_SUMS,
-    Arithmetic,
-    Array,
-    Choice,
-    choose_backwards,
-    draw_states,
-)  # fmt: skip
+from jaxbn.model.inference.elimination import LOG_MAXIMA, LOG_SUMS, Arithmetic, Array, Choice, draw_states
 from jaxbn.model.inference.network import Network, Structure
 from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
 
@@ -153,4 +145,4 @@ def _fill(network: Network, task: Task, result: Codes, arithmetic: Arithmetic, c
     """Choose the hidden variables of a task's rows."""
     for part, found in task.eliminated(network, arithmetic):
         mine = task.members(part)
-        choose_backwards(task.plan, found, result, task.rows[mine], task.where[mine] - part.start, choose)
+        found.choose_backwards(result, task.rows[mine], task.where[mine] - part.start, choose)

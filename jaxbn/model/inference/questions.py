@@ -22,7 +22,6 @@ from jaxbn.model.inference.elimination import (
     Component,
     Forward,
     Plan,
-    choose_backwards,
     draw_states,
     eliminate,
     plan,
@@ -225,5 +224,5 @@ def draw_codes(
     def draw(logs: Array, _variable: int, _rows: Any) -> NDArray[np.int64]:
         return draw_states(np.exp(logs - logs.max(axis=1, keepdims=True)), rng.random(n))
 
-    choose_backwards(found.plan, done, codes, ALL, np.zeros(n, np.intp), draw)
+    done.choose_backwards(codes, ALL, np.zeros(n, np.intp), draw)
     return codes

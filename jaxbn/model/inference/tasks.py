@@ -25,7 +25,6 @@ from jaxbn.model.inference.elimination import (
     Component,
     Forward,
     Plan,
-    beliefs_of,
     eliminate,
     plan,
 )  # fmt: skip
@@ -86,10 +85,10 @@ class Task:
                 logs = np.log(done.totals[-1])
                 for more in self.evidence:
                     logs = logs if more is None else logs + more[self.rows[part]].max(axis=1)
-                yield part, logs, beliefs_of(self.plan, done, plain=True)
+                yield part, logs, done.beliefs(plain=True)
             else:
                 done = eliminate(self.plan, self._factors(network.log_tables, part), LOG_SUMS)
-                yield part, done.totals[-1], beliefs_of(self.plan, done)
+                yield part, done.totals[-1], done.beliefs()
 
     def _parts(self) -> Iterator[slice]:
         self.plan.check()
