@@ -120,10 +120,11 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
     return np.asarray(np.bincount(codes, np.exp(inside.log_density(values, codes)), binning.n_bins), np.float64)
 
 
-def mean_density(net: BayesNet, name: str, value: Any) -> float:
-    """The density of what is known of a continuous variable inside its bin, where that is numbers in one bin."""
-    values = as_members(net, name, value)
-    return float(np.exp(net.inside(name).log_density(values, net.binnings[name](values))).mean())
+def as_numbers(net: BayesNet, name: str, value: Any) -> NDArray[np.float64] | None:
+    """The numbers of which one is right, if that is what is given: neither likelihoods, an interval nor levels."""
+    if name in net.levels or as_weights(name, value) is not None or as_range(net, name, value) is not None:
+        return None
+    return as_members(net, name, value)
 
 
 def as_range(net: BayesNet, name: str, value: Any) -> tuple[float, float] | None:

@@ -19,7 +19,7 @@ from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, Unit, from_numbers
 from jaxbn.model.inference.network import Network
 from jaxbn.model.lines.rows import lean, log_ratios, range_ratios
-from jaxbn.model.observations import Unknown, as_members, as_range, as_weights, encode_frame, observation_weights
+from jaxbn.model.observations import Unknown, as_numbers, as_range, as_weights, encode_frame, observation_weights
 from jaxbn.model.words import state_texts
 from jaxbn.runtime import limits
 
@@ -91,9 +91,9 @@ def as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], 
     for name, weights in observation_weights(net, given).items():
         if np.count_nonzero(weights) == 1:
             codes[0, net.names.index(name)] = weights.argmax()
-        if name in net.binnings and as_weights(name, given[name]) is None and as_range(net, name, given[name]) is None:
-            members = as_members(net, name, given[name])
-            values[name][0] = members[0] if len(members) == 1 else np.nan
+        members = as_numbers(net, name, given[name])
+        if members is not None and len(members) == 1:
+            values[name][0] = members[0]
     return codes, values
 
 
@@ -101,7 +101,7 @@ def told_by_ranges(net: BayesNet, given: Mapping[str, Any]) -> Network:
     """The network, tables weighed by how well ranges inside bins go with the parents' bins, by lines."""
     tables = {}
     for name in net.lines.keys() & given.keys():
-        span = as_range(net, name, given[name]) if as_weights(name, given[name]) is None else None
+        span = as_range(net, name, given[name])
         if span is not None:
             tables[name] = net.tables[name] * range_ratios(net, name, *span)
     every = tuple({**net.tables, **tables}[name] for name in net.names)
