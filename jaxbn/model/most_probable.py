@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.inference.elimination import LOG_MAXIMA, Array
 from jaxbn.model.inference.questions import follow, impossible, log_chance, logarithms, question, route
 from jaxbn.model.observations import level_weights, observation_weights
 from jaxbn.model.queries import states
 from jaxbn.structure.constraints import bits
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 CLOSE = 1e-10  # logarithms that differ by less are tied: rounding moves them by about 1e-13
 
@@ -39,7 +37,7 @@ class MostProbable(NamedTuple):
     tied: tuple[str, ...]
 
 
-def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> list[MostProbable]:
+def most_probable(net: Fitted, given: Mapping[str, Any], k: int | None) -> list[MostProbable]:
     """The k most probable assignments, see ``BayesNet.most_probable``; without k, the first with all its ties."""
     weights = observation_weights(net, given)
     asked = question(net, {name: weight for name, weight in weights.items() if name not in net.groupings})
@@ -77,7 +75,7 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> lis
     return found
 
 
-def _levels(net: BayesNet, name: str, given: Mapping[str, Any]) -> Array:
+def _levels(net: Fitted, name: str, given: Mapping[str, Any]) -> Array:
     """Ln P(level | group) of the levels that a grouped variable may have, -inf of all others, [groups, levels]."""
     shares = net.shares[name] * (level_weights(net, name, given[name]) if name in given else 1.0)
     inside = np.arange(net.cardinalities[name])[:, None] == net.group_codes[name]

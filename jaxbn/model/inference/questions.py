@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.inference.elimination import (
     LOG_SUMS,
     SMALL_ONCE,
@@ -28,9 +29,6 @@ from jaxbn.model.inference.elimination import (
 )  # fmt: skip
 from jaxbn.model.inference.network import Network, Structure
 from jaxbn.structure.constraints import bits, mask_of, union_of
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 REMEMBERED = 1000  # routes of a network
 ALL = slice(None)
@@ -64,7 +62,7 @@ class Route(NamedTuple):
     constants: list[Slice]  # families that are known altogether
 
 
-def question(net: BayesNet, weights: Weights) -> Question:
+def question(net: Fitted, weights: Weights) -> Question:
     """The weights by position; where a single state has weight, it is known."""
     states: list[Any] = [ALL] * len(net.names)
     known, soft = 0, {}
@@ -155,9 +153,7 @@ def follow(
     return done, constants + [done.totals[k].item() for k in found.plan.roots]
 
 
-def joint(
-    net: BayesNet, targets: Sequence[str], weights: Weights, network: Network | None = None
-) -> NDArray[np.float64]:
+def joint(net: Fitted, targets: Sequence[str], weights: Weights, network: Network | None = None) -> NDArray[np.float64]:
     """P(targets | what is given), [*cardinalities of the targets]; by default the tables are the net's own."""
     result, log_scale = _weighed(net, tuple(net.names.index(name) for name in targets), weights, network)
     total = result.sum()
@@ -171,7 +167,7 @@ def impossible(given: Mapping[str, Any]) -> ValueError:
     return ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under the network")
 
 
-def log_chance(net: BayesNet, weights: Weights) -> float:
+def log_chance(net: Fitted, weights: Weights) -> float:
     """Log of the sum over all states of their probability times their weight; -inf where that is 0."""
     _, log_scale = _weighed(net, (), weights)
     known = [float(weight.sum()) for weight in weights.values() if np.count_nonzero(weight) == 1]
@@ -179,7 +175,7 @@ def log_chance(net: BayesNet, weights: Weights) -> float:
 
 
 def _weighed(
-    net: BayesNet, keep: tuple[int, ...], weights: Weights, network: Network | None = None
+    net: Fitted, keep: tuple[int, ...], weights: Weights, network: Network | None = None
 ) -> tuple[Array, float]:
     """P(what is kept, what is given) up to a factor, and the logarithm of that factor."""
     network, asked = network or net.network, question(net, weights)
@@ -204,7 +200,7 @@ def logarithms(soft: Mapping[int, Array]) -> dict[int, Array]:
 
 
 def draw_codes(
-    net: BayesNet, n: int, rng: np.random.Generator, weights: Weights | None = None, network: Network | None = None
+    net: Fitted, n: int, rng: np.random.Generator, weights: Weights | None = None, network: Network | None = None
 ) -> NDArray[np.int64]:
     """States of n rows, [n, variables], drawn from their exact joint posterior given what is known."""
     codes, network = np.empty((n, len(net.names)), np.int64), network or net.network

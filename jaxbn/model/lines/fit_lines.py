@@ -14,6 +14,7 @@ from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.ruler import Kind, OfNumbers
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.missing import LOG
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Floats, Integers, Line
 from jaxbn.model.lines.rows import Parts
 from jaxbn.model.lines.rulers import COMPARED, Rows
@@ -21,8 +22,6 @@ from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
     import networkx as nx
-
-    from jaxbn.model.bayesnet import BayesNet
 
 BENT = 1.5
 """Distances to both sides of the median that differ by more than this factor are not those of a straight line."""
@@ -34,7 +33,7 @@ GRACE = 1.0
 """Seconds that lines may take when the time is over: most tables need less, and are the better for them."""
 
 
-def fit_lines(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Line]:
+def fit_lines(net: Fitted, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Line]:
     """The lines of all variables that have a shape; rows that lack an entry of a family are left out.
 
     The network has none yet; codes are [rows, variables], -1 where missing, and values NaN there.
@@ -76,7 +75,7 @@ def _nearest(links: nx.Graph, name: str, others: Sequence[str]) -> tuple[str, ..
     return tuple(near[:NEAREST])
 
 
-def _slopes(net: BayesNet, name: str, line: Line) -> tuple[float, ...]:
+def _slopes(net: Fitted, name: str, line: Line) -> tuple[float, ...]:
     """The slopes in original units, or the powers of a line of logarithms; none where there are no such numbers."""
     names = (name, *line.numbers)
     logs = [isinstance(r := net.inside(each).rulers[line.ruler], OfNumbers) and r.log for each in names]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.shapes.ruler import Kind
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Floats, Integers, Line
 from jaxbn.model.lines.regression import Family, choose_further, fit_line
 from jaxbn.model.lines.rows import Parts, cells_of, part_of, score_of, scores_of_states
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 KINDS: tuple[Kind, ...] = ("bin", "column", "number", "logarithm")
 """Rulers that are compared."""
@@ -30,7 +28,7 @@ KNOWN = 0.95
 class Rows(NamedTuple):
     """The rows that have all of the family of a variable, and what its line may follow."""
 
-    net: BayesNet
+    net: Fitted
     name: str
     parents: tuple[str, ...]  # the continuous ones
     others: tuple[str, ...]  # further numbers
@@ -120,7 +118,7 @@ class Rows(NamedTuple):
         return bool(np.isnan(self.values[name]).mean() <= 1 - KNOWN)
 
 
-def _kinds(net: BayesNet, names: Sequence[str]) -> list[Kind]:
+def _kinds(net: Fitted, names: Sequence[str]) -> list[Kind]:
     """The rulers that all of some variables have; logarithms only where they differ from numbers."""
     rulers = [net.inside(name).rulers for name in names]
     found = [kind for kind in KINDS if all(kind in each for each in rulers)]
