@@ -23,13 +23,8 @@ def lean(
 ) -> Lean | None:  # fmt: skip
     """How the values of a variable lean inside their bins, given those of others; None if it has no line.
 
-    Args:
-        net: the network.
-        name: the variable.
-        codes: [rows, variables], -1 where missing.
-        values: numbers that its line follows at least, NaN where missing.
-        own: its bins [rows]; all of them, for a lean of shape [rows, bins], if they are not given.
-        scores: of the numbers that its line follows [rows] each, where they are known already.
+    Codes are [rows, variables], -1 where missing, and values NaN there. Without its `own` bins [rows] it is the lean in
+    all of them, [rows, bins]. `scores` are those of the numbers that its line follows, where they are known already.
     """
     if name not in net.lines:
         return None
@@ -148,9 +143,7 @@ def scores_of_states(
     """
     found, spread = list[Floats](), list[Floats]()
     for child in children:
-        if child not in net.state_scores:
-            net.state_scores[child] = state_scores(net.tables[child])
-        scores = net.state_scores[child]
+        scores = state_scores(net.tables[child])
         states = (own if n == name else codes[..., net.names.index(n)] for n in (*net.parents[child], child))
         *context, state = np.broadcast_arrays(*states)
         lacking = np.any([each == MISSING for each in context], axis=0)
