@@ -24,6 +24,7 @@ from jaxbn.inputs.graph import Parents, markov_blanket
 from jaxbn.model.imputing.neighbours import CELLS, NEAREST, Nearest, Neighbours
 from jaxbn.model.imputing.ridge import RidgeRegressions, fit_line, places
 from jaxbn.model.imputing.stacking import MOST_ROWS, likeliest_weights
+from jaxbn.model.inference.elimination import draw_states
 from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]
@@ -44,8 +45,7 @@ class Donors(NamedTuple):
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """One donor of each entry, by their shares, [holes]."""
-        ends = np.cumsum(self.shares, axis=1)
-        drawn = (ends < (rng.random(len(ends)) * ends[:, -1])[:, None]).sum(axis=1)
+        drawn = draw_states(self.shares, rng.random(len(self.shares)))
         return np.take_along_axis(self.rows, drawn[:, None], axis=1)[:, 0]
 
     def chances(self, codes: NDArray[np.int32], otherwise: Array) -> Array:

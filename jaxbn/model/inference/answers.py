@@ -7,7 +7,6 @@ Shapes: B rows, V variables, K states of a variable; of one task n rows, U disti
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,13 +66,8 @@ def log_posterior(network: Network, codes: Codes, target: int, *, evidence: Evid
     return result
 
 
-class Marginal(NamedTuple):
-    """The posterior of one variable in some rows that lack it."""
-
-    variable: int
-    rows: NDArray[np.intp]  # [n]
-    where: NDArray[np.intp]  # [n], which of the distinct posteriors each row has
-    chances: Array  # [U, K]
+Marginal = tuple[int, NDArray[np.intp], NDArray[np.intp], Array]
+"""A variable, rows that lack it [n], which of the distinct posteriors each of them has [n], and these, [U, K]."""
 
 
 def marginals(network: Network, codes: Codes, *, tasks: Iterable[Task] | None = None) -> Iterator[Marginal]:
@@ -90,7 +84,7 @@ def marginals(network: Network, codes: Codes, *, tasks: Iterable[Task] | None = 
             for mine, belief in zip(chances, beliefs, strict=True):
                 mine[part] = belief.reshape(len(belief), -1, belief.shape[-1]).sum(axis=1)
         for step, mine in zip(steps, chances, strict=True):
-            yield Marginal(step.variable, task.rows, task.where, mine)
+            yield step.variable, task.rows, task.where, mine
 
 
 def posteriors(
