@@ -24,7 +24,7 @@ from jaxbn.inputs.graph import Parents, markov_blanket
 from jaxbn.model.imputing.neighbours import CELLS, NEAREST, Nearest, Neighbours
 from jaxbn.model.imputing.ridge import RidgeRegressions, fit_line, places
 from jaxbn.model.imputing.stacking import MOST_ROWS, likeliest_weights
-from jaxbn.model.inference.elimination import draw_states
+from jaxbn.model.inference.network import draw_states
 from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]

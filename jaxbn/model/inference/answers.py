@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.inference.elimination import LOG_MAXIMA, LOG_SUMS, Arithmetic, Array, Choice, draw_states
-from jaxbn.model.inference.network import Network, Structure
+from jaxbn.model.inference.elimination import LOG_MAXIMA, LOG_SUMS, Arithmetic, Array, Choice
+from jaxbn.model.inference.network import Network, Structure, draw_states
 from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
 
 

@@ -68,15 +68,37 @@ class Plan(NamedTuple):
                 "variables at a time, give more that is known (leave out rows that lack most), or raise max_memory"
             )
 
+    def eliminate(self, factors: Iterable[Sequence[Array]], arithmetic: Arithmetic) -> Forward:
+        """Take all variables out of the product of the factors.
 
-def plan(structure: Structure, component: Component, keep: Sequence[int] = (), *, small: int = SMALL) -> Plan:
+        The factors of a step are its families' tables, [U, *scope], of length 1 along variables they do not hold; plain
+        numbers for ``SUMS``, and logarithms, which do not underflow, for ``LOG_SUMS`` and ``LOG_MAXIMA``.
+        """
+        times, total = arithmetic
+        products: list[Array] = []
+        totals: list[Array] = []
+        for step, own in zip(self.steps, factors, strict=True):
+            arrays = [*own, *[totals[k].reshape(-1, *shape) for k, shape in step.inflow]]
+            if len(arrays) > 1:
+                arrays.sort(
+                    key=attrgetter("size")
+                )  # small ones first: only the last products are large
+            product = arrays[0]
+            for array in arrays[1:]:
+                product = times(product, array)
+            products.append(product)
+            totals.append(total(product))
+        return Forward(self, products, totals)
+
+
+def plan(structure: Structure, component: Component, keep: Sequence[int] = (), *, once: bool = False) -> Plan:
     """A greedy order of elimination: always the variable with the smallest scope, or with the least fill-in.
 
-    Variables of `keep` are not summed out; their joint table is the last step's. A plan of few cells is good enough:
-    `small` is ``SMALL_ONCE`` for a single row.
+    Variables of `keep` are not summed out; their joint table is the last step's. A plan of few cells is good enough,
+    and of more if it is followed for a single row, `once`.
     """
     found = _greedy(structure, component, keep, by_fill=False)
-    if found.cells > small:
+    if found.cells > (SMALL_ONCE if once else SMALL):
         found = min(found, _greedy(structure, component, keep, by_fill=True), key=attrgetter("cells"))
     return found
 
@@ -242,27 +264,6 @@ class Forward(NamedTuple):
         return beliefs
 
 
-def eliminate(plan: Plan, factors: Iterable[Sequence[Array]], arithmetic: Arithmetic) -> Forward:
-    """Take all variables of a plan out of the product of its factors.
-
-    The factors of a step are its families' tables, [U, *scope], of length 1 along variables they do not hold; plain
-    numbers for ``SUMS``, and logarithms, which do not underflow, for ``LOG_SUMS`` and ``LOG_MAXIMA``.
-    """
-    times, total = arithmetic
-    products: list[Array] = []
-    totals: list[Array] = []
-    for step, own in zip(plan.steps, factors, strict=True):
-        arrays = [*own, *[totals[k].reshape(-1, *shape) for k, shape in step.inflow]]
-        if len(arrays) > 1:
-            arrays.sort(key=attrgetter("size"))  # small ones first: only the last products are as large as the scope
-        product = arrays[0]
-        for array in arrays[1:]:
-            product = times(product, array)
-        products.append(product)
-        totals.append(total(product))
-    return Forward(plan, products, totals)
-
-
 def log_sum(logs: Array) -> Array:
     """Logarithm of the sum along the last axis; -inf where all are."""
     peak = logs.max(axis=-1, keepdims=True)
@@ -283,10 +284,3 @@ def _ones(n: int) -> Array:
 SUMS = Arithmetic(np.multiply, _sum)
 LOG_SUMS = Arithmetic(np.add, log_sum)
 LOG_MAXIMA = Arithmetic(np.add, lambda logs: logs.max(axis=-1))
-
-
-def draw_states(weights: Array, chances: Array) -> NDArray[np.int64]:
-    """A state of each row in proportion to its weights, by the row's chance in [0, 1); [n, K] or [1, K]."""
-    cumulative = np.cumsum(weights, axis=1)
-    drawn = (chances[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
-    return np.minimum(drawn, weights.shape[1] - 1)

@@ -114,3 +114,10 @@ def positions(parents: Mapping[str, Sequence[str]]) -> tuple[tuple[int, ...], ..
     """Parents by position, in the order of the keys."""
     place = {name: i for i, name in enumerate(parents)}
     return tuple(tuple(place[parent] for parent in found) for found in parents.values())
+
+
+def draw_states(weights: NDArray[np.float64], chances: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A state of each row in proportion to its weights, by the row's chance in [0, 1); [n, K] or [1, K]."""
+    cumulative = np.cumsum(weights, axis=1)
+    drawn = (chances[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
+    return np.minimum(drawn, weights.shape[1] - 1)

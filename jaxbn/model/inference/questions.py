@@ -14,20 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.model.fitted import Fitted
-from jaxbn.model.inference.elimination import (
-    LOG_SUMS,
-    SMALL_ONCE,
-    SUMS,
-    Arithmetic,
-    Array,
-    Component,
-    Forward,
-    Plan,
-    draw_states,
-    eliminate,
-    plan,
-)  # fmt: skip
-from jaxbn.model.inference.network import Network, Structure
+from jaxbn.model.inference.elimination import LOG_SUMS, SUMS, Arithmetic, Array, Component, Forward, Plan, plan
+from jaxbn.model.inference.network import Network, Structure, draw_states
 from jaxbn.structure.constraints import bits, mask_of, union_of
 
 REMEMBERED = 1000  # routes of a network
@@ -104,7 +92,7 @@ def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole
     start = mask_of(keep)
     for child in counted:
         start |= structure.masks[child] & hidden
-    steps = plan(structure, _connected(structure, start, hidden, active), keep, small=SMALL_ONCE)
+    steps = plan(structure, _connected(structure, start, hidden, active), keep, once=True)
 
     def sliced(child: int, scope: tuple[int, ...] = ()) -> Slice:
         free = [v for v in structure.families[child] if hidden >> v & 1]
@@ -148,7 +136,7 @@ def follow(
                 arrays.append(soft[step.variable])
             yield arrays
 
-    done = eliminate(found.plan, factors(), arithmetic)
+    done = found.plan.eliminate(factors(), arithmetic)
     constants = [tables[child][at(states)].item() for child, at, _, _ in found.constants]
     return done, constants + [done.totals[k].item() for k in found.plan.roots]
 

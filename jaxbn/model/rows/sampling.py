@@ -15,7 +15,7 @@ from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs import checks
 from jaxbn.inputs.table_files import PARQUET
 from jaxbn.inputs.units import from_numbers
-from jaxbn.model.inference.elimination import draw_states
+from jaxbn.model.inference.network import draw_states
 from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.lines.rows import by_lines, lean
 from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
