@@ -140,18 +140,6 @@ def matched_donors(
     return np.asarray(donors[np.clip(place, ends[bins], ends[bins + 1] - 1)], np.intp)
 
 
-def nearest_values(values: Array, wanted: Array) -> Array:
-    """Of some values, which are distinct and ascending, the nearest to each wanted one.
-
-    Example:
-        >>> nearest_values(np.array([0.0, 2.0, 4.0]), np.array([1.5, 9.0])).tolist()
-        [2.0, 4.0]
-    """
-    above = np.clip(places(values, wanted), min(1, len(values) - 1), len(values) - 1)
-    below = np.maximum(above - 1, 0)
-    return np.asarray(np.where(wanted - values[below] <= values[above] - wanted, values[below], values[above]))
-
-
 def _by_line(
     said: Array, wanted: Array, rng: np.random.Generator, themselves: NDArray[np.intp] | None = None
 ) -> Nearest:

@@ -80,9 +80,7 @@ class Plan(NamedTuple):
         for step, own in zip(self.steps, factors, strict=True):
             arrays = [*own, *[totals[k].reshape(-1, *shape) for k, shape in step.inflow]]
             if len(arrays) > 1:
-                arrays.sort(
-                    key=attrgetter("size")
-                )  # small ones first: only the last products are large
+                arrays.sort(key=attrgetter("size"))  # small ones first: only the last products are large
             product = arrays[0]
             for array in arrays[1:]:
                 product = times(product, array)
