@@ -122,7 +122,7 @@ def _leave_own_row_out(net: Fitted, codes: NDArray[np.int32], counts: list[Array
         if variable not in family:
             continue
         rows, places = observed_places(structure, codes, child)
-        rows = np.arange(len(codes)) if rows is None else rows
+        rows = np.arange(len(codes))[rows]
         name, n_states = net.names[child], structure.sizes[child]
         context = counts[child].sum(axis=-1).ravel()[places // n_states] + n_states * net.weight(name)
         cell = net.tables[name].ravel()[places] * context  # count and weight, whatever the weights of the others

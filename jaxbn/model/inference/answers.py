@@ -22,11 +22,7 @@ def log_likelihood(network: Network, codes: Codes) -> Array:
     result = np.zeros(len(codes))
     for child in range(len(network.tables)):
         rows, places = observed_places(network.structure, codes, child)
-        found = network.log_tables[child].take(places)
-        if rows is None:
-            result += found
-        else:
-            result[rows] += found
+        result[rows] += network.log_tables[child].take(places)
     for task in take_apart(network.structure, codes, drop_barren=True):
         sums = np.empty(task.n_distinct)
         for part, done in task.eliminated(network, LOG_SUMS):
@@ -37,8 +33,8 @@ def log_likelihood(network: Network, codes: Codes) -> Array:
 
 def observed_places(
     structure: Structure, codes: Codes, child: int
-) -> tuple[NDArray[np.intp] | None, NDArray[np.int64]]:
-    """The rows in which a whole family is observed (None: all), and the place of each in its flat table."""
+) -> tuple[NDArray[np.intp] | slice, NDArray[np.int64]]:
+    """The rows in which a whole family is observed, and the place of each in its flat table."""
     family, strides = structure.families[child], structure.strides[child]
     places = np.zeros(len(codes), np.int64)
     gone = np.zeros(len(codes), bool)
@@ -47,7 +43,7 @@ def observed_places(
         places += column * np.int64(stride)
         gone |= column == MISSING
     if not gone.any():
-        return None, places
+        return slice(None), places
     rows = np.flatnonzero(~gone)
     return rows, places[rows]
 
