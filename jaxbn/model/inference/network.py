@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -40,11 +39,6 @@ class Structure:
     def masks(self) -> tuple[int, ...]:
         """The families as masks."""
         return tuple(map(mask_of, self.families))
-
-    @cached_property
-    def getters(self) -> tuple[itemgetter[Any], ...]:
-        """A function for each family that picks the states of its members."""
-        return tuple(itemgetter(*family) for family in self.families)
 
     @cached_property
     def strides(self) -> tuple[tuple[int, ...], ...]:

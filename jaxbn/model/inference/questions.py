@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,7 +99,7 @@ def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole
         free = [v for v in structure.families[child] if hidden >> v & 1]
         axes = [0] if len(free) == 1 else sorted(range(len(free)), key=lambda i: scope.index(free[i]))
         shape = (1, *[structure.sizes[v] if v in free else 1 for v in scope])
-        return Slice(child, structure.getters[child], axes, shape)
+        return Slice(child, itemgetter(*structure.families[child]), axes, shape)
 
     constants = [sliced(child) for child in counted if not structure.masks[child] & hidden]
     return Route(steps, [[sliced(child, step.scope) for child in step.families] for step in steps.steps], constants)
