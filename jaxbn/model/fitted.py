@@ -103,6 +103,11 @@ class Fitted:
         """A cache of ``queries.states``."""
         return {}
 
+    @cached_property
+    def state_scores(self) -> dict[str, NDArray[np.float64]]:
+        """The scores of states of variables, as far as lines asked for them: see ``lines.rows.state_scores``."""
+        return {}
+
     @property
     def codings(self) -> dict[str, Binning | Grouping]:
         """Binnings and groupings together, as ``fit`` takes them."""

@@ -143,7 +143,9 @@ def scores_of_states(
     """
     found, spread = list[Floats](), list[Floats]()
     for child in children:
-        scores = state_scores(net.tables[child])
+        if child not in net.state_scores:
+            net.state_scores[child] = state_scores(net.tables[child])
+        scores = net.state_scores[child]
         states = (own if n == name else codes[..., net.names.index(n)] for n in (*net.parents[child], child))
         *context, state = np.broadcast_arrays(*states)
         lacking = np.any([each == MISSING for each in context], axis=0)
