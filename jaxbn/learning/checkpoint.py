@@ -56,12 +56,8 @@ def open_checkpoint(
         finished = {int(i): from_json(learned) for i, learned in document.get("finished", {}).items()}
         for i, order in enumerate(orders):
             if i in finished and finished[i].order != order:
-                raise ArgumentError(
-                    "checkpoint",
-                    f"{str(path)!r} belongs to another run: the order of restart {i} was "
-                    f"{_shown(finished[i].order)}, now it is {_shown(order)}; use the same order or seed, or another "
-                    "file",
-                )
+                changed = f"the order of restart {i} was {_shown(finished[i].order)}, now it is {_shown(order)}"
+                raise _refused(path, f"belongs to another run: {changed}; use the same order or seed, or another file")
         yield Checkpoint(finished, write)
 
 
@@ -80,14 +76,12 @@ def open_sealed(
     if not file.parent.is_dir():
         raise ArgumentError("checkpoint", f"{str(path)!r}: there is no directory {str(file.parent)!r}; make it first")
     if file.is_dir():
-        raise ArgumentError("checkpoint", f"{str(path)!r} is a directory; name a file in it")
+        raise _refused(path, "is a directory; name a file in it")
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(file))
         except BlockingIOError:
-            raise ArgumentError(
-                "checkpoint", f"{str(path)!r} is in use by another process; wait for its end, or name another file"
-            ) from None
+            raise _refused(path, "is in use by another process; wait for its end, or name another file") from None
         remove_drafts(file)
         found = _read(file, kind, version, head["run"]) if file.exists() else {}
         yield found, lambda content: write_sealed(file, {**head, **content})
@@ -105,23 +99,23 @@ def _read(file: Path, kind: str, version: int, run: dict[str, Any]) -> dict[str,
     except ValueError:
         document = None
     if not isinstance(document, dict) or document.get("format") != kind:
-        raise ArgumentError("checkpoint", f"{str(file)!r} is not a {kind.replace('.', ' ')}; name another file")
+        raise _refused(file, f"is not a {kind.replace('.', ' ')}; name another file")
     if document.get("version") != version:
-        raise ArgumentError(
-            "checkpoint",
-            f"{str(file)!r} has version {document.get('version')!r}, this program reads {version}; name another file",
+        raise _refused(
+            file, f"has version {document.get('version')!r}, this program reads {version}; name another file"
         )
     if document.pop("checksum", None) != _checksum(document):
-        raise ArgumentError("checkpoint", f"{str(file)!r} is damaged: its checksum is another; name another file")
+        raise _refused(file, "is damaged: its checksum is another; name another file")
     for key in run | document["run"]:
         ours, theirs = run.get(key), document["run"].get(key)
         if ours != theirs:
-            raise ArgumentError(
-                "checkpoint",
-                f"{str(file)!r} belongs to another run: {key} was {theirs!r}, now it is {ours!r}; "
-                "use the same arguments, or another file",
-            )
+            changed = f"{key} was {theirs!r}, now it is {ours!r}"
+            raise _refused(file, f"belongs to another run: {changed}; use the same arguments, or another file")
     return document
+
+
+def _refused(path: PathLike, why: str) -> ArgumentError:
+    return ArgumentError("checkpoint", f"{str(path)!r} {why}")
 
 
 def _checksum(document: Mapping[str, Any]) -> str:

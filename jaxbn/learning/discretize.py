@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.methods import MaxBins, Method, as_method
@@ -29,9 +26,6 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_attribute
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import shaped
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +80,14 @@ class Discretization:
             [0, 1, 2]
         """
         frame = as_frame(data)
-        for name in self.codings:
+        codes = {}
+        for name, coding in self.codings.items():
             if name not in frame.columns:
                 raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")
-        codes = {name: _codes(name, coding, frame[name]) for name, coding in self.codings.items()}
+            if isinstance(coding, Grouping):
+                codes[name] = coding(frame[name], name=name)
+            else:
+                codes[name] = bins_of(coding, as_floats(name, frame[name], coding.unit))
         return in_kind_of(data, frame.assign(**codes))
 
     def __repr__(self) -> str:
@@ -176,9 +174,3 @@ def split_codings(
     """The binnings and the groupings among some codings, in the order of the names."""
     binnings = {n: c for n in names if isinstance(c := codings.get(n), Binning)}
     return binnings, {n: c for n in names if isinstance(c := codings.get(n), Grouping)}
-
-
-def _codes(name: str, binning: Coding, column: pd.Series) -> NDArray[np.int32]:
-    if isinstance(binning, Grouping):
-        return binning(column, name=name)
-    return bins_of(binning, as_floats(name, column, binning.unit))

@@ -84,13 +84,8 @@ class Plan(NamedTuple):
             users = (Mention("method", "bayesian"), " or ", Mention("method", "mdl"))
             raise ArgumentError("warm_start", "is for ", *users, ", got True with method 'evidence'; leave it out")
         if method.initial is not None and name != "k2":
-            raise ArgumentError(
-                "initial",
-                "is for ",
-                Mention("search", "k2"),
-                f", got {method.initial!r} with search={name!r}, which begins with bins of both kinds; leave it out",
-                value=method.initial,
-            )
+            rest = f", got {method.initial!r} with search={name!r}, which begins with bins of both kinds; leave it out"
+            raise ArgumentError("initial", "is for ", Mention("search", "k2"), rest, value=method.initial)
         orders = search if isinstance(search, Orders) else Orders()
         checks.at_least("seed", seed, 0)
         return cls(

@@ -24,7 +24,7 @@ from jaxbn.model import queries
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import in_units, mean_where_set, open_parents, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
-from jaxbn.model.observations import Unknown, as_range, as_weights, mean_density, observation_weights
+from jaxbn.model.observations import Unknown, as_numbers, observation_weights
 from jaxbn.model.rows.sampling import InFiles
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY, within_memory
@@ -318,7 +318,8 @@ def _log_given(net: BayesNet, given: Mapping[str, Any]) -> float:
     """The log probability of what is given; of numbers in one bin, their log density."""
     weights = observation_weights(net, given)
     for name, value in given.items():
-        numbers = name in net.binnings and as_weights(name, value) is None and as_range(net, name, value) is None
-        if numbers and np.count_nonzero(weights[name]) == 1:
-            weights[name] = weights[name] * mean_density(net, name, value)
+        numbers = as_numbers(net, name, value)
+        if numbers is not None and np.count_nonzero(weights[name]) == 1:
+            density = np.exp(net.inside(name).log_density(numbers, net.binnings[name](numbers)))
+            weights[name] = weights[name] * float(density.mean())
     return log_chance(net, weights)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,48 +23,16 @@ from jaxbn.model.inference.questions import joint
 from jaxbn.model.lines.rows import lean
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown, encode_frame, frame_of, observation_weights, tell_absent
+from jaxbn.model.rows.batches import in_batches
 from jaxbn.model.rows.sampling import InFiles, intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
 from jaxbn.model.words import count_states
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY, within_memory
-from jaxbn.sources.source import as_source
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def in_batches(method: Method) -> Method:
-    """A method whose first argument are rows, also for sources that need not fit in memory.
-
-    Of these it gives what the engine calls a table: a Dask or PySpark DataFrame, a DuckDB relation, a Polars LazyFrame,
-    and else a ``pyarrow.RecordBatchReader``, which writers of Arrow take.
-    """
-
-    @wraps(method)
-    def answered(self: Any, data: Any, *given: Any, **options: Any) -> Any:
-        source = as_source(data)
-        if source is None:
-            return method(self, data, *given, **options)
-        return source.mapped(partial(_of_batch, self, method.__name__, given, options))
-
-    return answered  # type: ignore[return-value]
-
-
-def _of_batch(net: Any, method: str, given: tuple[Any, ...], options: dict[str, Any], frame: Any) -> Any:
-    """What a method of a network says of a batch, as a frame that every engine can hold."""
-    import pandas as pd
-
-    found = getattr(net, method)(frame, *given, **options)
-    if isinstance(found, np.ndarray):
-        found = pd.DataFrame({method: found})
-    found = found.to_frame() if isinstance(found, pd.Series) else found
-    found = found.set_axis([str(name) for name in found.columns], axis=1)
-    intervals = [name for name in found if any(isinstance(value, pd.Interval) for value in found[name].head(1))]
-    return found.astype(dict.fromkeys(intervals, str))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,9 +179,7 @@ class BayesNet(Fitted, InFiles):
             >>> net.query("kind", do={"size": 1.5}).tolist()  # size does not act on kind
             [0.5, 0.5]
         """
-        given = given or {}
-        net = intervened(self, do, given) if do else self
-        given = {**given, **(do or {})}
+        net, given = intervened(self, do or {}, given or {})
         wanted = [targets] if isinstance(targets, str) else list(targets)
         queries.check_targets(net, wanted, given)
         chances = joint(net, wanted, observation_weights(net, given), queries.told_by_ranges(net, given))
@@ -527,8 +492,8 @@ class BayesNet(Fitted, InFiles):
             >>> list(rows), bool(rows["size"].min() >= 5)
             (['kind', 'size'], True)
         """
-        given, net = given or {}, intervened(self, do, given or {}) if do else self
-        return sample(net, n, seed, {**given, **(do or {})})
+        net, given = intervened(self, do or {}, given or {})
+        return sample(net, n, seed, given)
 
     def __repr__(self) -> str:
         arcs = sum(map(len, self.parents.values()))

@@ -99,9 +99,7 @@ def _worth(net: BayesNet, outcome: str, level: Level | None) -> NDArray[np.float
     worth = np.array([float(each == level) if level is not None else float(each) for each in levels])
     if outcome not in net.groupings:
         return worth
-    of_groups = np.zeros(net.cardinalities[outcome])
-    np.add.at(of_groups, net.group_codes[outcome], worth * net.shares[outcome])
-    return of_groups
+    return np.asarray(np.bincount(net.group_codes[outcome], worth * net.shares[outcome]), np.float64)
 
 
 def _adjusted(net: BayesNet, cause: str, outcome: str, parents: frozenset[str], worth: Floats) -> Floats:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbn.model.inference.elimination import LOG_MAXIMA, Array, beliefs_of, best_assignments
+from jaxbn.model.fitted import Fitted
+from jaxbn.model.inference.elimination import LOG_MAXIMA, Array
 from jaxbn.model.inference.questions import follow, impossible, log_chance, logarithms, question, route
 from jaxbn.model.observations import level_weights, observation_weights
 from jaxbn.model.queries import states
 from jaxbn.structure.constraints import bits
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 CLOSE = 1e-10  # logarithms that differ by less are tied: rounding moves them by about 1e-13
 
@@ -39,7 +37,7 @@ class MostProbable(NamedTuple):
     tied: tuple[str, ...]
 
 
-def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> list[MostProbable]:
+def most_probable(net: Fitted, given: Mapping[str, Any], k: int | None) -> list[MostProbable]:
     """The k most probable assignments, see ``BayesNet.most_probable``; without k, the first with all its ties."""
     weights = observation_weights(net, given)
     asked = question(net, {name: weight for name, weight in weights.items() if name not in net.groupings})
@@ -52,14 +50,14 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> lis
     scales = scales[: len(way.constants)] + [math.log(weights[net.names[v]][state]) for v, state in known.items()]
     shift = math.fsum(scales) - log_chance(net, weights)
     shown = []
-    for log, codes in best_assignments(way.plan, done, k or 1, levels):
+    for log, codes in done.best_assignments(k or 1, levels):
         if log + shift > -math.inf:  # and no NaN either
             shown.append((log + shift, codes | known | {v: codes[~v] for v in levels}))
     if not shown:
         raise impossible(given)
     tied = set()
     if k is None:
-        for step, near in zip(way.plan.steps, beliefs_of(way.plan, done, np.max), strict=True):
+        for step, near in zip(way.plan.steps, done.beliefs(np.max), strict=True):
             if np.count_nonzero(near.reshape(-1, near.shape[-1]).max(axis=0) >= 1 - CLOSE) > 1:
                 tied.add(step.variable)
         for v, logs in levels.items():
@@ -77,7 +75,7 @@ def most_probable(net: BayesNet, given: Mapping[str, Any], k: int | None) -> lis
     return found
 
 
-def _levels(net: BayesNet, name: str, given: Mapping[str, Any]) -> Array:
+def _levels(net: Fitted, name: str, given: Mapping[str, Any]) -> Array:
     """Ln P(level | group) of the levels that a grouped variable may have, -inf of all others, [groups, levels]."""
     shares = net.shares[name] * (level_weights(net, name, given[name]) if name in given else 1.0)
     inside = np.arange(net.cardinalities[name])[:, None] == net.group_codes[name]

@@ -19,23 +19,22 @@ from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import Unit, in_words, to_number
+from jaxbn.model.fitted import Fitted
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from jaxbn.model.bayesnet import BayesNet
 
 Unknown = Literal["error", "missing"]
 FAR = 1.0  # values further outside the fitted range than this multiple of its width are pointed out
 
 
-def frame_of(net: BayesNet, data: Any) -> pd.DataFrame:
+def frame_of(net: Fitted, data: Any) -> pd.DataFrame:
     """New rows, with signs of missing entries and parts of dates where these are variables."""
     return with_signs(as_frame(data), net.names)
 
 
 def encode_frame(
-    net: BayesNet, frame: pd.DataFrame, unknown: Unknown, optional: Collection[str] = ()
+    net: Fitted, frame: pd.DataFrame, unknown: Unknown, optional: Collection[str] = ()
 ) -> NDArray[np.int32]:
     """Codes of new rows, one column a variable in the order of ``net.names``, -1 where an entry is missing.
 
@@ -67,7 +66,7 @@ def bins_of(binning: Binning, values: NDArray[np.float64]) -> NDArray[np.int32]:
     return np.where(absent, MISSING, binning(values)).astype(np.int32) if absent.any() else binning(values)
 
 
-def observation_weights(net: BayesNet, given: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+def observation_weights(net: Fitted, given: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
     """Weight of each state of each observed variable: P(what is given | state), up to a factor.
 
     Where the state is known it is a single 1 among zeros.
@@ -97,7 +96,7 @@ def as_weights(name: str, value: Any) -> list[tuple[Any, float]] | None:
     return found
 
 
-def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+def _weigh_continuous(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
     binning = net.binnings[name]
     parts = as_weights(name, value)
     if parts is not None:
@@ -120,13 +119,14 @@ def _weigh_continuous(net: BayesNet, name: str, value: Any) -> NDArray[np.float6
     return np.asarray(np.bincount(codes, np.exp(inside.log_density(values, codes)), binning.n_bins), np.float64)
 
 
-def mean_density(net: BayesNet, name: str, value: Any) -> float:
-    """The density of what is known of a continuous variable inside its bin, where that is numbers in one bin."""
-    values = as_members(net, name, value)
-    return float(np.exp(net.inside(name).log_density(values, net.binnings[name](values))).mean())
+def as_numbers(net: Fitted, name: str, value: Any) -> NDArray[np.float64] | None:
+    """The numbers of which one is right, if that is what is given: neither likelihoods, an interval nor levels."""
+    if name in net.levels or as_weights(name, value) is not None or as_range(net, name, value) is not None:
+        return None
+    return as_members(net, name, value)
 
 
-def as_range(net: BayesNet, name: str, value: Any) -> tuple[float, float] | None:
+def as_range(net: Fitted, name: str, value: Any) -> tuple[float, float] | None:
     """The ends of an interval of a continuous variable, if that is what is given; one without length is a value.
 
     The label of a bin stands for the bin.
@@ -147,7 +147,7 @@ def as_range(net: BayesNet, name: str, value: Any) -> tuple[float, float] | None
     return (low, high) if low < high else None
 
 
-def as_members(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+def as_members(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
     """The numbers that are given for a continuous variable: one, or several of which one is right."""
     if isinstance(value, tuple) and len(value) == 2:
         value = value[0]  # an interval without length
@@ -155,21 +155,21 @@ def as_members(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
     return np.array([_number(name, v, unit) for v in _members(name, getattr(value, "left", value))])
 
 
-def _ends(net: BayesNet, name: str, interval: pd.Interval) -> tuple[float, float]:
+def _ends(net: Fitted, name: str, interval: pd.Interval) -> tuple[float, float]:
     """The ends of an interval; those of a bin as an answer shows it are the bin's own, to the last digit."""
     edges = net.binnings[name].cuts.tolist()
     exact = dict(zip(rounded(edges, among=net.bounds[name]), edges, strict=True))
     return exact.get(interval.left, interval.left), exact.get(interval.right, interval.right)
 
 
-def _weigh_discrete(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+def _weigh_discrete(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
     weights = level_weights(net, name, value)
     if name in net.groupings:  # P(one of these levels | group)
         return np.asarray(np.bincount(net.group_codes[name], weights * net.shares[name]), np.float64)
     return weights
 
 
-def level_weights(net: BayesNet, name: str, value: Any) -> NDArray[np.float64]:
+def level_weights(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
     """The weight of each level of a discrete variable by what is given: 1 or 0, or its likelihood, [levels]."""
     import pandas as pd
 
@@ -220,7 +220,7 @@ def _number(name: str, value: Any, unit: Unit, *, finite: bool = True) -> float:
 # --- what a network says once about the data it is asked with
 
 
-def tell_once(net: BayesNet, about: Hashable, message: str) -> None:
+def tell_once(net: Fitted, about: Hashable, message: str) -> None:
     """Warn, but never twice about the same thing for the same network; the line named is the caller's own."""
     told = net.__dict__.setdefault("_told", set())
     if about in told:
@@ -237,7 +237,7 @@ def warn_caller(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=depth)
 
 
-def tell_far(net: BayesNet, name: str, values: NDArray[np.float64]) -> None:
+def tell_far(net: Fitted, name: str, values: NDArray[np.float64]) -> None:
     """Point out values of a continuous variable far outside the range it was fitted to; NaN is ignored."""
     low, high = net.bounds[name]
     reach = FAR * (high - low)
@@ -257,7 +257,7 @@ def tell_far(net: BayesNet, name: str, values: NDArray[np.float64]) -> None:
     )
 
 
-def tell_absent(net: BayesNet, names: Sequence[str]) -> None:
+def tell_absent(net: Fitted, names: Sequence[str]) -> None:
     """Point out variables without a column in the data."""
     if names:
         shown = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")

@@ -17,16 +17,15 @@ from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, Unit, from_numbers
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.inference.network import Network
 from jaxbn.model.lines.rows import lean, log_ratios, range_ratios
-from jaxbn.model.observations import Unknown, as_members, as_range, as_weights, encode_frame, observation_weights
+from jaxbn.model.observations import Unknown, as_numbers, as_range, as_weights, encode_frame, observation_weights
 from jaxbn.model.words import state_texts
 from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from jaxbn.model.bayesnet import BayesNet
 
 Array = NDArray[np.float64]
 Returns = str | float | Sequence[float]
@@ -36,7 +35,7 @@ ROWS = 2**14
 """Rows whose lines are worked out at a time: they stay in the processor's cache."""
 
 
-def states(net: BayesNet, name: str) -> pd.Index:
+def states(net: Fitted, name: str) -> pd.Index:
     """A variable's states as users see them: levels, left-closed intervals with open ends, or, for dates, words."""
     import pandas as pd
 
@@ -50,7 +49,7 @@ def states(net: BayesNet, name: str) -> pd.Index:
     return net.shown_states[name]
 
 
-def intervals(net: BayesNet, name: str, cuts: Array) -> pd.Index:
+def intervals(net: Fitted, name: str, cuts: Array) -> pd.Index:
     """Left-closed intervals with open ends, between some cuts as users see them."""
     import pandas as pd
 
@@ -66,7 +65,7 @@ def as_series(chances: Array, axes: Sequence[pd.Index]) -> pd.Series:
     return pd.Series(chances.ravel(), index=index, name="probability")
 
 
-def log_inside_states(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int32], unknown: Unknown) -> Array:
+def log_inside_states(net: Fitted, frame: pd.DataFrame, codes: NDArray[np.int32], unknown: Unknown) -> Array:
     """Log density of each number inside its bin and each level inside its group, 0 where missing, [rows, variables]."""
     found = np.zeros(codes.shape)
     values = {name: as_floats(name, frame[name], binning.unit) for name, binning in net.binnings.items()}
@@ -85,30 +84,30 @@ def log_inside_states(net: BayesNet, frame: pd.DataFrame, codes: NDArray[np.int3
     return found
 
 
-def as_row(net: BayesNet, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, Array]]:
+def as_row(net: Fitted, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, Array]]:
     """What is given as the codes and numbers of a row, missing where it is not a single state or number."""
     codes, values = np.full((1, len(net.names)), MISSING, np.int32), {n: np.full(1, np.nan) for n in net.binnings}
     for name, weights in observation_weights(net, given).items():
         if np.count_nonzero(weights) == 1:
             codes[0, net.names.index(name)] = weights.argmax()
-        if name in net.binnings and as_weights(name, given[name]) is None and as_range(net, name, given[name]) is None:
-            members = as_members(net, name, given[name])
-            values[name][0] = members[0] if len(members) == 1 else np.nan
+        members = as_numbers(net, name, given[name])
+        if members is not None and len(members) == 1:
+            values[name][0] = members[0]
     return codes, values
 
 
-def told_by_ranges(net: BayesNet, given: Mapping[str, Any]) -> Network:
+def told_by_ranges(net: Fitted, given: Mapping[str, Any]) -> Network:
     """The network, tables weighed by how well ranges inside bins go with the parents' bins, by lines."""
     tables = {}
     for name in net.lines.keys() & given.keys():
-        span = as_range(net, name, given[name]) if as_weights(name, given[name]) is None else None
+        span = as_range(net, name, given[name])
         if span is not None:
             tables[name] = net.tables[name] * range_ratios(net, name, *span)
     every = tuple({**net.tables, **tables}[name] for name in net.names)
     return Network(net.network.structure, every) if tables else net.network
 
 
-def log_likelihoods(net: BayesNet, name: str, value: Any, n_rows: int) -> Array:
+def log_likelihoods(net: Fitted, name: str, value: Any, n_rows: int) -> Array:
     """Logarithms of the likelihoods of a variable's states in each row, [rows, cardinality]."""
     if as_weights(name, value) is not None:
         weights = np.tile(observation_weights(net, {name: value})[name], (n_rows, 1))
@@ -131,7 +130,7 @@ def without(data: Any, target: str, names: Sequence[str]) -> pd.DataFrame:
     return with_signs(as_frame(data).drop(columns=target, errors="ignore"), names)
 
 
-def numbers_of(net: BayesNet, frame: pd.DataFrame, names: Iterable[str]) -> dict[str, Array]:
+def numbers_of(net: Fitted, frame: pd.DataFrame, names: Iterable[str]) -> dict[str, Array]:
     """Continuous columns as numbers, NaN where missing; an absent column is missing in every row."""
     return {
         name: as_floats(name, frame[name], net.binnings[name].unit)
@@ -141,7 +140,7 @@ def numbers_of(net: BayesNet, frame: pd.DataFrame, names: Iterable[str]) -> dict
     }
 
 
-def lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Lean | None:
+def lean_of_rows(net: Fitted, data: Any, target: str, unknown: Unknown) -> Lean | None:
     """How the target leans inside each of its bins, given the other columns, [rows, bins]."""
     if target not in net.lines:
         return None
@@ -150,7 +149,7 @@ def lean_of_rows(net: BayesNet, data: Any, target: str, unknown: Unknown) -> Lea
     return lean(net, target, encode_frame(net, frame, unknown, optional=net.names), values)
 
 
-def over_levels(net: BayesNet, name: str, chances: Array, axis: int) -> Array:
+def over_levels(net: Fitted, name: str, chances: Array, axis: int) -> Array:
     """Probabilities of levels from those of their groups; those of variables without groups as they are."""
     if name not in net.groupings:
         return chances
@@ -159,7 +158,7 @@ def over_levels(net: BayesNet, name: str, chances: Array, axis: int) -> Array:
 
 
 def decode(
-    net: BayesNet, name: str, codes: NDArray[np.int64], rng: np.random.Generator, shares: Array | None = None
+    net: Fitted, name: str, codes: NDArray[np.int64], rng: np.random.Generator, shares: Array | None = None
 ) -> Any:
     """Levels of states; those of groups are drawn by ``shares``, or by the network's own."""
     if name in net.groupings:
@@ -170,7 +169,7 @@ def decode(
 
 
 def draw_levels(
-    net: BayesNet, name: str, groups: NDArray[np.int64], rng: np.random.Generator, shares: Array | None = None
+    net: Fitted, name: str, groups: NDArray[np.int64], rng: np.random.Generator, shares: Array | None = None
 ) -> NDArray[np.int64]:
     """A level drawn from each row's group, by its share of the group."""
     shares = net.shares[name] if shares is None else shares
@@ -184,7 +183,7 @@ def draw_levels(
     return drawn
 
 
-def check_targets(net: BayesNet, targets: Sequence[str], given: Mapping[str, Any]) -> None:
+def check_targets(net: Fitted, targets: Sequence[str], given: Mapping[str, Any]) -> None:
     """Refuse targets that are unknown, given or named twice."""
     if not targets:
         raise ValueError("targets is empty; name at least one variable")

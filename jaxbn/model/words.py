@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from jaxbn.cuts.words import bin_words, cut_texts, few_cuts
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.fitted import Fitted
 
 NOT_CUT = "not cut"
 
 
-def is_cut(net: BayesNet, name: str) -> bool:
+def is_cut(net: Fitted, name: str) -> bool:
     """Whether a continuous variable has cuts that mean something.
 
     One bin is not a cut, nor are the bins in which a search begins, which a variable without neighbours keeps.
@@ -22,7 +18,7 @@ def is_cut(net: BayesNet, name: str) -> bool:
     return binning.is_cut or (binning.n_bins > 1 and not alone)
 
 
-def count_states(net: BayesNet, name: str) -> str:
+def count_states(net: Fitted, name: str) -> str:
     """Number of bins, groups or levels in words."""
     if name in net.binnings and not is_cut(net, name):
         return NOT_CUT
@@ -31,7 +27,7 @@ def count_states(net: BayesNet, name: str) -> str:
     return f"{n} {kind}{'s' * (n != 1)}"
 
 
-def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
+def cuts_in_words(net: Fitted, name: str, separator: str = ", ") -> str:
     """The cuts of a continuous variable in a line, or that it was not cut."""
     if not is_cut(net, name):
         return NOT_CUT
@@ -41,7 +37,7 @@ def cuts_in_words(net: BayesNet, name: str, separator: str = ", ") -> str:
     )
 
 
-def state_texts(net: BayesNet, name: str) -> list[str]:
+def state_texts(net: Fitted, name: str) -> list[str]:
     """Each state as people read it: a level, the first levels of a group, the label of a bin or its ends."""
     if name in net.groupings:
         return list(net.groupings[name].labels)
@@ -53,7 +49,7 @@ def state_texts(net: BayesNet, name: str) -> list[str]:
     return bin_words(binning.cuts.tolist(), *net.bounds[name], binning.unit, net.inside(name).recording.step)
 
 
-def worth(net: BayesNet) -> str:
+def worth(net: Fitted) -> str:
     """What the search maximized, by name; empty where it is not known, or belongs to a completed table."""
     if net.search is None or net.em_trace:
         return ""

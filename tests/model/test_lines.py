@@ -18,9 +18,9 @@ from jaxbn.cuts.shapes.ruler import Part
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.lines import fit_lines
-from jaxbn.model.lines.fit_lines import WEAK, Family, Prior, Sums, fit_line, posterior
+from jaxbn.model.lines import rulers
 from jaxbn.model.lines.line import Line
+from jaxbn.model.lines.regression import WEAK, Family, Prior, Sums, fit_line, posterior
 from jaxbn.model.lines.rows import lean, range_ratios, state_scores
 from tests.reference import lines as reference
 
@@ -42,7 +42,7 @@ def net() -> jaxbn.BayesNet:
     """With lines of normal scores, which states of children tell of as well."""
     data = rows(1500)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fit_lines, "KINDS", ("bin", "column"))
+        patch.setattr(rulers, "KINDS", ("bin", "column"))
         found = jaxbn.fit(data, GRAPH, jaxbn.discretize(data, GRAPH, max_bins=5).codings)
     assert {name: line.children for name, line in found.lines.items()} == {"a": ("b", "c"), "b": ("c",), "c": ()}
     return found

@@ -14,15 +14,7 @@ from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
 from jaxbn.inputs.table import Table
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.imputing.donors import (
-    MOST_STATES,
-    donors_of,
-    features_of,
-    indicators,
-    matched_donors,
-    nearest_values,
-    predictors_of,
-)
+from jaxbn.model.imputing.donors import MOST_STATES, donors_of, features_of, indicators, matched_donors, predictors_of
 from jaxbn.model.imputing.ridge import RidgeRegressions, Scale
 from jaxbn.model.inference.answers import draw_completions, most_probable_completions, posteriors
 from jaxbn.model.inference.network import Network, network, positions
@@ -140,7 +132,7 @@ def expected(
                 columns[name][gone] = np.clip(said, there.min(), there.max())
     for name, gone in absent.items():
         if name in filled.values:
-            filled.values[name][gone] = scales[name].back(nearest_values(scales[name].seen, columns[name][gone, 0]))
+            filled.values[name][gone] = scales[name].nearest(columns[name][gone, 0])
         elif name in posterior:
             best = columns[name].argmax(axis=1)
             filled.codes[name][gone] = _levels(data.table.codes[name], states[name][0], best)[gone]

@@ -24,6 +24,7 @@ from jaxbn.inputs.graph import Parents, markov_blanket
 from jaxbn.model.imputing.neighbours import CELLS, NEAREST, Nearest, Neighbours
 from jaxbn.model.imputing.ridge import RidgeRegressions, fit_line, places
 from jaxbn.model.imputing.stacking import MOST_ROWS, likeliest_weights
+from jaxbn.model.inference.network import draw_states
 from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]
@@ -44,8 +45,7 @@ class Donors(NamedTuple):
 
     def draw(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """One donor of each entry, by their shares, [holes]."""
-        ends = np.cumsum(self.shares, axis=1)
-        drawn = (ends < (rng.random(len(ends)) * ends[:, -1])[:, None]).sum(axis=1)
+        drawn = draw_states(self.shares, rng.random(len(self.shares)))
         return np.take_along_axis(self.rows, drawn[:, None], axis=1)[:, 0]
 
     def chances(self, codes: NDArray[np.int32], otherwise: Array) -> Array:
@@ -138,18 +138,6 @@ def matched_donors(
     place = places(known[donors] * np.int64(len(known)) + order, bins * np.int64(len(known)) + rank)
     place = place - rng.integers(0, 2, len(holes))  # the next one above, or the next one below
     return np.asarray(donors[np.clip(place, ends[bins], ends[bins + 1] - 1)], np.intp)
-
-
-def nearest_values(values: Array, wanted: Array) -> Array:
-    """Of some values, which are distinct and ascending, the nearest to each wanted one.
-
-    Example:
-        >>> nearest_values(np.array([0.0, 2.0, 4.0]), np.array([1.5, 9.0])).tolist()
-        [2.0, 4.0]
-    """
-    above = np.clip(places(values, wanted), min(1, len(values) - 1), len(values) - 1)
-    below = np.maximum(above - 1, 0)
-    return np.asarray(np.where(wanted - values[below] <= values[above] - wanted, values[below], values[above]))
 
 
 def _by_line(

@@ -14,6 +14,7 @@ from jaxbn.inputs.columns import MISSING, Level, scalar
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import Unit, from_numbers, is_text, texts
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.inference.answers import draw_completions, marginals, most_probable_completions
 from jaxbn.model.inference.network import Network
@@ -24,15 +25,13 @@ from jaxbn.model.queries import draw_levels, means, numbers_of, over_levels
 if TYPE_CHECKING:
     import pandas as pd
 
-    from jaxbn.model.bayesnet import BayesNet
-
 Strategy = Literal["mean", "regression", "most_probable", "draw"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 Numbers = Mapping[str, NDArray[np.float64]]  # continuous columns, [rows] each, NaN where missing
 
 
 def impute(
-    net: BayesNet,
+    net: Fitted,
     data: Any,
     strategy: Strategy,
     seed: int | np.random.Generator,
@@ -58,7 +57,7 @@ def impute(
     return _filled(net, data, found)
 
 
-def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> tuple[NDArray[np.int32], Numbers]:
+def read_rows(net: Fitted, data: Any, unknown: Unknown) -> tuple[NDArray[np.int32], Numbers]:
     """Rows as codes [rows, variables], -1 where missing, and the numbers of continuous columns.
 
     Absent columns are missing in every row.
@@ -72,7 +71,7 @@ def read_rows(net: BayesNet, data: Any, unknown: Unknown) -> tuple[NDArray[np.in
     return codes, numbers_of(net, frame, net.binnings)
 
 
-def _means(net: BayesNet, codes: NDArray[np.int32], values: Numbers) -> dict[str, NDArray[Any]]:
+def _means(net: Fitted, codes: NDArray[np.int32], values: Numbers) -> dict[str, NDArray[Any]]:
     """Each entry by itself: the mean of a number's posterior, or the most probable level (its position)."""
     found = {name: np.zeros(len(codes), np.float64 if name in net.binnings else np.int64) for name in net.names}
     for variable, rows, where, chances in marginals(net.network, codes):
@@ -91,7 +90,7 @@ def _means(net: BayesNet, codes: NDArray[np.int32], values: Numbers) -> dict[str
     return found
 
 
-def _most_probable(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+def _most_probable(net: Fitted, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     """All entries of a row together; of a grouped variable, a group counts with its most probable level."""
     best = {}  # the most probable level of each group, [groups]
     for name, groups in net.group_codes.items():
@@ -107,9 +106,7 @@ def _most_probable(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray
     return found
 
 
-def _drawn(
-    net: BayesNet, codes: NDArray[np.int32], values: Numbers, rng: np.random.Generator
-) -> dict[str, NDArray[Any]]:
+def _drawn(net: Fitted, codes: NDArray[np.int32], values: Numbers, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
     """All entries of a row together, from their joint posterior."""
     states = draw_completions(net.network, codes, rng).astype(np.int64)
     found: dict[str, NDArray[Any]] = {}
@@ -131,7 +128,7 @@ def _drawn(
 # --- networks in which being missing is a level: what an entry would be, were it there
 
 
-def without_missing_level(net: BayesNet) -> BayesNet:
+def without_missing_level(net: Fitted) -> Fitted:
     """The network given that nothing is missing.
 
     The levels stay where they are, with probability 0, and what is left of each distribution adds up to 1 again. That
@@ -156,7 +153,7 @@ def without_missing_level(net: BayesNet) -> BayesNet:
     return replace(net, tables=tables, shares=shares)
 
 
-def with_missing_level(net: BayesNet) -> list[str]:
+def with_missing_level(net: Fitted) -> list[str]:
     """The variables that have a missing level."""
     return [name for name, levels in net.levels.items() if MISSING_LEVEL in levels]
 
@@ -164,7 +161,7 @@ def with_missing_level(net: BayesNet) -> list[str]:
 # --- values put into the missing entries of a frame, whose columns keep their types
 
 
-def _filled(net: BayesNet, data: Any, found: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+def _filled(net: Fitted, data: Any, found: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
     """A copy of the data with the missing entries of the network's variables filled by what was found for their rows.
 
     That is numbers of continuous variables and positions among the levels of discrete ones, [rows] each. A DataFrame
@@ -180,7 +177,7 @@ def _filled(net: BayesNet, data: Any, found: Mapping[str, NDArray[Any]]) -> pd.D
     return result
 
 
-def _column(net: BayesNet, name: str, column: pd.Series, found: NDArray[Any]) -> pd.Series:
+def _column(net: Fitted, name: str, column: pd.Series, found: NDArray[Any]) -> pd.Series:
     gone = np.flatnonzero(column.isna())
     if not len(gone):
         return column

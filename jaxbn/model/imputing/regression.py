@@ -10,20 +10,18 @@ entries that are missing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.imputing.donors import features_of
 from jaxbn.model.imputing.stacking import Mixture, Votes, fit_mixture, fit_votes
 from jaxbn.model.inference.answers import log_posterior, observed_places
 from jaxbn.model.inference.em import expected_counts
 from jaxbn.runtime import limits
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 Array = NDArray[np.float64]
 ROUNDS = 10  # rounds at most
@@ -35,7 +33,7 @@ class Regressions(NamedTuple):
 
     experts: dict[str, Mixture | Votes]
 
-    def predict(self, net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array]) -> dict[str, Array]:
+    def predict(self, net: Fitted, codes: NDArray[np.int32], values: Mapping[str, Array]) -> dict[str, Array]:
         """Every column with its missing entries filled in: numbers [rows], or chances of states [rows, states]."""
         rows = _predicted(net, codes, values)
         for _ in range(ROUNDS):
@@ -44,7 +42,7 @@ class Regressions(NamedTuple):
         return {name: column[:, 0] if name in values else column for name, column in rows.filled.items()}
 
 
-def fit_regressions(net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array]) -> Regressions:
+def fit_regressions(net: Fitted, codes: NDArray[np.int32], values: Mapping[str, Array]) -> Regressions:
     """Fit experts for each column to the rows that have it: codes [rows, variables], and numbers, NaN where missing."""
     rows = _predicted(net, codes, values, own_rows=net.n_rows == len(codes))
     experts: dict[str, Mixture | Votes] = {}
@@ -95,7 +93,7 @@ class _Predicted(NamedTuple):
 
 
 def _predicted(
-    net: BayesNet, codes: NDArray[np.int32], values: Mapping[str, Array], *, own_rows: bool = False
+    net: Fitted, codes: NDArray[np.int32], values: Mapping[str, Array], *, own_rows: bool = False
 ) -> _Predicted:
     found = _Predicted({}, {}, {})
     counts = expected_counts(net.network, codes).counts if own_rows else []
@@ -113,9 +111,7 @@ def _predicted(
     return found
 
 
-def _leave_own_row_out(
-    net: BayesNet, codes: NDArray[np.int32], counts: list[Array], variable: int, logs: Array
-) -> None:
+def _leave_own_row_out(net: Fitted, codes: NDArray[np.int32], counts: list[Array], variable: int, logs: Array) -> None:
     """Take each row's own count out of the tables behind its log posterior of a variable, in place.
 
     Of the states of the variable only the row's own is touched: in the variable's family one cell loses a count (its
@@ -126,7 +122,7 @@ def _leave_own_row_out(
         if variable not in family:
             continue
         rows, places = observed_places(structure, codes, child)
-        rows = np.arange(len(codes)) if rows is None else rows
+        rows = np.arange(len(codes))[rows]
         name, n_states = net.names[child], structure.sizes[child]
         context = counts[child].sum(axis=-1).ravel()[places // n_states] + n_states * net.weight(name)
         cell = net.tables[name].ravel()[places] * context  # count and weight, whatever the weights of the others

@@ -147,11 +147,6 @@ class Scale(NamedTuple):
         heavy = square > 0 and float(counts @ np.square(squares)) / n > (3 + TAILS) * square**2
         return cls(values, ndtri((np.cumsum(counts) - counts / 2) / n) if heavy else None)
 
-    @property
-    def seen(self) -> Array:
-        """The distinct observed values on this scale, ascending."""
-        return self.values if self.scores is None else self.scores
-
     def to(self, column: Array) -> Array:
         """Observed values on this scale; NaN stays."""
         if self.scores is None:
@@ -162,6 +157,18 @@ class Scale(NamedTuple):
     def back(self, column: Array) -> Array:
         """The values of numbers on this scale."""
         return column if self.scores is None else self.values[np.searchsorted(self.scores, column)]
+
+    def nearest(self, column: Array) -> Array:
+        """The observed values nearest to numbers on this scale.
+
+        Example:
+            >>> Scale.of(np.array([0.0, 2.0, 4.0])).nearest(np.array([1.5, 9.0])).tolist()
+            [2.0, 4.0]
+        """
+        seen = self.values if self.scores is None else self.scores
+        above = np.clip(places(seen, column), min(1, len(seen) - 1), len(seen) - 1)
+        below = np.maximum(above - 1, 0)
+        return self.values[np.where(column - seen[below] <= seen[above] - column, below, above)]
 
 
 def places(ascending: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.intp]:

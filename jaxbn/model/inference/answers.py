@@ -7,22 +7,13 @@ Shapes: B rows, V variables, K states of a variable; of one task n rows, U disti
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.inference.elimination import (
-    LOG_MAXIMA,
-    LOG_SUMS,
-    Arithmetic,
-    Array,
-    Choice,
-    choose_backwards,
-    draw_states,
-)  # fmt: skip
-from jaxbn.model.inference.network import Network, Structure
+from jaxbn.model.inference.elimination import LOG_MAXIMA, LOG_SUMS, Arithmetic, Array, Choice
+from jaxbn.model.inference.network import Network, Structure, draw_states
 from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
 
 
@@ -31,11 +22,7 @@ def log_likelihood(network: Network, codes: Codes) -> Array:
     result = np.zeros(len(codes))
     for child in range(len(network.tables)):
         rows, places = observed_places(network.structure, codes, child)
-        found = network.log_tables[child].take(places)
-        if rows is None:
-            result += found
-        else:
-            result[rows] += found
+        result[rows] += network.log_tables[child].take(places)
     for task in take_apart(network.structure, codes, drop_barren=True):
         sums = np.empty(task.n_distinct)
         for part, done in task.eliminated(network, LOG_SUMS):
@@ -46,8 +33,8 @@ def log_likelihood(network: Network, codes: Codes) -> Array:
 
 def observed_places(
     structure: Structure, codes: Codes, child: int
-) -> tuple[NDArray[np.intp] | None, NDArray[np.int64]]:
-    """The rows in which a whole family is observed (None: all), and the place of each in its flat table."""
+) -> tuple[NDArray[np.intp] | slice, NDArray[np.int64]]:
+    """The rows in which a whole family is observed, and the place of each in its flat table."""
     family, strides = structure.families[child], structure.strides[child]
     places = np.zeros(len(codes), np.int64)
     gone = np.zeros(len(codes), bool)
@@ -56,7 +43,7 @@ def observed_places(
         places += column * np.int64(stride)
         gone |= column == MISSING
     if not gone.any():
-        return None, places
+        return slice(None), places
     rows = np.flatnonzero(~gone)
     return rows, places[rows]
 
@@ -75,13 +62,8 @@ def log_posterior(network: Network, codes: Codes, target: int, *, evidence: Evid
     return result
 
 
-class Marginal(NamedTuple):
-    """The posterior of one variable in some rows that lack it."""
-
-    variable: int
-    rows: NDArray[np.intp]  # [n]
-    where: NDArray[np.intp]  # [n], which of the distinct posteriors each row has
-    chances: Array  # [U, K]
+Marginal = tuple[int, NDArray[np.intp], NDArray[np.intp], Array]
+"""A variable, rows that lack it [n], which of the distinct posteriors each of them has [n], and these, [U, K]."""
 
 
 def marginals(network: Network, codes: Codes, *, tasks: Iterable[Task] | None = None) -> Iterator[Marginal]:
@@ -98,7 +80,7 @@ def marginals(network: Network, codes: Codes, *, tasks: Iterable[Task] | None = 
             for mine, belief in zip(chances, beliefs, strict=True):
                 mine[part] = belief.reshape(len(belief), -1, belief.shape[-1]).sum(axis=1)
         for step, mine in zip(steps, chances, strict=True):
-            yield Marginal(step.variable, task.rows, task.where, mine)
+            yield step.variable, task.rows, task.where, mine
 
 
 def posteriors(
@@ -153,4 +135,4 @@ def _fill(network: Network, task: Task, result: Codes, arithmetic: Arithmetic, c
     """Choose the hidden variables of a task's rows."""
     for part, found in task.eliminated(network, arithmetic):
         mine = task.members(part)
-        choose_backwards(task.plan, found, result, task.rows[mine], task.where[mine] - part.start, choose)
+        found.choose_backwards(result, task.rows[mine], task.where[mine] - part.start, choose)

@@ -1,8 +1,8 @@
 """Variable elimination: hidden variables are taken out of a product of tables one after the other.
 
 What "product" and "taken out" mean is the arithmetic, a semiring: sums of plain numbers or of logarithms, or maxima.
-From the products that are left, posteriors are passed back (`beliefs_of`), states are drawn or maximized
-(`choose_backwards`), and the best assignments are found one after the other (`best_assignments`).
+From the products that are left (`Forward`), posteriors are passed back, states are drawn or maximized, and the best
+assignments are found one after the other.
 
 Shapes: U distinct rows of what is known (1 where a factor does not depend on it), then the states of the variables in a
 step's scope.
@@ -68,15 +68,35 @@ class Plan(NamedTuple):
                 "variables at a time, give more that is known (leave out rows that lack most), or raise max_memory"
             )
 
+    def eliminate(self, factors: Iterable[Sequence[Array]], arithmetic: Arithmetic) -> Forward:
+        """Take all variables out of the product of the factors.
 
-def plan(structure: Structure, component: Component, keep: Sequence[int] = (), *, small: int = SMALL) -> Plan:
+        The factors of a step are its families' tables, [U, *scope], of length 1 along variables they do not hold; plain
+        numbers for ``SUMS``, and logarithms, which do not underflow, for ``LOG_SUMS`` and ``LOG_MAXIMA``.
+        """
+        times, total = arithmetic
+        products: list[Array] = []
+        totals: list[Array] = []
+        for step, own in zip(self.steps, factors, strict=True):
+            arrays = [*own, *[totals[k].reshape(-1, *shape) for k, shape in step.inflow]]
+            if len(arrays) > 1:
+                arrays.sort(key=attrgetter("size"))  # small ones first: only the last products are large
+            product = arrays[0]
+            for array in arrays[1:]:
+                product = times(product, array)
+            products.append(product)
+            totals.append(total(product))
+        return Forward(self, products, totals)
+
+
+def plan(structure: Structure, component: Component, keep: Sequence[int] = (), *, once: bool = False) -> Plan:
     """A greedy order of elimination: always the variable with the smallest scope, or with the least fill-in.
 
-    Variables of `keep` are not summed out; their joint table is the last step's. A plan of few cells is good enough:
-    `small` is ``SMALL_ONCE`` for a single row.
+    Variables of `keep` are not summed out; their joint table is the last step's. A plan of few cells is good enough,
+    and of more if it is followed for a single row, `once`.
     """
     found = _greedy(structure, component, keep, by_fill=False)
-    if found.cells > small:
+    if found.cells > (SMALL_ONCE if once else SMALL):
         found = min(found, _greedy(structure, component, keep, by_fill=True), key=attrgetter("cells"))
     return found
 
@@ -159,6 +179,10 @@ def _steps(structure: Structure, component: Component, scopes: dict[int, list[in
     return Plan(list(map(Step, ordered, shapes, families, inflow)), sum(each), max(each, default=1), roots)
 
 
+Choice = Callable[[Array, int, Any], Any]
+"""From products [n, K], a variable and the rows [n] to a state of each row [n]."""
+
+
 class Arithmetic(NamedTuple):
     """How factors are multiplied, and how a variable is taken out of their product along the last axis."""
 
@@ -169,29 +193,73 @@ class Arithmetic(NamedTuple):
 class Forward(NamedTuple):
     """What elimination found: of every step the product of its factors, and what is left without its variable."""
 
+    plan: Plan
     products: list[Array]  # [U, *scope] of each step
     totals: list[Array]  # [U, *scope without the variable] of each step
 
+    def choose_backwards(self, states: NDArray[Any], rows: Any, where: NDArray[np.intp], choose: Choice) -> None:
+        """Choose the states of a plan's variables, the last eliminated first, each given those before it.
 
-def eliminate(plan: Plan, factors: Iterable[Sequence[Array]], arithmetic: Arithmetic) -> Forward:
-    """Take all variables of a plan out of the product of its factors.
+        They are filled into the `rows` [n] of a table of states [B, variables]; `where` says which of the distinct rows
+        each of them is. The plan keeps nothing.
+        """
+        # the other variables of a scope are eliminated later, so they are chosen before
+        for step, product in zip(reversed(self.plan.steps), reversed(self.products), strict=True):
+            own = where if len(product) > 1 else np.zeros_like(where)
+            chosen = product[(own, *[states[rows, v] for v in step.scope[:-1]])]
+            states[rows, step.variable] = choose(chosen, step.variable, rows)
 
-    The factors of a step are its families' tables, [U, *scope], of length 1 along variables they do not hold; plain
-    numbers for ``SUMS``, and logarithms, which do not underflow, for ``LOG_SUMS`` and ``LOG_MAXIMA``.
-    """
-    times, total = arithmetic
-    products: list[Array] = []
-    totals: list[Array] = []
-    for step, own in zip(plan.steps, factors, strict=True):
-        arrays = [*own, *[totals[k].reshape(-1, *shape) for k, shape in step.inflow]]
-        if len(arrays) > 1:
-            arrays.sort(key=attrgetter("size"))  # small ones first: only the last products are as large as the scope
-        product = arrays[0]
-        for array in arrays[1:]:
-            product = times(product, array)
-        products.append(product)
-        totals.append(total(product))
-    return Forward(products, totals)
+    def best_assignments(self, k: int, inside: Mapping[int, Array]) -> list[tuple[float, dict[int, int]]]:
+        """The k largest products of all factors, as logarithms and largest first, with the states that give them.
+
+        What elimination by maxima (of one row) leaves tells of each state how much lower the best product with it is,
+        given the states chosen before: so a best-first search finds one assignment after the other, none in vain.
+
+        Of some variables, `inside` has what may be chosen further inside each state, as logarithms added to the product
+        less those of the best choice, [states, choices]; such a choice is at ~variable of the answer.
+        """
+        total = sum([self.totals[root].item() for root in self.plan.roots])
+        products = zip(self.plan.steps, self.products, strict=True)
+        steps = [(step.variable, step.scope[:-1], product[0]) for step, product in products][::-1]
+        steps += [(~v, (v,), logs) for v, logs in inside.items()]
+        queue: list[tuple[float, int, tuple[int, ...]]] = [(0.0, 0, ())]  # loss, a number to break ties, choices so far
+        number, answers = itertools.count(1), list[tuple[float, dict[int, int]]]()
+        while queue and len(answers) < k and total > -math.inf:
+            loss, _, choices = heapq.heappop(queue)
+            states = dict(zip([v for v, _, _ in steps], choices, strict=False))
+            for variable, scope, product in steps[len(choices) :]:
+                logs = product[tuple([states[v] for v in scope])]
+                best = states[variable] = int(logs.argmax())
+                if len(answers) + 1 < k:
+                    # a branch for each other state, with the best states after it: what that loses is known at once,
+                    # because this product holds the maxima over what is chosen later and depends on this state
+                    for other, less in enumerate((logs[best] - logs).tolist()):
+                        if other != best and less < math.inf:
+                            heapq.heappush(queue, (loss + less, next(number), (*choices, other)))
+                    choices = (*choices, best)
+            answers.append((total - loss, states))
+        return answers
+
+    def beliefs(self, over: Callable[..., Array] = np.sum, *, plain: bool = False) -> list[Array]:
+        """P(scope | what is known) of every step, [U, *scope], passed back from the last step to the first.
+
+        With ``np.max`` in place of sums, after ``LOG_MAXIMA``: how near each cell comes to the most probable
+        assignment. `plain`: after ``SUMS``, not ``LOG_SUMS``.
+        """
+        steps = self.plan.steps
+        if plain:
+            totals = [np.where(total > 0, total, 1.0)[..., None] for total in self.totals]
+            beliefs = list(map(np.divide, self.products, totals))
+        else:
+            totals = [np.where(total > -np.inf, total, 0.0)[..., None] for total in self.totals]
+            beliefs = [np.exp(logs - total) for logs, total in zip(self.products, totals, strict=True)]
+        # So far these are P(variable | rest of its scope). The rest lies within the scope of the step that this one
+        # flowed into, whose belief is complete by now: later steps come first.
+        for k in reversed(range(len(steps))):
+            for earlier, _ in steps[k].inflow:
+                beside = tuple(axis + 1 for axis, v in enumerate(steps[k].scope) if v not in steps[earlier].scope)
+                beliefs[earlier] = beliefs[earlier] * over(beliefs[k], axis=beside)[..., None]
+        return beliefs
 
 
 def log_sum(logs: Array) -> Array:
@@ -214,83 +282,3 @@ def _ones(n: int) -> Array:
 SUMS = Arithmetic(np.multiply, _sum)
 LOG_SUMS = Arithmetic(np.add, log_sum)
 LOG_MAXIMA = Arithmetic(np.add, lambda logs: logs.max(axis=-1))
-
-
-Choice = Callable[[Array, int, Any], Any]
-"""From products [n, K], a variable and the rows [n] to a state of each row [n]."""
-
-
-def choose_backwards(
-    plan: Plan, found: Forward, states: NDArray[Any], rows: Any, where: NDArray[np.intp], choose: Choice
-) -> None:
-    """Choose the states of a plan's variables, the last eliminated first, each given those before it.
-
-    They are filled into the `rows` [n] of a table of states [B, variables]; `where` says which of the distinct rows
-    each of them is. The plan keeps nothing.
-    """
-    # the other variables of a scope are eliminated later, so they are chosen before
-    for step, product in zip(reversed(plan.steps), reversed(found.products), strict=True):
-        own = where if len(product) > 1 else np.zeros_like(where)
-        chosen = product[(own, *[states[rows, v] for v in step.scope[:-1]])]
-        states[rows, step.variable] = choose(chosen, step.variable, rows)
-
-
-def best_assignments(
-    plan: Plan, found: Forward, k: int, inside: Mapping[int, Array] | None = None
-) -> list[tuple[float, dict[int, int]]]:
-    """The k largest products of all factors, as logarithms and largest first, with the states that give them.
-
-    What elimination by maxima (`found`, of one row) leaves tells of each state how much lower the best product with it
-    is, given the states chosen before: so a best-first search finds one assignment after the other and none in vain.
-
-    Of some variables, `inside` has what may be chosen further inside each state, as logarithms added to the product
-    less those of the best choice, [states, choices]; such a choice is at ~variable of the answer.
-    """
-    total = sum([found.totals[root].item() for root in plan.roots])
-    steps = [(step.variable, step.scope[:-1], of[0]) for step, of in zip(plan.steps, found.products, strict=True)][::-1]
-    steps += [(~v, (v,), logs) for v, logs in (inside or {}).items()]
-    queue: list[tuple[float, int, tuple[int, ...]]] = [(0.0, 0, ())]  # loss, a number to break ties, choices so far
-    number, answers = itertools.count(1), list[tuple[float, dict[int, int]]]()
-    while queue and len(answers) < k and total > -math.inf:
-        loss, _, choices = heapq.heappop(queue)
-        states = dict(zip([v for v, _, _ in steps], choices, strict=False))
-        for variable, scope, product in steps[len(choices) :]:
-            logs = product[tuple([states[v] for v in scope])]
-            best = states[variable] = int(logs.argmax())
-            if len(answers) + 1 < k:
-                # a branch for each other state, with the best states after it: what that loses is known at once,
-                # because this product holds the maxima over what is chosen later and depends on this state
-                for other, less in enumerate((logs[best] - logs).tolist()):
-                    if other != best and less < math.inf:
-                        heapq.heappush(queue, (loss + less, next(number), (*choices, other)))
-                choices = (*choices, best)
-        answers.append((total - loss, states))
-    return answers
-
-
-def beliefs_of(plan: Plan, found: Forward, over: Callable[..., Array] = np.sum, *, plain: bool = False) -> list[Array]:
-    """P(scope | what is known) of every step, [U, *scope], passed back from the last step to the first.
-
-    With ``np.max`` in place of sums, after ``LOG_MAXIMA``: how near each cell comes to the most probable assignment.
-    `plain`: after ``SUMS``, not ``LOG_SUMS``.
-    """
-    if plain:
-        totals = [np.where(total > 0, total, 1.0)[..., None] for total in found.totals]
-        beliefs = list(map(np.divide, found.products, totals))
-    else:
-        totals = [np.where(total > -np.inf, total, 0.0)[..., None] for total in found.totals]
-        beliefs = [np.exp(logs - total) for logs, total in zip(found.products, totals, strict=True)]
-    # So far these are P(variable | rest of its scope). The rest lies within the scope of the step that this one flowed
-    # into, whose belief is complete by now: later steps come first.
-    for k in reversed(range(len(plan.steps))):
-        for earlier, _ in plan.steps[k].inflow:
-            beside = tuple(axis + 1 for axis, v in enumerate(plan.steps[k].scope) if v not in plan.steps[earlier].scope)
-            beliefs[earlier] = beliefs[earlier] * over(beliefs[k], axis=beside)[..., None]
-    return beliefs
-
-
-def draw_states(weights: Array, chances: Array) -> NDArray[np.int64]:
-    """A state of each row in proportion to its weights, by the row's chance in [0, 1); [n, K] or [1, K]."""
-    cumulative = np.cumsum(weights, axis=1)
-    drawn = (chances[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
-    return np.minimum(drawn, weights.shape[1] - 1)

@@ -11,6 +11,7 @@ or leaves it as it is: this objective never falls (docs/maths.md, "Missing entri
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -61,10 +62,10 @@ class Counter:
         self.tasks, self.left_out = _affordable(structure, codes, self.evidence)
         n_cells = sum(task.n_cells for task in self.tasks)
         self.most_rounds = LONG_ROUNDS * _budget(codes) // max(n_cells, 1)
-        self._shapes = [[structure.sizes[v] for v in family] for family in structure.families]
-        self.observed = [
-            np.bincount(observed_places(structure, codes, child)[1], minlength=int(np.prod(shape)))
-            for child, shape in enumerate(self._shapes)
+        shapes = [[structure.sizes[v] for v in family] for family in structure.families]
+        self.observed = [  # counts of every family over the rows that have all of it
+            np.bincount(observed_places(structure, codes, child)[1], minlength=math.prod(shape)).reshape(shape)
+            for child, shape in enumerate(shapes)
         ]
 
     def expected(self, network: Network) -> Expected:
@@ -76,19 +77,13 @@ class Counter:
         counts = [found.astype(np.float64) for found in self.observed]
         total = 0.0
         for found, logs in zip(self.observed, network.log_tables, strict=True):
-            total += float(found[found > 0] @ logs.ravel()[found > 0])  # 0 times -inf is 0
+            total += float(found[found > 0] @ logs[found > 0])  # 0 times -inf is 0
+        flat = [found.reshape(-1) for found in counts]
         for task in self.tasks:
-            total += self._add(network, task, counts)
+            total += self._add(network, task, flat)
         if not total > -np.inf:
             raise ValueError("a row has probability 0 under the network, so its missing entries have no posterior")
-        return Expected(self._shaped(counts), float(total), self.left_out)
-
-    def observed_counts(self) -> list[NDArray[Any]]:
-        """Counts of every family over the rows that have all of it."""
-        return self._shaped(self.observed)
-
-    def _shaped(self, counts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        return [found.reshape(shape) for found, shape in zip(counts, self._shapes, strict=True)]
+        return Expected(counts, float(total), self.left_out)
 
     def _add(self, network: Network, task: Task, counts: list[Array]) -> float:
         total = 0.0
@@ -178,21 +173,14 @@ def fit_by_em(
     than `tolerance` nats for each row. On Ctrl-C, or when the time is up, the tables of the best round so far are
     returned, if there is one.
 
-    Args:
-        structure: parents and numbers of states.
-        codes: the rows.
-        alpha: Dirichlet weight of each cell, or one for each variable's table, or for each of its cells.
-        start: tables to start from.
-        evidence: what else is known of the states of missing entries; it is a part of what was observed.
-        tolerance: see above.
-        max_rounds: rounds at most.
-        counter: of the same structure, codes and evidence, if there is one already.
+    The Dirichlet weight `alpha` of each cell may be one for each variable's table, or for each of its cells. What else
+    is known of missing entries, `evidence`, is a part of what was observed; a `counter` is of the same rows.
     """
     n = len(structure.sizes)
     alphas: Sequence[Weight] = [float(alpha)] * n if isinstance(alpha, int | float) else alpha
     limits.check()
     counter = counter or Counter(structure, codes, evidence=evidence)
-    now = start or means(structure, counter.observed_counts(), alphas)
+    now = start or means(structure, counter.observed, alphas)
     found: EMFit | None = None
     trace: tuple[float, ...] = ()
     with limits.ending_early() as ending:

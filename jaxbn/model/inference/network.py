@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -40,11 +39,6 @@ class Structure:
     def masks(self) -> tuple[int, ...]:
         """The families as masks."""
         return tuple(map(mask_of, self.families))
-
-    @cached_property
-    def getters(self) -> tuple[itemgetter[Any], ...]:
-        """A function for each family that picks the states of its members."""
-        return tuple(itemgetter(*family) for family in self.families)
 
     @cached_property
     def strides(self) -> tuple[tuple[int, ...], ...]:
@@ -114,3 +108,10 @@ def positions(parents: Mapping[str, Sequence[str]]) -> tuple[tuple[int, ...], ..
     """Parents by position, in the order of the keys."""
     place = {name: i for i, name in enumerate(parents)}
     return tuple(tuple(place[parent] for parent in found) for found in parents.values())
+
+
+def draw_states(weights: NDArray[np.float64], chances: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A state of each row in proportion to its weights, by the row's chance in [0, 1); [n, K] or [1, K]."""
+    cumulative = np.cumsum(weights, axis=1)
+    drawn = (chances[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
+    return np.minimum(drawn, weights.shape[1] - 1)

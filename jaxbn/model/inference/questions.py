@@ -8,30 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.model.inference.elimination import (
-    LOG_SUMS,
-    SMALL_ONCE,
-    SUMS,
-    Arithmetic,
-    Array,
-    Component,
-    Forward,
-    Plan,
-    choose_backwards,
-    draw_states,
-    eliminate,
-    plan,
-)  # fmt: skip
-from jaxbn.model.inference.network import Network, Structure
+from jaxbn.model.fitted import Fitted
+from jaxbn.model.inference.elimination import LOG_SUMS, SUMS, Arithmetic, Array, Component, Forward, Plan, plan
+from jaxbn.model.inference.network import Network, Structure, draw_states
 from jaxbn.structure.constraints import bits, mask_of, union_of
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 REMEMBERED = 1000  # routes of a network
 ALL = slice(None)
@@ -65,7 +51,7 @@ class Route(NamedTuple):
     constants: list[Slice]  # families that are known altogether
 
 
-def question(net: BayesNet, weights: Weights) -> Question:
+def question(net: Fitted, weights: Weights) -> Question:
     """The weights by position; where a single state has weight, it is known."""
     states: list[Any] = [ALL] * len(net.names)
     known, soft = 0, {}
@@ -107,13 +93,13 @@ def _route(network: Network, known: int, soft: int, keep: tuple[int, ...], whole
     start = mask_of(keep)
     for child in counted:
         start |= structure.masks[child] & hidden
-    steps = plan(structure, _connected(structure, start, hidden, active), keep, small=SMALL_ONCE)
+    steps = plan(structure, _connected(structure, start, hidden, active), keep, once=True)
 
     def sliced(child: int, scope: tuple[int, ...] = ()) -> Slice:
         free = [v for v in structure.families[child] if hidden >> v & 1]
         axes = [0] if len(free) == 1 else sorted(range(len(free)), key=lambda i: scope.index(free[i]))
         shape = (1, *[structure.sizes[v] if v in free else 1 for v in scope])
-        return Slice(child, structure.getters[child], axes, shape)
+        return Slice(child, itemgetter(*structure.families[child]), axes, shape)
 
     constants = [sliced(child) for child in counted if not structure.masks[child] & hidden]
     return Route(steps, [[sliced(child, step.scope) for child in step.families] for step in steps.steps], constants)
@@ -151,14 +137,12 @@ def follow(
                 arrays.append(soft[step.variable])
             yield arrays
 
-    done = eliminate(found.plan, factors(), arithmetic)
+    done = found.plan.eliminate(factors(), arithmetic)
     constants = [tables[child][at(states)].item() for child, at, _, _ in found.constants]
     return done, constants + [done.totals[k].item() for k in found.plan.roots]
 
 
-def joint(
-    net: BayesNet, targets: Sequence[str], weights: Weights, network: Network | None = None
-) -> NDArray[np.float64]:
+def joint(net: Fitted, targets: Sequence[str], weights: Weights, network: Network | None = None) -> NDArray[np.float64]:
     """P(targets | what is given), [*cardinalities of the targets]; by default the tables are the net's own."""
     result, log_scale = _weighed(net, tuple(net.names.index(name) for name in targets), weights, network)
     total = result.sum()
@@ -172,7 +156,7 @@ def impossible(given: Mapping[str, Any]) -> ValueError:
     return ValueError(f"what is given on {', '.join(map(repr, given))} has probability 0 under the network")
 
 
-def log_chance(net: BayesNet, weights: Weights) -> float:
+def log_chance(net: Fitted, weights: Weights) -> float:
     """Log of the sum over all states of their probability times their weight; -inf where that is 0."""
     _, log_scale = _weighed(net, (), weights)
     known = [float(weight.sum()) for weight in weights.values() if np.count_nonzero(weight) == 1]
@@ -180,7 +164,7 @@ def log_chance(net: BayesNet, weights: Weights) -> float:
 
 
 def _weighed(
-    net: BayesNet, keep: tuple[int, ...], weights: Weights, network: Network | None = None
+    net: Fitted, keep: tuple[int, ...], weights: Weights, network: Network | None = None
 ) -> tuple[Array, float]:
     """P(what is kept, what is given) up to a factor, and the logarithm of that factor."""
     network, asked = network or net.network, question(net, weights)
@@ -205,7 +189,7 @@ def logarithms(soft: Mapping[int, Array]) -> dict[int, Array]:
 
 
 def draw_codes(
-    net: BayesNet, n: int, rng: np.random.Generator, weights: Weights | None = None, network: Network | None = None
+    net: Fitted, n: int, rng: np.random.Generator, weights: Weights | None = None, network: Network | None = None
 ) -> NDArray[np.int64]:
     """States of n rows, [n, variables], drawn from their exact joint posterior given what is known."""
     codes, network = np.empty((n, len(net.names)), np.int64), network or net.network
@@ -225,5 +209,5 @@ def draw_codes(
     def draw(logs: Array, _variable: int, _rows: Any) -> NDArray[np.int64]:
         return draw_states(np.exp(logs - logs.max(axis=1, keepdims=True)), rng.random(n))
 
-    choose_backwards(found.plan, done, codes, ALL, np.zeros(n, np.intp), draw)
+    done.choose_backwards(codes, ALL, np.zeros(n, np.intp), draw)
     return codes

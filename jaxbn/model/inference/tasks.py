@@ -17,18 +17,7 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.codes import joint
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.inference.elimination import (
-    LOG_SUMS,
-    SUMS,
-    Arithmetic,
-    Array,
-    Component,
-    Forward,
-    Plan,
-    beliefs_of,
-    eliminate,
-    plan,
-)  # fmt: skip
+from jaxbn.model.inference.elimination import LOG_SUMS, SUMS, Arithmetic, Array, Component, Forward, Plan, plan
 from jaxbn.model.inference.network import Network, Structure
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import BYTES, max_memory
@@ -71,7 +60,7 @@ class Task:
     def eliminated(self, network: Network, arithmetic: Arithmetic) -> Iterator[tuple[slice, Forward]]:
         """Elimination, in logarithms, for parts of the distinct rows that fit into memory together with all steps."""
         for part in self._parts():
-            yield part, eliminate(self.plan, self._factors(network.log_tables, part), arithmetic)
+            yield part, self.plan.eliminate(self._factors(network.log_tables, part), arithmetic)
 
     def beliefs(self, network: Network) -> Iterator[tuple[slice, Array, list[Array]]]:
         """Of parts of the distinct rows ln P(what is known) [U], and P(scope | what is known) of every step.
@@ -80,16 +69,16 @@ class Task:
         nothing beside a sum that is not `TINY`.
         """
         for part in self._parts():
-            done = eliminate(self.plan, self._factors(network.tables, part, plain=True), SUMS)
+            done = self.plan.eliminate(self._factors(network.tables, part, plain=True), SUMS)
             # a component is connected: its last step is its only root, and what it leaves is the whole sum
             if (done.totals[-1] > TINY).all():
                 logs = np.log(done.totals[-1])
                 for more in self.evidence:
                     logs = logs if more is None else logs + more[self.rows[part]].max(axis=1)
-                yield part, logs, beliefs_of(self.plan, done, plain=True)
+                yield part, logs, done.beliefs(plain=True)
             else:
-                done = eliminate(self.plan, self._factors(network.log_tables, part), LOG_SUMS)
-                yield part, done.totals[-1], beliefs_of(self.plan, done)
+                done = self.plan.eliminate(self._factors(network.log_tables, part), LOG_SUMS)
+                yield part, done.totals[-1], done.beliefs()
 
     def _parts(self) -> Iterator[slice]:
         self.plan.check()

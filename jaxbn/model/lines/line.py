@@ -102,14 +102,9 @@ class Line:
     ) -> Lean:  # fmt: skip
         """How values lean in some cells, -1 where they are not known, given the scores of each number and child.
 
-        Without the score of a number they do not.
-
-        Args:
-            cells: of the family's table.
-            scores: NaN where that of a number is missing, 0 where that of a child is.
-            ends: those of the bins, if scores are of whole columns.
-            spread: variance of the scores that are not known, of children or of all; all are known if it is empty.
-            ruler: of the variable's scores, if they are not normal ones.
+        Where the score of a number is missing, NaN, they do not; that of a child is 0 then. If scores are of whole
+        columns, `ends` are those of the bins. `spread` is the variance of the scores that are not known, of children or
+        of all; all are known if it is empty. The `ruler` is that of the variable's scores, if they are not normal ones.
         """
         place = self._places.take(np.minimum(cells, len(self._places) - 1), mode="wrap")
         mean, *parts = (column.take(place) for column in self.coefficients.T)
@@ -131,13 +126,8 @@ class Line:
         scales = np.sqrt(self.scales**2 + (self.coefficients[:, gone] ** 2).sum(axis=1))
         kept = tuple(child for child in self.children if child not in children)
         other = self.by_parents and self.by_parents.without(children)
-        return replace(
-            self,
-            coefficients=np.delete(self.coefficients, gone, axis=1),
-            scales=scales,
-            children=kept,
-            by_parents=other,
-        )
+        coefficients = np.delete(self.coefficients, gone, axis=1)
+        return replace(self, coefficients=coefficients, scales=scales, children=kept, by_parents=other)
 
     def where_set(self, names: Collection[str]) -> Line | None:
         """The line where some variables are set from outside: only as a cause does one tell of the place then."""

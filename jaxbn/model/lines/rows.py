@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,27 +11,20 @@ from numpy.typing import NDArray
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.shapes.ruler import Kind, Part
 from jaxbn.inputs.columns import MISSING
+from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Floats, Integers, Line
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 Parts = tuple[Part, NDArray[np.bool_]]
 
 
 def lean(
-    net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], own: Integers | None = None,
+    net: Fitted, name: str, codes: Integers, values: Mapping[str, Floats], own: Integers | None = None,
     scores: Sequence[Floats] | None = None,
 ) -> Lean | None:  # fmt: skip
     """How the values of a variable lean inside their bins, given those of others; None if it has no line.
 
-    Args:
-        net: the network.
-        name: the variable.
-        codes: [rows, variables], -1 where missing.
-        values: numbers that its line follows at least, NaN where missing.
-        own: its bins [rows]; all of them, for a lean of shape [rows, bins], if they are not given.
-        scores: of the numbers that its line follows [rows] each, where they are known already.
+    Codes are [rows, variables], -1 where missing, and values NaN there. Without its `own` bins [rows] it is the lean in
+    all of them, [rows, bins]. `scores` are those of the numbers that its line follows, where they are known already.
     """
     if name not in net.lines:
         return None
@@ -59,13 +51,13 @@ def lean(
     return found._replace(mean=mean, scale=scale, off=off)
 
 
-def by_lines(net: BayesNet) -> list[str]:
+def by_lines(net: Fitted) -> list[str]:
     """All variables, those with lines last and after those whose numbers they follow."""
     order = TopologicalSorter({name: net.lines[name].numbers for name in net.names if name in net.lines}).static_order()
     return [name for name in net.names if name not in net.lines] + [name for name in order if name in net.lines]
 
 
-def log_ratios(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Floats]:
+def log_ratios(net: Fitted, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Floats]:
     """What the lines add to the log density of each value [rows]; nothing where an entry that one needs is missing."""
     codes = codes.astype(np.intp, order="F")  # columns one after the other are faster to look up
     needed = {(name, line.ruler) for own, line in net.lines.items() for name in (own, *line.numbers)}
@@ -80,7 +72,7 @@ def log_ratios(net: BayesNet, codes: Integers, values: Mapping[str, Floats]) -> 
     return found
 
 
-def range_ratios(net: BayesNet, name: str, low: float, high: float) -> Floats:
+def range_ratios(net: Fitted, name: str, low: float, high: float) -> Floats:
     """How much more probable a range is inside each bin, given the parents' bins, than without the line.
 
     The shape is that of the variable's table. Where parents and children lie inside their bins is summed out, as if the
@@ -105,7 +97,7 @@ def range_ratios(net: BayesNet, name: str, low: float, high: float) -> Floats:
     return np.exp(line.lean(cells, scores, ruler.ends(own), spread, ruler).log_ratio(part)).reshape(shape)
 
 
-def part_of(net: BayesNet, name: str, codes: Integers, values: Mapping[str, Floats], ruler: Kind) -> Parts:
+def part_of(net: Fitted, name: str, codes: Integers, values: Mapping[str, Floats], ruler: Kind) -> Parts:
     """The part of its bin, or column, that each value of a variable stands for, and where there is one [rows]."""
     own = codes[:, net.names.index(name)]
     known = (own != MISSING) & ~np.isnan(values[name])
@@ -119,7 +111,7 @@ def score_of(found: Parts) -> Floats:
     return part.mean if known.all() else np.where(known, part.mean, np.nan)
 
 
-def cells_of(net: BayesNet, name: str, codes: Integers) -> NDArray[np.int64]:
+def cells_of(net: Fitted, name: str, codes: Integers) -> NDArray[np.int64]:
     """The states of a variable's parents as one number [...], -1 where one is missing."""
     found, gone = np.zeros(codes.shape[:-1], np.int64), np.zeros(codes.shape[:-1], bool)
     for parent in net.parents[name]:
@@ -143,7 +135,7 @@ def state_scores(table: Floats) -> Floats:
 
 
 def scores_of_states(
-    net: BayesNet, name: str, children: tuple[str, ...], codes: Integers, own: Integers
+    net: Fitted, name: str, children: tuple[str, ...], codes: Integers, own: Integers
 ) -> tuple[list[Floats], list[Floats]]:
     """Scores of the states of each child, given its parents and the bin of one, 0 where missing.
 

@@ -15,7 +15,7 @@ from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs import checks
 from jaxbn.inputs.table_files import PARQUET
 from jaxbn.inputs.units import from_numbers
-from jaxbn.model.inference.elimination import draw_states
+from jaxbn.model.inference.network import draw_states
 from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.lines.rows import by_lines, lean
 from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
@@ -34,11 +34,13 @@ BATCH = 2**18
 """Rows of a file that are drawn at a time."""
 
 
-def intervened(net: BayesNet, do: Mapping[str, Any], taken: Mapping[str, Any]) -> BayesNet:
-    """The network in which variables are set: each at one state, without arcs into it, and not given as well."""
+def intervened(net: BayesNet, do: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[BayesNet, Mapping[str, Any]]:
+    """The network in which variables are set, each at one state without arcs into it, and all that is known then."""
+    if not do:
+        return net, given
     parents, tables, shares = dict(net.parents), dict(net.tables), dict(net.shares)
     for name, weight in observation_weights(net, do).items():
-        if name in taken:
+        if name in given:
             raise ValueError(f"{name!r} is both set by do and given; leave it out of one of them")
         chosen = level_weights(net, name, do[name]) if name in net.groupings else weight
         if np.count_nonzero(chosen) != 1:
@@ -49,7 +51,7 @@ def intervened(net: BayesNet, do: Mapping[str, Any], taken: Mapping[str, Any]) -
             shares[name] = np.where(inside, chosen, net.shares[name])
     acted = {name: line.where_set(do) for name, line in net.lines.items() if name not in do}
     lines = {name: line for name, line in acted.items() if line is not None}
-    return replace(net, parents=parents, tables=tables, shares=shares, lines=lines)
+    return replace(net, parents=parents, tables=tables, shares=shares, lines=lines), {**given, **do}
 
 
 def sample(net: BayesNet, n: int, seed: int | np.random.Generator, given: Mapping[str, Any]) -> pd.DataFrame:

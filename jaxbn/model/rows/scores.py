@@ -126,7 +126,7 @@ def shares_of(net: BayesNet, data: Any, unknown: Unknown) -> tuple[Floats, NDArr
     shares = np.empty(codes.shape)
     for child in range(len(net.names)):
         rows, places = answers.observed_places(net.network.structure, codes, child)
-        shares[slice(None) if rows is None else rows, child] = net.network.log_tables[child].take(places)
+        shares[rows, child] = net.network.log_tables[child].take(places)
     holed = np.flatnonzero(missing.any(axis=1))
     if len(holed):
         shares[holed] = _chain(net, codes[holed])

@@ -92,23 +92,18 @@ def k2_sum(counts: Mapping[str, NDArray[Any]]) -> float:
 def tell_unlike(net: BayesNet, frame: pd.DataFrame) -> None:
     """Warn if many of the new rows are odd, or outside the range, for the network as it is."""
     scores = score_samples(net, frame, DRAWS, 0, "missing")
-    odd = int((scores.p_values <= ODD).sum())
-    outside = {}
-    for name, binning in net.binnings.items():
-        values, (low, high) = as_floats(name, frame[name], binning.unit), net.bounds[name]
-        outside[name] = int(((values < low) | (values > high)).sum())
-    said = []
+    odd, said = int((scores.p_values <= ODD).sum()), []
     if odd >= FEW and odd > MANY * len(frame):
         oddest = (scores.variable_p_values <= ODD).sum().idxmax()
         said.append(
             f"{odd} of the {len(frame)} new rows are less probable than 99 % of those that the network would draw, "
             f"mostly by {oddest!r}"
         )
-    said += [
-        f"{count} have a value of {name!r} outside its range so far"
-        for name, count in outside.items()
-        if count >= FEW and count > MANY * len(frame)
-    ]
+    for name, binning in net.binnings.items():
+        values, (low, high) = as_floats(name, frame[name], binning.unit), net.bounds[name]
+        outside = int(((values < low) | (values > high)).sum())
+        if outside >= FEW and outside > MANY * len(frame):
+            said.append(f"{outside} have a value of {name!r} outside its range so far")
     if said:
         warn_caller(f"{'; '.join(said)}: if the rows are right, learn the network again from all of them")
 
