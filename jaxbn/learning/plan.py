@@ -136,6 +136,8 @@ class Plan(NamedTuple):
         return {
             **described(table, self.rules, self.merged),
             "search": self.search,
+            # runs of K2 are known by their orders
+            **({} if self.search == "k2" else {"seed": self.seed}),
             "warm_start": bool(self.k2.warm_start),
             "orders": [self.orders.starts, self.orders.patience],
             **({"cuts": _cuts(self.given)} if self.given else {}),

@@ -339,3 +339,10 @@ def test_an_interrupt_before_anything_is_known_is_passed_on(drawn: Drawn, monkey
     monkeypatch.setattr("jaxbn.learning.many_runs.run_each", impatient)
     with pytest.raises(KeyboardInterrupt):
         learn(drawn, method="bayesian", search="k2")
+
+
+def test_another_seed_is_refused_by_turns(drawn: Drawn, tmp_path: Path) -> None:
+    """Its runs begin elsewhere: those of the first seed were taken for them."""
+    learn(drawn, tmp_path / "run.json", restarts=1, method="evidence", search="auto")
+    with pytest.raises(ValueError, match="belongs to another run: seed was 0, now it is 1"):
+        learn(drawn, tmp_path / "run.json", restarts=1, method="evidence", search="auto", seed=1)
