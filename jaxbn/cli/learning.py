@@ -11,11 +11,10 @@ from jaxbn.cli import output
 from jaxbn.cli.errors import UsageError, keep, tell, warn
 from jaxbn.cli.library import Asked, Consensus, command
 from jaxbn.cli.reading import STANDARD_INPUT_NAME, NamedTable, read_model
+from jaxbn.inputs.later import pd
 from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.inputs.table import Table
     from jaxbn.model.bayesnet import BayesNet
 

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import jaxbn
 from jaxbn.cli.errors import CommandError, UsageError, tell
 from jaxbn.cli.output import WIDE
+from jaxbn.inputs.later import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.inputs.table import Table
     from jaxbn.inputs.table_files import Format
     from jaxbn.model.average import AverageNet

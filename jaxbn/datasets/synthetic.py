@@ -6,13 +6,11 @@ The parents P1 and P2 (A in ``appendix_a``) are fair coins with the values 1 and
 from __future__ import annotations
 
 from operator import index
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pandas as pd
+from jaxbn.inputs.later import pd
 
 # Ends of the uniform distribution of X, [P1 - 1, P2 - 1] (the paper's table of distributions in section 5.5).
 _TABLE6_LOW = np.array([[2.0, 1.0], [4.0, 4.5]])

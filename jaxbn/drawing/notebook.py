@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.words import cut_words
 from jaxbn.drawing import svg as figures
 from jaxbn.groups.grouping import Grouping
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.words import count_states, cuts_in_words
-
-if TYPE_CHECKING:
-    from jaxbn.cuts.binning import Binning
-    from jaxbn.model.bayesnet import BayesNet
 
 MOST_ROWS = 60
 

@@ -11,12 +11,11 @@ import numpy as np
 
 from jaxbn.inputs.checks import ArgumentError, Mention, known_name, listed, one_of, wrong
 from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.units import NUMBER, Dates, Unit, from_numbers, to_numbers, unit_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.inputs.table import Table
 
 SUFFIX = f" {MISSING_LEVEL}"
@@ -104,8 +103,6 @@ def part_of(frame: pd.DataFrame, name: str) -> pd.Series | None:
 
 
 def _part(name: str, column: pd.Series, unit: Unit, part: str) -> Any:
-    import pandas as pd
-
     dates = pd.DatetimeIndex(from_numbers(to_numbers(name, column, unit), unit))
     values = pd.Series(PARTS[part](dates), index=column.index)
     if part in ("year", "hour"):

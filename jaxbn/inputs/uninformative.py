@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import Mention
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.missing import LOG, Missing, share_words
 from jaxbn.inputs.written_numbers import written_numbers
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.inputs.table import Table
 
 FEW_ROWS = 20  # in tables of up to this many rows nothing is left out: there, chance alone does it
@@ -115,8 +114,6 @@ def _alone(table: Table, name: str, infers: bool) -> str | None:
 
 
 def _are_numbers(levels: Sequence[Any]) -> bool:
-    import pandas as pd
-
     return bool(written_numbers(pd.Series(levels, dtype=object)).notna().all())
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pandas as pd
+from jaxbn.inputs.later import pd
 
 SAMPLE = 50
 """Different texts that are looked at before all of a column are read as numbers."""
@@ -34,8 +32,6 @@ def written_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
         >>> written_numbers(pd.Series(["12%", "$7"])).tolist()
         [nan, nan]
     """
-    import pandas as pd
-
     between = rf"[{THOUSANDS.get(decimal, '')}'’\u00a0\u202f]"
     form = _form(re.escape(decimal), between)
     codes, uniques = pd.factorize(column)

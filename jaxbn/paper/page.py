@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import jaxbn
 from jaxbn.drawing import plots
+from jaxbn.inputs.later import pd
 from jaxbn.paper import published, studies
 from jaxbn.runtime.files import replacing, write_text
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 

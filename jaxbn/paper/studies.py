@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,11 +13,9 @@ from jaxbn import datasets
 from jaxbn.cuts.baselines import marginal_binning
 from jaxbn.cuts.methods import as_method
 from jaxbn.evaluation.folds import fold_numbers, settle_together
+from jaxbn.inputs.table import Table
 from jaxbn.learning.discretize import split_codings
 from jaxbn.paper import published
-
-if TYPE_CHECKING:
-    from jaxbn.inputs.table import Table
 
 METHODS = ("bayesian", "mdl")
 SAME_EDGE = 0.51

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 import jax
 
+from jaxbn.inputs.later import pa
 from jaxbn.inputs.table_files import is_parquet, memory_of, parquet_dataset
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
@@ -144,9 +145,7 @@ class ArrowSource(Source):
 
 def release_unused() -> None:
     """Give memory that is free back to the system: a pass would otherwise add to what learning had used before."""
-    import pyarrow
-
-    for pool in (pyarrow.default_memory_pool(), pyarrow.system_memory_pool()):  # the second trims the heap of C
+    for pool in (pa.default_memory_pool(), pa.system_memory_pool()):  # the second trims the heap of C
         pool.release_unused()
 
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import wrong
 from jaxbn.inputs.columns import MISSING, Level, as_levels
+from jaxbn.inputs.later import pa, pd
 from jaxbn.inputs.missing import MISSING_LEVEL
+from jaxbn.inputs.table import Table
 from jaxbn.inputs.units import NUMBER, Unit
 from jaxbn.sources.counting import Batches, floats
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from jaxbn.inputs.table import Table
 
 KEPT = 2**14  # lowest hashes kept of the values of a column: so many are counted exactly, more to 1 %
 MOST_LEVELS = 2**16  # distinct texts or whole numbers of a column that are kept, at most
@@ -71,9 +68,7 @@ class Facts:
 
     def sample(self) -> pd.DataFrame:
         """The rows of the sample in the order of the source."""
-        import pyarrow
-
-        table = pyarrow.Table.from_batches([batch for _, batch in self.chosen])
+        table = pa.Table.from_batches([batch for _, batch in self.chosen])
         order = np.argsort(np.concatenate([numbers for numbers, _ in self.chosen]), kind="stable")
         if (np.diff(order) != 1).any():
             table = table.take(order)
@@ -81,8 +76,6 @@ class Facts:
 
     def completed(self, table: Table) -> Table:
         """The table of the sample with the levels that only other rows have."""
-        import pandas as pd
-
         levels, codes = dict(table.levels), dict(table.codes)
         for name in table.discrete:
             known, found = table.levels[name], self.columns.get(name, Column()).levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.chances import DRAWN, n_summed
 from jaxbn.drawing.svg import histogram
 from jaxbn.inputs.table import Table
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.words import count_states, is_cut, state_texts
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 PIECES = 40
 """Pieces of a density in a picture."""

@@ -18,13 +18,12 @@ from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.posterior import agreement, arc_rows, cut_rows
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs import checks
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import Table
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
 from jaxbn.structure.constraints import mask_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.drawing.report import Link
     from jaxbn.model.bayesnet import BayesNet
     from jaxbn.posterior.results import Posterior
