@@ -9,6 +9,7 @@ import ast
 import functools
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ import typer
 
 import jaxbn
 from jaxbn.cli import STARTED, output, reading
-from jaxbn.cli.errors import CommandError, UsageError, flag_of
+from jaxbn.cli.errors import CommandError, UsageError, flag_of, tell
 
 PARTS = {
     "columns": ("Columns",),
@@ -87,6 +88,7 @@ PANELS = {
 }
 WRITTEN = ("delimiter", "encoding", "decimal", "na_values")
 NOT_HERE = ("graph", "progress", "lines", "start", "folds", "given", "alpha", "bins", "links", "columns", "constraints")
+MOST_COLUMNS = 40  # columns of a table that are described line by line
 NAMES = ("order", "roots", "leaves", "merge_levels", "continuous", "discrete", "keep")  # lists of columns
 
 
@@ -207,14 +209,21 @@ class Asked:
     """What a command was asked to do: the table, and the options that were given."""
 
     source: reading.NamedTable
-    missing: str
+    columns: dict[str, Any]  # what is said of them, as ``as_table`` takes it
     keep: list[str]
     chosen: dict[str, Any]  # arguments of the library side by side
     no_cache: bool
 
     def table(self, *, keep_all: bool = False) -> Any:
-        """The checked table, and JAX ready; uninformative columns are left out unless options name them."""
-        table = self.source.table(self.missing, None if keep_all else self._named())
+        """The checked table, and JAX ready; what was inferred about columns goes to standard error.
+
+        Uninformative columns are left out unless options name them.
+        """
+        frame, builtin = self.source.frame, self.source.builtin
+        kinds = {n: [name for name in self.columns[n] if name in frame] for n in ("continuous", "discrete")}
+        table = jaxbn.as_table(frame, **self.columns | kinds, keep=None if keep_all or builtin else self._named())
+        text = table.describe(shutil.get_terminal_size((output.WIDE, 24)).columns)
+        tell(text if not builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
         start_compiler(self.no_cache)
         return table
 
@@ -239,7 +248,7 @@ class Asked:
         arcs = [*said.get("required", ()), *said.get("forbidden", ()), *said.get("links", ())]
         lists = [said.get(option, ()) for option in ("order", "merge_levels", "roots", "leaves")]
         names = [name for each in (*lists, *said.get("tiers", ()), *arcs) for name in each]
-        return [*self.keep, *names, *self.source.cuts, *filter(None, [said.get("target")])]
+        return [*self.keep, *names, *said.get("cuts", ()), *filter(None, [said.get("target")])]
 
 
 @dataclass(frozen=True)
@@ -342,12 +351,10 @@ def _form(given: dict[str, Any]) -> Any:
 
 def _asked(given: dict[str, Any], made: dict[str, Parameter]) -> Asked:
     """The table that was named, and the options that were given, as the library takes them."""
-    kinds = {n: given[n] for n in ("continuous", "discrete", "drop", "dates", "date_parts", "cuts")}
-    source = reading.read(given["data"], _form(given), **kinds)
+    source, said, cuts = _said_of_columns(reading.read(given["data"], _form(given)), given)
     columns = source.frame.columns
-    chosen = {n: _value(n, given[n], columns) for n in made if n not in (*kinds, "keep", "missing")}
-    if source.cuts:
-        chosen["cuts"] = source.cuts
+    chosen = {n: _value(n, given[n], columns) for n in made if n not in (*said, "cuts", "keep")}
+    chosen["cuts"] = cuts
     if "required" in made:
         chosen |= reading.knowledge(given["required"], given["forbidden"], given.get("links"))
     kept = {n: v for n, v in chosen.items() if v is not None and v is not False and v != [] and v != {}}
@@ -355,8 +362,31 @@ def _asked(given: dict[str, Any], made: dict[str, Parameter]) -> Asked:
         kept["max_bins"] = _bins(given["max_bins"])
     if given["no_group"]:
         kept["merge_levels"] = ()
-    keep = reading.names_in(given["keep"], "--keep", columns)
-    return Asked(source, given["missing"] or "infer", keep, kept, given["no_cache"])
+    return Asked(source, said, reading.names_in(given["keep"], "--keep", columns), kept, given["no_cache"])
+
+
+def _said_of_columns(
+    source: reading.NamedTable, given: dict[str, Any]
+) -> tuple[reading.NamedTable, dict[str, Any], dict[str, Any]]:
+    """The table without the columns to leave out, what options say of the others, and cuts that are known."""
+    columns = source.frame.columns
+    words = reading.by_column(given["cuts"], "--cuts", columns)
+    cuts = {name: [reading.as_number(cut) for cut in row] for name, row in words.items()}
+    numbers = [*reading.names_in(given["continuous"], "--continuous", columns), *cuts]
+    levels = reading.names_in(given["discrete"], "--discrete", columns)
+    forms = [text for text in given["dates"] if "=" in text]
+    dates = dict(reading.named(text, "--dates", columns, "column=form") for text in forms)
+    dropped = reading.names_in(given["drop"], "--drop", columns)
+    if len(set(dropped)) == len(columns):
+        raise UsageError("--drop leaves no column; keep at least one")
+    said = {
+        "continuous": [*numbers, *(name for name in source.continuous if name not in (*numbers, *levels))],
+        "discrete": [*levels, *(name for name in source.discrete if name not in (*numbers, *levels))],
+        "dates": dates or (given["dates"][-1] if given["dates"] else None),
+        "date_parts": [part.strip() for text in given["date_parts"] for part in text.split(",")],
+        "missing": given["missing"] or "infer",
+    }
+    return replace(source.without(dropped), builtin=source.builtin and not dropped), said, cuts
 
 
 def _value(name: str, value: Any, columns: Any) -> Any:
