@@ -8,14 +8,9 @@ import numpy as np
 
 from jaxbn.inputs.later import pd
 
-SAMPLE = 50
-"""Different texts that are looked at before all of a column are read as numbers."""
-
-FEW_WORDS = 2
-"""At most this many different texts of a column may be words beside its numbers."""
-
-THOUSANDS = {".": ",", ",": "."}
-"""The mark between thousands beside each decimal mark."""
+SAMPLE = 50  # different texts that are looked at before all of a column are read as numbers
+FEW_WORDS = 2  # at most this many different texts of a column may be words beside its numbers
+THOUSANDS = {".": ",", ",": "."}  # the mark between thousands beside each decimal mark
 
 
 def written_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
