@@ -5,13 +5,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["nw", "nx", "pa", "pd", "types"]
+__all__ = ["nw", "nx", "pa", "patches", "pd", "plt", "types"]
 
 if TYPE_CHECKING:
+    import matplotlib.pyplot as plt
     import narwhals as nw
     import networkx as nx
     import pandas as pd
     import pyarrow as pa
+    from matplotlib import patches
     from pandas.api import types
 else:
 
@@ -25,3 +27,4 @@ else:
             return getattr(import_module(self._module), name)
 
     nw, nx, pa, pd, types = map(_Later, ("narwhals", "networkx", "pyarrow", "pandas", "pandas.api.types"))
+    patches, plt = map(_Later, ("matplotlib.patches", "matplotlib.pyplot"))

@@ -23,7 +23,7 @@ from typing import IO, Any
 from zipfile import ZipFile
 
 from jaxbn.inputs.checks import ArgumentError, CheckError, Mention, is_number
-from jaxbn.inputs.later import pd
+from jaxbn.inputs.later import pa, pd
 from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.written_numbers import FEW_WORDS, written_numbers
 from jaxbn.runtime.memory import available, check_room
@@ -355,9 +355,8 @@ def _check_parquet(file: Path, data: Any) -> None:
 
 def _room(data: Any) -> int:
     """Memory that a dataset takes while it is read, in bytes."""
-    from pyarrow.types import is_dictionary, is_primitive  # entries of a dictionary are numbers
-
-    fixed = [is_primitive(field.type) or is_dictionary(field.type) for field in data.schema]
+    kinds = [field.type for field in data.schema]
+    fixed = [pa.types.is_primitive(kind) or pa.types.is_dictionary(kind) for kind in kinds]  # the latter are numbers
     each = [ENTRY_BYTES["fixed" if known else "text"] for known in fixed]
     return int(data.count_rows() * (sum(each) + 2 * max(each, default=0)))
 

@@ -131,16 +131,14 @@ class ArrowSource(Source):
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
         """What a function makes of the frames of all batches, as the engine has it."""
-        from pyarrow import RecordBatch, RecordBatchReader
-
         frames = (function(batch.to_pandas()) for _, batch in self._numbered(lambda rows: None))
-        made = (RecordBatch.from_pandas(frame, preserve_index=False) for frame in frames)
+        made = (pa.RecordBatch.from_pandas(frame, preserve_index=False) for frame in frames)
         head = next(made, None)
         if head is None:
             limits.check()
             raise ValueError("the source has no rows; pass at least one row")
         every = chain([head], (batch.cast(head.schema) for batch in made))
-        return self.native(RecordBatchReader.from_batches(head.schema, every))
+        return self.native(pa.RecordBatchReader.from_batches(head.schema, every))
 
 
 def release_unused() -> None:

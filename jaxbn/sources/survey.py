@@ -145,9 +145,7 @@ def _column(name: str, column: Any, known: Column) -> Column:
 
 def _unit(column: Any) -> Unit | None:
     """What the values of a type of Arrow count, None for those that are no quantity by their type."""
-    from pyarrow import types
-
-    kind = column.type
+    kind, types = column.type, pa.types
     if types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind):
         return NUMBER
     if types.is_timestamp(kind) or types.is_date(kind):
@@ -188,6 +186,4 @@ def scattered(numbers: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
 
 def row_hashes(batch: Any, seed: int) -> NDArray[np.uint64]:
     """A number for each row that depends on what it holds alone."""
-    from pandas.util import hash_pandas_object
-
-    return scattered(hash_pandas_object(batch.to_pandas(), index=False).to_numpy().astype(np.uint64), seed)
+    return scattered(pd.util.hash_pandas_object(batch.to_pandas(), index=False).to_numpy().astype(np.uint64), seed)
