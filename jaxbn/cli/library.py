@@ -86,6 +86,15 @@ PANELS = {
     **dict.fromkeys(("links", "no_group", "seed"), LEARNING),
     **dict.fromkeys(("out", "report", "no_files", "force", "as_json", "no_cache"), OUTPUT),
 }
+COMMON: dict[str, tuple[Any, Any]] = {
+    **dict.fromkeys(("force", "no_cache", "no_group"), (bool, False)),
+    **dict.fromkeys(("drop", "na_values"), (list[str], ())),
+    **dict.fromkeys(("delimiter", "decimal"), (str | None, None)),
+    "encoding": (str, "utf-8"),
+    "links": (Path | None, None),
+}
+"""Options that commands get though neither they nor the library have them: their types and defaults."""
+
 WRITTEN = ("delimiter", "encoding", "decimal", "na_values")
 NOT_HERE = ("graph", "progress", "lines", "start", "folds", "given", "alpha", "bins", "links", "columns", "constraints")
 MOST_COLUMNS = 40  # columns of a table that are described line by line
@@ -176,14 +185,14 @@ def _of_library(argument: Argument) -> Parameter:
 def _of_command(parameter: Parameter, words: dict[str, str]) -> Parameter:
     """The option, or the argument, of an argument of a command."""
     name, kind = parameter.name, parameter.annotation
-    more: Any = {"envvar": "JAXBN_NO_CACHE"} if name == "no_cache" else {}
     kind = list[str] if kind == Sequence[str] else kind
-    return _parameter(name, kind, parameter.default, words.get(name) or SHARED[name], PANELS.get(name), **more)
+    return _parameter(name, kind, parameter.default, words.get(name) or SHARED[name], PANELS.get(name))
 
 
 def _parameter(name: str, kind: Any, default: Any, words: str, panel: str | None, **more: Any) -> Parameter:
     flags = (flag_of(name), *([SHORT[name]] if name in SHORT else ()))
     is_option = name not in POSITIONAL or (name in ("model", "target") and default is None)
+    more |= {"envvar": "JAXBN_NO_CACHE"} if name == "no_cache" else {}
     made = typer.Option(*flags, help=words, rich_help_panel=panel, **more) if is_option else typer.Argument(help=words)
     default = [] if kind == list[str] and default in (None, ()) else default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, made])
@@ -273,20 +282,6 @@ class Consensus:
         output.write(self.report, jaxbn.report(net, table, title=asked.source.name, options=used, **found))
 
 
-def _common(
-    force: bool = False,
-    no_cache: bool = False,
-    drop: Sequence[str] = (),
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    decimal: str | None = None,
-    na_values: Sequence[str] = (),
-    links: Path | None = None,
-    no_group: bool = False,
-) -> None:
-    """Options that commands get though neither they nor the library have them."""
-
-
 def command(function: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function: its options are its arguments, with the words of its docstring.
 
@@ -302,7 +297,7 @@ def command(function: str = "") -> Callable[[Callable[..., None]], Callable[...,
         if gathered := "wanted" in own:
             del own["wanted"]
             own |= signature(Consensus, eval_str=True).parameters
-        common = {n: _of_command(p, {}) for n, p in signature(_common, eval_str=True).parameters.items()}
+        common = {n: _parameter(n, kind, default, SHARED[n], PANELS.get(n)) for n, (kind, default) in COMMON.items()}
         parameters: dict[str, Parameter] = {}
         made: dict[str, Parameter] = {}
         for name, each in own.items():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbn import __version__
 from jaxbn.drawing import svg as figures
 from jaxbn.drawing.chances import Chances, is_small
 from jaxbn.drawing.missing import dependences, missing_in
@@ -203,15 +204,10 @@ def columns(net: BayesNet, table: Table | None) -> str:
 
 def making(net: BayesNet, options: Mapping[str, Any]) -> str:
     """How the network was found, options, seed and versions."""
-    from jaxbn import __version__
-
     listed = {key: value if isinstance(value, list | tuple) else [value] for key, value in options.items()}
     rows = [(str(key), ", ".join(map(str, values))) for key, values in listed.items() if values != [None]]
-    rows += [
-        ("prior weight of a table cell", "by evidence" if net.alpha == "auto" else f"{net.alpha:g}"),
-        ("jaxbn", __version__),
-    ]
-    rows.append(("Python", platform.python_version()))
+    rows.append(("prior weight of a table cell", "by evidence" if net.alpha == "auto" else f"{net.alpha:g}"))
+    rows += [("jaxbn", __version__), ("Python", platform.python_version())]
     found = "" if net.search is None else f"How the network was found: {net.search}."
     return _section("How it was made", _table(("option", "value"), rows) + _note(found))
 
