@@ -6,7 +6,7 @@ A discretizer, a classifier, an imputer, a detector of odd rows, and the network
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,14 +23,13 @@ from jaxbn.estimators.networks import (
     frame_of,
     table_of,
 )
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import Missing, Table
 from jaxbn.learning.columns import Columns
 from jaxbn.model.average import AverageNet
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.structure.constraints import Constraints
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 __all__ = [
     "BayesNetClassifier",
@@ -92,8 +91,6 @@ class BayesNetClassifier(ClassifierMixin, NetworkEstimator):
         return self._fit(X, y, None)
 
     def _fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None) -> BayesNetClassifier:
-        import pandas as pd
-
         if self.structure not in STRUCTURES:
             raise ValueError(f"structure must be one of {STRUCTURES}, got {self.structure!r}")
         method = as_method(self.method)

@@ -11,11 +11,10 @@ from jaxbn.cli import output
 from jaxbn.cli.errors import UsageError, keep, tell, warn
 from jaxbn.cli.library import Asked, Consensus, command
 from jaxbn.cli.reading import STANDARD_INPUT_NAME, NamedTable, read_model
+from jaxbn.inputs.later import pd
 from jaxbn.runtime import limits
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.inputs.table import Table
     from jaxbn.model.bayesnet import BayesNet
 
@@ -58,7 +57,7 @@ def learn(
     net = jaxbn.learn(table, **asked.arguments())
     if out is not None:  # before anything else that takes time
         output.write(out, net.save)
-    shown = {"data": source.name, "missing": asked.missing, **chosen, "folds": folds}
+    shown = {"data": source.name, "missing": asked.columns["missing"], **chosen, "folds": folds}
     scored = held_out(net, table, folds, chosen.get("seed", 0), compare, chosen) if folds else None
     if report is not None:
         notes = published(source)
@@ -155,7 +154,7 @@ def discretize(asked: Asked, graph: str | None = None, out: Path | None = None, 
     found = jaxbn.discretize(table, structure, **asked.arguments())
     if out is not None:
         frame = asked.source.frame
-        frame = frame.dropna(ignore_index=True) if asked.missing == "drop" else frame
+        frame = frame.dropna(ignore_index=True) if asked.columns["missing"] == "drop" else frame
         output.put(found.transform(frame), out, as_json=False)
     if as_json:
         done = {"passes": found.passes, "converged": found.converged}

@@ -9,6 +9,7 @@ import ast
 import functools
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ import typer
 
 import jaxbn
 from jaxbn.cli import STARTED, output, reading
-from jaxbn.cli.errors import CommandError, UsageError, flag_of
+from jaxbn.cli.errors import CommandError, UsageError, flag_of, tell
 
 PARTS = {
     "columns": ("Columns",),
@@ -85,8 +86,18 @@ PANELS = {
     **dict.fromkeys(("links", "no_group", "seed"), LEARNING),
     **dict.fromkeys(("out", "report", "no_files", "force", "as_json", "no_cache"), OUTPUT),
 }
+COMMON: dict[str, tuple[Any, Any]] = {
+    **dict.fromkeys(("force", "no_cache", "no_group"), (bool, False)),
+    **dict.fromkeys(("drop", "na_values"), (list[str], ())),
+    **dict.fromkeys(("delimiter", "decimal"), (str | None, None)),
+    "encoding": (str, "utf-8"),
+    "links": (Path | None, None),
+}
+"""Options that commands get though neither they nor the library have them: their types and defaults."""
+
 WRITTEN = ("delimiter", "encoding", "decimal", "na_values")
 NOT_HERE = ("graph", "progress", "lines", "start", "folds", "given", "alpha", "bins", "links", "columns", "constraints")
+MOST_COLUMNS = 40  # columns of a table that are described line by line
 NAMES = ("order", "roots", "leaves", "merge_levels", "continuous", "discrete", "keep")  # lists of columns
 
 
@@ -174,14 +185,14 @@ def _of_library(argument: Argument) -> Parameter:
 def _of_command(parameter: Parameter, words: dict[str, str]) -> Parameter:
     """The option, or the argument, of an argument of a command."""
     name, kind = parameter.name, parameter.annotation
-    more: Any = {"envvar": "JAXBN_NO_CACHE"} if name == "no_cache" else {}
     kind = list[str] if kind == Sequence[str] else kind
-    return _parameter(name, kind, parameter.default, words.get(name) or SHARED[name], PANELS.get(name), **more)
+    return _parameter(name, kind, parameter.default, words.get(name) or SHARED[name], PANELS.get(name))
 
 
 def _parameter(name: str, kind: Any, default: Any, words: str, panel: str | None, **more: Any) -> Parameter:
     flags = (flag_of(name), *([SHORT[name]] if name in SHORT else ()))
     is_option = name not in POSITIONAL or (name in ("model", "target") and default is None)
+    more |= {"envvar": "JAXBN_NO_CACHE"} if name == "no_cache" else {}
     made = typer.Option(*flags, help=words, rich_help_panel=panel, **more) if is_option else typer.Argument(help=words)
     default = [] if kind == list[str] and default in (None, ()) else default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, made])
@@ -207,14 +218,21 @@ class Asked:
     """What a command was asked to do: the table, and the options that were given."""
 
     source: reading.NamedTable
-    missing: str
+    columns: dict[str, Any]  # what is said of them, as ``as_table`` takes it
     keep: list[str]
     chosen: dict[str, Any]  # arguments of the library side by side
     no_cache: bool
 
     def table(self, *, keep_all: bool = False) -> Any:
-        """The checked table, and JAX ready; uninformative columns are left out unless options name them."""
-        table = self.source.table(self.missing, None if keep_all else self._named())
+        """The checked table, and JAX ready; what was inferred about columns goes to standard error.
+
+        Uninformative columns are left out unless options name them.
+        """
+        frame, builtin = self.source.frame, self.source.builtin
+        kinds = {n: [name for name in self.columns[n] if name in frame] for n in ("continuous", "discrete")}
+        table = jaxbn.as_table(frame, **self.columns | kinds, keep=None if keep_all or builtin else self._named())
+        text = table.describe(shutil.get_terminal_size((output.WIDE, 24)).columns)
+        tell(text if not builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
         start_compiler(self.no_cache)
         return table
 
@@ -239,7 +257,7 @@ class Asked:
         arcs = [*said.get("required", ()), *said.get("forbidden", ()), *said.get("links", ())]
         lists = [said.get(option, ()) for option in ("order", "merge_levels", "roots", "leaves")]
         names = [name for each in (*lists, *said.get("tiers", ()), *arcs) for name in each]
-        return [*self.keep, *names, *self.source.cuts, *filter(None, [said.get("target")])]
+        return [*self.keep, *names, *said.get("cuts", ()), *filter(None, [said.get("target")])]
 
 
 @dataclass(frozen=True)
@@ -264,20 +282,6 @@ class Consensus:
         output.write(self.report, jaxbn.report(net, table, title=asked.source.name, options=used, **found))
 
 
-def _common(
-    force: bool = False,
-    no_cache: bool = False,
-    drop: Sequence[str] = (),
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    decimal: str | None = None,
-    na_values: Sequence[str] = (),
-    links: Path | None = None,
-    no_group: bool = False,
-) -> None:
-    """Options that commands get though neither they nor the library have them."""
-
-
 def command(function: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function: its options are its arguments, with the words of its docstring.
 
@@ -293,7 +297,7 @@ def command(function: str = "") -> Callable[[Callable[..., None]], Callable[...,
         if gathered := "wanted" in own:
             del own["wanted"]
             own |= signature(Consensus, eval_str=True).parameters
-        common = {n: _of_command(p, {}) for n, p in signature(_common, eval_str=True).parameters.items()}
+        common = {n: _parameter(n, kind, default, SHARED[n], PANELS.get(n)) for n, (kind, default) in COMMON.items()}
         parameters: dict[str, Parameter] = {}
         made: dict[str, Parameter] = {}
         for name, each in own.items():
@@ -342,12 +346,10 @@ def _form(given: dict[str, Any]) -> Any:
 
 def _asked(given: dict[str, Any], made: dict[str, Parameter]) -> Asked:
     """The table that was named, and the options that were given, as the library takes them."""
-    kinds = {n: given[n] for n in ("continuous", "discrete", "drop", "dates", "date_parts", "cuts")}
-    source = reading.read(given["data"], _form(given), **kinds)
+    source, said, cuts = _said_of_columns(reading.read(given["data"], _form(given)), given)
     columns = source.frame.columns
-    chosen = {n: _value(n, given[n], columns) for n in made if n not in (*kinds, "keep", "missing")}
-    if source.cuts:
-        chosen["cuts"] = source.cuts
+    chosen = {n: _value(n, given[n], columns) for n in made if n not in (*said, "cuts", "keep")}
+    chosen["cuts"] = cuts
     if "required" in made:
         chosen |= reading.knowledge(given["required"], given["forbidden"], given.get("links"))
     kept = {n: v for n, v in chosen.items() if v is not None and v is not False and v != [] and v != {}}
@@ -355,8 +357,31 @@ def _asked(given: dict[str, Any], made: dict[str, Parameter]) -> Asked:
         kept["max_bins"] = _bins(given["max_bins"])
     if given["no_group"]:
         kept["merge_levels"] = ()
-    keep = reading.names_in(given["keep"], "--keep", columns)
-    return Asked(source, given["missing"] or "infer", keep, kept, given["no_cache"])
+    return Asked(source, said, reading.names_in(given["keep"], "--keep", columns), kept, given["no_cache"])
+
+
+def _said_of_columns(
+    source: reading.NamedTable, given: dict[str, Any]
+) -> tuple[reading.NamedTable, dict[str, Any], dict[str, Any]]:
+    """The table without the columns to leave out, what options say of the others, and cuts that are known."""
+    columns = source.frame.columns
+    words = reading.by_column(given["cuts"], "--cuts", columns)
+    cuts = {name: [reading.as_number(cut) for cut in row] for name, row in words.items()}
+    numbers = [*reading.names_in(given["continuous"], "--continuous", columns), *cuts]
+    levels = reading.names_in(given["discrete"], "--discrete", columns)
+    forms = [text for text in given["dates"] if "=" in text]
+    dates = dict(reading.named(text, "--dates", columns, "column=form") for text in forms)
+    dropped = reading.names_in(given["drop"], "--drop", columns)
+    if len(set(dropped)) == len(columns):
+        raise UsageError("--drop leaves no column; keep at least one")
+    said = {
+        "continuous": [*numbers, *(name for name in source.continuous if name not in (*numbers, *levels))],
+        "discrete": [*levels, *(name for name in source.discrete if name not in (*numbers, *levels))],
+        "dates": dates or (given["dates"][-1] if given["dates"] else None),
+        "date_parts": [part.strip() for text in given["date_parts"] for part in text.split(",")],
+        "missing": given["missing"] or "infer",
+    }
+    return replace(source.without(dropped), builtin=source.builtin and not dropped), said, cuts
 
 
 def _value(name: str, value: Any, columns: Any) -> Any:

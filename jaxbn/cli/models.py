@@ -16,10 +16,9 @@ from jaxbn.cli.errors import CommandError, UsageError, tell
 from jaxbn.cli.learning import held_out, published
 from jaxbn.cli.library import command, start_compiler
 from jaxbn.cli.reading import NamedTable, named, names_in, read_any_model, read_model
+from jaxbn.inputs.later import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.inputs.units import Unit
     from jaxbn.model.average import AverageNet
     from jaxbn.model.bayesnet import BayesNet
@@ -179,8 +178,6 @@ def predict(
 
 
 def _predicted(net: BayesNet, frame: pd.DataFrame, target: str, returns: str, unknown: Any) -> pd.DataFrame:
-    import pandas as pd
-
     if returns in ("state", "proba"):
         chances = net.predict_proba(frame, target, unknown=unknown).set_axis(_states(net, target), axis=1)
         return chances if returns == "proba" else pd.DataFrame({target: chances.columns[chances.to_numpy().argmax(1)]})
@@ -213,8 +210,6 @@ def score(
         shares: Add the log density of each variable.
         simulations: Rows drawn by the network for the p-values.
     """
-    import pandas as pd
-
     net = read_model(model)
     frame = source.frame
     found = net.score_samples(frame, simulations=simulations, seed=seed, unknown=unknown)  # type: ignore[arg-type]

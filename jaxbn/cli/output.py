@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jaxbn.cli.errors import CommandError, tell
+from jaxbn.inputs.later import nx, pd
 from jaxbn.runtime import files
 
 if TYPE_CHECKING:
-    import networkx as nx
-    import pandas as pd
-
     from jaxbn.learning.discretize import Discretization
     from jaxbn.model.bayesnet import BayesNet
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,18 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import jaxbn
 from jaxbn.cli.errors import CommandError, UsageError, tell
-from jaxbn.cli.output import WIDE
+from jaxbn.inputs.later import pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from jaxbn.inputs.table import Table
     from jaxbn.inputs.table_files import Format
     from jaxbn.model.average import AverageNet
     from jaxbn.model.bayesnet import BayesNet
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "stdin"
-MOST_COLUMNS = 40  # columns of a table that are described line by line
 
 
 @dataclass(frozen=True)
@@ -34,73 +29,27 @@ class NamedTable:
 
     name: str  # short, for file names and headings
     frame: pd.DataFrame
-    continuous: Sequence[str] = ()  # known or named; columns in neither list are inferred
+    continuous: Sequence[str] = ()  # known; columns in neither list are inferred
     discrete: Sequence[str] = ()
     structures: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)  # known ones by name
     builtin: bool = False  # a data set of the package
-    dates: str | dict[str, str] | None = None  # how they are written
-    date_parts: Sequence[str] = ()  # that become columns
-    cuts: dict[str, list[Any]] = field(default_factory=dict)  # known ones by column
 
     def without(self, names: Sequence[str]) -> NamedTable:
         """The source without some columns."""
         return self if not names else replace(self, frame=self.frame.drop(columns=list(names)))
 
-    def table(self, missing: Any, keep: Iterable[str] | None = None) -> Table:
-        """The checked table; what was inferred about its columns goes to standard error. `keep` as in ``as_table``."""
-        table = jaxbn.as_table(
-            self.frame,
-            continuous=[name for name in self.continuous if name in self.frame],
-            discrete=[name for name in self.discrete if name in self.frame],
-            missing=missing,
-            dates=self.dates,
-            date_parts=self.date_parts,
-            keep=None if self.builtin else keep,
-        )
-        text = table.describe(shutil.get_terminal_size((WIDE, 24)).columns)
-        tell(text if not self.builtin and len(table.names) <= MOST_COLUMNS else text.splitlines()[0])
-        return table
 
-
-def read(
-    data: str,
-    form: Format,
-    *,
-    continuous: Sequence[str] = (),
-    discrete: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    dates: Sequence[str] = (),
-    date_parts: Sequence[str] = (),
-    cuts: Sequence[str] = (),
-) -> NamedTable:
-    """Read a table; a file comes before a built-in data set of the same name. Kinds that are named come first."""
+def read(data: str, form: Format) -> NamedTable:
+    """Read a table; a file comes before a built-in data set of the same name."""
     from jaxbn.inputs.table_files import COMPRESSED, read_bytes, read_file
 
     path = Path(data)
     if data == STANDARD_INPUT:
-        source = NamedTable(STANDARD_INPUT_NAME, read_bytes(sys.stdin.buffer.read(), "standard input", form))
-    elif path.exists():
+        return NamedTable(STANDARD_INPUT_NAME, read_bytes(sys.stdin.buffer.read(), "standard input", form))
+    if path.exists():
         name = Path(path.stem).stem if path.suffix.lower() in COMPRESSED else path.stem  # of cars.csv.gz, cars
-        source = NamedTable(name, read_file(path, form))
-    else:
-        source = _builtin(data)
-    columns = source.frame.columns
-    known = {name: [as_number(cut) for cut in row] for name, row in by_column(cuts, "--cuts", columns).items()}
-    numbers = [*names_in(continuous, "--continuous", columns), *known]
-    levels = names_in(discrete, "--discrete", columns)
-    named_dates = dict(named(text, "--dates", columns, "column=form") for text in dates if "=" in text)
-    dropped = names_in(drop, "--drop", columns)
-    if len(set(dropped)) == len(columns):
-        raise UsageError("--drop leaves no column; keep at least one")
-    return replace(
-        source.without(dropped),
-        continuous=[*numbers, *(name for name in source.continuous if name not in (*numbers, *levels))],
-        discrete=[*levels, *(name for name in source.discrete if name not in (*numbers, *levels))],
-        builtin=source.builtin and not dropped,
-        dates=named_dates or (dates[-1] if dates else None),
-        date_parts=[part.strip() for text in date_parts for part in text.split(",")],
-        cuts=known,
-    )
+        return NamedTable(name, read_file(path, form))
+    return _builtin(data)
 
 
 def _builtin(name: str) -> NamedTable:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from jaxbn.datasets._catalogue import CATALOGUE, Structure
 from jaxbn.datasets._ilpd import ilpd_text
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.table_files import Format, read_bytes
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,11 @@ The parents P1 and P2 (A in ``appendix_a``) are fair coins with the values 1 and
 from __future__ import annotations
 
 from operator import index
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pandas as pd
+from jaxbn.inputs.later import pd
 
 # Ends of the uniform distribution of X, [P1 - 1, P2 - 1] (the paper's table of distributions in section 5.5).
 _TABLE6_LOW = np.array([[2.0, 1.0], [4.0, 4.5]])
@@ -34,7 +32,8 @@ def table6(n: int, seed: int = 0) -> pd.DataFrame:
     """
     rng = np.random.default_rng(seed)
     p1, p2 = _coin(rng, n), _coin(rng, n)
-    return _frame(P1=p1, P2=p2, X=rng.uniform(_TABLE6_LOW[p1 - 1, p2 - 1], _TABLE6_HIGH[p1 - 1, p2 - 1]))
+    x = rng.uniform(_TABLE6_LOW[p1 - 1, p2 - 1], _TABLE6_HIGH[p1 - 1, p2 - 1])
+    return pd.DataFrame({"P1": p1, "P2": p2, "X": x})
 
 
 def gauss(n: int, seed: int = 0) -> pd.DataFrame:
@@ -46,7 +45,7 @@ def gauss(n: int, seed: int = 0) -> pd.DataFrame:
     """
     rng = np.random.default_rng(seed)
     p1, p2 = _coin(rng, n), _coin(rng, n)
-    return _frame(P1=p1, P2=p2, X=rng.normal(2.0 * p1 + p2))
+    return pd.DataFrame({"P1": p1, "P2": p2, "X": rng.normal(2.0 * p1 + p2)})
 
 
 def indep(n: int, seed: int = 0) -> pd.DataFrame:
@@ -57,7 +56,7 @@ def indep(n: int, seed: int = 0) -> pd.DataFrame:
         ['P1', 'P2', 'X']
     """
     rng = np.random.default_rng(seed)
-    return _frame(P1=_coin(rng, n), P2=_coin(rng, n), X=rng.normal(size=n))
+    return pd.DataFrame({"P1": _coin(rng, n), "P2": _coin(rng, n), "X": rng.normal(size=n)})
 
 
 def appendix_a(n: int, seed: int = 0) -> pd.DataFrame:
@@ -70,7 +69,7 @@ def appendix_a(n: int, seed: int = 0) -> pd.DataFrame:
     """
     rng = np.random.default_rng(seed)
     a = _coin(rng, n)
-    return _frame(A=a, B=rng.uniform(a - 1.0, a))
+    return pd.DataFrame({"A": a, "B": rng.uniform(a - 1.0, a)})
 
 
 def _coin(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
@@ -81,9 +80,3 @@ def _coin(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
     if size < 1:
         raise ValueError(f"n must be a positive whole number of rows, got {n!r}")
     return rng.integers(1, 3, size)
-
-
-def _frame(**columns: NDArray) -> pd.DataFrame:
-    import pandas as pd  # slow to import
-
-    return pd.DataFrame(columns)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
+
+import numpy as np
+from scipy.optimize import isotonic_regression
 
 from jaxbn.inputs.graph import Parents, children_of, topological_order
 
@@ -136,19 +139,11 @@ def _straightened(rows: Sequence[Sequence[Node]], near: Near, size: Mapping[Node
 def _spread(wanted: Sequence[float], row: Sequence[Node], size: Mapping[Node, float]) -> list[float]:
     """Positions nearest to the wanted ones, in the sum of squares, that keep the boxes of a row apart.
 
-    Without the room the boxes need this is isotonic regression, solved by pooling neighbours.
+    Without the room the boxes need this is isotonic regression.
     """
-    room = [0.0]
-    for left, right in pairwise(row):
-        room.append(room[-1] + (size[left] + size[right]) / 2 + GAP)
-    pools: list[tuple[float, int]] = []  # mean, members
-    for target, offset in zip(wanted, room, strict=False):
-        mean, members = target - offset, 1
-        while pools and pools[-1][0] > mean:
-            other, count = pools.pop()
-            mean, members = (mean * members + other * count) / (members + count), members + count
-        pools.append((mean, members))
-    return [mean + room[i] for i, mean in enumerate(mean for mean, members in pools for _ in range(members))]
+    steps = [(size[left] + size[right]) / 2 + GAP for left, right in pairwise(row)]
+    room = np.array([*accumulate(steps, initial=0.0)])
+    return (isotonic_regression(np.array(wanted) - room).x + room).tolist()
 
 
 def _arcs(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.words import cut_words
 from jaxbn.drawing import svg as figures
 from jaxbn.groups.grouping import Grouping
-from jaxbn.model.words import count_states, cuts_in_words
-
-if TYPE_CHECKING:
-    from jaxbn.cuts.binning import Binning
-    from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.words import count_states, cuts_in_words, state_texts
 
 MOST_ROWS = 60
 
@@ -45,22 +42,21 @@ def binning_html(binning: Binning) -> str:
 
 def binnings_html(binnings: Mapping[str, Binning | Grouping], title: str) -> str:
     """A line for each variable."""
-    rows = [(n, str(p.n_bins), groups(p) if isinstance(p, Grouping) else cut_words(p)) for n, p in binnings.items()]
+    rows = [
+        (n, str(p.n_bins), _few(p.labels, " | ") if isinstance(p, Grouping) else cut_words(p))
+        for n, p in binnings.items()
+    ]
     return f"<div><p><b>Discretization</b>: {escape(title)}</p>{html_table(('variable', 'bins', 'cuts'), rows)}</div>"
 
 
-def groups(grouping: Grouping) -> str:
-    """The groups in words."""
-    return " | ".join(grouping.labels[:8]) + (" | …" if grouping.n_groups > 8 else "")
+def _few(texts: Sequence[str], between: str) -> str:
+    return between.join([*texts[:8], *["…"] * (len(texts) > 8)])
 
 
 def _states(net: BayesNet, name: str) -> str:
     if name in net.binnings:
         return cuts_in_words(net, name)
-    if name in net.groupings:
-        return groups(net.groupings[name])
-    levels = [str(level) for level in net.levels[name]]
-    return ", ".join(levels[:8]) + (", …" if len(levels) > 8 else "")
+    return _few(state_texts(net, name), " | " if name in net.groupings else ", ")
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -17,6 +17,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import as_floats
 from jaxbn.inputs.graph import to_networkx
+from jaxbn.inputs.later import nx, patches, plt
 from jaxbn.inputs.table import as_frame
 from jaxbn.model.words import count_states
 
@@ -61,8 +62,6 @@ def plot_resampled_cuts(found: CutBootstrap, name: str, ax: Axes | None = None) 
 
 def stacked_axes(count: int) -> NDArray[Any]:
     """New axes, one below the other [count]."""
-    import matplotlib.pyplot as plt
-
     return np.atleast_1d(plt.subplots(count, figsize=(6, 2.6 * count), layout="constrained")[1])
 
 
@@ -161,13 +160,12 @@ def plot_influence(net: BayesNet, target: str, given: Mapping[str, Any] | None =
 def plot_comparison(found: Comparison, ax: Axes | None = None) -> Axes:
     """Two graphs drawn as one; see ``Comparison.plot``."""
     from matplotlib.lines import Line2D
-    from networkx import has_path
 
     parents: dict[str, tuple[str, ...]] = dict.fromkeys(found.nodes, ())
     for parent, child in (*found.same, *found.removed, *found.turned):
         parents[child] += (parent,)
     for parent, child in found.added:  # an arrow that would close a cycle of the drawing runs upwards
-        below, above = (parent, child) if has_path(to_networkx(parents), child, parent) else (child, parent)
+        below, above = (parent, child) if nx.has_path(to_networkx(parents), child, parent) else (child, parent)
         parents[below] += (above,)
     plan = layered(parents, {name: 18 + max(figures.CHARACTER * len(short(name)), 44) for name in found.nodes})
     ax = new_axes(ax, (max(plan.width / 90, 3.5), max(plan.height / 90, 1.6)))
@@ -191,21 +189,19 @@ def plot_comparison(found: Comparison, ax: Axes | None = None) -> Axes:
 
 def _draw_arc(ax: Axes, points: Any, gap: float, headed: bool, up: bool = False, **style: Any) -> None:
     """An arc and its head, before which the line ends; `up` if it points to where it begins."""
-    from matplotlib.patches import PathPatch, Polygon
-
     color, alpha = style.pop("color"), style.get("alpha")
-    ax.add_patch(PathPatch(_curve(points, gap * headed), fill=False, edgecolor=color, **style))
+    ax.add_patch(patches.PathPatch(_curve(points, gap * headed), fill=False, edgecolor=color, **style))
     if headed:
         (x, y), side = points[0 if up else -1], 8 if up else -8
         tip = [(x - 4, y + side), (x + 4, y + side), (x, y)]
-        ax.add_patch(Polygon(tip, closed=True, color=color, alpha=alpha, linewidth=0))
+        ax.add_patch(patches.Polygon(tip, closed=True, color=color, alpha=alpha, linewidth=0))
 
 
 def _draw_box(ax: Axes, box: Box, face: str) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
     corner, style = (box.x - box.width / 2, box.y - box.height / 2), "round,pad=0,rounding_size=8"
-    ax.add_patch(FancyBboxPatch(corner, box.width, box.height, boxstyle=style, facecolor=face, edgecolor="black"))
+    ax.add_patch(
+        patches.FancyBboxPatch(corner, box.width, box.height, boxstyle=style, facecolor=face, edgecolor="black")
+    )
 
 
 def _framed(ax: Axes, plan: Layout, more: float = 0) -> Axes:
@@ -265,6 +261,4 @@ def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes, or new ones of a size in inches if there are none."""
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt
-
     return plt.subplots(figsize=size, layout="constrained")[1]

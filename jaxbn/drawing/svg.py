@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,9 @@ from jaxbn.cuts.words import cut_texts, short_numbers
 from jaxbn.drawing.layout import Box, Layout, Point, layered
 from jaxbn.inputs import checks
 from jaxbn.inputs.units import NUMBER, Unit
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.words import count_states
 from jaxbn.structure.equivalence import Arc
-
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
 
 Directions = Literal["class", "all"]
 Floats = NDArray[np.float64]

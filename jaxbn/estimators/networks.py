@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from jaxbn.cuts.methods import Method
 from jaxbn.inputs.checks import CheckError, one_of
+from jaxbn.inputs.later import nx, pd
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.imputing.impute import STRATEGIES, Strategy, impute, read_rows
 from jaxbn.model.imputing.regression import Regressions, fit_regressions
 from jaxbn.model.rows.scores import misplacement
 from jaxbn.runtime.deprecated import old_keywords
-
-if TYPE_CHECKING:
-    import networkx as nx
-    import pandas as pd
-
-    from jaxbn.model.bayesnet import BayesNet
 
 SCORES = ("density", "entries")
 TIES = 1e-6  # weight of the density beside entries, of whose states many rows have the same
@@ -38,8 +34,6 @@ def frame_of(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> tuple[pd.
 
     They are checked against those of ``fit``, or noted there (`reset`). NaN is a missing entry.
     """
-    import pandas as pd
-
     if isinstance(X, pd.DataFrame):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
         if y is not None:
@@ -258,8 +252,6 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, NetworkEstimator):
 
     def transform(self, X: Any) -> Any:
         """X with its missing entries filled in, [rows, features]."""
-        import pandas as pd
-
         frame = self._new(X)
         filled: pd.DataFrame = impute(self.network_, frame, self.strategy, self.random_state, "missing", self._lines)
         if isinstance(X, pd.DataFrame):

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -16,27 +16,21 @@ from jaxbn.formats.record import Record, exact, normalized, sums_not_one
 from jaxbn.inputs.checks import is_number
 from jaxbn.inputs.graph import MAX_TABLE_CELLS
 
-_ROW = r"\([^(){}\[\]|;/\"]*\)[\d.eE+\-,\s]+;"  # states of parents and their probabilities, most of a large file
+_BLANK = r"(?:\s+|//[^\n]*|/\*.*?\*/)*"
 _TOKEN = re.compile(
-    rf"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)
-    |(?P<row>{_ROW})
-    |(?P<quoted>"[^"\n]*")
-    |(?P<mark>[{{}}()\[\]|,;])
-    |(?P<word>(?:(?!//|/\*)[^\s{{}}()\[\]|,;])+)
-    |(?P<other>.)""",
-    re.DOTALL | re.VERBOSE,
+    rf"""{_BLANK}(?:"(?P<quoted>[^"\n]*)"|(?P<word>(?:(?!//|/\*)[^\s{{}}()\[\]|,;])+)|(?P<mark>.)?)""", re.S
 )
+_ROW = re.compile(r"""\(([^(){}\[\]|;/"]*)\)([\d.eE+\-,\s]+);""")  # states of parents and probabilities, most of a file
 END = "the end of the file"
 CLOSE = 1e-6  # rows whose sums are further from 1 are looked at more closely
 
 
 class Token(NamedTuple):
-    """A word, a mark, or a whole row of a table."""
+    """A word or a mark, and where it begins."""
 
     text: str
-    line: int
+    start: int
     is_word: bool
-    is_row: bool = False
 
 
 def to_bif(record: Record) -> str:
@@ -62,32 +56,16 @@ def _block(record: Record, name: str) -> str:
 
 def parse_bif(text: str, source: str) -> Record:
     """The variables and tables of a BIF text; an error names the source and the line."""
-    return _Parser(list(_tokens(text)), source).file()
-
-
-def _tokens(text: str) -> Iterator[Token]:
-    line = 1
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind != "skip":
-            quoted = kind == "quoted"
-            yield Token(match[0][1:-1] if quoted else match[0], line, quoted or kind == "word", kind == "row")
-        line += match[0].count("\n")
-    yield Token(END, line, False)
-
-
-def _taken_apart(row: Token) -> list[Token]:
-    """The words and marks of a row."""
-    inner = _tokens(row.text[1:])  # without its parenthesis it is no row
-    return [Token("(", row.line, False), *(t._replace(line=t.line + row.line - 1) for t in inner if t.text != END)]
+    return _Parser(text, source).file()
 
 
 class _Parser:
-    """Reads tokens from the first to the last; each method reads what its name says."""
+    """Reads a text from the first to the last token; each method reads what its name says."""
 
-    def __init__(self, tokens: list[Token], source: str) -> None:
-        self._tokens, self._source, self._next = tokens, source, 0
+    def __init__(self, text: str, source: str) -> None:
+        self._text, self._source = text, source
         self._found = Record({}, {}, {})
+        self._go(0)
 
     def file(self) -> Record:
         blocks = {"network": self._network, "variable": self._variable, "probability": self._probability}
@@ -100,7 +78,7 @@ class _Parser:
         return self._found
 
     def _network(self) -> None:
-        if self._peek().is_word:
+        if self._next.is_word:
             self._take()
         self._expect("{")
         self._properties()
@@ -108,7 +86,7 @@ class _Parser:
 
     def _properties(self) -> None:
         """Properties, if there are some; nothing is read from them."""
-        while self._peek().text == "property":
+        while self._next.text == "property":
             while (token := self._take()).text != ";":
                 self._check(token.text != END, token, "';'")
 
@@ -137,7 +115,7 @@ class _Parser:
         self._check(child.text in self._found.states, child, "a declared variable")
         self._check(child.text not in self._found.tables, child, "a variable that has no probabilities yet")
         parents: list[str] = []
-        if self._peek().text == "|":
+        if self._next.text == "|":
             self._take()
             for parent in self._list(")", "a parent"):
                 self._check(parent.text in self._found.states, parent, "a declared variable")
@@ -162,14 +140,14 @@ class _Parser:
         """The probabilities of a family, whose last member is the child."""
         shape = tuple(map(len, states))
         cells, most = math.prod(shape), MAX_TABLE_CELLS
-        self._check(cells <= most, self._peek(), f"a table of at most {most:,} cells", f"{cells:,}")
+        self._check(cells <= most, self._next, f"a table of at most {most:,} cells", f"{cells:,}")
         table = np.full(shape, np.nan)
         places = [{state: i for i, state in enumerate(known)} for known in states[:-1]]
         self._expect("{")
-        while self._tokens[self._next].text != "}":
-            if self._tokens[self._next].is_row and self._row(table, places):
+        while self._next.text != "}":
+            if self._row(table, places):
                 continue
-            if self._peek().text == "property":
+            if self._next.text == "property":
                 self._properties()
                 continue
             token = self._take()
@@ -186,22 +164,24 @@ class _Parser:
         absent = np.argwhere(np.isnan(table).any(axis=-1))
         if len(absent):
             labels = ", ".join(known[code] for known, code in zip(states, absent[0], strict=False))
-            self._fail(self._peek(), f"a row for ({labels})" if labels else "'table' with the probabilities")
+            self._fail(self._next, f"a row for ({labels})" if labels else "'table' with the probabilities")
         self._expect("}")
-        return self._summed(table, self._peek())
+        return self._summed(table, self._next)
 
     def _row(self, table: NDArray[np.float64], places: Sequence[Mapping[str, int]]) -> bool:
         """Read a row in one step if all is right with it; otherwise token by token, which finds out what is wrong."""
-        labels, numbers = self._tokens[self._next].text[1:-1].split(")")
+        found = _ROW.match(self._text, self._next.start)
+        if found is None:
+            return False
         try:
-            cell = tuple([place[label.strip()] for place, label in zip(places, labels.split(","), strict=True)])
-            row = [float(number) for number in numbers.split(",")]
+            cell = tuple([place[label.strip()] for place, label in zip(places, found[1].split(","), strict=True)])
+            row = [float(number) for number in found[2].split(",")]
         except (KeyError, ValueError):
             return False
         if len(row) != table.shape[-1] or min(row) < 0 or max(row) > 1 or abs(sum(row) - 1) > CLOSE or not cell:
             return False
         table[cell] = row
-        self._next += 1
+        self._go(found.end())
         return True
 
     def _configuration(self, states: Sequence[Sequence[str]]) -> tuple[int, ...]:
@@ -229,13 +209,13 @@ class _Parser:
     def _list(self, end: str, item: str, items: str = "", count: int | None = None) -> list[Token]:
         """Words separated by commas or blanks, up to a mark; as many as there have to be."""
         found = []
-        while self._peek().text != end:
+        while self._next.text != end:
             found.append(self._word(item))
-            if self._peek().text == ",":
+            if self._next.text == ",":
                 self._take()
         self._expect(end)
         if count is not None and len(found) != count:
-            self._fail(found[-1] if found else self._peek(), f"{count} {items}", str(len(found)))
+            self._fail(found[-1] if found else self._next, f"{count} {items}", str(len(found)))
         return found
 
     def _word(self, meaning: str) -> Token:
@@ -248,15 +228,17 @@ class _Parser:
             token = self._take()
             self._check(token.text == text, token, repr(text))
 
-    def _peek(self) -> Token:
-        if self._tokens[self._next].is_row:
-            self._tokens[self._next : self._next + 1] = _taken_apart(self._tokens[self._next])
-        return self._tokens[self._next]
-
     def _take(self) -> Token:
-        token = self._peek()
-        self._next = min(self._next + 1, len(self._tokens) - 1)  # the end stays
+        token = self._next
+        self._go(self._end)
         return token
+
+    def _go(self, place: int) -> None:
+        """The next token is the first from a place on; the end stays."""
+        found = _TOKEN.match(self._text, place)
+        assert found is not None  # if only the end
+        kind, self._end = found.lastgroup, found.end()
+        self._next = Token(found[kind], found.start(kind), kind != "mark") if kind else Token(END, self._end, False)
 
     def _check(self, right: bool, token: Token, expected: str, found: str | None = None) -> None:
         if not right:
@@ -264,4 +246,5 @@ class _Parser:
 
     def _fail(self, token: Token, expected: str, found: str | None = None) -> NoReturn:
         shown = found or (END if token.text == END and not token.is_word else reprlib.repr(token.text))
-        raise ValueError(f"{self._source}, line {token.line}: expected {expected}, found {shown}")
+        line = self._text.count("\n", 0, token.start) + 1
+        raise ValueError(f"{self._source}, line {line}: expected {expected}, found {shown}")

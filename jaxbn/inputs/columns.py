@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import DROP, Mention, wrong, wrong_type
+from jaxbn.inputs.later import pd, types
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.units import NUMBER, Dates, Unit, as_text, to_numbers, unit_of
 from jaxbn.inputs.written_numbers import written_numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Kind: TypeAlias = Literal["continuous", "discrete"]
 Level = bool | int | float | str
@@ -66,9 +64,6 @@ def infer_kind(name: str, column: pd.Series) -> tuple[Kind, str]:
     Float columns are continuous; bool, object, string and category columns are discrete; columns of whole numbers,
     stored as integers or as floats, are discrete up to 20 distinct values, else continuous.
     """
-    import pandas as pd
-    from pandas.api import types
-
     refuse_type(name, column)
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
@@ -96,8 +91,6 @@ def _by_count(what: str, column: pd.Series) -> tuple[Kind, str]:
 
 def refuse_type(name: str, column: pd.Series) -> None:
     """Refuse complex numbers, and entries that are not one value each: lists, dicts, arrays and the like."""
-    from pandas.api import types
-
     if types.is_complex_dtype(column.dtype):
         raise wrong_type(name, "is complex; pass its real and imaginary part as two columns")
     if not types.is_object_dtype(column.dtype) or types.infer_dtype(column, skipna=True) not in MIXTURES:
@@ -119,8 +112,6 @@ def refuse_type(name: str, column: pd.Series) -> None:
 
 def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.float64]:
     """A continuous column as float64 [rows], NaN where missing; infinities and words are refused."""
-    from pandas.api import types
-
     if unit.kind != "number":
         return to_numbers(name, column, unit)
     refuse_type(name, column)
@@ -165,8 +156,6 @@ def as_levels(name: str, column: pd.Series) -> tuple[tuple[Level, ...], NDArray[
     Declared categories keep their order, whether observed or not; other levels are the sorted observed ones. Whole
     numbers stored as floats become the integers that they are.
     """
-    import pandas as pd
-
     refuse_type(name, column)
     if isinstance(column.dtype, pd.CategoricalDtype):
         declared = tuple(scalar(name, v) for v in column.cat.categories)
@@ -192,8 +181,6 @@ def encode(
     The code is -1 where the entry is missing, unless that is a level of its own, ``"(missing)"``. Values that are no
     levels are refused, or coded as missing.
     """
-    import pandas as pd
-
     checks.one_of("unknown", unknown, ("error", "missing"))
     series = column if isinstance(column, pd.Series) else pd.Series(list(column), dtype=object)
     raw, uniques = pd.factorize(as_text(series))
@@ -216,8 +203,6 @@ def encode(
 
 def scalar(name: str, value: Any) -> Level:
     """A level as a plain Python scalar; intervals (as ``pandas.cut`` makes them) become text, decimals floats."""
-    import pandas as pd
-
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, pd.Interval):
         return str(value)

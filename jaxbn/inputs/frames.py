@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, Mention, wrong_data, wrong_type
+from jaxbn.inputs.later import nw, pa, pd, types
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.table_files import read_file
 
 if TYPE_CHECKING:
-    import pandas as pd
     from narwhals.typing import IntoFrame
 
     from jaxbn.inputs.table import Table
@@ -30,8 +30,6 @@ def as_frame(data: DataLike, *, names: Sequence[str] | None = None) -> pd.DataFr
 
     Columns of decimals become floats, and the text ``(missing)`` a missing entry.
     """
-    import pandas as pd
-
     if isinstance(data, pd.DataFrame):
         frame = data
     elif isinstance(data, Mapping):
@@ -73,21 +71,14 @@ def in_kind_of(data: Any, frame: pd.DataFrame) -> Any:
     other = _narwhal(data)
     if other is None:
         return frame
-    import narwhals as nw
-    import pyarrow
-
-    made = pyarrow.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+    made = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
     return nw.from_arrow(made, backend=other.implementation).to_native()
 
 
 def _narwhal(data: Any) -> Any:
     """A frame of another library than pandas by narwhals, read into memory if it was not; None for anything else."""
-    import pandas as pd
-
     if isinstance(data, pd.DataFrame | Mapping | str | PathLike | np.ndarray | list | tuple):
         return None
-    import narwhals as nw
-
     found = nw.from_native(data, pass_through=True)
     if isinstance(found, nw.LazyFrame):
         return found.collect(backend="pyarrow")
@@ -96,8 +87,6 @@ def _narwhal(data: Any) -> Any:
 
 def _pandas(column: Any) -> Any:
     """A column of narwhals for pandas: numbers as they lie in memory, decimals as numbers, others with their types."""
-    import narwhals as nw
-
     if column.dtype == nw.Decimal:
         column = column.cast(nw.Float64)
     if column.dtype.is_float() or (column.dtype.is_integer() and not column.null_count()):
@@ -106,8 +95,6 @@ def _pandas(column: Any) -> Any:
 
 
 def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
-    import pandas as pd
-
     series = {name: _series(str(name), column) for name, column in columns.items()}
     lengths = {name: len(column) for name, column in series.items()}
     if len(set(lengths.values())) > 1:
@@ -117,8 +104,6 @@ def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
 
 
 def _series(name: str, column: Any) -> pd.Series:
-    import pandas as pd
-
     shape = getattr(column, "shape", ())
     if len(shape) > 1:
         raise wrong_type(
@@ -130,8 +115,6 @@ def _series(name: str, column: Any) -> pd.Series:
 
 
 def _frame_of_array(data: Any, names: Sequence[str] | None) -> pd.DataFrame:
-    import pandas as pd
-
     array = np.asarray(data)
     if array.dtype.names is not None:
         fields = ", ".join(map(repr, array.dtype.names[:6])) + ", ..." * (len(array.dtype.names) > 6)
@@ -157,9 +140,6 @@ def _frame_of_array(data: Any, names: Sequence[str] | None) -> pd.DataFrame:
 
 def _as_entries(frame: pd.DataFrame) -> pd.DataFrame:
     """Decimals as floats, and the level of missing entries, which samples of a network may hold, as missing again."""
-    import pandas as pd
-    from pandas.api import types
-
     changed: dict[str, Any] = {}
     for name in frame.columns:
         column = frame[name]
@@ -179,6 +159,4 @@ def _as_entries(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _is_odd(dtype: pd.ArrowDtype) -> bool:
     """Whether pandas can do little with a type of Arrow but hand out its entries: lists, dates, times of day."""
-    from pandas.api import types
-
     return (dtype.kind == "O" and not types.is_string_dtype(dtype)) or str(dtype).startswith("date")

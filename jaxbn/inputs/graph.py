@@ -6,12 +6,10 @@ import graphlib
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from jaxbn.inputs.checks import ArgumentError, ArgumentTypeError, at_least, known_name
-
-if TYPE_CHECKING:
-    import networkx as nx
+from jaxbn.inputs.later import nx
 
 Parents = Mapping[str, Sequence[str]]  # the parents of every variable, by name
 GraphLike: TypeAlias = "Mapping[str, Iterable[str]] | nx.DiGraph | Iterable[tuple[str, str]]"
@@ -76,8 +74,6 @@ def markov_blanket(parents: Parents, name: str) -> tuple[str, ...]:
 
 def to_networkx(parents: Parents) -> nx.DiGraph:
     """The graph as a ``networkx.DiGraph``: nodes in the order of the keys, arcs from parent to child."""
-    import networkx as nx
-
     graph = nx.DiGraph()
     graph.add_nodes_from(parents)
     graph.add_edges_from((parent, child) for child, found in parents.items() for parent in found)

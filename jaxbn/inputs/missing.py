@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from jaxbn.inputs.checks import DROP, ArgumentError, Mention, wrong
-
-if TYPE_CHECKING:
-    import pandas as pd
+from jaxbn.inputs.later import pd
 
 LOG = logging.getLogger("jaxbn")
 DROP_COLUMNS = Mention("drop columns", words="drop these columns")

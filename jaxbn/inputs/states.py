@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,12 +10,11 @@ import numpy as np
 
 from jaxbn.inputs.checks import ArgumentError, Mention, known_name, listed, one_of, wrong
 from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.units import NUMBER, Dates, Unit, from_numbers, to_numbers, unit_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.inputs.table import Table
 
 SUFFIX = f" {MISSING_LEVEL}"
@@ -26,7 +24,6 @@ PARTS = {
     "weekday": lambda dates: dates.day_name(),
     "hour": lambda dates: dates.hour,
 }
-_ORDER = {"month": datetime.date(2024, 1, 1), "weekday": datetime.date(2024, 1, 1)}  # a Monday
 
 
 def missing_flag_name(name: str) -> str:
@@ -104,12 +101,10 @@ def part_of(frame: pd.DataFrame, name: str) -> pd.Series | None:
 
 
 def _part(name: str, column: pd.Series, unit: Unit, part: str) -> Any:
-    import pandas as pd
-
     dates = pd.DatetimeIndex(from_numbers(to_numbers(name, column, unit), unit))
     values = pd.Series(PARTS[part](dates), index=column.index)
     if part in ("year", "hour"):
         return values.astype("Int64").astype(object).where(values.notna(), None)
-    step = datetime.timedelta(days=31 if part == "month" else 1)
-    order = PARTS[part](pd.DatetimeIndex([_ORDER[part] + i * step for i in range(12 if part == "month" else 7)]))
+    days = pd.date_range("2024-01-01", periods=12, freq="MS" if part == "month" else "D")  # from a Monday on
+    order = PARTS[part](days).unique()
     return values.astype(pd.CategoricalDtype([each for each in order if (values == each).any()], ordered=True))

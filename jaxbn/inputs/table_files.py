@@ -19,16 +19,14 @@ from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from os import PathLike, fspath
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from zipfile import ZipFile
 
 from jaxbn.inputs.checks import ArgumentError, CheckError, Mention, is_number
+from jaxbn.inputs.later import pa, pd
 from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.written_numbers import FEW_WORDS, written_numbers
 from jaxbn.runtime.memory import available, check_room
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PARQUET = (".parquet", ".pq")
 TABS = (".tsv", ".tab")
@@ -240,8 +238,6 @@ def _check_names(names: list[str], name: str) -> None:
 
 
 def _parse(raw: bytes, codec: str, mark: str, decimal: str, na_values: tuple[str, ...], **more: Any) -> pd.DataFrame:
-    import pandas as pd
-
     options = {"sep": mark, "decimal": decimal, "na_values": [*MARKS, *na_values], "encoding": codec, **more}
     if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # later versions read every digit without being told
         options["float_precision"] = "round_trip"
@@ -328,8 +324,6 @@ def parquet_dataset(file: Path) -> Any:
 
 def _from_parquet(file: Path) -> pd.DataFrame:
     """A column at a time, each from all files and row groups."""
-    import pandas as pd
-
     try:
         import pyarrow
     except ImportError:
@@ -361,9 +355,8 @@ def _check_parquet(file: Path, data: Any) -> None:
 
 def _room(data: Any) -> int:
     """Memory that a dataset takes while it is read, in bytes."""
-    from pyarrow.types import is_dictionary, is_primitive  # entries of a dictionary are numbers
-
-    fixed = [is_primitive(field.type) or is_dictionary(field.type) for field in data.schema]
+    kinds = [field.type for field in data.schema]
+    fixed = [pa.types.is_primitive(kind) or pa.types.is_dictionary(kind) for kind in kinds]  # the latter are numbers
     each = [ENTRY_BYTES["fixed" if known else "text"] for known in fixed]
     return int(data.count_rows() * (sum(each) + 2 * max(each, default=0)))
 

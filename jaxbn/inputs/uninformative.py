@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import Mention
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.missing import LOG, Missing, share_words
 from jaxbn.inputs.written_numbers import written_numbers
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.inputs.table import Table
 
 FEW_ROWS = 20  # in tables of up to this many rows nothing is left out: there, chance alone does it
@@ -104,20 +103,15 @@ def _alone(table: Table, name: str, infers: bool) -> str | None:
         return None
     text = name in table.levels and isinstance(table.levels[name][0], str)
     whole = bool((known == np.floor(known)).all())
-    if text and distinct > OWN_TEXT * len(known) and _are_numbers(table.levels[name]):
+    own_text = text and distinct > OWN_TEXT * len(known)
+    if own_text and written_numbers(pd.Series(table.levels[name], dtype=object)).notna().all():
         return AS_TEXT
     numbers_rows = whole and (known.max() - known.min() == len(known) - 1 or IDENTIFIER.search(name))
     if distinct == len(known) and (name in table.codes or numbers_rows):
         return "which has a different value in each row"
-    if text and distinct > OWN_TEXT * len(known):
+    if own_text:
         return f"text with {distinct} different values in {len(known)} rows"
     return None
-
-
-def _are_numbers(levels: Sequence[Any]) -> bool:
-    import pandas as pd
-
-    return bool(written_numbers(pd.Series(levels, dtype=object)).notna().all())
 
 
 def _column(table: Table, name: str) -> NDArray[Any]:

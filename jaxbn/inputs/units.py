@@ -10,16 +10,14 @@ import datetime
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError, Mention, wrong
+from jaxbn.inputs.later import pd, types
 from jaxbn.inputs.missing import LOG
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DAY = 86400  # seconds
 SAMPLE = 200  # different texts that are looked at before all of a column are read as dates
@@ -92,8 +90,6 @@ def from_numbers(numbers: Any, unit: Unit) -> Any:
 
 def to_number(name: str, value: Any, unit: Unit) -> float:
     """One date or duration as a number; a text may be in the column's form or in the usual ones."""
-    import pandas as pd
-
     if isinstance(value, int | float | np.number):
         return float(value)
     column = pd.Series([value])
@@ -137,16 +133,11 @@ def as_text(column: pd.Series) -> pd.Series:
 
 def is_text(column: pd.Series) -> bool:
     """Whether all entries that are not missing are text."""
-    from pandas.api import types
-
     return bool(types.infer_dtype(column, skipna=True) == "string")
 
 
 def _times(column: pd.Series) -> pd.Series | None:
     """A column of dates or durations of any type as one of pandas without a time zone; None for all other columns."""
-    import pandas as pd
-    from pandas.api import types
-
     if isinstance(column.dtype, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     if types.is_object_dtype(column.dtype):
@@ -173,8 +164,6 @@ def _unit(times: pd.Series, form: str | None = None) -> Unit:
 
 def _read(column: pd.Series, unit: Unit) -> pd.Series | None:
     """Text as dates or durations, missing where it is none."""
-    import pandas as pd
-
     if unit.kind == "duration":
         short = column.str.fullmatch(r"-?\d+:\d\d", na=False)  # hours and minutes
         return pd.to_timedelta(column.where(~short, column + ":00"), errors="coerce")

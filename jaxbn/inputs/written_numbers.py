@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pandas as pd
+from jaxbn.inputs.later import pd
 
-SAMPLE = 50
-"""Different texts that are looked at before all of a column are read as numbers."""
-
-FEW_WORDS = 2
-"""At most this many different texts of a column may be words beside its numbers."""
-
-THOUSANDS = {".": ",", ",": "."}
-"""The mark between thousands beside each decimal mark."""
+SAMPLE = 50  # different texts that are looked at before all of a column are read as numbers
+FEW_WORDS = 2  # at most this many different texts of a column may be words beside its numbers
+THOUSANDS = {".": ",", ",": "."}  # the mark between thousands beside each decimal mark
 
 
 def written_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
@@ -34,8 +27,6 @@ def written_numbers(column: pd.Series, decimal: str = ".") -> pd.Series:
         >>> written_numbers(pd.Series(["12%", "$7"])).tolist()
         [nan, nan]
     """
-    import pandas as pd
-
     between = rf"[{THOUSANDS.get(decimal, '')}'’\u00a0\u202f]"
     form = _form(re.escape(decimal), between)
     codes, uniques = pd.factorize(column)

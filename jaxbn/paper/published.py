@@ -11,13 +11,13 @@ from jaxbn.datasets._catalogue import CATALOGUE
 
 
 class Fixed(NamedTuple):
-    """One table of cuts for a given structure, by the paper's letters."""
+    """One table of cuts for a given structure, or of numbers of bins, by the paper's letters."""
 
     where: str
     dataset: str
     structure: str
-    bayesian: dict[str, list[float]]
-    mdl: dict[str, list[float]] | None
+    bayesian: dict[str, list[float]] | dict[str, int]
+    mdl: dict[str, list[float]] | dict[str, int] | None
 
 
 def _cuts(text: str) -> dict[str, list[float]]:
@@ -30,7 +30,8 @@ _FIGURES = tomllib.loads(files("jaxbn.paper").joinpath("published.toml").read_te
 
 FIXED = tuple(Fixed(**{**each, **{m: _cuts(each[m]) for m in ("bayesian", "mdl")}}) for each in _FIGURES["fixed"])
 _LETTERS = _FIGURES["housing_bins"].pop("letters")
-HOUSING_BINS = {method: dict(zip(_LETTERS, bins, strict=True)) for method, bins in _FIGURES["housing_bins"].items()}
+_BINS = {method: dict(zip(_LETTERS, bins, strict=True)) for method, bins in _FIGURES["housing_bins"].items()}
+HOUSING = Fixed("Table 5", "housing", "paper", **_BINS)
 LEARNED_BINS = {n: dict(zip(ascii_uppercase, bins, strict=False)) for n, bins in _FIGURES["learned_bins"].items()}
 LOG_LIKELIHOOD = {
     (name, key): value for name, entry in CATALOGUE.items() for key, value in entry.log_likelihood.items()

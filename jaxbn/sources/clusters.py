@@ -9,6 +9,7 @@ from functools import partial, reduce
 from importlib import import_module
 from typing import Any
 
+from jaxbn.inputs.later import pa
 from jaxbn.runtime import limits
 from jaxbn.runtime.processes import gathered
 from jaxbn.sources.source import BATCH_ROWS, Answer, ArrowSource, OnBatches, Source, Task
@@ -101,9 +102,7 @@ def _from(start: int, first: int, batch: Any) -> tuple[int, Any]:
 
 
 def _of_frame(task: Task[Answer], number: int, frame: Any) -> Answer:
-    import pyarrow
-
-    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
     return task.of(_numbered(number, table.to_batches(BATCH_ROWS) if table.num_rows else ()))
 
 
@@ -123,9 +122,7 @@ def _of_answers(task: Task[Any], batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _pickled(answer: Any) -> Any:
-    import pyarrow
-
-    return pyarrow.RecordBatch.from_pydict({"answer": pyarrow.array([pickle.dumps(answer)], pyarrow.binary())})
+    return pa.RecordBatch.from_pydict({"answer": pa.array([pickle.dumps(answer)], pa.binary())})
 
 
 def _numbered(part: int, batches: Iterable[Any]) -> Iterator[tuple[int, Any]]:

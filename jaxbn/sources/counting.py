@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.codes import cells
 from jaxbn.inputs.columns import MISSING, Level, as_floats, encode
+from jaxbn.inputs.later import pa
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.units import NUMBER, Unit
@@ -146,11 +147,9 @@ def _base(codings: Sequence[Coded]) -> _Base:
 
 def floats(name: str, column: Any, unit: Unit = NUMBER) -> NDArray[np.float64]:
     """A column as float64 [rows], NaN where missing; numbers of Arrow go into NumPy without a detour."""
-    from pyarrow import types
-
-    if unit == NUMBER and types.is_decimal(column.type):
+    if unit == NUMBER and pa.types.is_decimal(column.type):
         column = column.cast("float64")
-    if unit == NUMBER and (types.is_floating(column.type) or types.is_integer(column.type)):
+    if unit == NUMBER and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
     return as_floats(name, column.to_pandas(), unit)
 

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 import jax
 
+from jaxbn.inputs.later import pa
 from jaxbn.inputs.table_files import is_parquet, memory_of, parquet_dataset
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
@@ -130,23 +131,19 @@ class ArrowSource(Source):
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
         """What a function makes of the frames of all batches, as the engine has it."""
-        from pyarrow import RecordBatch, RecordBatchReader
-
         frames = (function(batch.to_pandas()) for _, batch in self._numbered(lambda rows: None))
-        made = (RecordBatch.from_pandas(frame, preserve_index=False) for frame in frames)
+        made = (pa.RecordBatch.from_pandas(frame, preserve_index=False) for frame in frames)
         head = next(made, None)
         if head is None:
             limits.check()
             raise ValueError("the source has no rows; pass at least one row")
         every = chain([head], (batch.cast(head.schema) for batch in made))
-        return self.native(RecordBatchReader.from_batches(head.schema, every))
+        return self.native(pa.RecordBatchReader.from_batches(head.schema, every))
 
 
 def release_unused() -> None:
     """Give memory that is free back to the system: a pass would otherwise add to what learning had used before."""
-    import pyarrow
-
-    for pool in (pyarrow.default_memory_pool(), pyarrow.system_memory_pool()):  # the second trims the heap of C
+    for pool in (pa.default_memory_pool(), pa.system_memory_pool()):  # the second trims the heap of C
         pool.release_unused()
 
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import wrong
 from jaxbn.inputs.columns import MISSING, Level, as_levels
+from jaxbn.inputs.later import pa, pd
 from jaxbn.inputs.missing import MISSING_LEVEL
+from jaxbn.inputs.table import Table
 from jaxbn.inputs.units import NUMBER, Unit
 from jaxbn.sources.counting import Batches, floats
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from jaxbn.inputs.table import Table
 
 KEPT = 2**14  # lowest hashes kept of the values of a column: so many are counted exactly, more to 1 %
 MOST_LEVELS = 2**16  # distinct texts or whole numbers of a column that are kept, at most
@@ -71,9 +68,7 @@ class Facts:
 
     def sample(self) -> pd.DataFrame:
         """The rows of the sample in the order of the source."""
-        import pyarrow
-
-        table = pyarrow.Table.from_batches([batch for _, batch in self.chosen])
+        table = pa.Table.from_batches([batch for _, batch in self.chosen])
         order = np.argsort(np.concatenate([numbers for numbers, _ in self.chosen]), kind="stable")
         if (np.diff(order) != 1).any():
             table = table.take(order)
@@ -81,8 +76,6 @@ class Facts:
 
     def completed(self, table: Table) -> Table:
         """The table of the sample with the levels that only other rows have."""
-        import pandas as pd
-
         levels, codes = dict(table.levels), dict(table.codes)
         for name in table.discrete:
             known, found = table.levels[name], self.columns.get(name, Column()).levels
@@ -152,9 +145,7 @@ def _column(name: str, column: Any, known: Column) -> Column:
 
 def _unit(column: Any) -> Unit | None:
     """What the values of a type of Arrow count, None for those that are no quantity by their type."""
-    from pyarrow import types
-
-    kind = column.type
+    kind, types = column.type, pa.types
     if types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind):
         return NUMBER
     if types.is_timestamp(kind) or types.is_date(kind):
@@ -195,6 +186,4 @@ def scattered(numbers: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
 
 def row_hashes(batch: Any, seed: int) -> NDArray[np.uint64]:
     """A number for each row that depends on what it holds alone."""
-    from pandas.util import hash_pandas_object
-
-    return scattered(hash_pandas_object(batch.to_pandas(), index=False).to_numpy().astype(np.uint64), seed)
+    return scattered(pd.util.hash_pandas_object(batch.to_pandas(), index=False).to_numpy().astype(np.uint64), seed)

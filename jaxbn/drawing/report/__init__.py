@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,13 @@ from jaxbn.drawing.missing import rows_of
 from jaxbn.drawing.report import sections
 from jaxbn.drawing.report.explorer import payload
 from jaxbn.drawing.svg import Directions
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import Table, as_frame
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import mutual_information
 from jaxbn.model.words import is_cut, state_texts
+from jaxbn.posterior.results import Posterior
 from jaxbn.runtime.files import write_text
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from jaxbn.model.bayesnet import BayesNet
-    from jaxbn.posterior.results import Posterior
 
 MOST_ARCS = 100  # arcs that are looked at; in larger networks it would take too long
 SCRIPTS = ("inference", "known", "lines", "numbers", "drawing", "cards", "tables", "explorer")

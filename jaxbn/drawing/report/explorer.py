@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,23 +14,14 @@ from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.chances import DRAWN, n_summed
 from jaxbn.drawing.svg import histogram
 from jaxbn.inputs.table import Table
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.words import count_states, is_cut, state_texts
 
-if TYPE_CHECKING:
-    from jaxbn.model.bayesnet import BayesNet
-
-PIECES = 40
-"""Pieces of a density in a picture."""
-
-MOST_CELLS = 400_000
-"""Entries of all tables together that the page carries, about 4 MB."""
-
-MOST_SUMMED = 12_000_000
-"""Numbers that the page sums over at once, as in ``script/inference.js``."""
-
-MOST_LINE_CELLS = 5_000
-"""Cells with a line of their own that the page carries of a variable."""
+PIECES = 40  # of a density in a picture
+MOST_CELLS = 400_000  # entries of all tables together that the page carries, about 4 MB
+MOST_SUMMED = 12_000_000  # numbers that the page sums over at once, as in ``script/inference.js``
+MOST_LINE_CELLS = 5_000  # cells with a line of their own that the page carries of a variable
 
 
 def payload(net: BayesNet, table: Table | None, most_cells: int | None = None, first: str | None = None) -> str:

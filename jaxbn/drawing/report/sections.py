@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbn import __version__
 from jaxbn.drawing import svg as figures
 from jaxbn.drawing.chances import Chances, is_small
 from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.posterior import agreement, arc_rows, cut_rows
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs import checks
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import Table
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
 from jaxbn.structure.constraints import mask_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.drawing.report import Link
     from jaxbn.model.bayesnet import BayesNet
     from jaxbn.posterior.results import Posterior
@@ -204,15 +204,10 @@ def columns(net: BayesNet, table: Table | None) -> str:
 
 def making(net: BayesNet, options: Mapping[str, Any]) -> str:
     """How the network was found, options, seed and versions."""
-    from jaxbn import __version__
-
     listed = {key: value if isinstance(value, list | tuple) else [value] for key, value in options.items()}
     rows = [(str(key), ", ".join(map(str, values))) for key, values in listed.items() if values != [None]]
-    rows += [
-        ("prior weight of a table cell", "by evidence" if net.alpha == "auto" else f"{net.alpha:g}"),
-        ("jaxbn", __version__),
-    ]
-    rows.append(("Python", platform.python_version()))
+    rows.append(("prior weight of a table cell", "by evidence" if net.alpha == "auto" else f"{net.alpha:g}"))
+    rows += [("jaxbn", __version__), ("Python", platform.python_version())]
     found = "" if net.search is None else f"How the network was found: {net.search}."
     return _section("How it was made", _table(("option", "value"), rows) + _note(found))
 
