@@ -20,13 +20,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from logging.handlers import QueueHandler
+from multiprocessing import resource_tracker
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-import jax
-
 from jaxbn.runtime import limits
-from jaxbn.runtime.devices import accelerators
 from jaxbn.runtime.memory import available
 from jaxbn.runtime.threads import MANY_ROWS, THREADS, n_threads
 
@@ -65,6 +63,10 @@ def n_workers(n_rows: int) -> int:
     Long tables use threads, and accelerators batches; a process that another one has started leaves the other cores to
     its siblings.
     """
+    import jax  # here, so that a worker starts quickly
+
+    from jaxbn.runtime.devices import accelerators
+
     shared = multiprocessing.parent_process() is not None or jax.distributed.is_initialized()
     if n_rows >= MANY_ROWS or shared or accelerators() or getattr(sys, "frozen", False):
         return 1
@@ -88,25 +90,23 @@ def in_workers(
 def _answers(
     job: Job[Question, Answer], questions: Iterable[Question], n_rows: int, size: Callable[[Question], float]
 ) -> Generator[Answer]:
-    waiting, most, compiled = deque(questions), n_workers(n_rows), False
+    waiting, most, overhead = deque(questions), n_workers(n_rows), START_UP
     while waiting:
         limits.check()
         before, began = sum(map(size, waiting)), time.monotonic()
         answer, rest = job(waiting.popleft())
         if rest is not None:
             waiting.append(rest)
-        left = sum(map(size, waiting))
-        # the first step may have compiled all that a worker will have to
-        seconds = time.monotonic() - began - (0.0 if compiled else START_UP)
-        compiled = True
+        seconds = time.monotonic() - began - overhead  # the first step may have compiled all that workers have to
         yield answer
+        overhead, left, count = 0.0, sum(map(size, waiting)), min(most, len(waiting))
         expected = min(seconds * left / max(before - left, 1e-9), limits.seconds_left())
-        if expected * (1 - 1 / max(min(most, len(waiting)), 1)) > START_UP and _one_pool.acquire(blocking=False):
+        if count > 1 and expected * (1 - 1 / count) > START_UP and _one_pool.acquire(blocking=False):
             try:
-                yield from _from_pool(job, waiting, min(most, len(waiting)))
+                yield from _from_pool(job, waiting, count)
             finally:
                 _one_pool.release()
-            most = 1  # what is still waiting is done here
+            most = 1  # what is waiting again is done here
 
 
 class _Report(NamedTuple):
@@ -131,9 +131,7 @@ def _from_pool(job: Job[Question, Answer], waiting: deque[Question], size: int) 
                 running[send(question)] = question
             for future in wait(running, PAUSE, FIRST_COMPLETED).done:
                 if (error := future.exception()) is not None:
-                    LOG.warning(
-                        "worker processes are lost, the rest is done in this one: %s", str(error).split("\n")[0]
-                    )
+                    LOG.warning("what is left is done without worker processes: %s", str(error).split("\n")[0])
                     waiting.extend(running.values())
                     return
                 answers, rest, failed, warned, logged = future.result()
@@ -153,6 +151,7 @@ def _from_pool(job: Job[Question, Answer], waiting: deque[Question], size: int) 
 @contextmanager
 def _pool(job: Any, size: int) -> Iterator[Callable[[Any], Future[_Report]]]:
     """What sends a question to one of so many workers; none of them is left in the end."""
+    import jax
     from loky import ProcessPoolExecutor
 
     settings = {name: getattr(jax.config, f"jax_{name}") for name in KERNELS}
@@ -161,11 +160,11 @@ def _pool(job: Any, size: int) -> Iterator[Callable[[Any], Future[_Report]]]:
 
     def send(question: Any) -> Future[_Report]:
         try:
+            if not pools:
+                given = (pickle.dumps(job), LOG.getEffectiveLevel())
+                env = {**kernels, **ONE_THREAD, "JAX_PLATFORMS": "cpu"}
+                pools.append(ProcessPoolExecutor(size, initializer=_begin, initargs=given, env=env))
             with _without_interrupts():  # Ctrl-C is for this process alone, and the first question starts the workers
-                if not pools:
-                    given = (pickle.dumps(job), LOG.getEffectiveLevel())
-                    env = {**kernels, **ONE_THREAD, "JAX_PLATFORMS": "cpu"}
-                    pools.append(ProcessPoolExecutor(size, initializer=_begin, initargs=given, env=env))
                 return pools[0].submit(_steps, question)
         except Exception as error:  # no semaphores, say, or levels of a column that cannot be sent
             failed: Future[_Report] = Future()
@@ -185,6 +184,7 @@ def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # which would let interrupts through when it is started
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -213,15 +213,17 @@ def _job() -> Job[Any, Any]:
 
 def _steps(question: Any) -> _Report:
     """Steps of a task for a while."""
-    answers, until, failed = [], time.monotonic() + PART, False
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
+    answers: list[Any] = []
+    caught: Any = ()
+    failed = False
+    try:
+        job, until = _job(), time.monotonic() + PART  # warnings of what it imports are left out: the caller saw them
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             while question is not None and time.monotonic() < until:
-                answer, question = _job()(question)
+                answer, question = job(question)
                 answers.append(answer)
-        except Exception:
-            failed = True
-    warned: Any = [(each.message, each.category, each.filename, each.lineno) for each in caught]
-    logged = [_logged.get() for _ in range(_logged.qsize())]
-    return _Report(answers, question, failed, warned, logged)
+    except Exception:
+        failed = True
+    warned = [(each.message, each.category, each.filename, each.lineno) for each in caught]
+    return _Report(answers, question, failed, warned, [_logged.get() for _ in range(_logged.qsize())])
