@@ -8,6 +8,7 @@ import pickle
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,7 +22,7 @@ from jaxbn.evaluation.bootstrap_results import ArcBootstrap, Bootstrap, CutBoots
 from jaxbn.evaluation.cross_validate import named_columns
 from jaxbn.inputs import checks
 from jaxbn.inputs.graph import GraphLike, as_parents, markov_blanket
-from jaxbn.inputs.table import DataLike, Missing, Table
+from jaxbn.inputs.table import DataLike, Missing
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.checkpoint import fingerprint, open_checkpoint
 from jaxbn.learning.columns import Columns, as_columns
@@ -39,6 +40,7 @@ from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
 from jaxbn.runtime.threads import n_threads
+from jaxbn.runtime.workers import in_workers, n_workers
 from jaxbn.scores.coded_table import CodedTable, initial_bins
 
 SIDE_BY_SIDE = 16
@@ -129,7 +131,7 @@ def bootstrap(
                 guess = learn(table, **{**learning, **own, "seed": seed, "progress": False, "restarts": 1})
             # under a limit few at a time, so that some are finished when it is reached
             at_once = SIDE_BY_SIDE if limit.deadline == math.inf else n_threads()
-            found = _learn_resamples(table, plan, count, checkpoint, progress, guess, at_once)
+            found = _learn_resamples(_Resamples(plan.coded(table), plan, guess), count, checkpoint, progress, at_once)
         if limits.interrupted():
             limits.answered(f"these are {len(found)} of {count} resamples")
         binnings: Any = {name: tuple(each.binnings[name] for each in found) for name in table.continuous}
@@ -194,37 +196,42 @@ def bootstrap(
     return CutBootstrap(binnings, count, seed, gaps, original, ascending, share, tolerance)
 
 
+@dataclass(frozen=True)
+class _Resamples:
+    """The resamples of a table by their numbers; missing entries are drawn from the structure and cuts of a guess."""
+
+    whole: CodedTable
+    plan: Plan
+    guess: BayesNet | None
+
+    def learner(self, number: int, watch: Watcher) -> tuple[Solver, Learner[Learned]]:
+        """One resample: its rows written out, and the best network of its runs."""
+        rng = stream(self.plan.seed, number)
+        data = self.whole.like(self.whole.table.take(drawn_rows(rng, self.whole.table.n_rows)))
+        if self.guess is not None:
+            data = data.like(completed(data, self.guess.parents, self.guess.codings, rng))
+        runs = self.plan.runs(data, rng)
+        return runs.solver, all_runs(runs, watch)
+
+    def __call__(self, number: int) -> tuple[tuple[int, Learned], None]:
+        solver, learner = self.learner(number, lambda *_: None)
+        return (number, run_alone(learner, solver)), None
+
+
 def _learn_resamples(
-    table: Table,
-    plan: Plan,
-    count: int,
-    checkpoint: PathLike | None,
-    progress: bool,
-    guess: BayesNet | None,
-    at_once: int,
+    todo: _Resamples, count: int, checkpoint: PathLike | None, progress: bool, at_once: int
 ) -> list[Learned]:
     """The network of every resample, or of those that were finished when Ctrl-C or the time ended it.
 
-    Several processes share them; process 0 keeps the checkpoint. Where entries are missing, every resample is completed
-    by draws from the structure and cuts of `guess`.
+    Several processes share them; process 0 keeps the checkpoint.
     """
-    order = None if plan.k2.order is None else list(plan.k2.order)
+    table, plan = todo.whole.table, todo.plan
 
     @cache
     def about() -> dict[str, Any]:
+        order = None if plan.k2.order is None else list(plan.k2.order)
         own = {"seed": plan.seed, "restarts": plan.restarts, "order": order}
         return {"kind": "bootstrap", **plan.described(table), **own}
-
-    whole = plan.coded(table)
-
-    def resample(number: int, watch: Watcher) -> tuple[Solver, Learner[Learned]]:
-        """One resample: its rows written out, and the best network of its runs."""
-        rng = stream(plan.seed, number)
-        data = whole.like(table.take(drawn_rows(rng, table.n_rows)))
-        if guess is not None:
-            data = data.like(completed(data, guess.parents, guess.codings, rng))
-        runs = plan.runs(data, rng)
-        return runs.solver, all_runs(runs, watch)
 
     with team(lambda: f"{count} resamples of {json.dumps(about())}") as mates:
         with (
@@ -234,7 +241,13 @@ def _learn_resamples(
         ):
             many = ManyRuns(mates, bar, saved, at_once)
             many.resume(range(count))
-            many.do(range(count), resample)
+            if n_workers(table.n_rows) == 1:
+                many.do(range(count), todo.learner)
+            left = [i for i in range(count) if i not in many.found]
+            with in_workers(todo, left, table.n_rows) as found:
+                for number, learned in found:
+                    bar.watch(number, len(table.names), sum(map(len, learned.parents.values())))
+                    many.keep(number, learned)
         if ending.early and (not many.found or mates.size > 1):
             ending.reraise()
     return [many.found[i] for i in sorted(many.found)]

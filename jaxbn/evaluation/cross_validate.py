@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines.line import Lines, check_lines
 from jaxbn.runtime import limits
 from jaxbn.runtime.progress import Steps
+from jaxbn.runtime.workers import in_workers, n_workers
 from jaxbn.sources.counting import Batches
 from jaxbn.sources.source import Answer, OnBatches, Source, Task, as_source
 from jaxbn.sources.survey import Survey, row_hashes
@@ -172,23 +174,45 @@ def cross_validate(
     numbers = range(int(fold_of_row.max()) + 1)
     bounds = {name: (float(np.nanmin(values)), float(np.nanmax(values))) for name, values in table.values.items()}
 
+    options: dict[str, Any] = {"alpha": alpha, "bounds": bounds, "lines": lines}
     scores = np.empty(table.n_rows)
-    n_bins: dict[str, list[int]] = {name: [] for name in table.continuous}
-    step = max(1, ROWS_SIDE_BY_SIDE // table.n_rows)
-    with Steps(progress, len(numbers), f"folds held out, {method}") as bar:
-        for first in numbers[::step]:
-            chunk = numbers[first : first + step]
-            training = [table.take(fold_of_row != fold) for fold in chunk]
-            for fold, rows, (parents, codings) in zip(chunk, training, plan.structures(training), strict=False):
-                net = fit(rows, parents, codings, alpha=alpha, bounds=bounds, inside_bins=True, lines=lines)
-                limits.check()
-                held_out = fold_of_row == fold
-                scores[held_out] = _score(net, table.take(held_out), conditions)
-                for name, binning in net.binnings.items():
-                    n_bins[name].append(binning.n_bins)
-                bar.done(fold + 1)
+    bins_of: dict[int, dict[str, int]] = {}
+    alone = plan.parents is None or n_workers(table.n_rows) > 1
+    step = 1 if alone else max(1, ROWS_SIDE_BY_SIDE // table.n_rows)
+    chunks = [numbers[first : first + step] for first in numbers[::step]]
+    folding = _Folds(table, fold_of_row, plan, options, conditions)
+    with (
+        Steps(progress, len(numbers), f"folds held out, {method}") as bar,
+        in_workers(folding, chunks, table.n_rows) as answers,
+    ):
+        for fold, found, own in chain.from_iterable(answers):
+            scores[fold_of_row == fold], bins_of[fold] = found, own
+            bar.done(len(bins_of))
     per_fold = np.array([scores[fold_of_row == fold].mean() for fold in numbers])
-    return CrossValidation(per_fold, scores, fold_of_row, {n: np.array(k) for n, k in n_bins.items()}, method)
+    n_bins = {name: np.array([bins_of[fold][name] for fold in numbers]) for name in table.continuous}
+    return CrossValidation(per_fold, scores, fold_of_row, n_bins, method)
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """The folds of a table by their numbers, each scored by a network of the others."""
+
+    table: Table
+    fold_of_row: NDArray[np.int64]
+    plan: Training
+    fitting: dict[str, Any]  # options of ``fit``
+    conditions: tuple[str, ...]
+
+    def __call__(self, numbers: range) -> tuple[list[tuple[int, NDArray[np.float64], dict[str, int]]], None]:
+        """Scores and numbers of bins of some folds."""
+        training = [self.table.take(self.fold_of_row != fold) for fold in numbers]
+        answers = []
+        for fold, rows, (parents, codings) in zip(numbers, training, self.plan.structures(training), strict=False):
+            net = fit(rows, parents, codings, inside_bins=True, **self.fitting)
+            limits.check()
+            scores = _score(net, self.table.take(self.fold_of_row == fold), self.conditions)
+            answers.append((fold, scores, {name: binning.n_bins for name, binning in net.binnings.items()}))
+        return answers, None
 
 
 def named_columns(graph: Any, given: str | Sequence[str], learning: Mapping[str, Any]) -> list[str]:

@@ -65,10 +65,18 @@ class ManyRuns:
             own: dict[int, Learned] = {}
             for k, learned in run_each(makers, self.side_by_side, self.check_time):
                 own[mine[k]] = learned
-                self._keep(mine[k], learned)
+                self.keep(mine[k], learned)
             for i, learned in exchanged(own, self.mates).items():
                 if i not in self.found:
-                    self._keep(i, learned)
+                    self.keep(i, learned)
+
+    def keep(self, number: int, learned: Learned) -> None:
+        """A run is done."""
+        self.found[number] = learned
+        self.unfinished.pop(number, None)
+        self.bar.finished(number, learned.criterion)
+        if self.saved is not None:
+            self.saved.add(number, learned)
 
     def finish(self, last_steps: Callable[[Learned, Watcher], Learner[Learned]], learned: Learned) -> Learned:
         """The best run, or what became of it, taken further by every process for itself."""
@@ -109,13 +117,6 @@ class ManyRuns:
             self.bar.last_steps(arcs, settled.trace[-1] if settled.trace else -math.inf)
         else:
             self.bar.watch(number, done, arcs)
-
-    def _keep(self, number: int, learned: Learned) -> None:
-        self.found[number] = learned
-        self.unfinished.pop(number, None)
-        self.bar.finished(number, learned.criterion)
-        if self.saved is not None:
-            self.saved.add(number, learned)
 
 
 def all_runs(runs: Runs, watch: Watcher) -> Learner[Learned]:

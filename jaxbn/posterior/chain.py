@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -72,9 +71,7 @@ class Chain:
     arc_charge: float = ARC_CHARGE
     # cuts that may suit, by which proposals are judged at first: they only save time, but must never change
     likely: Mapping[str, Coding] = field(default_factory=dict)
-    _keys: count[int] = field(init=False, default_factory=count)
     _plain_bins: dict[int, Column] = field(init=False, default_factory=dict)
-    _own: dict[int, float] = field(init=False, default_factory=dict)  # by key of a column: what its coding adds to F
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +83,7 @@ class Chain:
         index = {name: i for i, name in enumerate(self.names)}
         graph = tuple(mask_of([index[p] for p in parents[name]]) for name in self.names)
         start = self.data.fitting(self.data.recoded(codings), parents)
-        columns = tuple(start.columns[name]._replace(key=next(self._keys)) for name in self.names)
+        columns = tuple(start.columns[name] for name in self.names)
         own = {
             n: self._binning(n, c.cuts) if isinstance(c, Binning) else Grouping(c.groups, method="draw")
             for n, c in start.binnings.items()
@@ -233,22 +230,18 @@ class Chain:
 
     def _recoded(self, state: State, v: int, codes: NDArray[np.int32], coding: Coding) -> State:
         columns = list(state.columns)
-        # a new key: what is remembered of the old codes must not be taken for these
-        columns[v] = Column(next(self._keys), codes, coding.n_bins)
-        self._own.pop(state.columns[v].key, None)
+        columns[v] = Column(v, codes, coding.n_bins)  # nothing is remembered by its key from state to state
         return State(state.graph, tuple(columns), {**state.codings, self.names[v]: coding})
 
     def _coding(self, name: str, state: State) -> float:
-        column = state.columns[self.names.index(name)]
-        if column.key not in self._own:
-            own = coding_evidence(self.data, name, state.codings[name], column.n_states)
-            # the prior over all gaps is replaced by that over the grid's positions, as in `choice_of`
-            if name in self.data.ordered and self.data.ordered[name].n_distinct > self.grid:
-                k = min(column.n_states, self.grid)
-                own += float(choice_cost(self.data.ordered[name].n_distinct, column.n_states))
-                own -= float(choice_cost(self.grid, k))
-            self._own[column.key] = own
-        return self._own[column.key]
+        """What the coding of a column adds to F."""
+        n_states, ordered = state.columns[self.names.index(name)].n_states, self.data.ordered.get(name)
+        own = coding_evidence(self.data, name, state.codings[name], n_states)
+        # the prior over all gaps is replaced by that over the grid's positions, as in `choice_of`
+        if ordered is not None and ordered.n_distinct > self.grid:
+            own += float(choice_cost(ordered.n_distinct, n_states))
+            own -= float(choice_cost(self.grid, min(n_states, self.grid)))
+        return own
 
     # --- arcs, all cuts as they are
 

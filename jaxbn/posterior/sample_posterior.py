@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,14 @@ from jaxbn.learning.learn import learn
 from jaxbn.learning.options import old_keywords
 from jaxbn.learning.passes import Learned
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.posterior.chain import Chain
-from jaxbn.posterior.draws import Kept, draw_of, open_kept, restored
+from jaxbn.posterior.chain import Chain, State
+from jaxbn.posterior.draws import Draw, Kept, draw_of, open_kept, restored
 from jaxbn.posterior.results import Posterior
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.progress import Progress
 from jaxbn.runtime.shapes import FEW_POSITIONS
+from jaxbn.runtime.workers import in_workers, n_workers
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.density import shaped
 from jaxbn.scores.parent_prior import arc_charge
@@ -200,24 +201,58 @@ def _keep_shapes(data: CodedTable, codings: Mapping[str, Coding]) -> None:
             data.shapes[name] = () if coding.shape is None else (coding.shape,)
 
 
+Standings = dict[int, tuple[int, State]]
+"""By number of a chain, its sweeps done and its state."""
+
+
+@dataclass(frozen=True)
+class _Sweeps:
+    """Sweeps of chains up to their last ones."""
+
+    chain: Chain
+    burn_in: int
+    thin: int
+    seed: int
+    last: list[int]  # of each chain
+
+    def __call__(self, now: Standings) -> tuple[tuple[Standings, list[Draw]], Standings | None]:
+        """One sweep of the chains that are furthest behind: how they are then, and their draws."""
+        sweep = min(done for done, _ in now.values())
+        together = [c for c, (done, _) in now.items() if done == sweep]
+        # by seed, chain and sweep alone: a chain that is resumed, or runs beside others, is the same chain
+        rngs = [np.random.default_rng([self.seed, c, sweep]) for c in together]
+        states = self.chain.sweep([now[c][1] for c in together], rngs)
+        found = {c: (sweep + 1, state) for c, state in zip(together, states, strict=True)}
+        drawn = sweep >= self.burn_in and (sweep + 1 - self.burn_in) % self.thin == 0
+        draws = [draw_of(self.chain, state, c, sweep + 1) for c, (_, state) in found.items() if drawn]
+        return (found, draws), self.unfinished({**now, **found}) or None
+
+    def unfinished(self, now: Standings) -> Standings:
+        return {c: at for c, at in now.items() if at[0] < self.last[c]}
+
+    def left(self, now: Standings) -> int:
+        return sum(self.last[c] - done for c, (done, _) in now.items())
+
+
 def _run(chain: Chain, kept: Kept, draws: int, burn_in: int, thin: int, seed: int, progress: bool) -> bool:
-    """Sweeps of all chains side by side until there are enough draws; whether it came to that."""
-    n = len(kept.now)
+    """Sweeps of all chains until there are enough draws; whether it came to that."""
+    n, n_rows = len(kept.now), chain.data.table.n_rows
     each = [draws // n + (c < draws % n) for c in range(n)]
-    last = [burn_in + thin * count if count else 0 for count in each]
+    sweeps = _Sweeps(chain, burn_in, thin, seed, [burn_in + thin * count if count else 0 for count in each])
+    waiting = sweeps.unfinished(kept.now)
+    apart = [{c: at} for c, at in waiting.items()]  # in workers; else side by side, what they ask is one batch
+    questions = apart if n_workers(n_rows) > 1 else [waiting] * bool(waiting)
     written = time.monotonic()
-    with Progress(progress, n, max(last), "chains") as bar, limits.ending_early() as ending:
-        while waiting := [c for c, (sweep, _) in kept.now.items() if sweep < last[c]]:
-            limits.check()
-            sweep = min(kept.now[c][0] for c in waiting)
-            together = [c for c in waiting if kept.now[c][0] == sweep]
-            # by seed, chain and sweep alone: a chain that is resumed, or runs beside others, is the same chain
-            rngs = [np.random.default_rng([seed, c, sweep]) for c in together]
-            for c, state in zip(together, chain.sweep([kept.now[c][1] for c in together], rngs), strict=True):
-                kept.now[c] = sweep + 1, state
-                if sweep >= burn_in and (sweep + 1 - burn_in) % thin == 0:
-                    kept.draws.append(draw_of(chain, state, c, sweep + 1))
-                bar.watch(c, min(sweep + 1, max(last)), sum(mask.bit_count() for mask in state.graph))
+    with (
+        Progress(progress, n, max(sweeps.last), "chains") as bar,
+        limits.ending_early() as ending,
+        in_workers(sweeps, questions, n_rows, sweeps.left) as answers,
+    ):
+        for now, drawn in answers:
+            kept.now |= now
+            kept.draws += drawn
+            for c, (sweep, state) in now.items():
+                bar.watch(c, sweep, sum(mask.bit_count() for mask in state.graph))
             if time.monotonic() > written + WRITE_EVERY:
                 kept.write()
                 written = time.monotonic()

@@ -167,6 +167,11 @@ def over() -> bool:
     return _limit.get().over
 
 
+def seconds_left() -> float:
+    """Seconds until the work has to end."""
+    return _limit.get().deadline - time.monotonic()
+
+
 def interrupted() -> bool:
     """Whether Ctrl-C was pressed during this call."""
     return _limit.get().interrupted

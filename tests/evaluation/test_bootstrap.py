@@ -295,7 +295,9 @@ def test_restarts_keep_the_best_order_of_each_resample():
 
 
 @pytest.mark.parametrize("side_by_side", [1, 5, 100])
-def test_how_many_run_side_by_side_does_not_matter(side_by_side, arcs):
+def test_how_many_run_side_by_side_does_not_matter(side_by_side, arcs, monkeypatch):
+    monkeypatch.setattr("jaxbn.evaluation.bootstrap.SIDE_BY_SIDE", side_by_side)
+    monkeypatch.setenv("JAXBN_THREADS", "1")
     drawn = random_table(0, n_rows=70, n_columns=5)
     found = jaxbn.bootstrap(drawn.frame, **in_objects({"continuous": drawn.continuous, **LEARNING}))
     assert found.parents == arcs.parents
@@ -382,9 +384,9 @@ def test_bad_input(options, error, message):
 def test_under_a_limit_resamples_end_one_after_the_other(monkeypatch):
     """Sixteen at a time had none to return after a short limit."""
     events: list[str] = []
-    begin, keep = Plan.runs, ManyRuns._keep
+    begin, keep = Plan.runs, ManyRuns.keep
     monkeypatch.setattr(Plan, "runs", lambda *args: events.append("begun") or begin(*args))
-    monkeypatch.setattr(ManyRuns, "_keep", lambda *args: events.append("finished") or keep(*args))
+    monkeypatch.setattr(ManyRuns, "keep", lambda *args: events.append("finished") or keep(*args))
     monkeypatch.setenv("JAXBN_THREADS", "1")
     data = jaxbn.datasets.load("iris").frame
     limited = jaxbn.bootstrap(data, resamples=3, time_limit=10_000.0, progress=False)
@@ -477,6 +479,7 @@ def test_an_interrupt_returns_the_finished_resamples(monkeypatch, tmp_path, chec
     x = rng.normal(size=80)
     data = {"x": x, "y": x + rng.normal(size=80)}
     file = tmp_path / "boot.json" if checkpoint else None
+    monkeypatch.setenv("JAXBN_THREADS", "1")  # with workers it is tested in tests/runtime/test_workers.py
     monkeypatch.setattr(many_runs, "run_each", interrupted)
     with pytest.warns(jaxbn.InterruptedWarning, match="these are 2 of 5 resamples"):
         found = jaxbn.bootstrap(data, resamples=5, checkpoint=file, progress=False)

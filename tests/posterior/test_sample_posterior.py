@@ -121,6 +121,7 @@ def test_a_run_is_resumed_to_the_same_draws(tmp_path) -> None:
 
 
 def test_an_interrupt_keeps_the_draws_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAXBN_THREADS", "1")  # chains side by side
     sweep, done = Chain.sweep, []
 
     def interrupted(self: Chain, *args):
