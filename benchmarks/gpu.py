@@ -55,10 +55,11 @@ from jaxbn.cuts.grouped_rows import GroupedRows  # noqa: E402
 from jaxbn.cuts.interval_costs import CostMatrix  # noqa: E402
 from jaxbn.cuts.methods import GRID  # noqa: E402
 from jaxbn.kernels import counting  # noqa: E402
-from jaxbn.kernels.counting import extension_sums, joint_codes  # noqa: E402
+from jaxbn.kernels.counting import Terms, extension_sums, joint_codes  # noqa: E402
 from jaxbn.kernels.dense_partitions import Counted, best_by_number, best_with_cuts  # noqa: E402
 from jaxbn.learning import solver  # noqa: E402
 from jaxbn.runtime.shapes import bucket  # noqa: E402
+from jaxbn.scores.set_scores import _counted_with  # noqa: E402
 
 LAUNCH, WAIT, BANDWIDTH = 3e-6, 15e-6, 3.35e12
 KINDS = {
@@ -245,6 +246,32 @@ def questions(case: str) -> Iterator[tuple[str, Work]]:
     units = arrays((1, n_rows + 1), np.int64)
     sums = modelled(extension_sums, joint, *shown, units, n_cells=512, n_columns=n_columns, mesh=None)
     yield "scores of 16 bases of 512 cells, each with every column", sums
+    size, n_terms, n_all = bucket(n_continuous, 1, 4), bucket(5 * n_continuous, 16, 4), bucket(n_columns + 1, 8, 4)
+    terms = Terms(*(arrays((n_terms, *more), np.int32) for more in ((4,), (512,), ())))  # type: ignore[arg-type]
+    of_all = arrays((n_all, padded), np.uint8), arrays((n_all,), np.int32)
+    places = arrays((size, padded), np.int32), arrays((size, groups + 1), np.int32)
+    counts = modelled(counting.position_counts, *of_all, *places, terms, n_cells=256, mesh=None)
+    yield f"rows by position and cell of {n_continuous} variables, 5 factors each", counts
+    if n_columns == 30:
+        for states in (4, 8):
+            yield f"all families of up to 3 parents, {states} states", all_families(n_rows, n_columns, states)
+
+
+def all_families(n_rows: int, n_columns: int, states: int) -> Work:
+    """Sums over all sets of up to four columns, each counted once."""
+    arrays, padded, n_states = jax.ShapeDtypeStruct, padded_rows(n_rows), bucket(n_columns * states, 64)
+    shown = arrays((n_states, padded), np.int8), arrays((n_states,), np.int32)
+    total = Work()
+    for size in range(1, 5):
+        n_bases = sum(len(own) > 0 for own in _counted_with(n_columns, size))
+        units, n_cells = arrays((1 + (size < 4), n_rows + 1), np.int64), bucket(states ** (size - 1), 64, 8)
+        for at_once in device.AT_ONCE[::-1]:
+            calls, n_bases = divmod(n_bases, at_once)
+            if calls:
+                joint = arrays((at_once, padded), np.int32)
+                sums = modelled(extension_sums, joint, *shown, units, n_cells=n_cells, n_columns=n_columns, mesh=None)
+                total.add(sums, calls)
+    return total
 
 
 # --- what a run of `learn` asks

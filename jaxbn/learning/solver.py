@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -169,9 +170,10 @@ class Solver:
 
     def _counted_factors(self, cut: Cut, order: NDArray[np.integer]) -> list[Factor] | None:
         """The blanket where a device counts it, and the host sees the counts of each family only; else None."""
+        if len(order) < FEWEST_ROWS or self.data.table.holes or not accelerators():
+            return None
         families = [cut.parents, *((*spouses, child) for child, spouses in cut.children)]
-        cells = max(math.prod(column.n_states for column in family) for family in families)
-        if not accelerators() or self.data.table.holes or len(order) < FEWEST_ROWS or cells > MOST_PRODUCT:
+        if max(math.prod(column.n_states for column in family) for family in families) > MOST_PRODUCT:
             return None
         keys = [tuple(column.key for column in family) for family in families]
         if len(self.tables) > MOST_TABLES:
@@ -180,15 +182,14 @@ class Solver:
         unknown = {key: family for key, family in zip(keys, families, strict=True) if key not in self.tables}
         if unknown:
             self.tables |= zip(unknown, tables_of(list(unknown.values())), strict=True)
-        counts = [self.tables[key] for key in keys]
-        parents = Deferred(cut.parents, counts[0], order)
-        alone = Deferred((), counts[0].sum(), order)
-        found = [Factor(alone, parents, parents, 1, len(parents.counts), counts[0].size, 1)]
-        for family, own in zip(families[1:], counts[1:], strict=True):
-            contexts, states = own.sum(axis=-1), own.sum(axis=tuple(range(own.ndim - 1)))
-            context, outcome = Deferred(family[:-1], contexts, order), Deferred(family[-1:], states, order)
-            cell = Deferred(family, own, order)
-            sizes = len(context.counts), len(cell.counts), own.shape[-1], contexts.size
+        code: Any = partial(Deferred, order=order)  # in place of an array
+        (_, own), *others = zip(families, (self.tables[key] for key in keys), strict=True)
+        parents = code(cut.parents, own)
+        found = [Factor(code((), own.sum()), parents, parents, 1, len(parents.counts), own.size, 1)]
+        for family, counts in others:
+            contexts, states = counts.sum(axis=-1), counts.sum(axis=tuple(range(counts.ndim - 1)))
+            context, outcome, cell = code(family[:-1], contexts), code(family[-1:], states), code(family, counts)
+            sizes = len(context.counts), len(cell.counts), counts.shape[-1], contexts.size
             found.append(Factor(context, outcome, cell, *sizes))
         return found
 
