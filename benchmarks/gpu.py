@@ -46,15 +46,20 @@ from jax.sharding import NamedSharding, PartitionSpec
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from jaxbn.counts import device  # noqa: E402
+from jaxbn.counts import device, host  # noqa: E402
+from jaxbn.counts.codes import Column  # noqa: E402
+from jaxbn.counts.host import Base, HostCounter  # noqa: E402
 from jaxbn.cuts import on_accelerator  # noqa: E402
 from jaxbn.cuts.by_number import charged  # noqa: E402
+from jaxbn.cuts.grouped_rows import GroupedRows  # noqa: E402
 from jaxbn.cuts.interval_costs import CostMatrix  # noqa: E402
 from jaxbn.cuts.methods import GRID  # noqa: E402
 from jaxbn.kernels import counting  # noqa: E402
-from jaxbn.kernels.counting import extension_sums, joint_codes  # noqa: E402
+from jaxbn.kernels.counting import Terms, extension_sums, joint_codes  # noqa: E402
 from jaxbn.kernels.dense_partitions import Counted, best_by_number, best_with_cuts  # noqa: E402
+from jaxbn.learning import solver  # noqa: E402
 from jaxbn.runtime.shapes import bucket  # noqa: E402
+from jaxbn.scores.set_scores import _counted_with  # noqa: E402
 
 LAUNCH, WAIT, BANDWIDTH = 3e-6, 15e-6, 3.35e12
 KINDS = {
@@ -182,17 +187,22 @@ def slices(body: list[str]) -> dict[int, int]:
     """Bytes of the parameters of a kernel that it only slices or updates in place; -1 is what it then writes."""
     sizes: dict[str, int] = {}
     number: dict[str, int] = {}
+    same: dict[str, str] = {}
     users: dict[str, list[tuple[str, str, int]]] = {}
     root = ""
     for line in body:
         if (head := LINE.match(line)) is None:
             continue
         is_root, result, shape, kind, rest = head.groups()
+        operands = re.findall(r"%([\w.\-]+)", rest.split("), ")[0])
         sizes[result], root = size_of(shape), line if is_root else root
         if kind == "parameter":
             number[result] = int(rest.split(")")[0])
-        for place, each in enumerate(re.findall(r"%([\w.\-]+)", rest.split("), ")[0])):
-            users.setdefault(each, []).append((kind, result, place))
+        elif kind == "bitcast":  # the same bytes by another name
+            same[result] = same.get(operands[0], operands[0])
+            continue
+        for place, each in enumerate(operands):
+            users.setdefault(same.get(each, each), []).append((kind, result, place))
     update = re.search(r" dynamic-update-slice\(%?([\w.\-]+), %?([\w.\-]+)", root)
     found: dict[int, int] = {}
     for name, i in number.items():
@@ -232,10 +242,36 @@ def questions(case: str) -> Iterator[tuple[str, Work]]:
     sizes, members = arrays((n_columns + 1,), np.int32), arrays((16, 4), np.int32)
     yield "cells of 16 sets of columns", modelled(joint_codes, codes, sizes, members)
     joint = arrays((16, padded), np.int32)
-    shown = arrays((padded, bucket(8 * n_columns, 64)), np.int8), arrays((bucket(8 * n_columns, 64),), np.int32)
+    shown = arrays((bucket(8 * n_columns, 64), padded), np.int8), arrays((bucket(8 * n_columns, 64),), np.int32)
     units = arrays((1, n_rows + 1), np.int64)
     sums = modelled(extension_sums, joint, *shown, units, n_cells=512, n_columns=n_columns, mesh=None)
     yield "scores of 16 bases of 512 cells, each with every column", sums
+    size, n_terms, n_all = bucket(n_continuous, 1, 4), bucket(5 * n_continuous, 16, 4), bucket(n_columns + 1, 8, 4)
+    terms = Terms(*(arrays((n_terms, *more), np.int32) for more in ((4,), (512,), ())))  # type: ignore[arg-type]
+    of_all = arrays((n_all, padded), np.uint8), arrays((n_all,), np.int32)
+    places = arrays((size, padded), np.int32), arrays((size, groups + 1), np.int32)
+    counts = modelled(counting.position_counts, *of_all, *places, terms, n_cells=256, mesh=None)
+    yield f"rows by position and cell of {n_continuous} variables, 5 factors each", counts
+    if n_columns == 30:
+        for states in (4, 8):
+            yield f"all families of up to 3 parents, {states} states", all_families(n_rows, n_columns, states)
+
+
+def all_families(n_rows: int, n_columns: int, states: int) -> Work:
+    """Sums over all sets of up to four columns, each counted once."""
+    arrays, padded, n_states = jax.ShapeDtypeStruct, padded_rows(n_rows), bucket(n_columns * states, 64)
+    shown = arrays((n_states, padded), np.int8), arrays((n_states,), np.int32)
+    total = Work()
+    for size in range(1, 5):
+        n_bases = sum(len(own) > 0 for own in _counted_with(n_columns, size))
+        units, n_cells = arrays((1 + (size < 4), n_rows + 1), np.int64), bucket(states ** (size - 1), 64, 8)
+        for at_once in device.AT_ONCE[::-1]:
+            calls, n_bases = divmod(n_bases, at_once)
+            if calls:
+                joint = arrays((at_once, padded), np.int32)
+                sums = modelled(extension_sums, joint, *shown, units, n_cells=n_cells, n_columns=n_columns, mesh=None)
+                total.add(sums, calls)
+    return total
 
 
 # --- what a run of `learn` asks
@@ -250,6 +286,7 @@ class Recording:
     def __init__(self, n_rows: int, n_modelled: int) -> None:
         self.calls: Counter[Any] = Counter()
         self.shapes: dict[Any, Any] = {}
+        self.hosts: dict[Any, HostCounter] = {}
         self.answering = 0.0  # processor time of the thread that asks, spent on what the device would do
         tables = {bucket(n_rows + more, 4096): bucket(n_modelled + more, 4096) for more in (2048, 4096, 8192)}
         self.sizes = tables | {n_rows + 1: n_modelled + 1, padded_rows(n_rows): padded_rows(n_modelled)}
@@ -267,36 +304,50 @@ class Recording:
 
     def solved(self, problems: Any, charges: Any, shape: Any, devices: Any) -> Any:
         """In place of `on_accelerator._solved`: the counts are made, and the host finds the cuts."""
-        dense = [problem.dense(shape.groups, shape.cells) for problem in problems]
         size = bucket(len(problems), len(devices), 4)
-        counted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape), leaf.dtype), dense[0])
-        table = jax.ShapeDtypeStruct((shape.length,), np.float64)
+        dense = problems[0].dense(shape.groups, shape.cells, shape.length)
+        counted = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((size, *leaf.shape), leaf.dtype), dense)
+        table = jax.ShapeDtypeStruct((len(shape.bases) * shape.length,), np.float64)
         costs = [jax.ShapeDtypeStruct((size, shape.layers or shape.groups), np.float64)]
         if not shape.layers:
             costs.append(jax.ShapeDtypeStruct((size,), np.float64))
         self.note(best_by_number if shape.layers else best_with_cuts, counted, table, *costs, spread=shape.spread)
+        if shape.rows:
+            asked = {id(p.rows.terms): (p.positions, on_accelerator._deferred(p)) for p in problems}
+            found = device.counts_at(list(asked.values()), shape.cells, shape.groups)
+            self.note(counting.with_counts, counted.counts, found, jax.ShapeDtypeStruct((size,), np.int64))
         with self.on_the_device():
-            found = []
+            solutions = []
             for problem, charge in zip(problems, charges, strict=True):
-                with CostMatrix(problem) as matrix:
+                with CostMatrix(GroupedRows(problem.rows, problem.positions)) as matrix:
                     own = matrix.solve_with_cuts(*charge) if not shape.layers else None
-                    found.append(own or charged._from_matrix(problem, charge, matrix))
-            return found
+                    solutions.append(own or charged._from_matrix(matrix.problem, charge, matrix))
+            return solutions
 
-    def sums(self, joint: Any, indicator: Any, owner: Any, tables: Any, **sizes: Any) -> Any:
-        """In place of `extension_sums`: column by column."""
-        self.note(counting.extension_sums, joint, indicator, owner, tables, **sizes)
+    def answer(self, counter: Any, program: Any, tables: Any, n_cells: int, joint: Any, *child: Any) -> Any:
+        """In place of `DeviceCounter._answer`: counted by the host."""
+        counter._indicator = counter._indicator or counter._indicated()
+        units = jax.ShapeDtypeStruct((len(tables), len(tables[0])), np.int64)
+        shape = {"n_cells": n_cells, "n_columns": len(counter.sizes), "mesh": None}
+        self.note(program, joint, *child, *counter._indicator, units, **shape)
         with self.on_the_device():
-            cells, shown, of_state, units = (np.asarray(each) for each in (joint, indicator, owner, tables))
-            found = np.zeros((len(cells), len(units), sizes["n_columns"]), np.int64)
-            for column in range(sizes["n_columns"]):
-                own = shown[:, of_state == column]
-                code, weight, n_states = own.argmax(axis=1), own.sum(axis=1, dtype=np.int64), own.shape[1]
-                for b, cell in enumerate(cells):
-                    kept = cell >= 0
-                    counts = np.bincount(cell[kept].astype(np.int64) * n_states + code[kept], weight[kept])
-                    found[b, :, column] = units[:, counts.astype(np.int64)].sum(axis=1)
-            return found
+            if counter not in self.hosts:
+                codes = np.asarray(counter.codes)[:, : counter.rows.n].astype(np.int32)
+                columns = [Column(i, own, k) for i, (own, k) in enumerate(zip(codes, counter.sizes, strict=False))]
+                self.hosts = {counter: HostCounter(columns)}  # the last one only: they are large
+            columns, places = np.arange(len(counter.sizes)), np.cumsum([0, *counter.sizes])
+            found: list[Any] = []
+            for cell in np.asarray(joint)[:, : counter.rows.n]:
+                base = Base(np.where(cell < 0, n_cells, cell).astype(np.int32), n_cells + 1, 0)
+                counts = self.hosts[counter]._counts(base, columns)[:n_cells]
+                found.append([host._over_cells(counts, tables[: 1 if child else None], places)])
+                if child:
+                    onto = np.arange(n_cells) // int(child[0][len(found) - 1])
+                    without = np.zeros_like(counts)
+                    np.add.at(without, onto, counts)
+                    found[-1].append(host._over_cells(without, tables, places))
+            answers = [np.stack(each) for each in zip(*found, strict=True)]
+            return answers if child else answers[0]
 
     def as_it_is(self, program: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -314,9 +365,8 @@ class Recording:
 
 
 def padded_rows(n_rows: int) -> int:
-    """As `DeviceCounter` has them, on one device."""
-    each = bucket(n_rows, 64)
-    return each if each <= counting.CHUNK else -(-n_rows // counting.CHUNK) * counting.CHUNK
+    """As a device has them."""
+    return int(device.Rows(n_rows).padded)
 
 
 def bytes_of(shapes: Any) -> int:
@@ -330,15 +380,17 @@ def record(case: str, n_rows: int | None, most: int) -> dict[str, Any]:
     import jaxbn
     from benchmarks.networks import draw
 
-    os.environ.update(JAXBN_CPU_AS_ACCELERATOR="1", JAXBN_THREADS="1")
+    os.environ.update(JAXBN_CPU_AS_ACCELERATOR="1", JAXBN_THREADS="1", JAXBN_BATCH_BYTES=str(2**33))
     n_modelled, *columns = TABLES[case]
     n_rows = n_rows or n_modelled
     seen = Recording(n_rows, n_modelled)
     frame = draw(n_rows, *columns).frame
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(on_accelerator, "_solved", seen.solved))
-        stack.enter_context(mock.patch.object(device, "extension_sums", seen.sums))
-        for name in ("joint_codes", "observed_cells", "renumbered"):
+        patched = lambda counter, *given: seen.answer(counter, *given)  # noqa: E731
+        stack.enter_context(mock.patch.object(device.DeviceCounter, "_answer", patched))
+        stack.enter_context(mock.patch.object(solver, "FEWEST_ROWS", 0))
+        for name in ("joint_codes", "set_counts", "position_counts", "_stacked"):
             stack.enter_context(mock.patch.object(device, name, seen.as_it_is(getattr(device, name))))
         begun = time.thread_time()
         net = jaxbn.learn(frame, method=jaxbn.Evidence(exact=False), max_parents=3, progress=False)

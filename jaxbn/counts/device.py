@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
-from jaxbn.counts.codes import MOST_CELLS, Column
+from jaxbn.counts.codes import Column, cells
 from jaxbn.counts.host import HostCounter, Tables
-from jaxbn.kernels.counting import CHUNK, MOST_PRODUCT, ROWS, extension_sums, joint_codes, observed_cells, renumbered
+from jaxbn.kernels.counting import (
+    CHUNK,
+    LAST,
+    MOST_PRODUCT,
+    ROWS,
+    Terms,
+    extension_sums,
+    family_sums,
+    joint_codes,
+    position_counts,
+    set_counts,
+)
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import accelerators, batch_bytes, devices_in_use, double
 from jaxbn.runtime.shapes import bucket
@@ -23,65 +37,133 @@ from jaxbn.runtime.shapes import bucket
 AT_ONCE = (1, 4, 16)
 """Bases of one call: few sizes of programs, whatever is asked for."""
 
+_sent: dict[tuple[int, Any], tuple[Any, Array]] = {}
+"""What was made of arrays of the host, by the identity of each; it stays on the devices as long as that array lives."""
+
+
+class Rows:
+    """Where the rows of a table lie: on the devices in use, padded to equal shares."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.devices = n, devices_in_use()
+        each = -(-n // len(self.devices))
+        self.padded = len(self.devices) * (bucket(each, 64) if each <= CHUNK else -(-each // CHUNK) * CHUNK)
+        self.mesh = _mesh(self.devices)
+
+    def put(self, array: NDArray[Any], axis: str | None = ROWS) -> Array:
+        """An array split by rows, or whole on every device."""
+        if self.mesh is None:
+            return jax.device_put(array, self.devices[0])
+        return jax.device_put(array, NamedSharding(self.mesh, PartitionSpec(axis)))  # type: ignore[no-untyped-call]
+
+    def kept(self, array: NDArray[Any], made: Callable[[], NDArray[Any]], axis: str | None = ROWS) -> Array:
+        """What is made of an array, sent once."""
+        key = id(array), self.devices
+        if key not in _sent:
+            _sent[key] = weakref.ref(array, lambda _: _sent.pop(key, None)), self.put(made(), axis)
+        return _sent[key][1]
+
+    def codes(self, columns: Sequence[Column], n_columns: int) -> Array:
+        """The codes of some columns, and of columns of one state up to that many, [n_columns, padded]."""
+
+        def filled(column: Column) -> NDArray[np.unsignedinteger]:
+            found = np.zeros(self.padded, np.min_scalar_type(column.n_states))
+            found[: self.n] = column.codes
+            return found
+
+        every = [self.kept(column.codes, partial(filled, column)) for column in columns]
+        kind = np.min_scalar_type(max((column.n_states for column in columns), default=1)).name
+        return _stacked([*every, *[self.weights] * (n_columns - len(every))], len(every), kind=kind)
+
+    def ranks(self, orders: Sequence[NDArray[np.integer]]) -> Array:
+        """The place of each row in some orders, [orders, padded]."""
+
+        def inverse(order: NDArray[np.integer]) -> NDArray[np.int32]:
+            found = np.full(self.padded, LAST, np.int32)
+            found[order] = np.arange(len(order), dtype=np.int32)
+            return found
+
+        return _stacked([self.kept(order, partial(inverse, order)) for order in orders], len(orders), kind="int32")
+
+    @property
+    def weights(self) -> Array:
+        """One for each row, and zero for those that are padded, int32 [padded]."""
+        return _weights(self.n, self.padded, self.devices)
+
+
+@lru_cache(maxsize=4)
+def _mesh(devices: tuple[Any, ...]) -> Mesh | None:
+    return Mesh(np.array(devices), (ROWS,)) if len(devices) > 1 else None
+
+
+@lru_cache(maxsize=4)
+def _weights(n: int, padded: int, _: tuple[Any, ...]) -> Array:
+    return Rows(n).put((np.arange(padded) < n).astype(np.int32))
+
+
+@partial(jax.jit, static_argnames=("kind",))
+def _stacked(arrays: list[Array], n: int, *, kind: str) -> Array:
+    """Arrays as the rows of one, those from the nth on as zeros."""
+    return jnp.stack([jnp.where(i < n, each, 0).astype(kind) for i, each in enumerate(arrays)])
+
 
 class DeviceCounter:
     """What `HostCounter` does, with the columns on a device, or with their rows split over several."""
 
+    all_columns = True
+
     def __init__(self, columns: Sequence[Column]) -> None:
         self.sizes = tuple(int(column.n_states) for column in columns)
-        devices = devices_in_use()
-        self.mesh = Mesh(np.array(devices), (ROWS,)) if len(devices) > 1 else None
-        self._device = devices[0]
-        n, kind = len(columns[0].codes), np.min_scalar_type(max(self.sizes))
-        each = bucket(-(-n // len(devices)), 64)
-        n_rows = len(devices) * (each if each <= CHUNK else -(-n // (CHUNK * len(devices))) * CHUNK)
+        self.rows = Rows(len(columns[0].codes))
         # One more column, of one state: sets of fewer members are filled up with it, which changes no cell. Padded rows
         # have codes too, but no weight.
-        codes = np.zeros((len(columns) + 1, n_rows), kind)
-        for row, column in zip(codes, columns, strict=False):
-            row[:n] = column.codes
-        self.codes = self._put(codes, None, ROWS)  # [N + 1, n], on the device
-        self.weights = self._put((np.arange(n_rows) < n).astype(np.int32), ROWS)
-        self._states = np.array([*self.sizes, 1])
+        with double():
+            self.codes = self.rows.codes(columns, len(columns) + 1)
+        self._columns = columns
+        self._states = np.array([*self.sizes, 1], np.int32)
         self._indicator: tuple[Array, Array] | None = None
-        self._tables: tuple[list[NDArray[np.int64]], Array] | None = None
+
+    @cached_property
+    def _host(self) -> HostCounter:
+        """For what has too many cells."""
+        return HostCounter(self._columns)
 
     def sums(self, bases: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
         """See `HostCounter`; all columns are counted, and those asked for returned."""
         found = np.empty((len(bases), len(tables), len(columns)), np.int64)
+        many = [i for i, base in enumerate(bases) if self._n_cells(base) > MOST_PRODUCT]
+        if many:
+            found[many] = self._host.sums([bases[i] for i in many], tables, columns)
         with double():
             for bound, chosen, joint in self._joined(bases):
-                if bound <= MOST_PRODUCT:
-                    found[chosen] = self._summed(joint, tables, bound)[: len(chosen), :, columns]
-                    continue
-                cells, (n_cells, n_single) = renumbered(joint[0], self.weights)
-                own = self._summed(cells[None], tables, bucket(int(n_cells), 2 * MOST_PRODUCT, 8))
-                found[chosen] = own[:, :, columns] + np.array([[table[1]] for table in tables]) * int(n_single)
+                found[chosen] = self._answer(extension_sums, tables, bound, joint)[:, :, columns]
         return found
 
     def family_sums(
         self, parents: tuple[int, ...], child: int, tables: Tables, columns: NDArray[np.intp]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `HostCounter`."""
-        return self.sums([(*parents, child)], tables[:1], columns)[0, 0], self.sums([parents], tables, columns)[0]
+        family = (*parents, child)
+        if self._n_cells(family) > MOST_PRODUCT:
+            return self._host.family_sums(parents, child, tables, columns)
+        with double():
+            ((bound, _, joint),) = self._joined([family])
+            own, without = self._answer(family_sums, tables, bound, joint, np.array([self.sizes[child]], np.int32))
+        return own[0, 0, columns], without[0][:, columns]
+
+    def _n_cells(self, some: Sequence[int]) -> int:
+        return math.prod(self.sizes[c] for c in some)
 
     def _joined(self, sets: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, list[int], Array]]:
         """Sets of like size, a few at a time: how many cells they may have, which they are, and the cells of the rows.
 
-        Those with more cells than a product counts come one by one, as if they had `MOST_CELLS`, or twice that if they
-        have more.
+        Those with more cells than a product counts are left out.
         """
         alike: dict[tuple[int, int], list[int]] = defaultdict(list)
         for i, some in enumerate(sets):
-            n_cells = math.prod(self.sizes[c] for c in some)
-            few = n_cells <= MOST_PRODUCT
-            bound = min(bucket(n_cells, 64, 8), MOST_PRODUCT) if few else MOST_CELLS * (1 + (n_cells >= MOST_CELLS))
-            alike[bound, bucket(len(some), 4)].append(i)
+            if self._n_cells(some) <= MOST_PRODUCT:
+                alike[bucket(self._n_cells(some), 64, 8), bucket(len(some), 4)].append(i)
         for (bound, width), members in sorted(alike.items()):
-            if bound > MOST_CELLS:
-                yield from ((bound, [i], self._ranked(sets[i])[None]) for i in members)
-                continue
-            kind = np.int32 if bound < 2**31 else np.int64
             while members:
                 limits.check()
                 # as many sets as there are and as the memory allows, but only numbers that a program exists for
@@ -90,30 +172,18 @@ class DeviceCounter:
                 table = np.full((size, width), len(self.sizes), np.int32)
                 for row, i in zip(table, chosen, strict=True):
                     row[width - len(sets[i]) :] = sets[i]
-                yield bound, chosen, joint_codes(self.codes, self._states.astype(kind), table)
-
-    def _ranked(self, some: Sequence[int]) -> Array:
-        """Cells renumbered after every column: where there could be more than a number can hold."""
-        cell = joint_codes(self.codes, self._states, np.array([some[:1]], np.int32))[0]
-        for column in some[1:]:
-            *_, place = observed_cells(cell, self.weights)
-            cell = place.astype(np.int64) * self.sizes[column] + self.codes[column]
-        return cell
+                yield bound, chosen, joint_codes(self.codes, self._states, table)
 
     def _fits(self, n_sets: int, n_cells: int) -> bool:
         # bytes of a set: cells of all rows, counts (4) with the entries looked up for them (8), indicators of a chunk
         each = 4 * self.codes.shape[1] + 12 * n_cells * sum(self.sizes) + n_cells * CHUNK
-        return n_cells < MOST_CELLS and n_sets * each <= batch_bytes()
+        return n_sets * each <= batch_bytes()
 
-    def _summed(self, joint: Array, tables: Tables, n_cells: int) -> NDArray[np.int64]:
-        if self._indicator is None:
-            self._indicator = self._indicated()
-        if self._tables is None or not _same(self._tables[0], tables):
-            self._tables = list(tables), self._put(np.stack(tables))
-        found = extension_sums(
-            joint, *self._indicator, self._tables[1], n_cells=n_cells, n_columns=len(self.sizes), mesh=self.mesh
-        )
-        return np.asarray(found)
+    def _answer(self, program: Any, tables: Tables, n_cells: int, *given: Any) -> Any:
+        self._indicator = self._indicator or self._indicated()
+        units = [self.rows.kept(table, partial(np.asarray, table), None) for table in tables]
+        shape = {"n_cells": n_cells, "n_columns": len(self.sizes), "mesh": self.rows.mesh}
+        return jax.device_get(program(*given, *self._indicator, _stacked(units, len(units), kind="int64"), **shape))
 
     def _indicated(self) -> tuple[Array, Array]:
         """The indicator of the states of all columns, weights included, and the column of every state."""
@@ -121,17 +191,92 @@ class DeviceCounter:
         owner, state = np.zeros(n_states, np.int32), np.full(n_states, -1, np.int32)
         owner[: sum(self.sizes)] = np.repeat(np.arange(len(self.sizes)), self.sizes)
         state[: sum(self.sizes)] = np.concatenate([np.arange(size) for size in self.sizes])
-        shown = (state == self.codes[owner].T) * self.weights[:, None]
-        return shown.astype(np.int8), self._put(owner)
-
-    def _put(self, array: NDArray[Any], *axes: str | None) -> Array:
-        if self.mesh is None:
-            return jax.device_put(array, self._device)
-        return jax.device_put(array, NamedSharding(self.mesh, PartitionSpec(*axes)))  # type: ignore[no-untyped-call]
+        shown = (state[:, None] == self.codes[owner]) * self.rows.weights
+        return shown.astype(np.int8), self.rows.put(owner, None)
 
 
-def _same(some: Tables, others: Tables) -> bool:
-    return len(some) == len(others) and all(a is b for a, b in zip(some, others, strict=True))
+class Deferred:
+    """Some columns as one compact code, in an order of the rows. Codes are made when they are looked at.
+
+    A device counts them without that; to all others it is the array that it stands for.
+    """
+
+    def __init__(self, columns: Sequence[Column], counts: NDArray[np.int64], order: NDArray[np.integer]) -> None:
+        seen = counts.reshape(-1) > 0
+        self.columns, self.order = tuple(columns), order
+        self.counts = counts.reshape(-1)[seen]  # of each code
+        self.number = np.where(seen, np.cumsum(seen) - 1, -1).astype(np.int32)  # by cell, -1 if there is no row in it
+
+    @cached_property
+    def array(self) -> NDArray[np.int32]:
+        """The codes, [n]."""
+        of_row, _ = cells([(column.codes, column.n_states) for column in self.columns], len(self.order))
+        return self.number[of_row][self.order]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.array, dtype, copy=copy)
+
+    def __array_function__(self, function: Any, _: Any, given: Sequence[Any], options: Any) -> Any:
+        if function is np.bincount and given[0] is self and not any(each is not None for each in given[1:2]):
+            return np.append(self.counts, np.zeros(max(sum(given[2:]) - len(self.counts), 0), np.int64))
+        return function(*(each.array if isinstance(each, Deferred) else each for each in given), **options)
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self.array[rows]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.array, name)
+
+
+class _Batch:
+    """Sets of columns of tables of one length, on the device; numbers of sets and columns are rounded up."""
+
+    def __init__(self, sets: Sequence[Sequence[Column]]) -> None:
+        columns = list({id(column.codes): column for some in sets for column in some}.values())
+        place = {id(column.codes): i for i, column in enumerate(columns)}
+        self.rows, size = Rows(len(columns[0].codes)), bucket(len(columns) + 1, 8, 4)
+        self.codes = self.rows.codes(columns, size)
+        self.sizes = np.array([c.n_states for c in columns] + [1] * (size - len(columns)), np.int32)
+        self.members = np.full((bucket(len(sets), 16, 4), bucket(max(map(len, sets)), 4)), len(columns), np.int32)
+        for row, some in zip(self.members, sets, strict=False):
+            row[len(row) - len(some) :] = [place[id(column.codes)] for column in some]
+
+
+def tables_of(sets: Sequence[Sequence[Column]]) -> list[NDArray[np.int64]]:
+    """The counts of some sets of columns, each of up to `MOST_PRODUCT` cells, [*states]."""
+    shapes = [tuple(column.n_states for column in some) for some in sets]
+    n_cells = bucket(max(map(math.prod, shapes)), 512, 8)
+    with double():
+        batch = _Batch(sets)
+        given = batch.codes, batch.sizes, batch.members, batch.rows.weights
+        found = np.asarray(set_counts(*given, n_cells=n_cells, mesh=batch.rows.mesh), np.int64)
+    return [own[: math.prod(shape)].reshape(shape) for own, shape in zip(found, shapes, strict=False)]
+
+
+def counts_at(problems: Sequence[tuple[NDArray[np.integer], Sequence[Deferred]]], n_cells: int, n_groups: int) -> Array:
+    """Rows by cell and by position of some problems, int32 [at least as many, n_cells, n_groups], on the device.
+
+    A problem has positions [G + 1] in an order of the rows, and codes in that order, whose cells follow each other.
+    """
+    size, terms = bucket(len(problems), 1, 4), [(i, term) for i, (_, some) in enumerate(problems) for term in some]
+    positions = np.full((size, n_groups + 1), LAST, np.int32)
+    for row, (some, _) in zip(positions, problems, strict=False):
+        row[: len(some)] = some
+    with double():
+        batch = _Batch([term.columns for _, term in terms])
+        longest = bucket(max(len(term.number) for _, term in terms), 512, 8)
+        number, problem = np.full((len(batch.members), longest), -1, np.int32), np.zeros(len(batch.members), np.int32)
+        first = [0] * len(problems)
+        for f, (i, term) in enumerate(terms):
+            number[f, : len(term.number)] = np.where(term.number < 0, -1, term.number + first[i])
+            problem[f], first[i] = i, first[i] + len(term.counts)
+        orders = [problems[min(i, len(problems) - 1)][1][0].order for i in range(size)]
+        sets: Any = batch.members, number, problem
+        given = batch.codes, batch.sizes, batch.rows.ranks(orders), positions, Terms(*sets)
+        return position_counts(*given, n_cells=n_cells, mesh=batch.rows.mesh)
 
 
 Counter = HostCounter | DeviceCounter

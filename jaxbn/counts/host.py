@@ -95,6 +95,8 @@ class HostCounter:
     cells by rows and a dense one of rows by the states of all columns.
     """
 
+    all_columns = False  # whether a base is counted with all columns, whatever is asked for
+
     def __init__(self, columns: Sequence[Column]) -> None:
         self.sizes = tuple(int(column.n_states) for column in columns)
         self.codes = [column.codes.astype(narrow(column.n_states), copy=False) for column in columns]

@@ -17,8 +17,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from jaxbn.cuts.grouped_rows import GroupedRows
+from jaxbn.counts.device import Deferred, counts_at
+from jaxbn.cuts.grouped_rows import GroupedRows, Pairs
 from jaxbn.cuts.problem import Solution, table
+from jaxbn.kernels.counting import with_counts
 from jaxbn.kernels.dense_partitions import CELLS, Counted, Partitions, best_by_number, best_with_cuts
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import accelerators, batch_bytes, double, spread_over
@@ -41,6 +43,7 @@ class _Shape(NamedTuple):
     length: int
     spread: bool
     bases: tuple[float, ...]  # of the shared tables
+    rows: int  # that are counted on the device; 0 where the host does
 
 
 class CutCosts(NamedTuple):
@@ -62,13 +65,15 @@ def best_partitions(
 ) -> list[Solution]:
     """The cheapest partition of each problem under its charge, see `kernels.dense_partitions`."""
     alike: dict[_Shape, list[int]] = defaultdict(list)
+    problems = [_without_counts(problem) for problem in problems]
     for i, (problem, charge) in enumerate(zip(problems, charges, strict=True)):
         alike[_shape(problem, charge)].append(i)
     found: dict[int, Solution] = {}
     devices = accelerators()
     for shape, numbers in alike.items():
-        # a problem takes about two matrices of float64, one with the costs and one with what is being added to them
-        most = max(batch_bytes() // (16 * shape.groups**2), 1) * len(devices)
+        # a problem takes about two matrices of float64, one with the costs and one with what is being added to them,
+        # and counts; problems are rounded up to four times as many
+        most = max(batch_bytes() // (16 * shape.groups * (shape.groups + shape.cells)), 1) * len(devices)
         for first in range(0, len(numbers), most):
             limits.check()
             some = numbers[first : first + most]
@@ -78,14 +83,34 @@ def best_partitions(
 
 
 def _shape(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> _Shape:
+    deferred = bool(_deferred(problem))
     return _Shape(
-        groups=bucket(problem.n, 128),
+        # fewer positions than the rows allow are those near some cuts: not worth a program of their own
+        groups=bucket(problem.n, min(512, bucket(problem.rows.n, 128)) if deferred else 128),
         cells=bucket(problem.n_cells, 8 * CELLS, 4),
         layers=0 if isinstance(charge, CutCosts) else bucket(len(charge), 8),
         length=bucket(problem.total + max(2048, math.ceil(problem.largest_name)), 4096),
         spread=problem.rows.spread is not None,
         bases=problem.bases,
+        rows=deferred * problem.rows.n,
     )
+
+
+def _deferred(problem: GroupedRows) -> list[Deferred]:
+    """Terms of more than one cell, if a device counts them."""
+    found = [term.cells for term in problem.rows.terms if term.n_cells > 1 and problem.rows.weights is None]
+    return found if all(isinstance(each, Deferred) for each in found) else []  # type: ignore[return-value]
+
+
+def _without_counts(problem: GroupedRows) -> GroupedRows:
+    """The same with empty cells, if a device counts them: the host then sees no row."""
+    if not _deferred(problem):
+        return problem
+    terms, none = [term for term in problem.rows.terms if term.n_cells > 1], np.zeros(0, np.int32)
+    sign, names = np.repeat([t.sign for t in terms], [t.n_cells for t in terms]), [term.names for term in terms]
+    found = GroupedRows(problem.rows, problem.positions)
+    found.__dict__["_counted"] = Pairs(none, none, none, none, sign, np.concatenate(names)), []
+    return found
 
 
 def _solved(
@@ -97,6 +122,10 @@ def _solved(
     """One call of the program; the first problem is repeated up to the size of the batch."""
     size = bucket(len(problems), len(devices), 4)
     dense = [problem.dense(shape.groups, shape.cells, shape.length) for problem in problems]
+    # shapes of one variable have the same counts
+    keys = [(id(problem.rows.terms), problem.positions.tobytes()) for problem in problems]
+    asked = {key: (problem.positions, _deferred(problem)) for key, problem in zip(keys, problems, strict=True)}
+    source = np.array([list(asked).index(key) for key in keys])
     counted: Any = [np.stack(field) for field in zip(*dense, strict=True)]
     first, of_cuts = np.zeros(len(charges)), np.full((len(charges), shape.layers or shape.groups), np.inf)
     for b, charge in enumerate(charges):
@@ -104,8 +133,11 @@ def _solved(
         of_cuts[b, : len(own)] = own
         first[b] = charge.first if isinstance(charge, CutCosts) else 0.0
     with double():
-        filled = [np.append(a, a[:1].repeat(size - len(a), axis=0), axis=0) for a in (*counted, of_cuts, first)]
-        *arrays, costs, empty = jax.device_put(filled, spread_over(devices, "problems"))
+        every = *counted, source, of_cuts, first
+        filled = [np.append(a, a[:1].repeat(size - len(a), axis=0), axis=0) for a in every]
+        *arrays, number, costs, empty = jax.device_put(filled, spread_over(devices, "problems"))
+        if shape.rows:
+            arrays[0] = with_counts(arrays[0], counts_at(list(asked.values()), shape.cells, shape.groups), number)
         shared = _tables(shape.bases, shape.length, devices)
         if shape.layers:
             answer = best_by_number(Counted(*arrays), shared, costs, spread=shape.spread)

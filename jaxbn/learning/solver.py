@@ -11,16 +11,20 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column
+from jaxbn.counts.device import Deferred, tables_of
 from jaxbn.cuts.blanket import Factor, child_factor, factors_of, parents_factor
 from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.cuts.methods import Method
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
+from jaxbn.kernels.counting import MOST_PRODUCT
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import accelerators
 from jaxbn.runtime.threads import MANY_ROWS, in_threads, n_threads
@@ -29,6 +33,12 @@ from jaxbn.scores.families import Family, score_families
 
 MOST_CODES = 2**22
 """Rows of all factors that are remembered, at most."""
+
+MOST_TABLES = 2**12
+"""Counts of factors that are remembered, at most."""
+
+FEWEST_ROWS = MANY_ROWS
+"""Fewer rows are counted by the host in less time than a device is asked."""
 
 
 class Cut(NamedTuple):
@@ -63,6 +73,7 @@ class Solver:
     binnings: dict[tuple[Any, ...], Coding] = field(default_factory=dict)
     scores: dict[tuple[int, ...], float] = field(default_factory=dict)
     factors: dict[tuple[Any, ...], Factor] = field(default_factory=dict)
+    tables: dict[tuple[Any, ...], NDArray[np.int64]] = field(default_factory=dict)
 
     def answer(self, question: Question) -> Any:
         """The answer if it is known, else None."""
@@ -157,10 +168,37 @@ class Solver:
             self.factors[key] = made
         return made
 
+    def _counted_factors(self, cut: Cut, order: NDArray[np.integer]) -> list[Factor] | None:
+        """The blanket where a device counts it, and the host sees the counts of each family only; else None."""
+        if len(order) < FEWEST_ROWS or self.data.table.holes or not accelerators():
+            return None
+        families = [cut.parents, *((*spouses, child) for child, spouses in cut.children)]
+        if max(math.prod(column.n_states for column in family) for family in families) > MOST_PRODUCT:
+            return None
+        keys = [tuple(column.key for column in family) for family in families]
+        if len(self.tables) > MOST_TABLES:
+            self.tables.clear()
+        self.tables[()] = np.array(len(order))
+        unknown = {key: family for key, family in zip(keys, families, strict=True) if key not in self.tables}
+        if unknown:
+            self.tables |= zip(unknown, tables_of(list(unknown.values())), strict=True)
+        code: Any = partial(Deferred, order=order)  # in place of an array
+        (_, own), *others = zip(families, (self.tables[key] for key in keys), strict=True)
+        parents = code(cut.parents, own)
+        found = [Factor(code((), own.sum()), parents, parents, 1, len(parents.counts), own.size, 1)]
+        for family, counts in others:
+            contexts, states = counts.sum(axis=-1), counts.sum(axis=tuple(range(counts.ndim - 1)))
+            context, outcome, cell = code(family[:-1], contexts), code(family[-1:], states), code(family, counts)
+            sizes = len(context.counts), len(cell.counts), counts.shape[-1], contexts.size
+            found.append(Factor(context, outcome, cell, *sizes))
+        return found
+
     def request(self, cut: Cut) -> Request:
         """The question as rows in ascending order of the variable's values."""
         ordered = self.data.ordered[cut.name]
-        factors = self._factors(cut, ordered.order, len(ordered.values))
+        factors = self._counted_factors(cut, ordered.order)
+        if factors is None:
+            factors = self._factors(cut, ordered.order, len(ordered.values))
         most = self._most_states(cut)
         most = min(most, self.options.most_bins(cut.name) or most)
         return Request(

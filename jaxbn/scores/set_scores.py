@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -213,28 +213,27 @@ class SetScores:
         stale = [self._stale(base, wanted) for base in bases]
         if not any(map(len, stale)):
             return
-        able = np.isin(np.arange(self.n_columns), members)
-        later = [
-            some[able[some] & (some > (base[-1] if base else -1))] for base, some in zip(bases, stale, strict=True)
-        ]
-        self._count(list(zip(bases, later, strict=True)), wanted)
+        places, counted = np.array(members, np.intp), _counted_with(len(members), size)
+        asked = [np.intersect1d(some, places[own], True) for some, own in zip(stale, counted, strict=True)]
+        self._count(list(zip(bases, asked, strict=True)), wanted)
         for r in wanted:
             self._store_sets(bases, np.array(members, np.intp), r)
 
     def _count(self, asked: Sequence[tuple[tuple[int, ...], NDArray[np.intp]]], wanted: Sequence[int]) -> None:
         """Count bases with some columns each; those with the same ones together."""
         groups: dict[bytes, list[tuple[int, ...]]] = {}
+        counter, every = self._count_with(), np.arange(self.n_columns)
         for base, columns in asked:
-            groups.setdefault(columns.tobytes(), []).append(base)
+            if len(columns):
+                groups.setdefault((every if counter.all_columns else columns).tobytes(), []).append(base)
         for chosen, members in groups.items():
             columns = np.frombuffer(chosen, np.intp)
-            if len(columns):
-                found = self._count_with().sums(members, [self._tables[r] for r in wanted], columns)
-                for base, sums in zip(members, found, strict=True):
-                    self._store(base, wanted, sums, columns)
+            found = counter.sums(members, [self._tables[r] for r in wanted], columns)
+            for base, sums in zip(members, found, strict=True):
+                self._store(base, wanted, sums, columns)
 
     def _store_sets(self, bases: Sequence[tuple[int, ...]], members: NDArray[np.intp], r: int) -> None:
-        """Complete the rows of all bases of one size, of which the columns after the last member are known."""
+        """Complete the rows of all bases of one size, of which some columns are known (`_counted_with`)."""
         rows = [self._rows.get((self._key(base), r)) or _Row(self.n_columns) for base in bases]
         sums = np.stack([row.sums for row in rows])
         if bases[0]:
@@ -322,12 +321,39 @@ def _members(mask: int) -> list[int]:
 def _counted_at(n_members: int, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Where a base of some size and a further member were counted: row and member [bases, n_members].
 
-    A set is counted once: the base of all its members but the last, with that one.
+    Each set is counted once, with one of its members as the further one. The fewer bases serve all sets, the less is
+    counted. With pairs as bases these are the pairs within each half of the members: of three members two are in the
+    same half. With triples, it is the triples within each third, and two of one third with one of the next: Turan's
+    system, the smallest that is known.
     """
     bases = np.array(list(combinations(range(n_members), size)), np.int64)
-    masks, last, member = (1 << bases).sum(axis=1), bases[:, -1:], np.arange(n_members)
-    before = member < last
-    base = np.where(before, masks[:, None] & ~(1 << last) | 1 << member, masks[:, None])
+    masks, member = (1 << bases).sum(axis=1), np.arange(n_members)
+    sets = masks[:, None] | 1 << member
+    last = np.vectorize(partial(_counted_last, n_members), otypes=[np.int64])(sets)
     by_mask = np.argsort(masks)
-    row = by_mask[np.searchsorted(masks[by_mask], base).clip(max=len(masks) - 1)]
-    return row, np.where(before, last, member)
+    row = by_mask[np.searchsorted(masks[by_mask], sets & ~(1 << last)).clip(max=len(masks) - 1)]
+    return row, last
+
+
+@lru_cache(maxsize=2**17)
+def _counted_last(n_members: int, some: int) -> int:
+    """The member that a set, a bit mask, is counted with, after the base of all others."""
+    members = _members(some)
+    n_parts = len(members) - 1
+    if n_parts not in (2, 3):
+        return members[-1]
+    parts = [[i for i in members if i * n_parts // n_members == part] for part in range(n_parts)]
+    # the most of one part first, and of two such the one that another follows
+    first = max(range(n_parts), key=lambda p: (len(parts[p]), len(parts[(p + 1) % n_parts])))
+    return [i for p in range(n_parts) for i in parts[(first + p) % n_parts]][-1]
+
+
+@lru_cache(maxsize=16)
+def _counted_with(n_members: int, size: int) -> list[NDArray[np.intp]]:
+    """The members that each base of a size less one is counted with."""
+    if size == 1:
+        return [np.arange(n_members)]
+    row, last = _counted_at(n_members, size - 1)
+    here = (row == np.arange(len(row))[:, None]) & (last == np.arange(n_members))
+    bases = combinations(range(n_members), size - 1)
+    return [np.setdiff1d(np.flatnonzero(own), base) for own, base in zip(here, bases, strict=True)]

@@ -12,9 +12,16 @@ import numpy as np
 import pytest
 
 import jaxbn
+from jaxbn.counts import device
+from jaxbn.counts.device import Deferred
 from jaxbn.cuts import on_accelerator
 from jaxbn.cuts.discretize_variable import best_binnings
+from jaxbn.cuts.methods import Evidence
+from jaxbn.inputs.table import as_table
+from jaxbn.learning import solver
+from jaxbn.learning.solver import Cut, Solver
 from jaxbn.runtime import devices
+from jaxbn.scores.coded_table import CodedTable
 from tests.helpers import shared_runs
 from tests.helpers.compilations import compilations
 from tests.helpers.programs import close, request_of
@@ -65,21 +72,21 @@ def test_cpus_are_no_accelerators() -> None:
     assert devices.accelerators() == ()
 
 
-@pytest.mark.usefixtures("accelerated")
 @pytest.mark.parametrize("method", ["bayesian", "evidence"])
-def test_loops_have_a_known_length(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loops_have_a_known_length(method: str, asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device must never wait for the host to read whether a loop goes on."""
     texts: list[str] = []
-    for name in ("best_by_number", "best_with_cuts"):
-        program = getattr(on_accelerator, name)
+    programs = {"best_by_number": on_accelerator, "best_with_cuts": on_accelerator, "position_counts": device}
+    for name, module in programs.items():
+        program = getattr(module, name)
 
         def spied(*args: Any, program: Any = program, **kwargs: Any) -> Any:
             texts.append(program.lower(*args, **kwargs).compile().as_text())
             return program(*args, **kwargs)
 
-        monkeypatch.setattr(on_accelerator, name, spied)
-    best_binnings(requests(60)[:1], method, None)
-    assert texts
+        monkeypatch.setattr(module, name, spied)
+    best_binnings([asked[0].request(asked[1][0])._replace(rate=4.0)], method, 64)
+    assert len(texts) >= 2
     for text in texts:
         loops = [line for line in text.splitlines() if re.search(r"= .* while\(", line)]
         assert loops
@@ -111,12 +118,64 @@ def test_nothing_as_long_as_the_table_crosses(monkeypatch: pytest.MonkeyPatch) -
     assert all(max(array.shape[1:]) <= 256 for array in of_question)
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> tuple[Solver, list[Cut]]:
+    """Questions about 5,000 rows, which a device counts: the same columns in other blankets."""
+    monkeypatch.setenv(devices.AS_ACCELERATOR, "1")
+    monkeypatch.setattr(solver, "FEWEST_ROWS", 0)
+    rng = np.random.default_rng(0)
+    x, kinds = rng.normal(size=5000), rng.integers(0, 3, (4, 5000))
+    frame = {"x": x + kinds[0], **{f"k{i}": np.where(x > 1, 0, own).astype(str) for i, own in enumerate(kinds)}}
+    data = CodedTable(as_table(frame))
+    a, b, c, d = (data.start(4).columns[f"k{i}"] for i in range(4))
+    cuts = [Cut("x", (a,), ((b, ()), (c, (d,))), 0.0, 64), Cut("x", (a, b), ((d, (c,)),), 0.0, 64)]
+    return Solver(data, Evidence()), cuts
+
+
+@pytest.mark.parametrize("method", ["evidence", "mdl", "bayesian"])
+def test_what_a_device_counts_is_what_the_host_does(method: str, asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = [asked[0].request(cut)._replace(rate=4.0) for cut in asked[1]]
+    assert all(isinstance(factor.cell, Deferred) for request in questions for factor in request.factors)
+    found = best_binnings(questions, method, 64)
+    assert not any("array" in vars(factor.cell) for request in questions for factor in request.factors)
+    monkeypatch.setattr(solver, "FEWEST_ROWS", 10**6)
+    on_host = [asked[0].request(cut)._replace(rate=4.0) for cut in asked[1]]
+    for one, other in zip(found, best_binnings(on_host, method, 64), strict=True):
+        assert one.cuts.tolist() == other.cuts.tolist()
+        assert one.cost == other.cost
+    for one, other in zip(questions, on_host, strict=True):
+        for factor, expected in zip(one.factors, other.factors, strict=True):
+            assert [np.asarray(each).tolist() for each in factor[:3]] == [each.tolist() for each in expected[:3]]
+            assert factor[3:] == expected[3:]
+
+
+def test_columns_are_sent_once(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second question about the same columns sends counts and positions: nothing has a place for a row."""
+    solver, (first, second) = asked
+    sent, put = [], jax.device_put
+    monkeypatch.setattr(jax, "device_put", lambda tree, *to: sent.extend(jax.tree.leaves(tree)) or put(tree, *to))
+    for name in ("set_counts", "position_counts"):
+        program = getattr(device, name)
+
+        def spied(*args: Any, program: Any = program, **kwargs: Any) -> Any:
+            sent.extend(leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, np.ndarray))
+            return program(*args, **kwargs)
+
+        monkeypatch.setattr(device, name, spied)
+    best_binnings([solver.request(first)], "evidence", 64)
+    assert max(max(array.shape) for array in sent) >= 5000
+    sent.clear()
+    best_binnings([solver.request(second)], "evidence", 64)
+    assert max(max(array.shape, default=0) for array in sent) <= 513
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("case", ["networks", "networks counted there"])
 @pytest.mark.parametrize("flags", ["", shared_runs.EIGHT_DEVICES["XLA_FLAGS"]])
-def test_same_networks_on_one_and_eight_devices(flags: str, tmp_path: Path) -> None:
+def test_same_networks_on_one_and_eight_devices(flags: str, case: str, tmp_path: Path) -> None:
     """All choices of an accelerator together: counts, scores and cuts."""
     env = shared_runs.EIGHT_DEVICES | {"XLA_FLAGS": flags, devices.AS_ACCELERATOR: "1"}
-    process = shared_runs.start("networks", tmp_path / "out", env=env)
+    process = shared_runs.start(case, tmp_path / "out", env=env)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert json.loads((tmp_path / "out").read_text()) == shared_runs.networks()

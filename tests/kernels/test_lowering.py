@@ -20,14 +20,14 @@ import pytest
 
 import jaxbn
 import jaxbn.kernels
-from jaxbn.counts.device import DeviceCounter
+from jaxbn.counts.device import Deferred, DeviceCounter, counts_at, tables_of
 from tests.helpers.coded_columns import random_columns
 
 pytestmark = pytest.mark.slow  # every program is compiled once, in shapes of its own
 
 PROGRAMS = {
-    "advance", "boundary_chances", "climb", "draw_boundaries", "extension_sums", "further_layers",
-    "initial_state", "interval_costs", "joint_codes", "observed_cells", "priced_intervals", "renumbered",
+    "advance", "boundary_chances", "climb", "draw_boundaries", "extension_sums", "family_sums", "further_layers",
+    "initial_state", "interval_costs", "joint_codes", "position_counts", "priced_intervals", "set_counts",
     "walk_back",
 }  # fmt: skip
 """Those that must have been met below; one that nothing reaches should go."""
@@ -92,8 +92,12 @@ def work() -> None:
     jaxbn.bootstrap(short, graph, resamples=3, method="bayesian")
     jaxbn.cut_posterior(short["x"], [short["kind"].astype(int)]).sample(2)
     jaxbn.refine(jaxbn.fit(short, graph, jaxbn.discretize(short, graph).binnings), short)
-    counter, sets = DeviceCounter(random_columns(rng, 4, 200, most_states=150)), [(0,), (0, 1), (0, 1, 2, 3)]
-    counter.sums(sets, np.zeros((1, 201), np.int64), np.arange(4))
+    columns, table = random_columns(rng, 4, 200, most_states=9), np.zeros((1, 201), np.int64)
+    counter = DeviceCounter(columns)
+    counter.sums([(0,), (0, 1), (0, 1, 2)], table, np.arange(4))
+    counter.family_sums((0,), 1, table, np.arange(4))
+    (counts,) = tables_of([columns[:2]])
+    counts_at([(np.array([0, 9, 200]), [Deferred(columns[:2], counts, rng.permutation(200))])], 128, 2)
 
 
 @pytest.fixture(scope="module")

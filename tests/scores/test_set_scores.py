@@ -15,7 +15,7 @@ from jaxbn.runtime import devices
 from jaxbn.scores import set_scores
 from jaxbn.scores.families import family_score
 from jaxbn.scores.parent_prior import ARC_CHARGE
-from jaxbn.scores.set_scores import SetScores
+from jaxbn.scores.set_scores import SetScores, _counted_with
 from jaxbn.structure.constraints import mask_of
 from tests.helpers.coded_columns import coded, random_columns
 from tests.reference.structure import k2_score
@@ -161,3 +161,14 @@ def test_a_copy_whose_tables_are_mostly_empty_is_counted_rightly(counter: type, 
     grown = SetScores(columns, counter=counter).grown(0, (1,))
     expected = k2_score([column.codes for column in columns], 0, (1, 2))
     assert SetScores(columns).nats(int(grown[2])) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "n_bases"), [(7, 1, 1), (7, 2, 6), (7, 3, 9), (7, 4, 12), (7, 5, 15), (30, 4, 1710)]
+)
+def test_each_set_is_counted_once_by_few_bases(n: int, size: int, n_bases: int) -> None:
+    counted = _counted_with(n, size)
+    bases = list(combinations(range(n), size - 1))
+    sets = [tuple(sorted((*base, int(i)))) for base, own in zip(bases, counted, strict=True) for i in own]
+    assert sorted(sets) == list(combinations(range(n), size))
+    assert sum(len(own) > 0 for own in counted) == n_bases
