@@ -24,7 +24,7 @@ from jaxbn.learning.near_families import NEAR, best_of_families, expected_score,
 from jaxbn.learning.options import in_objects
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.scores.evidence import EvidenceCache
-from jaxbn.scores.parent_prior import arc_charge
+from jaxbn.scores.parent_prior import ARC_CHARGE, arc_charge
 from jaxbn.sources.counting import Coded, Counting
 from jaxbn.sources.source import as_source
 from jaxbn.sources.survey import KEPT, Survey, threshold
@@ -185,15 +185,18 @@ def test_finished_passes_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_sample")
 def test_ctrl_c_in_a_pass_gives_the_best_so_far() -> None:
-    frame, passes = table(2500), []
+    frame, passes, unbroken = table(2500), [], []
 
     def batches() -> Any:
         passes.append(1)
-        if len(passes) == 4:  # rows are counted, looked at, and counted once for the evidence
+        if len(passes) == len(unbroken):  # in the last pass, when rows have been counted for the evidence
             threading.Timer(0.0, _thread.interrupt_main).start()
             threading.Event().wait(0.5)
         return pyarrow.Table.from_pandas(frame, preserve_index=False).to_reader(max_chunksize=100)
 
+    jaxbn.learn(batches, **in_objects(OPTIONS))
+    unbroken, passes = passes, []
+    assert len(unbroken) > 2
     with pytest.warns(jaxbn.InterruptedWarning):
         net = jaxbn.learn(batches, **in_objects(OPTIONS))
     assert net.search is not None
@@ -209,8 +212,8 @@ def test_families_that_come_near() -> None:
     columns = data.start(2).columns
     nothing: dict[str, tuple[str, ...]] = dict.fromkeys(data.names, ())
     free = Rules(data.names, 2, {}, frozenset({("noise", "weak")}))
-    near = near_families(nothing, columns, free, 10**6, True, 0.5)
-    values = {p: expected_score("weak", p, columns, 10**6, True, {}, 0.5) for p in [(), ("a",), ("b",)]}
+    near = near_families(nothing, columns, free, 10**6, ARC_CHARGE, 0.5)
+    values = {p: expected_score("weak", p, columns, 10**6, ARC_CHARGE, {}, 0.5) for p in [(), ("a",), ("b",)]}
     best = max(values.values())
     assert near["weak"] == [
         (),
