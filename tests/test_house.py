@@ -1,4 +1,4 @@
-"""The house keeps its order: every room is on the map, and tests stand on their own feet."""
+"""Order in the tree: every subpackage is in the architecture page, and no test needs another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ DOCS = TESTS.parent / "docs"
 MODULES = list(PACKAGE.rglob("*.py"))
 
 
-def test_every_room_is_in_the_table_and_in_the_picture_of_the_architecture():
-    rooms = {path.parent.name for path in MODULES if path.parent.parent == PACKAGE}
+def test_every_subpackage_is_in_the_table_and_in_the_picture_of_the_architecture():
+    packages = {path.parent.name for path in MODULES if path.parent.parent == PACKAGE}
     page = (DOCS / "architecture.md").read_text(encoding="utf-8")
     table = "\n".join(line for line in page.split("## The rule of imports")[0].splitlines() if line.startswith("|"))
-    assert {room for room in rooms if f"`{room}`" not in table} == set()
+    assert {name for name in packages if f"`{name}`" not in table} == set()
     names = re.findall(r'class="n"[^>]*>([^<]+)<', (DOCS / "pictures" / "rooms.svg").read_text(encoding="utf-8"))
-    assert rooms - set(", ".join(names).split(", ")) == set()
+    assert packages - set(", ".join(names).split(", ")) == set()
 
 
 def test_the_tests_are_a_package():

@@ -1,4 +1,4 @@
-"""Imports go one way: a room may use those before it, never those after it (docs/architecture.md, "The rooms")."""
+"""Imports go one way: a subpackage uses only those before it (docs/architecture.md, "Subpackages")."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import jaxbn
 
 PACKAGE = Path(jaxbn.__file__).parent
-ROOMS = (
+SUBPACKAGES = (
     "kernels", "runtime", "inputs", "counts", "sources", "cuts", "groups", "scores", "structure", "model", "learning",
     "posterior", "evaluation", "formats", "drawing", "estimators", "sklearn", "datasets", "paper", "cli", "__main__",
 )  # fmt: skip
@@ -72,19 +72,19 @@ def imported(tree: ast.Module) -> Iterator[tuple[str, bool]]:
 
 
 def wrong_way() -> list[tuple[str, str, bool]]:
-    """Imports of a later room: (module, imported module, inside a function)."""
+    """Imports of a later subpackage: (module, imported module, inside a function)."""
     found = []
     for name, tree in modules():
         if name == "__init__":
             continue
         for other, inside in imported(tree):
-            if other and ROOMS.index(other.split(".")[0]) > ROOMS.index(name.split(".")[0]):
+            if other and SUBPACKAGES.index(other.split(".")[0]) > SUBPACKAGES.index(name.split(".")[0]):
                 found.append((name, other, inside))
     return found
 
 
-def test_every_module_is_in_a_room() -> None:
-    assert {name.split(".")[0] for name, _ in modules()} <= {*ROOMS, "__init__"}
+def test_every_module_is_in_a_subpackage() -> None:
+    assert {name.split(".")[0] for name, _ in modules()} <= {*SUBPACKAGES, "__init__"}
     assert sorted(path.stem for path in PACKAGE.glob("*.py")) == ["__init__", "__main__", "sklearn"]
 
 

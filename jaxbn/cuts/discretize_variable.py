@@ -25,7 +25,7 @@ from jaxbn.inputs import checks
 from jaxbn.runtime import limits
 
 SHAPE_GRID = 512
-"""Positions on which shapes are compared; the cuts of the better one are then placed to the last row."""
+"""Positions on which shapes are compared; with the best shape, cuts are then placed among all rows."""
 
 
 class Request(NamedTuple):
@@ -37,7 +37,7 @@ class Request(NamedTuple):
     weights: NDArray[np.int32] | None = None
     min_width: float = 0.0
     most_bins: int | None = None  # no limit if not given
-    shapes: tuple[Shape, ...] = ()  # with "evidence": the best of them is taken; an empty tuple means flat
+    shapes: tuple[Shape, ...] = ()  # with "evidence", candidates, of which the best is taken; none means flat
 
 
 @limits.within()
@@ -161,8 +161,9 @@ def best_binnings(
 ) -> list[Binning]:
     """The best binning for each request, many at once.
 
-    With a grid they are cut only at this many quantiles of the gaps between distinct values, then, `refinements` times
-    at most, at as many around these cuts. With fewer gaps, or without a grid, the optimum is exact.
+    With a grid, cuts are sought only at this many quantiles of the gaps between distinct values, then, at most
+    `refinements` times, at as many positions around the cuts found. Without a grid, or with fewer gaps than that, the
+    optimum is exact.
     """
     requests = [_without_repeats(request) for request in requests]
     if method == "bayesian":
@@ -179,7 +180,7 @@ def best_binnings(
 
 
 def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int) -> list[Binning]:
-    """Each variable with the shape that it is best cut with."""
+    """The best binning of each variable over all its shapes."""
     if grid is None:
         requests = [_with_best_shape(request) for request in requests]
     charged = [problem for request in requests for problem in _evidence_problems(request, grid)]
@@ -200,7 +201,7 @@ def _with_best_shape(request: Request) -> Request:
 
 
 def _evidence_problems(request: Request, grid: int | None) -> list[Charged]:
-    """The problem with each shape. They share their terms, so that what cells cost is worked out once for all."""
+    """The problem with each shape. They share their terms, so that the costs of cells are computed once."""
     most = min((bound for bound in (grid, request.most_bins) if bound is not None), default=None)
     given = request.ordered, request.factors, request.weights, request.min_width, most
     first, *others = (evidence_problem(*given, shape) for shape in request.shapes or (None,))
@@ -267,10 +268,10 @@ def _binning(ordered: Ordered, solution: Solution, method: str) -> Binning:
 
 
 def _without_repeats(request: Request) -> Request:
-    """Rows that agree in everything become one, with their weights added; only where that leaves many fewer."""
+    """Identical rows become one, with their weights added; only where that leaves at most half of them."""
     ordered, factors, weights = request.ordered, request.factors, request.weights
     n = len(ordered.values)
-    # exact, as costs depend on counts alone; but rows with weights take look-ups in the place of ratios
+    # exact, as costs depend on counts alone; but rows with weights need look-ups where others need only ratios
     # (`problem.ratios_fit`), which pays only if they are far fewer
     if n <= 2048 or 2 * ordered.n_distinct > n:
         return request

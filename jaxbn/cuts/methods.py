@@ -196,8 +196,8 @@ class Bayesian(Method):
             ``learn`` several numbers, another one in each run.
         initial: whether these are of equal ``"width"`` (as in the paper; the default) or ``"frequency"``, which suits
             skewed columns and those with outliers. A search in turns begins with both.
-        grid: positions of a column at which cuts are searched while arcs move; then they are placed to the last row.
-            None for all positions. The search ``"k2"`` has no grid.
+        grid: positions of a column at which cuts are searched while arcs move; then all rows are searched around
+            them. None for all positions at once. The search ``"k2"`` has no grid.
         exact: whether the cuts of a learned network are then proved, each given the rest, to be the best of all. By
             default up to 50,000 rows: beyond, that takes minutes, and finds next to nothing.
 

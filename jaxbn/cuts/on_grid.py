@@ -1,6 +1,6 @@
 """Cuts on a grid: few positions, spread evenly at first, then close around the cuts that were found there.
 
-While arcs still move, cuts need not be placed to the last row. The result is the best partition over the last
+While arcs still move, cuts need not be placed down to single rows. The result is the best partition over the last
 positions, which include the cuts before; with no more positions than the grid has it is the optimum
 (docs/maths.md, "The grid").
 """
@@ -19,7 +19,7 @@ from jaxbn.cuts.sweeps import Sweeps
 Positions = NDArray[np.intp]
 
 FINE_GRID, FINE = 1023, 4
-"""Positions where cuts are placed to the last row, and rounds of this, at most."""
+"""Positions where cuts are placed down to single rows, and rounds of this, at most."""
 
 DENSER = 4.0
 """Positions beside the cuts may take this many times the look-ups: most groups there are single rows."""
@@ -40,12 +40,12 @@ Solve = Callable[[Sequence[int], Sequence[GroupedRows]], list[Solution]]
 def solve_on_grid(solve: Solve, rows: Sequence[Rows], grid: int | None, refinements: int = 1) -> list[Solution]:
     """Solve problems over at most `grid` groups of rows each, all positions where it is None.
 
-    Positions are chosen around the cuts `refinements` times at most; if more than once, to the last row.
+    Positions are chosen around the cuts `refinements` times at most; if more than once, down to single rows.
     """
     if grid is None:
         return solve(range(len(rows)), [GroupedRows(some, some.positions()) for some in rows])
     if refinements > 1:
-        return [_to_the_last_row(solve, i, some, grid, refinements) for i, some in enumerate(rows)]
+        return [_down_to_rows(solve, i, some, grid, refinements) for i, some in enumerate(rows)]
     grouped = [GroupedRows(some, some.positions(grid)) for some in rows]
     found = solve(range(len(rows)), grouped)
     finer = {}
@@ -63,7 +63,7 @@ def solve_on_grid(solve: Solve, rows: Sequence[Rows], grid: int | None, refineme
     return found
 
 
-def _to_the_last_row(solve: Solve, number: int, rows: Rows, grid: int, rounds: int) -> Solution:
+def _down_to_rows(solve: Solve, number: int, rows: Rows, grid: int, rounds: int) -> Solution:
     """Cuts of one problem, each at the best row between its neighbours, and together the best of the rows beside them.
 
     From the best partition on a grid the cuts move one by one; then all of them together, by few rows, and their

@@ -31,7 +31,7 @@ from jaxbn.runtime.memory import available, check_room
 PARQUET = (".parquet", ".pq")
 TABS = (".tsv", ".tab")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
-TEXT_BYTES = 4  # memory that each byte of a text table takes while it is read, at most: as text, a piece and columns
+TEXT_BYTES = 4  # most memory that a byte of a text table takes while it is read
 ENTRY_BYTES = {"fixed": 8, "text": 24}  # memory of an entry: a number, or a text of a few letters with its place
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BINARY = {b"%PDF": "a PDF", b"\x89PNG": "a picture"}
@@ -48,7 +48,7 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 @dataclass(frozen=True)
 class Format:
-    """How a text table is written; None where that is to be seen from the text."""
+    """How a text table is written; None where that is to be detected."""
 
     delimiter: str | None = None
     encoding: str = "utf-8"
@@ -56,10 +56,10 @@ class Format:
     na_values: tuple[str, ...] = ()  # words for a missing entry, besides those that pandas knows
 
 
-SEEN = Format()
+DETECTED = Format()
 
 
-def read_file(path: str | PathLike[str], form: Format = SEEN) -> pd.DataFrame:
+def read_file(path: str | PathLike[str], form: Format = DETECTED) -> pd.DataFrame:
     """The table in a file, or in all Parquet files of a folder, where names such as ``year=2024`` become columns.
 
     A text file has a line of names, and may be compressed; empty cells and a single ``?`` are missing entries. What
@@ -76,7 +76,7 @@ def read_file(path: str | PathLike[str], form: Format = SEEN) -> pd.DataFrame:
 
 
 def read_bytes(raw: bytes, name: str, form: Format, usual: str = ",") -> pd.DataFrame:
-    """The table in a text that may be compressed; `usual` is between its cells unless something says otherwise."""
+    """The table in a text that may be compressed; `usual` is its delimiter unless another one is given or detected."""
     with _damaged(name, "cannot be expanded", "is it complete?"):
         raw = _expanded(raw, name)
     with _damaged(name, "cannot be read as a table", "is it a text table?"):
@@ -169,7 +169,7 @@ def _codec(raw: bytes, name: str, encoding: str) -> str:
 
 
 def _check_rows(raw: bytes, name: str, codec: str, given: str | None, usual: str) -> tuple[str, list[str], int]:
-    """What is between cells, the names of the columns, and the number of rows; each has as many cells as names."""
+    """The delimiter, the names of the columns and the number of rows, each checked to have as many cells as names."""
     n_rows = 0
     with TextIOWrapper(BytesIO(raw), codec, newline="") as text:  # as a whole it would take up to four bytes a letter
         try:
@@ -203,7 +203,7 @@ def _check_rows(raw: bytes, name: str, codec: str, given: str | None, usual: str
 
 
 def _delimiter(line: str, given: str | None, usual: str) -> str:
-    """What is between the cells of a line of names: what was given, the usual mark, or the one that is there."""
+    """The delimiter of a header: what was given, else the usual one if it is there, else the most frequent."""
     if given is not None:
         mark = given.replace("\\t", "\t")
         if len(mark) != 1 or mark in '\r\n"':
@@ -246,7 +246,7 @@ def _parse(raw: bytes, codec: str, mark: str, decimal: str, na_values: tuple[str
 
 
 def _with_codes(frame: pd.DataFrame, raw: bytes, codec: str, mark: str, form: Format) -> pd.DataFrame:
-    """The frame with text for whole numbers of one length that begin with zeros: postcodes and the like."""
+    """The frame with whole numbers of one length that have leading zeros kept as text: postcodes and the like."""
     whole = [i for i, name in enumerate(frame.columns) if frame[name].dtype.kind in "if"]
     if not whole or not CODE.search(raw):
         return frame
@@ -261,8 +261,8 @@ def _with_codes(frame: pd.DataFrame, raw: bytes, codec: str, mark: str, form: Fo
     return frame.assign(**found)
 
 
-def _words(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
-    """The columns that are not numbers."""
+def _text_columns(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
+    """The columns that pandas did not read as numbers."""
     return ((name, frame[name]) for name in frame.columns if frame[name].dtype.kind not in "fiub")
 
 
@@ -270,12 +270,12 @@ def _has_decimal_commas(frame: pd.DataFrame) -> bool:
     """Whether a column of text holds numbers with a decimal comma and nothing else."""
     return any(
         written_numbers(known, ",").notna().all() and known.astype(str).str.contains(",", regex=False).any()
-        for known in (column.dropna() for _, column in _words(frame))
+        for known in (column.dropna() for _, column in _text_columns(frame))
     )
 
 
 def _point_out_numbers(header: list[str], name: str) -> None:
-    """Numbers where names should be; a few whole ones may be years, but a fraction is hardly a name."""
+    """Warn of a header that looks like data; a few whole numbers may be years, but a fraction is hardly a name."""
     numbers = [label for label in header if is_number(label)]
     if len(numbers) == len(header) or any("." in label for label in numbers):
         shown = ", ".join(header[:4]) + (", …" if len(header) > 4 else "")
@@ -290,7 +290,7 @@ def _with_written_numbers(frame: pd.DataFrame, decimal: str) -> pd.DataFrame:
     """
     read: dict[str, pd.Series] = {}
     such: dict[str, str] = {}
-    for label, column in _words(frame):
+    for label, column in _text_columns(frame):
         numbers = written_numbers(column, decimal)
         is_word = numbers.isna() & column.notna()
         words = [str(word) for word in column[is_word].unique()[: FEW_WORDS + 1]]

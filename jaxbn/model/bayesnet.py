@@ -182,7 +182,7 @@ class BayesNet(Fitted, InFiles):
         net, given = intervened(self, do or {}, given or {})
         wanted = [targets] if isinstance(targets, str) else list(targets)
         queries.check_targets(net, wanted, given)
-        chances = joint(net, wanted, observation_weights(net, given), queries.told_by_ranges(net, given))
+        chances = joint(net, wanted, observation_weights(net, given), queries.weighed_by_ranges(net, given))
         for axis, name in enumerate(wanted):
             chances = queries.over_levels(net, name, chances, axis)
         return queries.as_series(chances, [queries.states(net, name) for name in wanted])
@@ -301,7 +301,7 @@ class BayesNet(Fitted, InFiles):
             raise ValueError(
                 f"{target!r} has a cut at its largest value {edges[-1]:g}, an atom without density; use query instead"
             )
-        chances = joint(self, [target], observation_weights(self, given), queries.told_by_ranges(self, given))
+        chances = joint(self, [target], observation_weights(self, given), queries.weighed_by_ranges(self, given))
         leaning = lean(self, target, *queries.as_row(self, given)) if target in self.lines else None
         pieces, of, share = self.inside(target).pieces(leaning and leaning.take(0))
         return pieces, chances[of] * share / np.diff(pieces)

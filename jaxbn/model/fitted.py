@@ -273,7 +273,7 @@ class Fitted:
         """
         return {name: self.inside(name).recording for name in self.binnings}
 
-    # --- files and pictures, made in later rooms
+    # --- files and pictures, made in later subpackages
 
     @property
     def _net(self) -> BayesNet:

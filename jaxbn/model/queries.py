@@ -1,4 +1,7 @@
-"""What answers of a network are made of: states as users see them, shares of levels, point predictions."""
+"""From what users ask to inference, and from its probabilities to answers: states, levels of groups, point predictions.
+
+The probabilities of ``net.query`` are computed in `jaxbn.model.inference.questions`.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ def log_inside_states(net: Fitted, frame: pd.DataFrame, codes: NDArray[np.int32]
 
 
 def as_row(net: Fitted, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], dict[str, Array]]:
-    """What is given as the codes and numbers of a row, missing where it is not a single state or number."""
+    """The codes and numbers of a row with what is given; missing unless it is a single state or number."""
     codes, values = np.full((1, len(net.names)), MISSING, np.int32), {n: np.full(1, np.nan) for n in net.binnings}
     for name, weights in observation_weights(net, given).items():
         if np.count_nonzero(weights) == 1:
@@ -96,8 +99,8 @@ def as_row(net: Fitted, given: Mapping[str, Any]) -> tuple[NDArray[np.int32], di
     return codes, values
 
 
-def told_by_ranges(net: Fitted, given: Mapping[str, Any]) -> Network:
-    """The network, tables weighed by how well ranges inside bins go with the parents' bins, by lines."""
+def weighed_by_ranges(net: Fitted, given: Mapping[str, Any]) -> Network:
+    """The network with tables weighed by the probability that a line gives to an observed range inside a bin."""
     tables = {}
     for name in net.lines.keys() & given.keys():
         span = as_range(net, name, given[name])

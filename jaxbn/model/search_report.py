@@ -21,7 +21,7 @@ class SearchReport:
             None where nothing is known.
         finished: False where Ctrl-C or the time limit ended the search.
         cuts_proved: whether each variable's cuts are proved the best given the rest; False where they are the best that
-            refining a grid to the last row found.
+            refining a grid down to single rows found.
         sample: rows that the runs saw, where the table has too many; the last steps saw all of them.
         rows: rows of a source that is not in memory, None for a table. What is said about arcs and cuts is about these:
             the arcs are the best of the families that came near on the sample, the cuts lie between its values.

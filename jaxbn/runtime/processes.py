@@ -1,7 +1,7 @@
 """Several processes that make the same call: each does its share, and all of them get the whole result.
 
-They are those of ``jax.distributed.initialize``, which ends all of them when one has died. One that fails tells the
-others, whatever they wait for.
+They are those of ``jax.distributed.initialize``, which ends all of them when one has died. If one raises an error,
+the others hear of it at their next exchange.
 """
 
 from __future__ import annotations

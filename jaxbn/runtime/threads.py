@@ -1,4 +1,4 @@
-"""What is asked at the same time, answered on all cores: NumPy's long loops and XLA's programs leave Python's lock.
+"""Independent questions answered in threads on all cores: NumPy's long loops and XLA's programs release the GIL.
 
 The answers come in the order of the questions, and each depends on its question alone, so that the number of threads
 changes no result.
@@ -28,7 +28,7 @@ _here = threading.local()
 
 
 def n_threads() -> int:
-    """Threads that may work at the same time: as many as the process may use cores, or what the environment says."""
+    """Threads that may work at the same time: what the environment says, or one for each core the process may use."""
     told = os.environ.get(THREADS)
     if told is None:
         return _cores()
@@ -63,8 +63,8 @@ def in_threads(
 ) -> list[Answer]:
     """The answers to some questions in their order, several at a time; the first error is raised.
 
-    What is asked in turn while a question is answered is answered one by one: all threads are busy then. `rows` are
-    what a question loops over, outside of Python's lock: short loops are not worth a thread.
+    Calls from inside `work` run one by one, as all threads are busy then. `rows` are what a question loops over without
+    the GIL: short loops are not worth a thread.
     """
     asked = list(questions)
     size = min(n_threads(), len(asked))
@@ -82,7 +82,7 @@ def in_threads(
                     return
                 answers[i] = work(asked[i])
         except BaseException:
-            ended.set()  # the others end with what they are at
+            ended.set()  # the others stop after their current question
             raise
         finally:
             _here.busy = False

@@ -1,4 +1,7 @@
-"""Scores of families, each from one count of its rows, and when one is better than another."""
+"""Scores of single families, each from one count of its rows, and when one is better than another.
+
+Searches score families in bulk instead, see `jaxbn.scores.set_scores`.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +20,25 @@ from jaxbn.scores.tables import k2_of_counts
 
 
 class Family(NamedTuple):
-    """A question: the score of a child with some parents."""
+    """A child with its parents, whose score is asked for."""
 
     child: Column
     parents: tuple[Column, ...]
 
     @property
     def key(self) -> tuple[int, ...]:
-        """What the answer depends on."""
+        """What the score depends on."""
         return self.child.key, *sorted(parent.key for parent in self.parents)
 
 
 def score_families(families: Sequence[tuple[Family, float]]) -> list[float]:
-    """Scores of some families, each with a Dirichlet weight."""
+    """Scores of some families, each given with the Dirichlet weight of its cells."""
     n_rows = len(families[0][0].child.codes) if families else 0
     return in_threads(lambda each: family_score(*each[0], each[1]), families, rows=n_rows)
 
 
 def family_score(child: Column, parents: Sequence[Column], weight: float = 1.0) -> float:
-    """The score of a family, with a Dirichlet weight; that of 1 is K2's.
+    """The score of a family by the Dirichlet weight of a cell; with a weight of 1 it is the K2 score.
 
     Only rows with a known child count; rows that lack a parent form one extra context.
     """
@@ -44,7 +47,8 @@ def family_score(child: Column, parents: Sequence[Column], weight: float = 1.0) 
     cells, contexts = counts.count, counts.of_contexts
     if not parents or min(int(column.codes.min(initial=0)) for column in (*parents, child)) >= 0:
         return k2_of_counts(cells, contexts, _n_observed(counts), weight)
-    # all families of a child are scored on the same rows, those that have the child: else they could not be compared
+    # To be comparable, all families of a child are scored on the same rows: those that have the child. Rows that lack
+    # a parent are counted apart.
     own = counts_of([(child.codes, child.n_states)])
     apart = own.table - np.bincount(counts.cell % child.n_states, cells, child.n_states).astype(np.int64)
     return k2_of_counts(np.append(cells, apart), np.append(contexts, apart.sum()), len(own.cell), weight)
@@ -56,7 +60,7 @@ def structure_score(parents: Parents, columns: Mapping[str, Column]) -> float:
 
 
 def _n_observed(counts: Counts) -> int:
-    """States of the last column in which there are rows."""
+    """Observed states of the last column, the child."""
     seen = np.zeros(counts.shape[-1], bool)
     seen[counts.cell % counts.shape[-1]] = True
     return int(seen.sum())
@@ -69,5 +73,5 @@ def first_best(scores: Sequence[float]) -> int:
 
 
 def tolerance(score: float) -> float:
-    """The least that an arc must gain: more than rounding."""
+    """A gain up to this may be rounding error."""
     return 1e-11 * (1 + abs(score))

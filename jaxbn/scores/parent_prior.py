@@ -13,10 +13,10 @@ ARC_CHARGE = math.log(2)
 
 
 def arc_charge(n_rows: int, has_numbers: bool, arc_gain: float) -> float:
-    """Nats that each parent costs: where numbers are cut, an arc has to tell so much a row, too.
+    """Nats that each parent costs: in a table with numbers, `arc_gain` for each row on top of the fixed charge.
 
-    A bin does not tell all of a number, so what comes before it still tells a little of what comes after it: a false
-    link is worth a little in every row, and with many rows that is more than any fixed charge.
+    Where a acts on c through b alone, the bins of b lose some of what b says, so a still predicts c a little: a false
+    link gains a little in every row, and with many rows that is more than any fixed charge.
     """
     return ARC_CHARGE + (arc_gain * n_rows if has_numbers else 0.0)
 
@@ -34,11 +34,11 @@ Links = Mapping[frozenset[str], float]
 
 
 def log_links(child: str, parents: Iterable[str], links: Links) -> float:
-    """What the links of a family add to the log prior: the log odds of each that is there."""
+    """What the links of a family add to the log prior: the sum of their log odds."""
     return math.fsum(links.get(frozenset((child, parent)), 0.0) for parent in parents) if links else 0.0
 
 
 def log_prior(child: str, parents: Sequence[str], n_columns: int, links: Links, arc_charge: float) -> float:
-    """Ln of the prior of a family: that of the number of its parents, where there is one, and that of its links."""
+    """Log prior of a family: of its number of parents (none if `arc_charge` is 0) and of its links."""
     own = log_parent_prior(n_columns, len(parents), arc_charge) if arc_charge else 0.0
     return own + log_links(child, parents, links)

@@ -4,8 +4,8 @@ The best family of each column within every set of candidates comes from one pas
 sink (last column) of every set then follows from the sets with one column fewer (Silander and Myllymäki, UAI 2006;
 docs/maths.md, "The best structure").
 
-Ties. Of structures with equal scores one with the fewest arcs is returned; of those, the one whose last columns of
-every set come last in column order, and whose parent sets come first in it. Scores are whole numbers (see
+Ties. Of structures with equal scores one with the fewest arcs is returned. Among these, of equal sinks the last in
+column order is taken, and of equal parent sets the first. Scores are whole numbers (see
 `jaxbn.scores.set_scores`), so this does not depend on batches or devices.
 """
 
@@ -32,14 +32,13 @@ MOST_SETS = 2**18
 """Sets of columns that are counted at most: a minute and a few hundred megabytes."""
 
 ARC = 2**8
-"""Values are scores times this, minus arcs, so that ties go to fewer arcs: 20 columns have at most 190 of them."""
+"""A value is a score times this, minus its arcs, so that ties go to fewer arcs; 20 columns have at most 190."""
 
 NOTHING = -(2**62)
-"""The value of what is not possible; two of them still fit in an int64."""
+"""The value of what is impossible; the sum of two still fits in an int64."""
 
 FEW_COLUMNS, SETS_AT_ONCE = 10, 2**12
-"""Columns up to which all sets are listed once and for all, and sets that are looked at together: these fit in a cache
-of the processor."""
+"""Up to so many columns the list of all sets is kept; so many sets are handled at once, to fit in a processor cache."""
 
 
 @dataclass(frozen=True)

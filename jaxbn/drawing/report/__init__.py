@@ -29,7 +29,7 @@ from jaxbn.model.words import is_cut, state_texts
 from jaxbn.posterior.results import Posterior
 from jaxbn.runtime.files import write_text
 
-MOST_ARCS = 100  # arcs that are looked at; in larger networks it would take too long
+MOST_ARCS = 100  # of larger networks only the first arcs are described: more would take too long
 SCRIPTS = ("inference", "known", "lines", "numbers", "drawing", "cards", "tables", "explorer")
 """Files of the page's script, in the order in which they build on each other."""
 
@@ -55,7 +55,7 @@ def report(
     Args:
         net: the network.
         data: the rows it was learned from, or others with the same columns: the histograms, and what was inferred about
-            the columns. A ``Table`` keeps the reasons of the inference.
+            the columns. A ``Table`` also has the reasons.
         path: file to write, replaced in one step; none is written without it.
         title: heading of the page.
         scores: held-out log-likelihood by method, as ``jaxbn.compare`` returns it.
@@ -128,7 +128,7 @@ class Link(NamedTuple):
 
 
 def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
-    """The links of a network, those first whose variables tell most about each other."""
+    """The first arcs of a network, up to `MOST_ARCS`, in descending order of mutual information."""
     found = []
     for parent, child in net.arcs[:MOST_ARCS]:
         chances = chances_of([parent, child])
@@ -137,7 +137,7 @@ def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
 
 
 def most_linked(found: Sequence[Link]) -> str | None:
-    """The variable whose links tell most together."""
+    """The variable whose links have the largest sum of mutual information."""
     total: Counter[str] = Counter()
     for link in found:
         total[link.parent] += link.nats  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""What goes into the missing entries of a table: drawn, most probable, or expected values."""
+"""The missing entries of a table filled in by drawn, most probable, or expected values: ``net.impute``."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ def impute(
     found = _means(net, codes, values)
     if strategy == "regression":
         fitted = regressions or fit_regressions(net, codes, values)
-        for name, said in fitted.predict(net, codes, values).items():
-            found[name] = said if name in net.binnings else over_levels(net, name, said, 1).argmax(axis=1)
+        for name, predicted in fitted.predict(net, codes, values).items():
+            discrete = name not in net.binnings
+            found[name] = over_levels(net, name, predicted, 1).argmax(axis=1) if discrete else predicted
     return _filled(net, data, found)
 
 
@@ -65,7 +66,7 @@ def read_rows(net: Fitted, data: Any, unknown: Unknown) -> tuple[NDArray[np.int3
     frame = frame_of(net, data)
     tell_absent(net, [name for name in net.names if name not in frame.columns])
     codes = encode_frame(net, frame, unknown, optional=net.names)
-    for name in with_missing_level(net):  # a hole, and not the level of its own that a network may have for it
+    for name in names_with_missing_level(net):  # a missing entry is to be filled in, not that level
         if name in frame.columns:
             codes[frame[name].isna().to_numpy(), net.names.index(name)] = MISSING
     return codes, numbers_of(net, frame, net.binnings)
@@ -125,14 +126,14 @@ def _drawn(net: Fitted, codes: NDArray[np.int32], values: Numbers, rng: np.rando
     return found
 
 
-# --- networks in which being missing is a level: what an entry would be, were it there
+# --- networks in which "missing" is a level of its own
 
 
 def without_missing_level(net: Fitted) -> Fitted:
     """The network given that nothing is missing.
 
-    The levels stay where they are, with probability 0, and what is left of each distribution adds up to 1 again. That
-    an entry is missing says nothing else then: it counts as missing at random.
+    The missing levels keep their places, with probability 0, and the other probabilities are scaled to add up to 1.
+    So entries count as missing at random.
 
     Example:
         >>> net = jaxbn.fit({"kind": ["a", "b", None]}, {}, missing="state")
@@ -140,7 +141,7 @@ def without_missing_level(net: Fitted) -> Fitted:
         [0.5, 0.5, 0.0]
     """
     tables, shares = dict(net.tables), dict(net.shares)
-    for name in with_missing_level(net):
+    for name in names_with_missing_level(net):
         rest = np.array([level != MISSING_LEVEL for level in net.levels[name]], np.float64)
         if name in net.groupings:
             group_of = net.group_codes[name]
@@ -153,7 +154,7 @@ def without_missing_level(net: Fitted) -> Fitted:
     return replace(net, tables=tables, shares=shares)
 
 
-def with_missing_level(net: Fitted) -> list[str]:
+def names_with_missing_level(net: Fitted) -> list[str]:
     """The variables that have a missing level."""
     return [name for name, levels in net.levels.items() if MISSING_LEVEL in levels]
 
@@ -162,10 +163,10 @@ def with_missing_level(net: Fitted) -> list[str]:
 
 
 def _filled(net: Fitted, data: Any, found: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    """A copy of the data with the missing entries of the network's variables filled by what was found for their rows.
+    """A copy of the data with the missing entries of the network's variables filled in.
 
-    That is numbers of continuous variables and positions among the levels of discrete ones, [rows] each. A DataFrame
-    keeps its index and its other columns.
+    `found` has numbers for continuous variables and positions among the levels for discrete ones, [rows] each. A
+    DataFrame keeps its index and its other columns.
     """
     import pandas as pd
 

@@ -33,10 +33,10 @@ TOLERANCE = 1e-7
 MAX_ROUNDS = 1000
 
 MOST_CELLS, FOR_EACH = 2**23, 2**6
-"""Numbers that an E-step may sum over, all rows together: a fraction of a second, or so many for each missing entry."""
+"""Numbers that an E-step may sum over: so many in all, a fraction of a second, or for each missing entry."""
 
 LONG_ROUNDS = 2**6
-"""Rounds of such an E-step; of shorter ones more. Few columns never come near it."""
+"""Most rounds if E-steps are that long, more if they are shorter; with few columns EM ends long before."""
 
 Weight = float | Array
 """Dirichlet weight of every cell of a table, or of each."""
@@ -107,14 +107,14 @@ def _affordable(structure: Structure, codes: Codes, evidence: Evidence) -> tuple
     tables without their expected counts. Else the row is left out of the tables of what it lacks.
     """
     every = list(take_apart(structure, codes, drop_barren=False, evidence=evidence))
-    kept, dear = _cheapest(every, _budget(codes))
-    if not len(dear):
+    kept, costly = _cheapest(every, _budget(codes))
+    if not len(costly):
         return kept, 0
-    others = np.setdiff1d(np.flatnonzero((codes == MISSING).any(axis=1)), dear)
+    others = np.setdiff1d(np.flatnonzero((codes == MISSING).any(axis=1)), costly)
     kept = list(take_apart(structure, codes, drop_barren=False, evidence=evidence, rows=others))
-    shorter = list(take_apart(structure, codes, drop_barren=True, evidence=evidence, rows=dear))
-    short, too_dear = _cheapest(shorter, _budget(codes))
-    return kept + short, len(too_dear)
+    shorter = list(take_apart(structure, codes, drop_barren=True, evidence=evidence, rows=costly))
+    short, too_costly = _cheapest(shorter, _budget(codes))
+    return kept + short, len(too_costly)
 
 
 def _budget(codes: Codes) -> int:
@@ -125,9 +125,9 @@ def _cheapest(tasks: list[Task], most: int) -> tuple[list[Task], NDArray[np.intp
     """The tasks of fewest cells a row, up to `most` together, and the rows of all others."""
     order = np.argsort([float(task.plan.cells) for task in tasks], kind="stable")
     total = np.cumsum([float(tasks[i].n_cells) for i in order])
-    dear = set(order[total > most].tolist())
-    kept = [task for i, task in enumerate(tasks) if i not in dear]  # in the same order: sums keep their last digits
-    return kept, np.unique(np.concatenate([np.zeros(0, np.intp), *(tasks[i].rows for i in dear)]))
+    costly = set(order[total > most].tolist())
+    kept = [task for i, task in enumerate(tasks) if i not in costly]  # in the same order: sums keep their last digits
+    return kept, np.unique(np.concatenate([np.zeros(0, np.intp), *(tasks[i].rows for i in costly)]))
 
 
 def expected_counts(network: Network, codes: Codes) -> Expected:
@@ -185,7 +185,7 @@ def fit_by_em(
     trace: tuple[float, ...] = ()
     with limits.ending_early() as ending:
         for _ in range(min(max_rounds, counter.most_rounds) + 1):
-            # the E-step of these tables also tells their objective, so that a round takes one E-step
+            # the E-step of these tables also gives their objective, so that a round takes one E-step
             counts, log_likelihood, left_out = counter.expected(now)
             trace = (*trace, log_likelihood + _log_prior(now, alphas))
             done = len(trace) > 1 and trace[-1] - trace[-2] <= tolerance * max(1, len(codes))

@@ -19,7 +19,7 @@ from jaxbn.model.inference.network import draw_states
 from jaxbn.model.inference.questions import draw_codes
 from jaxbn.model.lines.rows import by_lines, lean
 from jaxbn.model.observations import as_members, as_range, as_weights, level_weights, observation_weights
-from jaxbn.model.queries import decode, told_by_ranges
+from jaxbn.model.queries import decode, weighed_by_ranges
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike, replacing
 from jaxbn.runtime.memory import check_room
@@ -62,7 +62,7 @@ def sample(net: BayesNet, n: int, seed: int | np.random.Generator, given: Mappin
     widest = max(net.cardinalities.values(), default=1)
     check_room(8 * n * (3 * len(net.names) + 3 * widest), f"drawing {n:,} rows", "draw fewer at a time")
     rng = np.random.default_rng(seed)
-    codes = draw_codes(net, n, rng, observation_weights(net, given), told_by_ranges(net, given))
+    codes = draw_codes(net, n, rng, observation_weights(net, given), weighed_by_ranges(net, given))
     values: dict[str, Any] = {}
     for name in by_lines(net):
         own = codes[:, net.names.index(name)]
