@@ -87,10 +87,10 @@ def exact_structure(scores: SetScores, rules: Rules) -> Structure:
     return Structure(tuple(parents), score, bound=score, proved=True, families=n_families)
 
 
-def is_feasible(rules: Rules, most_sets: int | None = None) -> bool:
+def is_feasible(rules: Rules, most_sets: int = MOST_SETS) -> bool:
     """Whether the exact search takes these columns, counting no more sets than this."""
     live = len(_live(rules))
-    return live <= MOST_COLUMNS and _n_sets(rules, live) <= (MOST_SETS if most_sets is None else most_sets)
+    return live <= MOST_COLUMNS and _n_sets(rules, live) <= min(MOST_SETS, most_sets)
 
 
 def _n_sets(rules: Rules, live: int) -> int:

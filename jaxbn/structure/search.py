@@ -75,7 +75,7 @@ class ArcSearch:
     def _search(self, columns: Columns, now: Parents | None, thorough: bool, steps: int) -> tuple[Arcs, bool]:
         self.scores.show([columns[name] for name in self.names])
         rules = self.rules.of_columns(columns)
-        quick = is_feasible(rules, None if thorough else MOST_ROWS // self.scores.n_rows)
+        quick = is_feasible(rules) if thorough else is_feasible(rules, MOST_ROWS // self.scores.n_rows)
         if self.search == "exact" or (self.search == "auto" and quick):
             found, search = exact_structure(self.scores, rules), "exact"
         else:

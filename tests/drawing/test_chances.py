@@ -7,6 +7,7 @@ import pytest
 
 import jaxbn
 from jaxbn.drawing import chances
+from jaxbn.drawing import report as report_of_networks
 from jaxbn.drawing.missing import dependences
 from jaxbn.drawing.report import strongest
 
@@ -48,3 +49,12 @@ def test_what_missing_entries_depend_on_is_told_of_large_networks_too(monkeypatc
     monkeypatch.setattr(chances, "MOST_SUMMED", 1)
     (found,) = dependences(net)
     assert found.most == pytest.approx(exact[0].most, abs=0.02)
+
+
+def test_of_many_arcs_those_that_are_worth_most_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 400))
+    weak, strong = np.where(rng.random(400) < 0.65, a, 1 - a), np.where(rng.random(400) < 0.95, b, 1 - b)
+    net = jaxbn.fit({"a": a, "b": b, "weak": weak, "strong": strong}, {"weak": ["a"], "strong": ["b"]}, {})
+    monkeypatch.setattr(report_of_networks, "MOST_ARCS", 1)
+    assert [link.child for link in strongest(net, chances.chances_of(net))] == ["strong"]

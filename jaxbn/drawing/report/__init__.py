@@ -29,7 +29,7 @@ from jaxbn.model.words import is_cut, state_texts
 from jaxbn.posterior.results import Posterior
 from jaxbn.runtime.files import write_text
 
-MOST_ARCS = 100  # of larger networks only the first arcs are described: more would take too long
+MOST_ARCS = 100  # of larger networks only the arcs that are worth most are described: more would take too long
 SCRIPTS = ("inference", "known", "lines", "numbers", "drawing", "cards", "tables", "explorer")
 """Files of the page's script, in the order in which they build on each other."""
 
@@ -128,9 +128,11 @@ class Link(NamedTuple):
 
 
 def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
-    """The first arcs of a network, up to `MOST_ARCS`, in descending order of mutual information."""
-    found = []
-    for parent, child in net.arcs[:MOST_ARCS]:
+    """The arcs of a network, `MOST_ARCS` at most, in descending order of mutual information."""
+    found, arcs, gains = [], net.arcs, net.arc_gains
+    if len(arcs) > MOST_ARCS:
+        arcs = sorted(arcs, key=lambda arc: -gains.get(arc, 0.0))[:MOST_ARCS]
+    for parent, child in arcs:
         chances = chances_of([parent, child])
         found.append(Link(parent, child, mutual_information(chances), _words(net, parent, child, chances)))
     return sorted(found, key=lambda link: -link.nats)
