@@ -167,8 +167,10 @@ class Evidence(Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.one_of("shape", self.shape, ("auto", "flat"))
-        if self.arc_gain != 0:  # 0 is no limit
-            checks.positive("arc_gain", self.arc_gain)
+        if not (checks.is_number(self.arc_gain) and 0 <= self.arc_gain < math.inf):
+            raise ArgumentError(
+                "arc_gain", f"must be finite and at least zero, got {self.arc_gain!r}; for example 0.01"
+            )
         if isinstance(self.max_bins, str) and self.max_bins != "auto":
             raise ArgumentError("max_bins", f"must be a number, None or {{column: number}}, got {self.max_bins!r}")
         for argument, most in _by_column("max_bins", self.max_bins):

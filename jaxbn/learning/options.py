@@ -98,7 +98,7 @@ MOVED = {
     **{name: f"method=Bayesian({name})" for name in ("rate", "select")},
     **{
         name: f"method=Evidence({name})"
-        for name in ("min_width", "shape", "grid", "exact", "max_passes", "initial_bins", "initial")
+        for name in ("min_width", "shape", "arc_gain", "grid", "exact", "max_passes", "initial_bins", "initial")
     },
     **{name: f"search=K2({name})" for name in ("order", "warm_start")},
     "side_by_side": "",

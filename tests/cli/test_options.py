@@ -187,3 +187,12 @@ def test_cuts_and_labels(command: Command) -> None:
     wrong = command("discretize", data, "--cuts", "aeg=18", "--graph", "age>income")
     assert wrong.returncode == 2
     assert "--cuts names 'aeg', which is not a column; did you mean 'age'?" in wrong.stderr
+
+
+def test_what_an_arc_has_to_tell(command: Command, data: str) -> None:
+    done = command("learn", data, "--arc-gain", "100", "--folds", "0", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["arcs"] == []
+    refused = command("learn", data, "--arc-gain", "-1", "--folds", "0")
+    assert refused.returncode == 2
+    assert "--arc-gain must be finite and at least zero, got -1.0; for example 0.01" in refused.stderr

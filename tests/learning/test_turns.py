@@ -335,6 +335,7 @@ def test_levels_hide_nothing_and_arcs_of_a_discrete_table_need_not_tell_much() -
     assert len(strict.arcs) > 0
 
 
-def test_an_arc_gain_below_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match="arc_gain must be"):
-        jaxbn.Evidence(arc_gain=-1)
+@pytest.mark.parametrize("wrong", [-1, np.inf, np.nan, "much"])
+def test_an_arc_gain_that_is_no_charge_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="arc_gain must be finite and at least zero, got"):
+        jaxbn.Evidence(arc_gain=wrong)
