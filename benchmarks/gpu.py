@@ -326,7 +326,6 @@ class Recording:
 
     def answer(self, counter: Any, program: Any, tables: Any, n_cells: int, joint: Any, *child: Any) -> Any:
         """In place of `DeviceCounter._answer`: counted by the host."""
-        counter._indicator = counter._indicator or counter._indicated()
         units = jax.ShapeDtypeStruct((len(tables), len(tables[0])), np.int64)
         shape = {"n_cells": n_cells, "n_columns": len(counter.sizes), "mesh": None}
         self.note(program, joint, *child, *counter._indicator, units, **shape)
@@ -366,7 +365,7 @@ class Recording:
 
 def padded_rows(n_rows: int) -> int:
     """As a device has them."""
-    return int(device.Rows(n_rows).padded)
+    return int(device.Rows(n_rows, device.devices_in_use()).padded)
 
 
 def bytes_of(shapes: Any) -> int:

@@ -6,7 +6,7 @@ import math
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 import jax
@@ -42,13 +42,13 @@ _sent: dict[tuple[int, Any], tuple[Any, Array]] = {}
 
 
 class Rows:
-    """Where the rows of a table lie: on the devices in use, padded to equal shares."""
+    """Where the rows of a table lie: on some devices, padded to equal shares."""
 
-    def __init__(self, n: int) -> None:
-        self.n, self.devices = n, devices_in_use()
-        each = -(-n // len(self.devices))
-        self.padded = len(self.devices) * (bucket(each, 64) if each <= CHUNK else -(-each // CHUNK) * CHUNK)
-        self.mesh = _mesh(self.devices)
+    def __init__(self, n: int, devices: tuple[Any, ...]) -> None:
+        self.n, self.devices = n, devices
+        each = -(-n // len(devices))
+        self.padded = len(devices) * (bucket(each, 64) if each <= CHUNK else -(-each // CHUNK) * CHUNK)
+        self.mesh = Mesh(np.array(devices), (ROWS,)) if len(devices) > 1 else None
 
     def put(self, array: NDArray[Any], axis: str | None = ROWS) -> Array:
         """An array split by rows, or whole on every device."""
@@ -56,49 +56,39 @@ class Rows:
             return jax.device_put(array, self.devices[0])
         return jax.device_put(array, NamedSharding(self.mesh, PartitionSpec(axis)))  # type: ignore[no-untyped-call]
 
-    def kept(self, array: NDArray[Any], made: Callable[[], NDArray[Any]], axis: str | None = ROWS) -> Array:
+    def kept(self, array: NDArray[Any], made: Callable[[NDArray[Any]], NDArray[Any]], axis: str | None = ROWS) -> Array:
         """What is made of an array, sent once."""
         key = id(array), self.devices
         if key not in _sent:
-            _sent[key] = weakref.ref(array, lambda _: _sent.pop(key, None)), self.put(made(), axis)
+            _sent[key] = weakref.ref(array, lambda _: _sent.pop(key, None)), self.put(made(array), axis)
         return _sent[key][1]
 
     def codes(self, columns: Sequence[Column], n_columns: int) -> Array:
         """The codes of some columns, and of columns of one state up to that many, [n_columns, padded]."""
+        kinds = [np.min_scalar_type(column.n_states) for column in columns]
+        every = [self.kept(c.codes, partial(self._filled, kind)) for c, kind in zip(columns, kinds, strict=True)]
+        widest = np.result_type(np.uint8, *kinds).name
+        return _stacked([*every, *[self.weights] * (n_columns - len(every))], len(every), kind=widest)
 
-        def filled(column: Column) -> NDArray[np.unsignedinteger]:
-            found = np.zeros(self.padded, np.min_scalar_type(column.n_states))
-            found[: self.n] = column.codes
-            return found
-
-        every = [self.kept(column.codes, partial(filled, column)) for column in columns]
-        kind = np.min_scalar_type(max((column.n_states for column in columns), default=1)).name
-        return _stacked([*every, *[self.weights] * (n_columns - len(every))], len(every), kind=kind)
+    def _filled(self, kind: np.dtype[Any], codes: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
+        return np.pad(codes.astype(kind), (0, self.padded - self.n))
 
     def ranks(self, orders: Sequence[NDArray[np.integer]]) -> Array:
         """The place of each row in some orders, [orders, padded]."""
+        return _stacked([self.kept(order, self._inverse) for order in orders], len(orders), kind="int32")
 
-        def inverse(order: NDArray[np.integer]) -> NDArray[np.int32]:
-            found = np.full(self.padded, LAST, np.int32)
-            found[order] = np.arange(len(order), dtype=np.int32)
-            return found
+    def _inverse(self, order: NDArray[np.integer]) -> NDArray[np.int32]:
+        found = np.full(self.padded, LAST, np.int32)
+        found[order] = np.arange(len(order), dtype=np.int32)
+        return found
 
-        return _stacked([self.kept(order, partial(inverse, order)) for order in orders], len(orders), kind="int32")
-
-    @property
+    @cached_property
     def weights(self) -> Array:
         """One for each row, and zero for those that are padded, int32 [padded]."""
-        return _weights(self.n, self.padded, self.devices)
+        return self.put((np.arange(self.padded) < self.n).astype(np.int32))
 
 
-@lru_cache(maxsize=4)
-def _mesh(devices: tuple[Any, ...]) -> Mesh | None:
-    return Mesh(np.array(devices), (ROWS,)) if len(devices) > 1 else None
-
-
-@lru_cache(maxsize=4)
-def _weights(n: int, padded: int, _: tuple[Any, ...]) -> Array:
-    return Rows(n).put((np.arange(padded) < n).astype(np.int32))
+_rows = lru_cache(maxsize=4)(Rows)
 
 
 @partial(jax.jit, static_argnames=("kind",))
@@ -114,26 +104,20 @@ class DeviceCounter:
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self.sizes = tuple(int(column.n_states) for column in columns)
-        self.rows = Rows(len(columns[0].codes))
+        self.rows = _rows(len(columns[0].codes), devices_in_use())
         # One more column, of one state: sets of fewer members are filled up with it, which changes no cell. Padded rows
         # have codes too, but no weight.
         with double():
             self.codes = self.rows.codes(columns, len(columns) + 1)
-        self._columns = columns
+        self._host = cache(partial(HostCounter, columns))  # for what has too many cells
         self._states = np.array([*self.sizes, 1], np.int32)
-        self._indicator: tuple[Array, Array] | None = None
-
-    @cached_property
-    def _host(self) -> HostCounter:
-        """For what has too many cells."""
-        return HostCounter(self._columns)
 
     def sums(self, bases: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
         """See `HostCounter`; all columns are counted, and those asked for returned."""
         found = np.empty((len(bases), len(tables), len(columns)), np.int64)
         many = [i for i, base in enumerate(bases) if self._n_cells(base) > MOST_PRODUCT]
         if many:
-            found[many] = self._host.sums([bases[i] for i in many], tables, columns)
+            found[many] = self._host().sums([bases[i] for i in many], tables, columns)
         with double():
             for bound, chosen, joint in self._joined(bases):
                 found[chosen] = self._answer(extension_sums, tables, bound, joint)[:, :, columns]
@@ -145,7 +129,7 @@ class DeviceCounter:
         """See `HostCounter`."""
         family = (*parents, child)
         if self._n_cells(family) > MOST_PRODUCT:
-            return self._host.family_sums(parents, child, tables, columns)
+            return self._host().family_sums(parents, child, tables, columns)
         with double():
             ((bound, _, joint),) = self._joined([family])
             own, without = self._answer(family_sums, tables, bound, joint, np.array([self.sizes[child]], np.int32))
@@ -180,12 +164,12 @@ class DeviceCounter:
         return n_sets * each <= batch_bytes()
 
     def _answer(self, program: Any, tables: Tables, n_cells: int, *given: Any) -> Any:
-        self._indicator = self._indicator or self._indicated()
-        units = [self.rows.kept(table, partial(np.asarray, table), None) for table in tables]
+        units = [self.rows.kept(table, np.asarray, None) for table in tables]
         shape = {"n_cells": n_cells, "n_columns": len(self.sizes), "mesh": self.rows.mesh}
         return jax.device_get(program(*given, *self._indicator, _stacked(units, len(units), kind="int64"), **shape))
 
-    def _indicated(self) -> tuple[Array, Array]:
+    @cached_property
+    def _indicator(self) -> tuple[Array, Array]:
         """The indicator of the states of all columns, weights included, and the column of every state."""
         n_states = bucket(sum(self.sizes), 64)
         owner, state = np.zeros(n_states, np.int32), np.full(n_states, -1, np.int32)
@@ -237,7 +221,7 @@ class _Batch:
     def __init__(self, sets: Sequence[Sequence[Column]]) -> None:
         columns = list({id(column.codes): column for some in sets for column in some}.values())
         place = {id(column.codes): i for i, column in enumerate(columns)}
-        self.rows, size = Rows(len(columns[0].codes)), bucket(len(columns) + 1, 8, 4)
+        self.rows, size = _rows(len(columns[0].codes), devices_in_use()), bucket(len(columns) + 1, 8, 4)
         self.codes = self.rows.codes(columns, size)
         self.sizes = np.array([c.n_states for c in columns] + [1] * (size - len(columns)), np.int32)
         self.members = np.full((bucket(len(sets), 16, 4), bucket(max(map(len, sets)), 4)), len(columns), np.int32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -65,7 +65,7 @@ def best_partitions(
 ) -> list[Solution]:
     """The cheapest partition of each problem under its charge, see `kernels.dense_partitions`."""
     alike: dict[_Shape, list[int]] = defaultdict(list)
-    problems = [_without_counts(problem) for problem in problems]
+    problems = [_Uncounted(each.rows, each.positions) if _deferred(each) else each for each in problems]
     for i, (problem, charge) in enumerate(zip(problems, charges, strict=True)):
         alike[_shape(problem, charge)].append(i)
     found: dict[int, Solution] = {}
@@ -83,7 +83,7 @@ def best_partitions(
 
 
 def _shape(problem: GroupedRows, charge: NDArray[np.float64] | CutCosts) -> _Shape:
-    deferred = bool(_deferred(problem))
+    deferred = isinstance(problem, _Uncounted)
     return _Shape(
         # fewer positions than the rows allow are those near some cuts: not worth a program of their own
         groups=bucket(problem.n, min(512, bucket(problem.rows.n, 128)) if deferred else 128),
@@ -102,15 +102,14 @@ def _deferred(problem: GroupedRows) -> list[Deferred]:
     return found if all(isinstance(each, Deferred) for each in found) else []  # type: ignore[return-value]
 
 
-def _without_counts(problem: GroupedRows) -> GroupedRows:
-    """The same with empty cells, if a device counts them: the host then sees no row."""
-    if not _deferred(problem):
-        return problem
-    terms, none = [term for term in problem.rows.terms if term.n_cells > 1], np.zeros(0, np.int32)
-    sign, names = np.repeat([t.sign for t in terms], [t.n_cells for t in terms]), [term.names for term in terms]
-    found = GroupedRows(problem.rows, problem.positions)
-    found.__dict__["_counted"] = Pairs(none, none, none, none, sign, np.concatenate(names)), []
-    return found
+class _Uncounted(GroupedRows):
+    """The same with empty cells, which a device counts: the host sees no row."""
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        terms, none = self._of_cells, np.zeros(0, np.int32)
+        sign = np.repeat([term.sign for term in terms], [term.n_cells for term in terms])
+        return Pairs(none, none, none, none, sign, np.concatenate([term.names for term in terms]))
 
 
 def _solved(

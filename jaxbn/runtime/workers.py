@@ -18,11 +18,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing, contextmanager
-from functools import lru_cache
+from functools import cache, partial
 from logging.handlers import QueueHandler
 from multiprocessing import resource_tracker
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
@@ -53,6 +53,9 @@ Answer = TypeVar("Answer")
 
 Job = Callable[[Question], tuple[Answer, Question | None]]
 """Does a step of a task: its answer, and the question that is left, None at the end. It is sent to each worker once."""
+
+Report = tuple[list[Answer], Question | None, list[warnings.WarningMessage], list[logging.LogRecord]]
+"""What a worker hands in: answers, the question that is left, and what it would have told."""
 
 _one_pool = threading.Lock()
 
@@ -101,81 +104,49 @@ def _answers(
         yield answer
         overhead, left, count = 0.0, sum(map(size, waiting)), min(most, len(waiting))
         expected = min(seconds * left / max(before - left, 1e-9), limits.seconds_left())
-        if count > 1 and expected * (1 - 1 / count) > START_UP and _one_pool.acquire(blocking=False):
-            try:
-                yield from _from_pool(job, waiting, count)
-            finally:
-                _one_pool.release()
-            most = 1  # what is waiting again is done here
-
-
-class _Report(NamedTuple):
-    """What a worker hands in."""
-
-    answers: list[Any]
-    rest: Any  # None if the task is done
-    failed: bool  # at the rest
-    warned: list[tuple[Warning, type[Warning], str, int]]  # as ``warn_explicit`` takes them
-    logged: list[logging.LogRecord]
+        if count > 1 and expected * (1 - 1 / count) > START_UP:
+            yield from _from_pool(job, waiting, count)
+            most = 1  # what is waiting again is done here, where an error has its own type and trace
 
 
 def _from_pool(job: Job[Question, Answer], waiting: deque[Question], size: int) -> Iterator[Answer]:
-    """Answers of workers; where these cannot be started, or have died, questions are left waiting."""
-    running: dict[Future[_Report], Question] = {}
-    shown: dict[Any, Any] = {}  # a warning is shown as often as if it came from here
-    with _pool(job, size) as send:
-        while waiting or running:
-            limits.check()
-            while waiting:
-                question = waiting.popleft()
-                running[send(question)] = question
-            for future in wait(running, PAUSE, FIRST_COMPLETED).done:
-                if (error := future.exception()) is not None:
-                    LOG.warning("what is left is done without worker processes: %s", str(error).split("\n")[0])
-                    waiting.extend(running.values())
-                    return
-                answers, rest, failed, warned, logged = future.result()
-                del running[future]
-                for words in warned:
-                    warnings.warn_explicit(*words, registry=shown)
-                for record in logged:
-                    logging.getLogger(record.name).handle(record)
-                if failed:  # here the same error has its own type and trace
-                    answer, rest = job(rest)
-                    answers.append(answer)
-                if rest is not None:
-                    waiting.append(rest)
-                yield from answers
-
-
-@contextmanager
-def _pool(job: Any, size: int) -> Iterator[Callable[[Any], Future[_Report]]]:
-    """What sends a question to one of so many workers; none of them is left in the end."""
+    """Answers of workers; after a failure of any kind, what has not been answered is waiting again."""
     import jax
     from loky import ProcessPoolExecutor
 
-    settings = {name: getattr(jax.config, f"jax_{name}") for name in KERNELS}
-    kernels = {f"JAX_{name.upper()}": str(value) for name, value in settings.items() if value is not None}
-    pools: list[Any] = []
-
-    def send(question: Any) -> Future[_Report]:
-        try:
-            if not pools:
-                given = (pickle.dumps(job), LOG.getEffectiveLevel())
-                env = {**kernels, **ONE_THREAD, "JAX_PLATFORMS": "cpu"}
-                pools.append(ProcessPoolExecutor(size, initializer=_begin, initargs=given, env=env))
-            with _without_interrupts():  # Ctrl-C is for this process alone, and the first question starts the workers
-                return pools[0].submit(_steps, question)
-        except Exception as error:  # no semaphores, say, or levels of a column that cannot be sent
-            failed: Future[_Report] = Future()
-            failed.set_exception(error)
-            return failed
-
+    if not _one_pool.acquire(blocking=False):
+        return
+    settings = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in KERNELS}
+    env = {name: str(value) for name, value in settings.items() if value is not None}
+    env |= ONE_THREAD | {"JAX_PLATFORMS": "cpu"}
+    running: dict[Future[Report[Answer, Question]], Question] = {}
+    shown: dict[Any, Any] = {}  # a warning is shown as often as if it came from here
+    pool = None
     try:
-        yield send
+        given = pickle.dumps(job), LOG.getEffectiveLevel()
+        pool = ProcessPoolExecutor(size, initializer=_begin, initargs=given, env=env)
+        while waiting or running:
+            limits.check()
+            with _without_interrupts():  # Ctrl-C is for this process alone, and the first question starts the workers
+                while waiting:
+                    running |= {pool.submit(_steps, waiting[0]): waiting.popleft()}
+            for future in wait(running, PAUSE, FIRST_COMPLETED).done:
+                answers, rest, warned, logged = future.result()
+                for each in warned:
+                    warnings.warn_explicit(each.message, each.category, each.filename, each.lineno, registry=shown)
+                for record in logged:
+                    logging.getLogger(record.name).handle(record)
+                del running[future]
+                if rest is not None:
+                    waiting.append(rest)
+                yield from answers
+    except Exception as error:  # no semaphores, say, levels of a column that cannot be sent, or an error of a task
+        LOG.warning("what is left is done without worker processes: %s", str(error).split("\n")[0])
+        waiting.extend(running.values())
     finally:
-        for pool in pools:
+        if pool is not None:
             pool.shutdown(wait=True, kill_workers=True)
+        _one_pool.release()
 
 
 @contextmanager
@@ -194,36 +165,25 @@ def _without_interrupts() -> Iterator[None]:
 
 # --- in a worker
 
-_given: bytes = b""
+_job: Callable[[], Job[Any, Any]]
 _logged: SimpleQueue[logging.LogRecord] = SimpleQueue()
 
 
 def _begin(job: bytes, level: int) -> None:
-    global _given
+    global _job
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _given = job
+    _job = cache(partial(pickle.loads, job))  # at the first question: the caller waits while a worker begins
     LOG.setLevel(level)
     LOG.handlers, LOG.propagate = [QueueHandler(_logged)], False
 
 
-@lru_cache(maxsize=1)
-def _job() -> Job[Any, Any]:
-    return pickle.loads(_given)
-
-
-def _steps(question: Any) -> _Report:
+def _steps(question: Any) -> Report[Any, Any]:
     """Steps of a task for a while."""
-    answers: list[Any] = []
-    caught: Any = ()
-    failed = False
-    try:
-        job, until = _job(), time.monotonic() + PART  # warnings of what it imports are left out: the caller saw them
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            while question is not None and time.monotonic() < until:
-                answer, question = job(question)
-                answers.append(answer)
-    except Exception:
-        failed = True
-    warned = [(each.message, each.category, each.filename, each.lineno) for each in caught]
-    return _Report(answers, question, failed, warned, [_logged.get() for _ in range(_logged.qsize())])
+    answers = []
+    job, until = _job(), time.monotonic() + PART  # warnings of what it imports are left out: the caller saw them
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        while question is not None and time.monotonic() < until:
+            answer, question = job(question)
+            answers.append(answer)
+    return answers, question, warned, [_logged.get() for _ in range(_logged.qsize())]
