@@ -109,7 +109,9 @@ def test_groups_of_chunks_that_are_passed_over_hold_no_optimum(price):
     """So high a price that more than a thousand starts stay: groups of chunks are bounded before the chunks."""
     _, rows = own_rows(1, 2000)
     with small_chunks(settled=4096, width=4):
-        pruned, every = (solve.solve_at_prices(rows, [price], prune=prune)[0] for prune in (True, False))
+        (pruned,) = solve.solve_at_prices(rows, [price])
+    with CostMatrix(GroupedRows(rows, rows.positions())) as matrix:
+        (every,) = matrix.solve_at([price])
     assert pruned.cost == close(every.cost)
     assert pruned.cuts == every.cuts
     assert pruned.live < every.live / 2
