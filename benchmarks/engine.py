@@ -30,8 +30,7 @@ sys.path.insert(0, str(HERE.parent))  # jaxbn and the NumPy reference
 RATE = 4.0
 SYNTHETIC = ("table6", "gauss", "indep")
 SIZES = (1_000, 5_000, 20_000, 100_000, 320_000, 1_000_000)
-REFERENCE_ROWS = 5_000  # the reference keeps an n x n matrix
-UNPRUNED_ROWS = 20_000
+REFERENCE_ROWS = UNPRUNED_ROWS = 5_000  # they keep an n x n matrix
 OTHER_METHODS = ("evidence", "mdl")
 OTHER_METHODS_ROWS = (1_000, 20_000, 100_000, 1_000_000)
 WARM_SECONDS = 4.0  # warm calls are repeated at least this long, and at least twice …
@@ -107,17 +106,19 @@ def peak_memory() -> float:
 def measure(name: str, n: int) -> dict[str, Any]:
     """One line of the table, in this process."""
     from jaxbn.cuts import discretize_variable, solve
+    from jaxbn.cuts.grouped_rows import GroupedRows
+    from jaxbn.cuts.interval_costs import CostMatrix
     from jaxbn.cuts.problem import Rows, Solution
-    from jaxbn.runtime.shapes import LEAST_ROWS, bucket
+    from jaxbn.runtime.shapes import FEW_POSITIONS
 
     idle = peak_memory()
     arguments = make(name, n)
     asked: list[Rows] = []
     found: list[Solution] = []
 
-    def recording(tasks: list[Rows]) -> list[Solution]:
+    def recording(tasks: list[Rows], **options: Any) -> list[Solution]:
         asked[:] = tasks
-        found[:] = solve.solve(tasks)
+        found[:] = solve.solve(tasks, **options)
         return list(found)
 
     discretize_variable.solve = recording  # what the call asks of the engine, and its live starts
@@ -130,11 +131,16 @@ def measure(name: str, n: int) -> dict[str, Any]:
     line |= {"memory": peak_memory() - idle, "bins": binning.n_bins, "cost": binning.cost, "load": os.getloadavg()[0]}
     costs = {"engine": binning.cost}
     task = asked[0]
-    if n <= UNPRUNED_ROWS and 2 * task.n > LEAST_ROWS:
-        shape = solve.pruned_shape
-        solve.pruned_shape = lambda *args, **sizes: shape(*args, **sizes)._replace(settled=bucket(n, 1024))
-        costs["unpruned"] = solve.solve([task], prune=False)[0].cost
-        line["unpruned"] = best_of(lambda: solve.solve([task], prune=False), 2.0)
+    groups = GroupedRows(task, task.positions())
+
+    def unpruned() -> Solution:
+        """By the costs of all intervals."""
+        with CostMatrix(groups) as matrix:
+            return matrix.solve_with_cuts(task.cut_costs[groups.positions[1:] - 1], task.first_cost)
+
+    if n <= UNPRUNED_ROWS and groups.n > FEW_POSITIONS:
+        costs["unpruned"] = unpruned().cost
+        line["unpruned"] = best_of(unpruned, 2.0)
     if n <= REFERENCE_ROWS:
         from tests.reference.cuts import algorithm_1
 

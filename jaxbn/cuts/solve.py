@@ -64,17 +64,17 @@ def prefix_costs(rows: Rows, prices: Sequence[float]) -> NDArray[np.float64]:
         return np.asarray(_run_pruned(rows, prices).best)[:, : rows.n]
 
 
-def solve_at_prices(rows: Rows, prices: Sequence[float], *, prune: bool = True) -> list[Solution]:
+def solve_at_prices(rows: Rows, prices: Sequence[float]) -> list[Solution]:
     """The optimum at each price, where every interval costs that much more: one pass of the pruned program for all."""
     with double(), on_host():
-        state = _run_pruned(rows, prices, prune)
+        state = _run_pruned(rows, prices)
         best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
     end = rows.n - 1
     cuts = [[start - 1 for start in interval_starts(row, end)] for row in last]
     return [Solution(float(best[i, end]), cuts[i], visited / rows.n) for i in range(len(prices))]
 
 
-def _run_pruned(rows: Rows, prices: Sequence[float], prune: bool = True) -> State:
+def _run_pruned(rows: Rows, prices: Sequence[float]) -> State:
     """One problem, resumed with more room whenever the live starts outgrow it."""
     shape = pruned_shape(rows.n, len(rows.terms), sum(term.n_cells for term in rows.terms), rows.total)
     # `contexts` is off only for long columns without children, where the division would cost more than another
@@ -84,7 +84,6 @@ def _run_pruned(rows: Rows, prices: Sequence[float], prune: bool = True) -> Stat
         ratios=ratios_fit(rows),
         contexts=rows.n <= SHARED_ROWS or rows.spread is None or any(term.sign > 0 for term in rows.terms),
         spread=rows.spread is not None,
-        prune=prune,
     )
     problem = jax.device_put(Problem(**_arrays(rows, prices, shape)))
     state = initial_state(problem, shape.settled, shape.recent, shape.width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +16,11 @@ from jaxbn.evaluation.cross_validate import cross_validate, named_columns
 from jaxbn.evaluation.folds import fold_numbers, known_method
 from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.graph import GraphLike
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import DataLike, Missing
 from jaxbn.learning.columns import Columns, as_columns
 from jaxbn.learning.options import old_keywords
 from jaxbn.runtime import limits
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @old_keywords
@@ -69,8 +67,6 @@ def compare(
         >>> table["mean"].drop("evidence").round(2).to_dict()
         {'bayesian': -2.74, 'mdl': -2.91, 'equal_width': -2.78, 'equal_frequency': -2.84}
     """
-    import pandas as pd
-
     if isinstance(methods, str) or not methods:
         raise ArgumentError("methods", f"must be a sequence of methods, got {methods!r}; for example ('bayesian',)")
     columns = as_columns(columns)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import as_floats, encode
 from jaxbn.inputs.graph import markov_blanket
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import Table, as_frame
 from jaxbn.kernels.gradient import Limits, Point, best_rate, climb
@@ -43,9 +44,6 @@ from jaxbn.model.fit import fit
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double
 from jaxbn.runtime.shapes import bucket
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Alpha = Literal["auto", "one", "family"]
 
@@ -166,8 +164,6 @@ def refine(
         >>> list(refined.parts.index), refined.cuts["variable"].nunique()
         (['alpha', 'cuts'], 4)
     """
-    import pandas as pd
-
     if alpha == "auto":
         alpha = None if net.alpha == "auto" else "one"
     _check(net, cuts, alpha, rate)

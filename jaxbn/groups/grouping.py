@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,9 +34,8 @@ from jaxbn.cuts.binning import same_number
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention, suggest
 from jaxbn.inputs.columns import MISSING, Level, as_levels, encode
-
-if TYPE_CHECKING:
-    from jaxbn.inputs.table import Table
+from jaxbn.inputs.later import pd
+from jaxbn.inputs.table import Table
 
 LOG = logging.getLogger("jaxbn")
 
@@ -178,8 +177,6 @@ def group_levels(
 
 
 def _levels(values: Any) -> tuple[tuple[Level, ...], NDArray[np.int32]]:
-    import pandas as pd
-
     column = values if isinstance(values, pd.Series) else pd.Series(values)
     if len(column) == 0:
         raise ValueError("values is empty; pass at least one row")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.words import bin_words
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import Level
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, from_numbers
 from jaxbn.model import queries
@@ -28,9 +29,6 @@ from jaxbn.model.observations import Unknown, as_numbers, observation_weights
 from jaxbn.model.rows.sampling import InFiles
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY, within_memory
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,8 +100,6 @@ class AverageNet(InFiles):
             >>> average.predict_proba({"size": [1.5]}, "kind").round(3).to_numpy().tolist()
             [[0.692, 0.308]]
         """
-        import pandas as pd
-
         found = [net.predict_proba(data, target, unknown=unknown) for net in self.networks]
         weights = self._weights_of_rows(data, target, unknown)
         shared = [each.to_numpy() @ self._shares(net, target) for net, each in zip(self.networks, found, strict=True)]
@@ -125,8 +121,6 @@ class AverageNet(InFiles):
             >>> average.predict({"size": [1.5, 8.5]}, "kind").tolist()
             ['a', 'b']
         """
-        import pandas as pd
-
         queries.quantile_levels(returns)  # refuses others
         continuous = target in self.networks[0].binnings
         unit = self.networks[0].binnings[target].unit if continuous else NUMBER
@@ -215,8 +209,6 @@ class AverageNet(InFiles):
             >>> jaxbn.AverageNet(nets).effect("kind", "size")["mean"].tolist()
             [4.25, 5.25]
         """
-        import pandas as pd
-
         if not (checks.is_number(coverage) and 0 < coverage <= 1):
             raise checks.ArgumentError("coverage", f"must be a share above 0, at most 1, not {coverage!r}")
         rng = np.random.default_rng(seed)
@@ -242,8 +234,6 @@ class AverageNet(InFiles):
             >>> len(average.sample(5))
             5
         """
-        import pandas as pd
-
         checks.at_least("n", n, 0)
         rng = np.random.default_rng(seed)
         chosen = rng.integers(len(self.networks), size=n)
@@ -290,8 +280,6 @@ class AverageNet(InFiles):
 
     def _states(self, name: str) -> pd.Index:
         """Levels, or the intervals between all cuts."""
-        import pandas as pd
-
         first = self.networks[0]
         if name not in first.binnings:
             return queries.states(first, name)

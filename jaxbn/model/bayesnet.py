@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from scipy.special import softmax
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import MISSING, Level
 from jaxbn.inputs.frames import in_kind_of
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.states import missing_flag_name
 from jaxbn.model import queries
 from jaxbn.model.effects import effect, influence
@@ -30,9 +31,6 @@ from jaxbn.model.rows.updating import update
 from jaxbn.model.words import count_states
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY, within_memory
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -341,8 +339,6 @@ class BayesNet(Fitted, InFiles):
             >>> net.predict_proba({"size": [None]}, "kind", soft={"size": [[0.1, 0.9]]}).round(3).to_numpy().tolist()
             [[0.3, 0.7]]
         """
-        import pandas as pd
-
         queries.check_targets(self, [target], {})
         frame = queries.without(data, target, self.names)
         asked = (target, missing_flag_name(target))  # whether the target is missing is not looked at
@@ -375,8 +371,6 @@ class BayesNet(Fitted, InFiles):
             >>> net.predict({"size": [1.5, 8.0]}, "kind").tolist()
             ['a', 'b']
         """
-        import pandas as pd
-
         queries.quantile_levels(returns)  # refuses others
         chances = self.predict_proba(data, target, unknown=unknown)
         if isinstance(returns, str) and returns == "state":
@@ -439,8 +433,6 @@ class BayesNet(Fitted, InFiles):
             >>> net.complete({"kind": ["a", None], "size": [3.0, 8.0]}, 3)["kind"].groupby("draw").agg("".join).tolist()
             ['ab', 'ab', 'aa']
         """
-        import pandas as pd
-
         checks.at_least("n", n, 1)
         rng = np.random.default_rng(seed)
         drawn = [impute(self, data, "draw", rng, unknown) for _ in range(n)]
@@ -458,8 +450,6 @@ class BayesNet(Fitted, InFiles):
             a            0.75        0.25
             b            0.25        0.75
         """
-        import pandas as pd
-
         queries.check_targets(self, [name], {})
 
         def labels(of: str) -> pd.Index:

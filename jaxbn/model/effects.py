@@ -13,14 +13,13 @@ from scipy.special import ndtr, ndtri
 from jaxbn.cuts.shapes.inside import SLIVER
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs.columns import Level
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference.questions import joint
 from jaxbn.model.queries import check_targets, states
 from jaxbn.structure.equivalence import parent_sets
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.model.bayesnet import BayesNet
 
 Floats = NDArray[np.float64]
@@ -37,8 +36,6 @@ def effect(net: BayesNet, cause: str, outcome: str, level: Level | None) -> pd.D
     setting it gives the mean Σ_z P(z) E(outcome | cause, z) (Maathuis, Kalisch and Bühlmann 2009): of a member nothing
     else matters, so that all of them are covered by the sets that can be the parents.
     """
-    import pandas as pd
-
     check_targets(net, [cause, outcome], {})
     never = () if net.search is None else net.search.never or ()
     means = [mean_where_set(net, cause, outcome, level, found) for found in open_parents(net, cause, never)]
@@ -148,8 +145,6 @@ def _inside_bins(net: BayesNet, outcome: str, chances: Floats, weights: Floats, 
 
 def influence(net: BayesNet, target: str, given: Mapping[str, Any]) -> pd.DataFrame:
     """How much each known value moves the target, see ``BayesNet.influence``."""
-    import pandas as pd
-
     check_targets(net, [target], given)
     if not given:
         others = [name for name in net.names if name != target]

@@ -19,6 +19,7 @@ from jaxbn.groups.grouping import Grouping, check_shares
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.graph import as_parents, markov_blanket, to_networkx, topological_order
+from jaxbn.inputs.later import nx, pd
 from jaxbn.model.inference.network import Network, network, positions
 from jaxbn.model.lines.line import Line
 from jaxbn.model.search_report import SearchReport
@@ -27,8 +28,6 @@ from jaxbn.scores.tables import k2_score
 from jaxbn.structure.equivalence import Comparison, Cpdag, class_of, compare_graphs
 
 if TYPE_CHECKING:
-    import networkx as nx
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from jaxbn.model.bayesnet import BayesNet

@@ -7,7 +7,7 @@ import numbers
 import sys
 import warnings
 from collections.abc import Collection, Hashable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,11 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.words import rounded, short_numbers
 from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import Unit, in_words, to_number
 from jaxbn.model.fitted import Fitted
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Unknown = Literal["error", "missing"]
 FAR = 1.0  # values further outside the fitted range than this multiple of its width are pointed out
@@ -84,8 +82,6 @@ def observation_weights(net: Fitted, given: Mapping[str, Any]) -> dict[str, NDAr
 
 def as_weights(name: str, value: Any) -> list[tuple[Any, float]] | None:
     """States and their likelihoods, if that is what is given: a mapping, or a Series as ``query`` answers."""
-    import pandas as pd
-
     if not isinstance(value, Mapping | pd.Series):
         return None
     found = [(state, float(weight)) for state, weight in value.items()]
@@ -131,8 +127,6 @@ def as_range(net: Fitted, name: str, value: Any) -> tuple[float, float] | None:
 
     The label of a bin stands for the bin.
     """
-    import pandas as pd
-
     labels = net.binnings[name].labels
     if isinstance(value, str) and value in labels:
         edges, place = (-math.inf, *net.binnings[name].cuts.tolist(), math.inf), labels.index(value)
@@ -171,8 +165,6 @@ def _weigh_discrete(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
 
 def level_weights(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
     """The weight of each level of a discrete variable by what is given: 1 or 0, or its likelihood, [levels]."""
-    import pandas as pd
-
     parts = as_weights(name, value)
     if parts is not None:
         return np.asarray(sum(weight * level_weights(net, name, part) for part, weight in parts), np.float64)

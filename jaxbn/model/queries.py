@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.words import rounded
 from jaxbn.inputs.checks import ArgumentError, suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, Unit, from_numbers
@@ -26,9 +27,6 @@ from jaxbn.model.lines.rows import lean, log_ratios, range_ratios
 from jaxbn.model.observations import Unknown, as_numbers, as_range, as_weights, encode_frame, observation_weights
 from jaxbn.model.words import state_texts
 from jaxbn.runtime import limits
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Array = NDArray[np.float64]
 Returns = str | float | Sequence[float]
@@ -40,8 +38,6 @@ ROWS = 2**14
 
 def states(net: Fitted, name: str) -> pd.Index:
     """A variable's states as users see them: levels, left-closed intervals with open ends, or, for dates, words."""
-    import pandas as pd
-
     if name not in net.shown_states:
         if name not in net.binnings:
             net.shown_states[name] = pd.Index(list(net.levels[name]), name=name)
@@ -54,16 +50,12 @@ def states(net: Fitted, name: str) -> pd.Index:
 
 def intervals(net: Fitted, name: str, cuts: Array) -> pd.Index:
     """Left-closed intervals with open ends, between some cuts as users see them."""
-    import pandas as pd
-
     breaks = [-np.inf, *rounded(cuts.tolist(), among=net.bounds[name]), np.inf]
     return pd.IntervalIndex.from_breaks(breaks, closed="left", name=name)
 
 
 def as_series(chances: Array, axes: Sequence[pd.Index]) -> pd.Series:
     """Probabilities of the states of one or several variables, an axis each."""
-    import pandas as pd
-
     index = axes[0] if len(axes) == 1 else pd.MultiIndex.from_product(axes, names=[axis.name for axis in axes])
     return pd.Series(chances.ravel(), index=index, name="probability")
 
@@ -208,8 +200,6 @@ def points(
     lean: Lean | None = None,
 ) -> pd.Series | pd.DataFrame:  # fmt: skip
     """Means or quantiles of a continuous target, from what lies inside its bins and their chances [rows, bins]."""
-    import pandas as pd
-
     if inside is None:
         raise ArgumentError(
             "returns",

@@ -7,9 +7,9 @@ from itertools import combinations, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 from jaxbn.inputs.graph import Parents
+from jaxbn.inputs.later import nx
 
 if TYPE_CHECKING:
-    import networkx as nx
     from matplotlib.axes import Axes
 
 Arc = tuple[str, str]
@@ -45,8 +45,6 @@ class Cpdag(NamedTuple):
             >>> sorted(class_of({"a": (), "b": ("a",)}).to_networkx().edges)
             [('a', 'b'), ('b', 'a')]
         """
-        import networkx as nx
-
         graph = nx.DiGraph()
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from(self.directed)

@@ -14,6 +14,8 @@ import jaxbn
 from jaxbn.cuts import solve
 from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.evidence import choice_cost
+from jaxbn.cuts.grouped_rows import GroupedRows
+from jaxbn.cuts.interval_costs import CostMatrix
 from tests.helpers.programs import close, gauss, priced_by_definition, prices_and_few_slots, rows_of
 from tests.helpers.random_variables import cost_of_edges, method_options, random_variable, reference_cost
 from tests.reference import evidence as reference
@@ -211,8 +213,8 @@ def test_pruned_equals_unpruned(name):
     rows = rows_of(problem, width)
     log_range = rows.total * np.log(np.ptp(prepare(**problem).distinct))
     prices = [1.0, 6.0, 0.5, 2.0, 4.0, 9.0, 15.0, 30.0]
-    with prices_and_few_slots(settled=1024):
-        unpruned = solve.solve_at_prices(rows, prices, prune=False)
+    with CostMatrix(GroupedRows(rows, rows.positions())) as matrix:
+        unpruned = matrix.solve_at(prices)
     with prices_and_few_slots():
         together = solve.solve_at_prices(rows, prices)
         alone = [solve.solve_at_prices(rows, [price] * len(prices))[0] for price in prices]

@@ -80,13 +80,13 @@ def priced_by_definition(problem: dict[str, Any], width: float | None, price: fl
 
 
 @contextmanager
-def prices_and_few_slots(settled: int = 256) -> Iterator[list[dict[str, bool]]]:
+def prices_and_few_slots() -> Iterator[list[dict[str, bool]]]:
     """The priced, pruned program also where all intervals are costed; what became of the slots in each call."""
     shape_of, advance, more_slots = solve.pruned_shape, solve.advance, solve.with_more_slots
     seen: list[dict[str, bool]] = []
 
     def small_shape(*args: Any, **kwargs: Any) -> Any:
-        sizes = {"width": 16, "recent": 64, "settled": settled}
+        sizes = {"width": 16, "recent": 64, "settled": 256}
         return shape_of(*args, **kwargs)._replace(**sizes)
 
     def spied_advance(problem: Any, state: Any, until: Any, **kwargs: Any) -> Any:

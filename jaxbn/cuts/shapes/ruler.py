@@ -82,7 +82,7 @@ class Part(NamedTuple):
 
 
 class Normal:
-    """Normal scores of shares."""
+    """Scores of shares, and back: normal ones, or those of a subclass."""
 
     def score(self, share: Floats) -> Floats:
         """The score at which a share lies below."""
@@ -91,10 +91,6 @@ class Normal:
     def share(self, score: Floats) -> Floats:
         """The share below a score."""
         return np.asarray(ndtr(score))
-
-
-Scores = Normal
-"""Scores of shares, and back: normal ones, or those of a subclass."""
 
 
 @dataclass(frozen=True, eq=False)

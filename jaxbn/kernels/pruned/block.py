@@ -27,7 +27,6 @@ class Switches(NamedTuple):
     ratios: bool  # whether all weights are one and all tables ln Γ: then a row adds the logarithm of a ratio of counts
     contexts: bool = True  # False: no term is of contexts, and the ratio needs no division
     spread: bool = False  # whether the width of an interval counts
-    prune: bool = True  # False keeps and visits every start: the quadratic program, for comparison
 
 
 class Block(NamedTuple):

@@ -27,19 +27,12 @@ CHUNK_GROUP = 32
 FEW_GROUPS = 4
 """Up to so many groups of chunks are not bounded as a whole first."""
 
-FEW_OUTCOMES = 128
-"""Up to this many cells the mixture of the outcomes is bounded as a whole."""
-
 
 def _moved_on(known: Range, more: Array, divisors: Array) -> Range:
-    """The range of quotients once so much was added to the dividends, and to the divisors, of all of them."""
-
-    def largest(ratio: Array, more: Array) -> Array:
-        """The largest (a + more) / (b + divisors) where a <= ratio * b: it lies at the least or at the most b."""
-        at = [(ratio * b + more) / jnp.maximum(b + divisors, TINY) for b in (known.least, known.most)]
-        return jnp.maximum(*at)
-
-    return Range(-largest(-known.low, -more), largest(known.high, more), known.least + divisors, known.most + divisors)
+    """The most that quotients can be once so much was added to the dividends, and to the divisors, of all of them."""
+    # (a + more) / (b + divisors) with a <= high * b is largest at the least or at the most b
+    at = [(known.high * b + more) / jnp.maximum(b + divisors, TINY) for b in (known.least, known.most)]
+    return Range(jnp.maximum(*at), known.least + divisors, known.most + divisors)
 
 
 def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
@@ -54,7 +47,9 @@ def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
     b / v of the new rows themselves.
     """
     weight = (rows.mass_before - chunks.mass).astype(jnp.float64)
-    thin, thick, narrow, wide = _moved_on(chunks.density, weight, rows.end_before - chunks.end)
+    length = rows.end_before - chunks.end
+    thick, narrow, wide = _moved_on(chunks.density, weight, length)
+    thin = -_moved_on(chunks.minus_density, -weight, length).high
     more = (rows.mass - rows.mass_before).astype(jnp.float64)[:, None]
     further = (rows.end - rows.end_before)[:, None]
     growth = narrow * log(1 + further / narrow)
@@ -62,31 +57,6 @@ def _least_spread(problem: Problem, rows: Block, chunks: Chunks) -> Array:
     least_at = jnp.clip(more / jnp.maximum(growth, TINY) - offset, thin, thick)
     density = jnp.where(growth > 0, least_at, thick)  # a length that vanishes beside the width
     return density * growth + more * log((1 + further / wide) / (density + offset))
-
-
-def _least_mixture(problem: Problem, rows: Block, chunks: Chunks) -> Array:
-    """A lower bound of what the block adds to ln Γ(n + aK) - sum_j ln Γ(n_j + a) of the outcomes of all rows [G].
-
-    With s = n + aK and the shares r_j = (n_j + a) / s, which add up to one, b rows of which b_j have outcome j add
-
-        sum_{i < b} ln(1 + i / s) - sum_j sum_{i < b_j} ln(r_j + i / s).
-
-    The first sum is at least b / 2 times its last logarithm, the inner one at most b_j ln(r_j + (b_j - 1) / 2 s).
-    This is convex in the shares, and the tangent in the middle of their ranges bounds it from below. As the shares add
-    up to one, only what is more or less than b in its slopes counts.
-    """
-    own = (problem.cell_given < 0)[:, None]  # the parents' configurations; padding has 0 there
-    new = rows.counts[:, -1] - rows.prefix
-    total = (rows.mass[-1] - rows.mass_before).astype(jnp.float64)
-    now = _moved_on(chunks.ratio, rows.prefix[:, None] - chunks.counts, rows.mass_before - chunks.mass)
-    share, reach = jnp.where(own, (now.high + now.low) / 2, 0.0), jnp.where(own, (now.high - now.low) / 2, 0.0)
-    least, most = jnp.where(own, now.least, jnp.inf).min(axis=0), jnp.where(own, now.most, 0.0).max(axis=0)
-    at = jnp.maximum(share + jnp.maximum(new - 1, 0)[:, None] / (2 * least), TINY)
-    slopes = new[:, None] / at
-    # Shares add up to one, so a constant taken off all slopes changes the tangent by a known amount. With b taken off,
-    # slopes are near zero where new rows are mixed as the old ones were, and the width of the ranges costs little.
-    gain = (new[:, None] * log(at) + jnp.abs(slopes - total) * reach + total * -share).sum(axis=0, where=own)
-    return total / 2 * log(1 + jnp.maximum(total - 1, 0) / most) - gain - total
 
 
 def chunks_to_visit(
@@ -103,10 +73,10 @@ def chunks_to_visit(
 
     def some_groups(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         first, size = number * min(CHUNK_GROUP, n), min(CHUNK_GROUP, n)
-        rise, whole = least_rises(problem, rows, groups, first, size, switches)
+        rise = least_rises(problem, rows, groups, first, size, switches)
         below = _below(lax.dynamic_slice_in_dim(least, first, size, 1), rise, limit)
         put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=0)
-        return put(carry[0], below), put(carry[1], whole)
+        return put(carry[0], below), put(carry[1], rise[-1])
 
     def all_groups() -> tuple[Array, Array]:
         n_parts = (n_groups + CHUNK_GROUP - 1) // CHUNK_GROUP
@@ -120,8 +90,8 @@ def chunks_to_visit(
         first = number * at_once
 
         def chunk_by_chunk() -> tuple[Array, Array]:
-            rise, whole = least_rises(problem, rows, chunks, first, at_once, switches)
-            return _below(lax.dynamic_slice_in_dim(chunks.bound, first, at_once, 1), rise, limit), whole
+            rise = least_rises(problem, rows, chunks, first, at_once, switches)
+            return _below(lax.dynamic_slice_in_dim(chunks.bound, first, at_once, 1), rise, limit), rise[-1]
 
         far = jnp.zeros(at_once, bool), jnp.full(at_once, group_rise[number])
         below, whole = lax.cond(near[number], chunk_by_chunk, lambda: far)
@@ -137,28 +107,15 @@ def _below(bound: Array, rise: Array, limit: Array) -> Array:
     return (bound[:, None, :] + rise <= limit[:, :, None]).any(axis=(0, 1))
 
 
-def least_rises(
-    problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, switches: Switches
-) -> tuple[Array, Array]:
-    """A lower bound of what the rows up to each one of the block add to the intervals of `width` chunks' starts [B, G].
-
-    The second one [G] is of the whole block, and may be higher than the first one's last row.
-    """
-    few = jax.tree.map(partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=width, axis=-1), chunks)
+def least_rises(problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, switches: Switches) -> Array:
+    """A lower bound of what the rows up to each one of the block add to the intervals of some chunks' starts [B, G]."""
     ratio = partial(_largest_ratios, problem, rows, chunks, first, width)
     ratios = product_of(problem.n_outcomes, ratio, (BLOCK, width))
     rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(ratios, TINY)))
     if switches.spread:
+        few = jax.tree.map(partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=width, axis=-1), chunks)
         rise += _least_spread(problem, rows, few)
-    # Row by row, the bound takes for each row the start that suits it best. Over the whole block, the shares of one
-    # start have to suit all rows, which is a higher bound where there are many configurations.
-    whole = rise[-1]
-    if switches.spread and switches.ratios and len(problem.cell_sign) <= FEW_OUTCOMES:
-        of_rows = jnp.where(rows.weights[:, None] > 0, ratio(jnp.int32(0)), 1.0)
-        halves = of_rows.reshape(2, -1, width).prod(axis=1)  # of all rows the product might underflow
-        by_rows = -log(halves).sum(axis=0)  # what the outcomes of all rows, the first term, add to `rise`
-        whole += jnp.maximum(_least_mixture(problem, rows, few) - by_rows, 0.0)
-    return rise, whole
+    return rise
 
 
 def grouped_chunks(problem: Problem, chunks: Chunks, prefix: Array, mass: Array, end: Array) -> Chunks:
@@ -178,9 +135,9 @@ def grouped_chunks(problem: Problem, chunks: Chunks, prefix: Array, mass: Array,
 
     def together(known: Range, more: Array, divisors: Array) -> Range:
         now = _moved_on(known, more, divisors)
-        return Range(least(now.low), -least(-now.high), least(now.least), -least(-now.most))
+        return Range(-least(-now.high), least(now.least), -least(-now.most))
 
-    n = len(used) // at_once
+    n, weight, length = len(used) // at_once, all_since.astype(jnp.float64), end - chunks.end
     return Chunks(
         size=jnp.zeros(n, jnp.int32),
         bound=jnp.zeros((len(chunks.bound), n)),
@@ -189,7 +146,8 @@ def grouped_chunks(problem: Problem, chunks: Chunks, prefix: Array, mass: Array,
         mass=jnp.full(n, mass),
         end=jnp.full(n, end),
         ratio=together(chunks.ratio, since, contexts),
-        density=together(chunks.density, all_since.astype(jnp.float64), end - chunks.end),
+        density=together(chunks.density, weight, length),
+        minus_density=together(chunks.minus_density, -weight, length),
     )
 
 

@@ -74,14 +74,13 @@ def _step(problem: Problem, state: State, groups: Chunks, switches: Switches) ->
     def settled(tile_best: Array, cut_cost: Array) -> tuple[Array, Array, Array]:
         best, after = settle_block(tile_best, triangle, cut_cost)
         keep = jnp.isfinite(best)
-        return best, after, keep & ~dominated_inside(rows, best, floor) if switches.prune else keep
+        return best, after, keep & ~dominated_inside(rows, best, floor)
 
     best, after, keep = few_prices_at_once(settled, found.best, rows.cut_cost)
     last = jnp.where(after >= 0, rows.first + after + 1, found.row)
     visited += n_live(recent)
     check = check_row(rows, best)
-    if switches.prune:
-        recent = without_useless(problem, recent, check, rows.latest_after, switches)
+    recent = without_useless(problem, recent, check, rows.latest_after, switches)
     return State(
         block=state.block + 1,
         prefix=rows.counts[:, -1],
@@ -150,11 +149,9 @@ def advance(problem: Problem, state: State, until: Array, *, switches: Switches)
 
     def legs_and_a_check(carry: tuple[Array, State]) -> tuple[Array, State]:
         _, measured, state = lax.while_loop(can_append, leg, (jnp.int32(0), *carry))
-        if switches.prune:
-            latest = latest_of_first_row(problem, state.block)
-            settled = without_useless(problem, state.settled, state.check, latest, switches)
-            state = state._replace(settled=settled)
-        return measured, state
+        latest = latest_of_first_row(problem, state.block)
+        settled = without_useless(problem, state.settled, state.check, latest, switches)
+        return measured, state._replace(settled=settled)
 
     def well_filled(carry: tuple[Array, State]) -> Array:
         settled = carry[1].settled

@@ -94,7 +94,7 @@ def measured_chunks(problem: Problem, state: State, first: Array, switches: Swit
 def measured(
     problem: Problem, starts: Chunk, prefix: Array, weights: Array, widths: Array, switches: Switches
 ) -> dict[str, Range]:
-    """The fields `ratio` and `density` of `Chunks`, of the intervals of W starts.
+    """The fields `ratio`, `density` and `minus_density` of `Chunks`, of the intervals of W starts.
 
     `prefix` [C] are the counts of all rows up to where the intervals end, `weights` and `widths` [W] those of the
     intervals, none of which is longer than the first. Without a width that counts some of it is of no use.
@@ -114,17 +114,18 @@ def measured(
         of_context = jnp.where(given[:, None] < 0, weights, counts(jnp.maximum(given, 0)))
         contexts = of_context + problem.cell_states[cells][:, None]
         ratios = (counts(cells) + problem.weight) / contexts
-        low = jnp.where(live, ratios, jnp.inf).min(axis=1) if switches.spread else jnp.zeros(CELL_GROUP)
-        values = Range(low, jnp.where(live, ratios, 0.0).max(axis=1), contexts[:, shortest], contexts[:, 0])
+        values = Range(jnp.where(live, ratios, 0.0).max(axis=1), contexts[:, shortest], contexts[:, 0])
         return Range(*map(partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=0), found, values))
 
     n_groups = (problem.n_cells + CELL_GROUP - 1) // CELL_GROUP
-    ratio = lax.fori_loop(0, n_groups, some_cells, Range(*[jnp.zeros(len(problem.cell_given))] * 4))
+    ratio = lax.fori_loop(0, n_groups, some_cells, Range(*[jnp.zeros(len(problem.cell_given))] * 3))
     if not switches.spread:
-        return {"ratio": ratio, "density": Range(*[jnp.float64(0)] * 4)}
+        nothing = Range(*[jnp.float64(0)] * 3)
+        return {"ratio": ratio, "density": nothing, "minus_density": nothing}
     densities = weights / widths
     thin, thick = jnp.where(live, densities, jnp.inf).min(), jnp.where(live, densities, 0.0).max()
-    return {"ratio": ratio, "density": Range(thin, thick, widths[shortest], widths[0])}
+    density = Range(thick, widths[shortest], widths[0])
+    return {"ratio": ratio, "density": density, "minus_density": density._replace(high=-thin)}
 
 
 def with_own_starts(starts: Starts, rows: Block, cost: Array, inside: Array, keep: Array) -> Starts:

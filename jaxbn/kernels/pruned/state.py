@@ -73,10 +73,9 @@ class Starts(NamedTuple):
 
 
 class Range(NamedTuple):
-    """What a quotient was in the intervals of some starts, and what it was divided by."""
+    """What a quotient was at most in the intervals of some starts, and what it was divided by."""
 
-    low: Array  # the least quotient
-    high: Array  # the most
+    high: Array  # the most that it was
     least: Array  # the least divisor
     most: Array  # the most
 
@@ -95,6 +94,7 @@ class Chunks(NamedTuple):
     end: Array  # [G] float64, of all rows then
     ratio: Range  # [C, G] float64, of (outcome + a) / (context + aK) then
     density: Range  # [G] float64, of weight / width then
+    minus_density: Range  # [G] float64, of minus that, for the least density
 
 
 class Check(NamedTuple):
@@ -165,8 +165,9 @@ def no_chunks(n_cells: int, n_prices: int, n_chunks: int) -> Chunks:
         counts=of_cells.astype(jnp.int32),
         mass=counts,
         end=numbers,
-        ratio=Range(*[of_cells] * 4),
-        density=Range(*[numbers] * 4),
+        ratio=Range(*[of_cells] * 3),
+        density=Range(*[numbers] * 3),
+        minus_density=Range(*[numbers] * 3),
     )
 
 

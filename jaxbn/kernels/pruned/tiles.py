@@ -188,7 +188,7 @@ def settled_where_needed(
         """The chunks that are needed beside the leaders', and all bounds at the end of the block."""
         limit = found.best + slack(found.best)
         needed, bound = chunks_to_visit(problem, rows, chunks, groups, limit, n_chunks, switches)
-        return (needed if switches.prune else used) & ~done, jnp.where(done, after.bound, bound)
+        return needed & ~done, jnp.where(done, after.bound, bound)
 
     # The start that was best at the last row is likely to be best, or nearly so, at these. Its chunk is looked at
     # first: the lower the totals found, the more of the other chunks their bounds rule out. Every chunk that is not

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import one_of
 from jaxbn.inputs.columns import MISSING, Level, scalar
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import Unit, from_numbers, is_text, texts
@@ -21,9 +22,6 @@ from jaxbn.model.inference.network import Network
 from jaxbn.model.lines.rows import by_lines, lean
 from jaxbn.model.observations import Unknown, encode_frame, frame_of, tell_absent
 from jaxbn.model.queries import draw_levels, means, numbers_of, over_levels
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Strategy = Literal["mean", "regression", "most_probable", "draw"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -168,8 +166,6 @@ def _filled(net: Fitted, data: Any, found: Mapping[str, NDArray[Any]]) -> pd.Dat
     `found` has numbers for continuous variables and positions among the levels for discrete ones, [rows] each. A
     DataFrame keeps its index and its other columns.
     """
-    import pandas as pd
-
     frame = as_frame(data)
     filled = {name: _column(net, name, frame[name], found[name]) for name in frame.columns if name in net.parents}
     result = frame.assign(**filled)
@@ -196,8 +192,6 @@ def _column(net: Fitted, name: str, column: pd.Series, found: NDArray[Any]) -> p
 
 def _with_times(column: pd.Series, gone: NDArray[np.intp], values: NDArray[Any], unit: Unit) -> pd.Series:
     """Dates or durations of the type that this column has: of pandas, objects, or text."""
-    import pandas as pd
-
     if column.dtype.kind == "M" and getattr(column.dt, "tz", None) is not None:
         there = pd.Series(from_numbers(values, unit)).dt
         return _put(column, gone, there.tz_localize(column.dt.tz, ambiguous=True, nonexistent="shift_forward").array)
@@ -217,8 +211,6 @@ def _with_levels(
     column: pd.Series, gone: NDArray[np.intp], levels: tuple[Level, ...], found: NDArray[Any]
 ) -> pd.Series:
     """Levels as this column spells them: intervals and decimals are levels by their text or number."""
-    import pandas as pd
-
     name = str(column.name)
     categories = isinstance(column.dtype, pd.CategoricalDtype)
     known = column.cat.categories if categories else column.dropna().unique()
@@ -232,8 +224,6 @@ def _with_levels(
 
 def _put(column: pd.Series, gone: NDArray[np.intp], values: Any) -> pd.Series:
     """The column with these values at these positions; its type stays, where it can hold them."""
-    import pandas as pd
-
     if isinstance(column.dtype, np.dtype):
         plain = column.to_numpy(copy=True)
         plain[gone] = np.asarray(values, column.dtype)

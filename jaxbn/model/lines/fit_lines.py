@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr
@@ -13,15 +12,13 @@ from scipy.special import ndtr
 from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.ruler import Kind, OfNumbers
 from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.later import nx
 from jaxbn.inputs.missing import LOG
 from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Floats, Integers, Line
 from jaxbn.model.lines.rows import Parts
 from jaxbn.model.lines.rulers import COMPARED, Rows
 from jaxbn.runtime import limits
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 BENT = 1.5
 """Distances to both sides of the median that differ by more than this factor are not those of a straight line."""
@@ -38,8 +35,6 @@ def fit_lines(net: Fitted, codes: Integers, values: Mapping[str, Floats]) -> dic
 
     The network has none yet; codes are [rows, variables], -1 where missing, and values NaN there.
     """
-    import networkx as nx
-
     found, before, links = dict[str, Line](), list[str](), nx.Graph(net.graph)
     parts, began = dict[tuple[str, Kind], Parts](), time.monotonic()
     for name in (net.names[v] for v in net.network.structure.order):
@@ -66,8 +61,6 @@ def fit_lines(net: Fitted, codes: Integers, values: Mapping[str, Floats]) -> dic
 
 def _nearest(links: nx.Graph, name: str, others: Sequence[str]) -> tuple[str, ...]:
     """The variables among some that are the fewest links away."""
-    import networkx as nx
-
     if len(others) <= NEAREST:
         return tuple(others)
     distances = nx.single_source_shortest_path_length(links, name)

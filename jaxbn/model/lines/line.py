@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.shapes.lean import Lean
-from jaxbn.cuts.shapes.ruler import Ends, Kind, Normal, Scores
+from jaxbn.cuts.shapes.ruler import Ends, Kind, Normal
 from jaxbn.inputs.checks import ArgumentError
 
 Floats = NDArray[np.float64]
@@ -98,7 +98,7 @@ class Line:
 
     def lean(
         self, cells: Integers, scores: Sequence[Floats], ends: Ends | None = None, spread: Sequence[Floats] = (),
-        ruler: Scores | None = None,
+        ruler: Normal | None = None,
     ) -> Lean:  # fmt: skip
         """How values lean in some cells, -1 where they are not known, given the scores of each number and child.
 

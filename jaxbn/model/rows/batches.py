@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jaxbn.inputs.later import pd
 from jaxbn.sources.source import as_source
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -32,8 +33,6 @@ def in_batches(method: Method) -> Method:
 
 def _of_batch(net: Any, method: str, given: tuple[Any, ...], options: dict[str, Any], frame: Any) -> Any:
     """What a method of a network says of a batch, as a frame that every engine can hold."""
-    import pandas as pd
-
     found = getattr(net, method)(frame, *given, **options)
     if isinstance(found, np.ndarray):
         found = pd.DataFrame({method: found})

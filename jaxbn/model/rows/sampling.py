@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.inputs import checks
+from jaxbn.inputs.later import pd
 from jaxbn.inputs.table_files import PARQUET
 from jaxbn.inputs.units import from_numbers
 from jaxbn.model.inference.network import draw_states
@@ -25,8 +26,6 @@ from jaxbn.runtime.files import PathLike, replacing
 from jaxbn.runtime.memory import check_room
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.model.bayesnet import BayesNet
 
 
@@ -56,8 +55,6 @@ def intervened(net: BayesNet, do: Mapping[str, Any], given: Mapping[str, Any]) -
 
 def sample(net: BayesNet, n: int, seed: int | np.random.Generator, given: Mapping[str, Any]) -> pd.DataFrame:
     """Rows drawn from the network, see ``BayesNet.sample``."""
-    import pandas as pd
-
     checks.at_least("n", n, 0)
     widest = max(net.cardinalities.values(), default=1)
     check_room(8 * n * (3 * len(net.names) + 3 * widest), f"drawing {n:,} rows", "draw fewer at a time")

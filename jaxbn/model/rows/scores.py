@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import topological_order
+from jaxbn.inputs.later import pd
 from jaxbn.model.inference import answers
 from jaxbn.model.observations import Unknown, encode_frame, frame_of
 from jaxbn.model.queries import log_inside_states
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.model.bayesnet import BayesNet
 
 Floats = NDArray[np.float64]
@@ -76,8 +75,6 @@ class RowScores:
             >>> net.score_samples(cars[:20]).reasons().shape
             (20,)
         """
-        import pandas as pd
-
         odd = []
         for whole, (_, row) in zip(self.p_values, self.variable_p_values.iterrows(), strict=True):
             ordered = row.dropna().sort_values(kind="stable")
@@ -94,8 +91,6 @@ def score_samples(
     net: BayesNet, data: Any, simulations: int, seed: int | np.random.Generator, unknown: Unknown
 ) -> RowScores:
     """Scores of each row, see ``BayesNet.score_samples``."""
-    import pandas as pd
-
     checks.at_least("simulations", simulations, 1)
     shares, missing = shares_of(net, data, unknown)
     rows = net.sample(simulations, seed)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
 from jaxbn.inputs.graph import check_table_sizes
+from jaxbn.inputs.later import pd
 from jaxbn.model.inference.em import expected_counts, tell_left_out
 from jaxbn.model.observations import encode_frame, frame_of, warn_caller
 from jaxbn.model.rows.scores import score_samples
@@ -19,8 +20,6 @@ from jaxbn.scores.shrinkage import shrunken_weights
 from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from jaxbn.model.bayesnet import BayesNet
 
 ODD, MANY, FEW = 0.01, 0.05, 5
