@@ -129,7 +129,7 @@ class Link(NamedTuple):
 
 def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
     """The arcs of a network, `MOST_ARCS` at most, in descending order of mutual information."""
-    found, arcs, gains = [], net.arcs, net.arc_gains
+    found, arcs, gains = [], list(net.arcs), net.arc_gains
     if len(arcs) > MOST_ARCS:
         arcs = sorted(arcs, key=lambda arc: -gains.get(arc, 0.0))[:MOST_ARCS]
     for parent, child in arcs:
