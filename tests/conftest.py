@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 
@@ -21,3 +23,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Programs are not kept from one session to the next: a test must not pass with what another version compiled."""
     if OWN is not None:
         shutil.rmtree(OWN, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_raise() -> Iterator[None]:
+    """As in a terminal: a shell that starts the tests in the background has them ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
