@@ -129,8 +129,9 @@ class Link(NamedTuple):
 
 def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
     """The arcs of a network, `MOST_ARCS` at most, in descending order of mutual information."""
-    found, arcs, gains = [], list(net.arcs), net.arc_gains
+    found, arcs = [], list(net.arcs)
     if len(arcs) > MOST_ARCS:
+        gains = net.arc_gains
         arcs = sorted(arcs, key=lambda arc: -gains.get(arc, 0.0))[:MOST_ARCS]
     for parent, child in arcs:
         chances = chances_of([parent, child])
