@@ -12,6 +12,7 @@ minimum description length: the optimum is exact (docs/maths.md, "The evidence i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -22,7 +23,7 @@ from jaxbn.cuts.blanket import Factor
 from jaxbn.cuts.by_number.charged import Charged
 from jaxbn.cuts.problem import ALL, Rows, Spread, Term, dirichlet_terms
 from jaxbn.cuts.shapes.shape import Shape
-from jaxbn.cuts.sorted_values import Ordered, midpoints
+from jaxbn.cuts.sorted_values import Ordered
 
 WEIGHT = 0.5
 """Dirichlet weight of every cell in the families of F, for cuts, groups and arcs alike: Jeffreys' prior.
@@ -119,7 +120,7 @@ def evidence_problem(
         *dirichlet_terms(factors[1:], WEIGHT, 1),
     ]
     spread, per_value = _spread(ordered, min_width, shape)
-    rows = Rows(ordered.can_cut, terms, weights, spread)
+    rows = Rows(ordered.can_cut, terms, weights, spread, every=ordered.positions)
     return Charged(rows, charge(configurations, n_distinct or ordered.n_distinct, most_bins), rows.total * per_value)
 
 
@@ -141,31 +142,26 @@ def _spread(ordered: Ordered, min_width: float, shape: Shape | None) -> tuple[Sp
         return None, 0.0
     scale = 1.0 if np.isfinite(high - low) else 0.25
     span = high * scale - low * scale
-    cut = ordered.can_cut[:-1]
-    edges = midpoints(values[:-1][cut], values[1:][cut])
-    origin = min(max(low, 0.0), high) * scale
-    lengths = Spread(_of_rows((np.append(edges, high) * scale - origin) / span, ordered), (low * scale - origin) / span)
+    origin, n = min(max(low, 0.0), high) * scale, len(values)
+    lengths = Spread(n, lambda positions: (ordered.ends(positions) * scale - origin) / span)
     latest = _latest(lengths, min(min_width * scale / span, 1.0) * (1 - TOLERANCE)) if min_width else None
     if shape is None or shape.is_flat:
-        return lengths._replace(latest=latest), float(np.log(span) - np.log(scale))
-    measure = Spread(_of_rows(np.append(shape.below(edges), 1.0), ordered), 0.0, latest)
-    return measure, -shape.log_evidence
+        return replace(lengths, latest=latest), float(np.log(span) - np.log(scale))
 
+    def measure(positions: NDArray[np.integer]) -> NDArray[np.float64]:
+        inside = (positions > 0) & (positions < n)
+        return np.where(inside, shape.below(ordered.ends(positions)), positions > 0)
 
-def _of_rows(ends: NDArray[np.float64], ordered: Ordered) -> NDArray[np.float64]:
-    """The ends of distinct values, for every row."""
-    if ordered.can_cut[:-1].all():
-        return ends
-    return ends[np.cumsum(ordered.can_cut) - ordered.can_cut]
+    return Spread(n, measure, latest), -shape.log_evidence
 
 
 def _latest(lengths: Spread, least: float) -> NDArray[np.int32]:
     """The last row that an interval may begin with so that it is wide enough; a single interval always is."""
-    begins = lengths.positions[:-1]
-    found = np.searchsorted(begins, lengths.end - least, side="right") - 1
+    begins, ends = lengths.positions[:-1], lengths.positions[1:]
+    found = np.searchsorted(begins, ends - least, side="right") - 1
     # rounding: what the comparison of the difference says, not that of the sum
-    found -= (found >= 0) & (lengths.end - begins[np.maximum(found, 0)] < least)
+    found -= (found >= 0) & (ends - begins[np.maximum(found, 0)] < least)
     after = np.minimum(found + 1, len(begins) - 1)
-    found += (after > found) & (lengths.end - begins[after] >= least)
+    found += (after > found) & (ends - begins[after] >= least)
     found[-1] = max(found[-1], 0)
     return np.minimum(found, np.arange(len(begins))).astype(np.int32)

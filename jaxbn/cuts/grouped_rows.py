@@ -45,7 +45,7 @@ class GroupedRows:
     """The rows between some positions."""
 
     rows: Rows
-    positions: NDArray[np.intp]  # [G + 1], ascending from 0 to the number of rows
+    positions: NDArray[np.integer]  # [G + 1], ascending from 0 to the number of rows
 
     @property
     def n(self) -> int:
@@ -66,7 +66,7 @@ class GroupedRows:
     def end(self) -> NDArray[np.float64]:
         """Where each position lies, in units of the range [G + 1]."""
         spread = self.rows.spread
-        return np.zeros(self.n + 1) if spread is None else spread.positions[self.positions]
+        return np.zeros(self.n + 1) if spread is None else spread.at(self.positions)
 
     @property
     def latest(self) -> NDArray[np.int32]:

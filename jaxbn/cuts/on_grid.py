@@ -16,7 +16,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.problem import Rows, Solution
 from jaxbn.cuts.sweeps import Sweeps
 
-Positions = NDArray[np.intp]
+Positions = NDArray[np.integer]
 
 FINE_GRID, FINE = 1023, 4
 """Positions where cuts are placed down to single rows, and rounds of this, at most."""

@@ -5,10 +5,10 @@ Shapes: n rows, in ascending order of the variable's values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,27 +58,28 @@ class Term:
         return found
 
 
-class Spread(NamedTuple):
+@dataclass(frozen=True)
+class Spread:
     """Where intervals end, for objectives in which n values spread over a width cost n ln width."""
 
-    end: NDArray[np.float64]  # [n], of an interval that ends at each row, in units of the range; ascending
-    begin: float = 0.0  # of the interval that begins at the first row; `end[-1] - begin` is 1
+    n: int  # rows
+    at: Callable[[NDArray[np.integer]], NDArray[np.float64]]  # where positions lie, from 0 to n; they are 1 apart
     latest: NDArray[np.int32] | None = None  # [n], the last row that an interval may begin with, by its end; None: any
 
-    @property
+    @cached_property
     def positions(self) -> NDArray[np.float64]:
         """Where the rows begin, and where each one ends [n + 1]."""
-        return np.append(self.begin, self.end)
+        return self.at(np.arange(self.n + 1))
 
     @property
     def mirrored(self) -> Spread:
         """The same for the rows in descending order; positions change their signs, so that they still ascend."""
         latest = self.latest
         if latest is not None:
-            n = len(latest)
-            earliest = np.searchsorted(latest, np.arange(n))  # the first row at which an interval may end, by its begin
-            latest = (n - 1 - earliest[::-1]).astype(np.int32)
-        return Spread(-self.positions[-2::-1], -self.end[-1], latest)
+            # the first row at which an interval may end, by its begin
+            earliest = np.searchsorted(latest, np.arange(self.n))
+            latest = (self.n - 1 - earliest[::-1]).astype(np.int32)
+        return Spread(self.n, lambda positions: -self.at(self.n - positions), latest)
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Rows:
     spread: Spread | None = None
     cut_cost: NDArray[np.float64] | None = None  # [n], of a cut after each row, where it has a cost of its own
     first_cost: float = 0.0  # of the empty prefix, likewise
+    every: NDArray[np.integer] | None = None  # all positions, where they are known already
 
     @property
     def n(self) -> int:
@@ -111,14 +113,16 @@ class Rows:
         """Sum of the weights."""
         return self.n if self.weights is None else int(self.weights.sum())
 
-    def positions(self, most: int | None = None) -> NDArray[np.intp]:
+    def positions(self, most: int | None = None) -> NDArray[np.integer]:
         """Where an interval may begin or end, from 0 to n; quantiles of these if they make more than `most` groups."""
-        found = np.concatenate([[0], np.flatnonzero(self.can_cut) + 1, [self.n]])
+        found = self.every
+        if found is None:
+            found = np.concatenate([[0], np.flatnonzero(self.can_cut) + 1, [self.n]])
         if most is None or len(found) - 1 <= most:
             return found
         return found[np.linspace(0, len(found) - 1, most + 1).round().astype(np.intp)]
 
-    def weight_before(self, positions: NDArray[np.intp]) -> NDArray[np.int64]:
+    def weight_before(self, positions: NDArray[np.integer]) -> NDArray[np.int64]:
         """The weight of the rows before each of some positions."""
         return positions.astype(np.int64) if self.weights is None else self._running_weight[positions]
 

@@ -109,7 +109,7 @@ def _arrays(rows: Rows, prices: Sequence[float], shape: PrunedShape) -> dict[str
     for j, term in enumerate(rows.terms):
         np.add(term.cells, first, out=cells[j, :n])
         first += term.n_cells
-    spread = rows.spread or Spread(np.zeros(n))
+    spread = rows.spread or Spread(n, lambda positions: np.zeros(len(positions)))
     latest = np.arange(n, dtype=np.int32) if spread.latest is None else spread.latest
     # Padding is neutral: a row after the last has no weight, and a cut after it costs infinity, so no optimum ends
     # there; it lies where the last one does, so that widths stay what they are.
@@ -117,8 +117,8 @@ def _arrays(rows: Rows, prices: Sequence[float], shape: PrunedShape) -> dict[str
         "cells": cells,
         "weights": padded(weights, (shape.rows,)),
         "mass": padded(np.cumsum(weights), (shape.rows,), int(weights.sum())),
-        "end": padded(spread.end, (shape.rows,), spread.end[-1], np.float64),
-        "begin": np.float64(spread.begin),
+        "end": padded(spread.positions[1:], (shape.rows,), spread.positions[-1], np.float64),
+        "begin": np.float64(spread.positions[0]),
         "latest": padded(latest, (shape.rows,), shape.rows),
         "cut_cost": padded(rows.cut_costs, (shape.rows,), np.inf, np.float64),
         "first_cost": np.float64(rows.first_cost),

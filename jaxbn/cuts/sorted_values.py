@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,12 @@ from numpy.typing import NDArray
 MANY_ROWS = 2**20
 """The order of more rows takes 32 bits each, to save memory; fewer are quicker with 64."""
 
+FIRST = 1000
+"""If as many values differ, the others probably do, too."""
 
-class Ordered(NamedTuple):
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
     """The values of a variable, sorted; made once, used for every discretization of it."""
 
     order: NDArray[np.integer]  # [n] row of the data at each rank
@@ -22,7 +27,14 @@ class Ordered(NamedTuple):
     @property
     def n_distinct(self) -> int:
         """Number of distinct values."""
-        return int(self.can_cut.sum()) + 1
+        return len(self.positions) - 1
+
+    @cached_property
+    def positions(self) -> NDArray[np.integer]:
+        """Where an interval may begin or end, from 0 to n: numbers of smaller rows [distinct + 1]."""
+        n = len(self.values)
+        found = np.concatenate([[0], np.flatnonzero(self.can_cut) + 1, [n]])
+        return found.astype(np.int32) if n > MANY_ROWS else found
 
     def at(self, ranks: NDArray[np.intp]) -> Ordered:
         """The same for some of the ranks, ascending."""
@@ -33,10 +45,24 @@ class Ordered(NamedTuple):
         rows = np.asarray(ranks, np.intp)
         return midpoints(self.values[rows], self.values[rows + 1])
 
+    def ends(self, positions: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Where the intervals end that some positions end; a position between equal values counts as the next one.
+
+        The first position lies at the smallest value and the last at the largest.
+        """
+        if self.n_distinct < len(self.values):
+            positions = self.positions[np.searchsorted(self.positions, positions)]
+        last = len(self.values) - 1
+        return midpoints(self.values[np.maximum(positions - 1, 0)], self.values[np.minimum(positions, last)])
+
 
 def sort_values(values: NDArray[np.float64]) -> Ordered:
     """Sort the values of a variable, stably; missing ones, NaN, are left out."""
-    order: NDArray[np.integer] = np.argsort(values, kind="stable")  # with NaN at the end
+    # where no two are equal any sort is stable, and the usual one takes two thirds of the time
+    distinct = len(np.unique(values[:FIRST])) == FIRST
+    order: NDArray[np.integer] = np.argsort(values, kind=None if distinct else "stable")  # with NaN at the end
+    if distinct and not (np.diff(values[order]) > 0).all():
+        order = np.argsort(values, kind="stable")
     if len(values) > MANY_ROWS:
         order = order.astype(np.int32)
     ascending = values[order]

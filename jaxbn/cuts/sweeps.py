@@ -133,9 +133,9 @@ class Sweeps:
         """What the widths of both intervals cost."""
         spread, mass = self.rows.spread, self.rows.weight_before
         assert spread is not None
-        ends = self._ends
+        here, ends = spread.at(near + 1), spread.at(bounds)
         first, last = bounds[of_cut - 1], bounds[of_cut + 1]
-        left, right = ends[near + 1] - ends[first], ends[last] - ends[near + 1]
+        left, right = here - ends[of_cut - 1], ends[of_cut + 1] - here
         cost = (mass(near + 1) - mass(first)) * np.log(np.maximum(left, TINY))
         cost += (mass(last) - mass(near + 1)) * np.log(np.maximum(right, TINY))
         if spread.latest is None:
@@ -149,12 +149,6 @@ class Sweeps:
         key += term.cells
         counts = np.bincount(key, self.rows.weights, (len(bounds) - 1) * term.n_cells).astype(np.int64)
         return np.concatenate([np.zeros((1, term.n_cells), np.int64), counts.reshape(-1, term.n_cells).cumsum(axis=0)])
-
-    @cached_property
-    def _ends(self) -> Floats:
-        """Where the rows begin, and where each one ends [n + 1]."""
-        assert self.rows.spread is not None
-        return self.rows.spread.positions
 
     @cached_property
     def _tables(self) -> list[Floats]:

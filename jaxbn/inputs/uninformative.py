@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FEW_ROWS = 20  # in tables of up to this many rows nothing is left out: there, chance alone does it
 MOST_MISSING = 0.8  # a column with a larger share of missing entries is left out
 OWN_TEXT = 0.5  # so is text of which a larger share of the entries is different
+EACH_ROW = "which has a different value in each row"
 AS_TEXT = "whose numbers are text"  # why such text is left out that may stay in another way
 MANY = 4  # so many columns with the same reason share a line
 IDENTIFIER = re.compile(r"(?:^|[_\W])(id|index|key|rownames?|nr|no|number)$|[a-z](Id|ID|Key)$", re.IGNORECASE)
@@ -96,19 +97,20 @@ def _alone(table: Table, name: str, infers: bool) -> str | None:
     absent = table.absent(name)
     share = float(absent.mean())
     known = _column(table, name)[~absent]
-    distinct = len(np.unique(known))
-    if distinct == 1 and (infers or not share):
+    if len(known) and known.min() == known.max() and (infers or not share):
         return "which has the same value in every row"
     if name in table.units or len(known) <= FEW_ROWS:
         return None
-    text = name in table.levels and isinstance(table.levels[name][0], str)
-    whole = bool((known == np.floor(known)).all())
+    if name in table.values:
+        whole = bool((known == np.floor(known)).all())
+        numbers_rows = whole and (known.max() - known.min() == len(known) - 1 or IDENTIFIER.search(name))
+        return EACH_ROW if numbers_rows and len(np.unique(known)) == len(known) else None
+    text, distinct = isinstance(table.levels[name][0], str), np.count_nonzero(np.bincount(known))
     own_text = text and distinct > OWN_TEXT * len(known)
     if own_text and written_numbers(pd.Series(table.levels[name], dtype=object)).notna().all():
         return AS_TEXT
-    numbers_rows = whole and (known.max() - known.min() == len(known) - 1 or IDENTIFIER.search(name))
-    if distinct == len(known) and (name in table.codes or numbers_rows):
-        return "which has a different value in each row"
+    if distinct == len(known):
+        return EACH_ROW
     if own_text:
         return f"text with {distinct} different values in {len(known)} rows"
     return None

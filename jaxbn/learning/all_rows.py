@@ -105,7 +105,7 @@ class AllRows:
         """Candidate places close to the cuts of a variable and some anywhere, each between two values of the sample."""
         binning, values = standing.codings[name], self.data.ordered[name].values
         assert isinstance(binning, Binning)
-        every = np.concatenate([[0], np.flatnonzero(self.data.ordered[name].can_cut) + 1, [len(values)]])
+        every = self.data.ordered[name].positions
         most = min(POSITIONS, max(SPREAD, MOST_CELLS // self._largest(name, standing)))
         cuts = np.searchsorted(values, binning.cuts)
         if len(every) - 1 > most:

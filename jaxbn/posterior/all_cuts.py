@@ -108,7 +108,7 @@ class CutSums:
             found = boundary_chances(self.walk, weights, np.int32(self.choice.groups.n))
         return np.asarray(found)[1 : self.choice.groups.n]
 
-    def draw(self, rng: np.random.Generator, n: int = 1) -> list[NDArray[np.intp]]:
+    def draw(self, rng: np.random.Generator, n: int = 1) -> list[NDArray[np.integer]]:
         """Cuts drawn from their exact posterior: ranks that a cut falls after, ascending, for each of n draws."""
         known = len(self.walk.layers) - 1
         chances = self.bin_chances[:known]

@@ -206,7 +206,7 @@ class Chain:
                 total += family_score(state.columns[child], [state.columns[p] for p in bits(graph[child])], WEIGHT)
         return total
 
-    def _recut(self, state: State, v: int, ranks: NDArray[np.intp]) -> State:
+    def _recut(self, state: State, v: int, ranks: NDArray[np.integer]) -> State:
         name, ordered = self.names[v], self.data.ordered[self.names[v]]
         edges = ordered.edges(ranks)
         if np.array_equal(edges, state.codings[name].cuts):  # type: ignore[union-attr]

@@ -96,7 +96,7 @@ def test_values_over_many_orders_of_magnitude():
         mostly = np.where(rng.random(500) < 0.1, rng.integers(0, 3, 500), stretch % 3)
         rows = rows_of({"values": values, "parents": [mostly], "children": [(stretch % 4, [])]}, None)
         assert rows.spread is not None
-        assert (np.diff(rows.spread.end) > 0).all()
+        assert (np.diff(rows.spread.positions) > 0).all()
         with small_chunks():
             found = solve.solve_at_prices(rows, prices)
         with CostMatrix(GroupedRows(rows, rows.positions())) as matrix:

@@ -68,7 +68,7 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
     return _with_gaps_filled(prices[:most], most)
 
 
-def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.intp], size: int) -> list[float]:
+def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.integer], size: int) -> list[float]:
     """The prices at which each number of intervals is the best of the coarse copy, first those around the best.
 
     Where few intervals are allowed, these prices lie far above what the charge asks for one more.
@@ -139,7 +139,7 @@ def _coarse_hull(groups: GroupedRows, hull: Hull, numbers: NDArray[np.float64]) 
     return coarse
 
 
-def _cuts_near(hull: Hull) -> NDArray[np.intp]:
+def _cuts_near(hull: Hull) -> NDArray[np.integer]:
     """Positions at which the partitions into about as many intervals as the best one are cut."""
     best = hull.best_number
     cuts = {cut + 1 for number, cuts in hull.cuts.items() if abs(number - best) <= 0.15 * best + 1 for cut in cuts}

@@ -72,7 +72,7 @@ def column_shapes(ordered: Ordered, weights: NDArray[np.integer] | None = None) 
 
 def distinct(ordered: Ordered, weights: NDArray[np.integer] | None = None) -> ValueCounts:
     """The distinct values of a column and their weights."""
-    last = np.append(np.flatnonzero(ordered.can_cut[:-1]), len(ordered.values) - 1)
+    last = ordered.positions[1:] - 1
     running = np.arange(1, len(ordered.values) + 1) if weights is None else np.cumsum(weights, dtype=np.int64)
     return ValueCounts(ordered.values[last], np.diff(running[last], prepend=0).astype(np.int64))
 

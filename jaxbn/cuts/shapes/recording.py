@@ -132,7 +132,7 @@ def recording_step(values: NDArray[np.float64]) -> float:
     if not (high > low and np.isfinite(high - low)):
         return 0.0
     largest = max(abs(low), abs(high))
-    coarsest = int(np.floor(np.log10(high - low)))
+    coarsest, few = int(np.floor(np.log10(high - low))), values[:: len(values) // 100 + 1]
     # from the coarsest step down: the first that fits is the one, as values on a grid lie on every finer one that
     # divides it
     for power in range(coarsest, min(coarsest - 8, -1), -1):
@@ -140,10 +140,14 @@ def recording_step(values: NDArray[np.float64]) -> float:
             step = multiple * 10.0**power if power >= 0 else multiple / 10.0**-power
             if step < min(FINEST * largest, 1.0):
                 return 0.0
-            place = values / step
-            if (np.abs(place - np.round(place)) <= NEAR).all():
+            if _on_grid(few, step) and _on_grid(values, step):
                 return step
     return 0.0
+
+
+def _on_grid(values: NDArray[np.float64], step: float) -> bool:
+    place = values / step
+    return bool((np.abs(place - np.round(place)) <= NEAR).all())
 
 
 class _Preferred(NamedTuple):

@@ -26,6 +26,9 @@ BENT = 1.5
 NEAREST = 24
 """Candidates that are looked at for the numbers that a line follows beside the parents."""
 
+MOST_ROWS = 2**18
+"""Rows that lines are fitted to, at most: with so many, further ones hardly change a coefficient."""
+
 GRACE = 1.0
 """Seconds that lines may take when the time is over: most tables need less, and are the better for them."""
 
@@ -35,6 +38,8 @@ def fit_lines(net: Fitted, codes: Integers, values: Mapping[str, Floats]) -> dic
 
     The network has none yet; codes are [rows, variables], -1 where missing, and values NaN there.
     """
+    some = slice(None, None, -(-len(codes) // MOST_ROWS) or 1)
+    codes, values = codes[some], {name: column[some] for name, column in values.items()}
     found, before, links = dict[str, Line](), list[str](), nx.Graph(net.graph)
     parts, began = dict[tuple[str, Kind], Parts](), time.monotonic()
     for name in (net.names[v] for v in net.network.structure.order):
