@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.device import Deferred, counts_at
 from jaxbn.cuts.grouped_rows import GroupedRows, Pairs
-from jaxbn.cuts.problem import Solution, table
+from jaxbn.cuts.problem import Rows, Solution, table
 from jaxbn.kernels.counting import with_counts
 from jaxbn.kernels.dense_partitions import CELLS, Counted, Partitions, best_by_number, best_with_cuts
 from jaxbn.runtime import limits
@@ -100,6 +100,19 @@ def _deferred(problem: GroupedRows) -> list[Deferred]:
     """Terms of more than one cell, if a device counts them."""
     found = [term.cells for term in problem.rows.terms if term.n_cells > 1 and problem.rows.weights is None]
     return found if all(isinstance(each, Deferred) for each in found) else []  # type: ignore[return-value]
+
+
+def weights_before(rows: Rows, bounds: NDArray[np.integer]) -> list[NDArray[np.int64]] | None:
+    """Rows of each cell of every term before some bounds, [bounds, cells], where a device counts them; else None."""
+    deferred = _deferred(GroupedRows(rows, bounds))
+    if not deferred:
+        return None
+    ends = np.cumsum([len(cells.counts) for cells in deferred])
+    counts = counts_at([(bounds, deferred)], bucket(ends[-1], 8 * CELLS, 4), bucket(len(bounds) - 1, 128))
+    between = np.asarray(counts)[0, : ends[-1], : len(bounds) - 1].T.astype(np.int64)
+    before = np.concatenate([np.zeros((1, ends[-1]), np.int64), between.cumsum(axis=0)])
+    found = iter(np.split(before, ends[:-1], axis=1))
+    return [next(found) if term.n_cells > 1 else bounds[:, None].astype(np.int64) for term in rows.terms]
 
 
 class _Uncounted(GroupedRows):

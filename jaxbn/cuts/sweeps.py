@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.codes import wide_enough
 from jaxbn.cuts.grouped_rows import since_begin
+from jaxbn.cuts.on_accelerator import weights_before
 from jaxbn.cuts.problem import Rows, Solution, Term, up_to_a_constant
 from jaxbn.kernels.pruned.state import TINY
 from jaxbn.runtime import limits
@@ -61,7 +62,8 @@ class Sweeps:
         bounds = np.array([0, *(cut + 1 for cut in solution.cuts), self.rows.n])
         least, gained, still = SLACK * (1 + abs(solution.cost)), 0.0, 0
         reach = max(NEAR_ROWS, reach)
-        self._at = [self._counts_at(bounds, term) for term in self.rows.terms]
+        counted = weights_before(self.rows, bounds)
+        self._at = counted or [self._counts_at(bounds, term) for term in self.rows.terms]
         # Odd and even cuts take turns: the neighbours of a cut that moves stay, so the gains of one sweep add up. Two
         # sweeps in a row without a gain mean that neither the ones nor the others can move.
         for sweep in range(MOST_SWEEPS):

@@ -17,6 +17,7 @@ from jaxbn.counts.device import Deferred
 from jaxbn.cuts import on_accelerator
 from jaxbn.cuts.discretize_variable import best_binnings
 from jaxbn.cuts.methods import Evidence
+from jaxbn.cuts.on_grid import FINE
 from jaxbn.inputs.table import as_table
 from jaxbn.learning import solver
 from jaxbn.learning.solver import Cut, Solver
@@ -147,6 +148,17 @@ def test_what_a_device_counts_is_what_the_host_does(method: str, asked: Any, mon
         for factor, expected in zip(one.factors, other.factors, strict=True):
             assert [np.asarray(each).tolist() for each in factor[:3]] == [each.tolist() for each in expected[:3]]
             assert factor[3:] == expected[3:]
+
+
+def test_cuts_move_to_their_rows_by_counts_of_a_device(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only codes of rows near the cuts are made by the host."""
+    questions = [asked[0].request(cut) for cut in asked[1]]
+    found = best_binnings(questions, "evidence", 64, FINE)
+    assert any(len(each.cuts) for each in found)
+    assert not any("array" in vars(factor.cell) for request in questions for factor in request.factors)
+    monkeypatch.setattr(solver, "FEWEST_ROWS", 10**6)
+    on_host = best_binnings([asked[0].request(cut) for cut in asked[1]], "evidence", 64, FINE)
+    assert [(each.cuts.tolist(), each.cost) for each in found] == [(each.cuts.tolist(), each.cost) for each in on_host]
 
 
 def test_columns_are_sent_once(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:

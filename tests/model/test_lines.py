@@ -18,7 +18,7 @@ from jaxbn.cuts.shapes.ruler import Part
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.lines import rulers
+from jaxbn.model.lines import fit_lines, rulers
 from jaxbn.model.lines.line import Line
 from jaxbn.model.lines.regression import WEAK, Family, Prior, Sums, fit_line, posterior
 from jaxbn.model.lines.rows import lean, range_ratios, state_scores
@@ -564,3 +564,25 @@ def test_a_value_beyond_all_others_leaves_no_line_of_numbers():
     found = jaxbn.fit(data, graph, jaxbn.discretize(data, graph).codings)
     assert all(line.ruler in ("bin", "column") for line in found.lines.values())
     assert np.isfinite(found.log_likelihood(data)).all()
+
+
+def test_of_many_rows_few_choose_the_ruler_and_some_are_fitted(net, monkeypatch):
+    frame, seen, own = net.sample(3000, seed=1), [], rulers.Rows.best_line
+
+    def coefficients(shared: bool) -> dict:
+        def spied(given: rulers.Rows) -> Line | None:
+            seen.append(len(given.codes))
+            return own(given if shared else given._replace(few_parts={}))
+
+        monkeypatch.setattr(rulers.Rows, "best_line", spied)
+        lines = jaxbn.fit(frame, net.graph, net.binnings).lines
+        return {name: (line.ruler, line.coefficients.tolist()) for name, line in lines.items()}
+
+    monkeypatch.setattr(rulers, "COMPARED", 500)
+    found = coefficients(shared=True)
+    assert found
+    assert found == coefficients(shared=False)  # of the rows that are compared all variables share the parts
+    assert set(seen) == {3000}
+    monkeypatch.setattr(fit_lines, "MOST_ROWS", 1400)
+    assert coefficients(shared=True).keys() == found.keys()
+    assert set(seen) == {3000, 1000}  # every third

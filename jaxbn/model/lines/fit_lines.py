@@ -41,7 +41,8 @@ def fit_lines(net: Fitted, codes: Integers, values: Mapping[str, Floats]) -> dic
     some = slice(None, None, -(-len(codes) // MOST_ROWS) or 1)
     codes, values = codes[some], {name: column[some] for name, column in values.items()}
     found, before, links = dict[str, Line](), list[str](), nx.Graph(net.graph)
-    parts, began = dict[tuple[str, Kind], Parts](), time.monotonic()
+    parts, few_parts = dict[tuple[str, Kind], Parts](), dict[tuple[str, Kind], Parts]()
+    began = time.monotonic()
     for name in (net.names[v] for v in net.network.structure.order):
         if limits.over() and time.monotonic() - began > GRACE:
             LOG.warning("no time for the lines of more than %d variables", len(found))
@@ -57,7 +58,7 @@ def fit_lines(net: Fitted, codes: Integers, values: Mapping[str, Floats]) -> dic
             family = [net.names.index(n) for n in (*net.parents[name], name)]
             numbers = {n: values[n] for n in (*parents, *others, name)}
             shared = parts if len(codes) <= COMPARED else {}  # of more rows, all columns may be too much to remember
-            rows = Rows(net, name, parents, others, children, codes, numbers, shared)
+            rows = Rows(net, name, parents, others, children, codes, numbers, shared, few_parts)
             line = rows.take(np.flatnonzero((codes[:, family] != MISSING).all(axis=1))).best_line()
             found |= {} if line is None else {name: replace(line, slopes=_slopes(net, name, line))}
         before.append(name)

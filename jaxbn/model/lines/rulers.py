@@ -36,23 +36,26 @@ class Rows(NamedTuple):
     codes: Integers  # [rows, variables]
     values: Mapping[str, Floats]
     parts: dict[tuple[str, Kind], Parts]  # that were asked for already
+    few_parts: dict[tuple[str, Kind], Parts]  # of the rows by which rulers are compared, likewise
 
     def take(self, rows: NDArray[np.intp]) -> Rows:
         """Some of the rows; all of them share what is known of their parts."""
         if len(rows) == len(self.codes):
             return self
         values = {n: column[rows] for n, column in self.values.items()}
-        return self._replace(codes=self.codes[rows], values=values, parts={})
+        return self._replace(codes=self.codes[rows], values=values, parts={}, few_parts={})
 
     def best_line(self) -> Line | None:
         """The line with the highest evidence, by ruler and by the numbers that it follows; None if there is none."""
         n = len(self.codes)
-        few = self.take(np.arange(0, n, -(-n // COMPARED) or 1))
+        few = self
+        if n > COMPARED:
+            few = self.take(np.arange(0, n, -(-n // COMPARED)))._replace(parts=self.few_parts)
         tried = few.by_rulers()
         if not tried:
             return None
         _, line = max(tried, key=lambda each: each[0])
-        if len(few.codes) == n:
+        if few is self:
             return line
         both = [self.line(line.ruler, further) for further in {(): None, line.further: None}]
         return both[-1] and replace(both[-1][1], by_parents=both[0] and both[0][1] if line.further else None)
