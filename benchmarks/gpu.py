@@ -49,7 +49,7 @@ sys.path.insert(0, str(HERE.parent))
 from jaxbn.counts import device, host  # noqa: E402
 from jaxbn.counts.codes import Column  # noqa: E402
 from jaxbn.counts.host import Base, HostCounter  # noqa: E402
-from jaxbn.cuts import on_accelerator  # noqa: E402
+from jaxbn.cuts import on_accelerator, sorted_values  # noqa: E402
 from jaxbn.cuts.by_number import charged  # noqa: E402
 from jaxbn.cuts.grouped_rows import GroupedRows  # noqa: E402
 from jaxbn.cuts.interval_costs import CostMatrix  # noqa: E402
@@ -396,6 +396,7 @@ def record(case: str, n_rows: int | None, most: int) -> dict[str, Any]:
         stack.enter_context(mock.patch.object(solver, "FEWEST_ROWS", 0))
         for name in ("joint_codes", "set_counts", "position_counts", "_stacked"):
             stack.enter_context(mock.patch.object(device, name, seen.as_it_is(getattr(device, name))))
+        stack.enter_context(mock.patch.object(sorted_values, "stable_order", seen.as_it_is(sorted_values.stable_order)))
         hosts = []
         for _ in range(2):  # the first call compiles as well; the calls of the second are modelled
             seen.calls.clear()

@@ -9,8 +9,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.kernels.sorting import stable_order
+from jaxbn.runtime.devices import accelerators, double
+from jaxbn.runtime.shapes import bucket
+
 MANY_ROWS = 2**20
 """The order of more rows takes 32 bits each, to save memory; fewer are quicker with 64."""
+
+FEWEST_ROWS = 2**16
+"""Fewer are sorted by the host, also where there is an accelerator."""
 
 FIRST = 1000
 """If as many values differ, the others probably do, too."""
@@ -58,18 +65,30 @@ class Ordered:
 
 def sort_values(values: NDArray[np.float64]) -> Ordered:
     """Sort the values of a variable, stably; missing ones, NaN, are left out."""
-    # where no two are equal any sort is stable, and the usual one takes two thirds of the time
-    distinct = len(np.unique(values[:FIRST])) == FIRST
-    order: NDArray[np.integer] = np.argsort(values, kind=None if distinct else "stable")  # with NaN at the end
-    if distinct and not (np.diff(values[order]) > 0).all():
-        order = np.argsort(values, kind="stable")
+    order = _order(values)  # with NaN at the end
     if len(values) > MANY_ROWS:
-        order = order.astype(np.int32)
+        order = order.astype(np.int32, copy=False)
     ascending = values[order]
     if len(values) and np.isnan(ascending[-1]):
         n = int(np.searchsorted(ascending, np.nan))
         order, ascending = order[:n], ascending[:n]
     return in_order(order, ascending)
+
+
+def _order(values: NDArray[np.float64]) -> NDArray[np.integer]:
+    n = len(values)
+    if n >= FEWEST_ROWS and accelerators():
+        room = np.full(bucket(n, FEWEST_ROWS), np.nan)
+        room[:n] = values
+        with double():
+            return np.asarray(stable_order(room))[:n].astype(np.intp)
+    # where no two are equal any sort is stable, and the usual one takes two thirds of the time
+    if len(np.unique(values[:FIRST])) == FIRST:
+        order = np.argsort(values)
+        ascending = values[order]
+        if (ascending[1:] > ascending[:-1]).all():
+            return order
+    return np.argsort(values, kind="stable")
 
 
 def in_order(order: NDArray[np.integer], ascending: NDArray[np.float64]) -> Ordered:

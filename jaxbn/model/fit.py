@@ -153,7 +153,7 @@ def fit(
     cuts = {name: binning.stretched(*ends[name]) for name, binning in cuts.items()}
     net = BayesNet(parents, cuts, levels, tables, ends, k2_sum(counts), table.n_rows, alpha, groupings, shares, alphas)
     if lines == "auto":
-        net = replace(net, lines=fit_lines(net, np.stack([codes[n] for n in net.names], axis=1), table.values))
+        net = replace(net, lines=fit_lines(net, codes, table.values))
     return replace(net, em_trace=trace, counts=counts, level_counts=level_counts)
 
 

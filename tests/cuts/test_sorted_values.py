@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jaxbn.cuts import sorted_values
 from jaxbn.cuts.sorted_values import FIRST, sort_values
+from jaxbn.runtime import devices
 
 
+@pytest.mark.parametrize("device", [False, True])
 @pytest.mark.parametrize("kind", ["distinct", "one tie", "tie of zeros", "digits", "holes", "short"])
-def test_equal_values_stay_in_the_order_of_rows(kind: str) -> None:
+def test_equal_values_stay_in_the_order_of_rows(kind: str, device: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if device:
+        monkeypatch.setenv(devices.AS_ACCELERATOR, "1")
+        monkeypatch.setattr(sorted_values, "FEWEST_ROWS", 64)
     values = np.random.default_rng(0).normal(size=4 * FIRST)
     if kind == "one tie":
         values[[2 * FIRST, 3 * FIRST]] = values[7]

@@ -21,6 +21,7 @@ import pytest
 import jaxbn
 import jaxbn.kernels
 from jaxbn.counts.device import Deferred, DeviceCounter, counts_at, tables_of
+from jaxbn.kernels.sorting import stable_order
 from tests.helpers.coded_columns import random_columns
 
 pytestmark = pytest.mark.slow  # every program is compiled once, in shapes of its own
@@ -96,6 +97,7 @@ def work() -> None:
     counter = DeviceCounter(columns)
     counter.sums([(0,), (0, 1), (0, 1, 2)], table, np.arange(4))
     counter.family_sums((0,), 1, table, np.arange(4))
+    stable_order(x)
     (counts,) = tables_of([columns[:2]])
     counts_at([(np.array([0, 9, 200]), [Deferred(columns[:2], counts, rng.permutation(200))])], 128, 2)
 

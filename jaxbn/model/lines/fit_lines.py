@@ -33,13 +33,14 @@ GRACE = 1.0
 """Seconds that lines may take when the time is over: most tables need less, and are the better for them."""
 
 
-def fit_lines(net: Fitted, codes: Integers, values: Mapping[str, Floats]) -> dict[str, Line]:
+def fit_lines(net: Fitted, columns: Mapping[str, Integers], values: Mapping[str, Floats]) -> dict[str, Line]:
     """The lines of all variables that have a shape; rows that lack an entry of a family are left out.
 
-    The network has none yet; codes are [rows, variables], -1 where missing, and values NaN there.
+    The network has none yet; columns are the codes of all variables, -1 where missing, and values NaN there.
     """
-    some = slice(None, None, -(-len(codes) // MOST_ROWS) or 1)
-    codes, values = codes[some], {name: column[some] for name, column in values.items()}
+    some = slice(None, None, -(-len(columns[net.names[0]]) // MOST_ROWS) or 1)
+    codes = np.stack([columns[name][some] for name in net.names], axis=1)  # [rows, variables]
+    values = {name: column[some] for name, column in values.items()}
     found, before, links = dict[str, Line](), list[str](), nx.Graph(net.graph)
     parts, few_parts = dict[tuple[str, Kind], Parts](), dict[tuple[str, Kind], Parts]()
     began = time.monotonic()
