@@ -57,7 +57,6 @@ from jaxbn.cuts.methods import GRID  # noqa: E402
 from jaxbn.kernels import counting  # noqa: E402
 from jaxbn.kernels.counting import Terms, extension_sums, joint_codes  # noqa: E402
 from jaxbn.kernels.dense_partitions import Counted, best_by_number, best_with_cuts  # noqa: E402
-from jaxbn.learning import solver  # noqa: E402
 from jaxbn.runtime.shapes import bucket  # noqa: E402
 from jaxbn.scores.set_scores import _counted_with  # noqa: E402
 
@@ -393,8 +392,8 @@ def record(case: str, n_rows: int | None, most: int) -> dict[str, Any]:
         stack.enter_context(mock.patch.object(on_accelerator, "_solved", seen.solved))
         patched = lambda counter, *given: seen.answer(counter, *given)  # noqa: E731
         stack.enter_context(mock.patch.object(device.DeviceCounter, "_answer", patched))
-        stack.enter_context(mock.patch.object(solver, "FEWEST_ROWS", 0))
-        for name in ("joint_codes", "set_counts", "position_counts", "_stacked"):
+        stack.enter_context(mock.patch.object(device, "FEWEST_ROWS", 0))
+        for name in ("indicator_of", "joint_codes", "set_counts", "position_counts", "_stacked"):
             stack.enter_context(mock.patch.object(device, name, seen.as_it_is(getattr(device, name))))
         stack.enter_context(mock.patch.object(sorted_values, "stable_order", seen.as_it_is(sorted_values.stable_order)))
         hosts = []

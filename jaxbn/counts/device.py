@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column, cells
-from jaxbn.counts.host import HostCounter, Tables
+from jaxbn.counts.host import Counts, HostCounter, Tables, counts_of
 from jaxbn.kernels.counting import (
     CHUNK,
     LAST,
@@ -26,6 +26,7 @@ from jaxbn.kernels.counting import (
     Terms,
     extension_sums,
     family_sums,
+    indicator_of,
     joint_codes,
     position_counts,
     set_counts,
@@ -33,6 +34,10 @@ from jaxbn.kernels.counting import (
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import accelerators, batch_bytes, devices_in_use, double
 from jaxbn.runtime.shapes import bucket
+from jaxbn.runtime.threads import MANY_ROWS, in_threads
+
+FEWEST_ROWS = MANY_ROWS
+"""Fewer rows are counted by the host in less time than a device is asked."""
 
 AT_ONCE = (1, 4, 16)
 """Bases of one call: few sizes of programs, whatever is asked for."""
@@ -175,8 +180,7 @@ class DeviceCounter:
         owner, state = np.zeros(n_states, np.int32), np.full(n_states, -1, np.int32)
         owner[: sum(self.sizes)] = np.repeat(np.arange(len(self.sizes)), self.sizes)
         state[: sum(self.sizes)] = np.concatenate([np.arange(size) for size in self.sizes])
-        shown = (state[:, None] == self.codes[owner]) * self.rows.weights
-        return shown.astype(np.int8), self.rows.put(owner, None)
+        return indicator_of(self.codes, owner, state, self.rows.weights), self.rows.put(owner, None)
 
 
 class Deferred:
@@ -230,9 +234,30 @@ class _Batch:
         self.rows, size = _rows(len(columns[0].codes), devices_in_use()), bucket(len(columns) + 1, 8, 4)
         self.codes = self.rows.codes(columns, size)
         self.sizes = np.array([c.n_states for c in columns] + [1] * (size - len(columns)), np.int32)
-        self.members = np.full((bucket(len(sets), 16, 4), bucket(max(map(len, sets)), 4)), len(columns), np.int32)
+        self.members = np.full((bucket(len(sets), 4, 4), bucket(max(map(len, sets)), 4)), len(columns), np.int32)
         for row, some in zip(self.members, sets, strict=False):
             row[len(row) - len(some) :] = [place[id(column.codes)] for column in some]
+
+
+def suits_device(some: Sequence[Column], n_rows: int) -> bool:
+    """Whether there is an accelerator that counts a set of columns in less time than the host."""
+    few_cells = math.prod(column.n_states for column in some) <= MOST_PRODUCT
+    return few_cells and n_rows >= FEWEST_ROWS and bool(accelerators())
+
+
+def counts_of_sets(sets: Sequence[Sequence[Column]]) -> list[Counts]:
+    """The counts of some sets of columns, all at once; rows that lack one of a set's columns are left out of it."""
+    n_rows = len(sets[0][0].codes) if sets else 0
+    there = [some for some in sets if suits_device(some, n_rows) and all(column.is_complete for column in some)]
+    tables = {id(some): own for some, own in zip(there, tables_of(there) if there else [], strict=True)}
+
+    def count(some: Sequence[Column]) -> Counts:
+        limits.check()
+        if id(some) in tables:
+            return Counts.of_table(tables[id(some)])
+        return counts_of([(column.codes, column.n_states) for column in some])
+
+    return in_threads(count, sets, rows=n_rows)
 
 
 def tables_of(sets: Sequence[Sequence[Column]]) -> list[NDArray[np.int64]]:

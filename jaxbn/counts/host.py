@@ -48,6 +48,12 @@ class Counts:
     cell: NDArray[np.int64]  # [E], ascending; the last column runs fastest
     count: NDArray[np.int64]  # [E], all positive
 
+    @classmethod
+    def of_table(cls, table: NDArray[np.int64]) -> Counts:
+        """The same from all cells, [*shape]."""
+        found = np.flatnonzero(table)
+        return cls(table.shape, found, table.reshape(-1)[found])
+
     @property
     def table(self) -> NDArray[np.int64]:
         """All cells, the empty ones too, int64 [*shape]."""
@@ -81,9 +87,7 @@ def counts_of(columns: Sequence[tuple[Codes, int]]) -> Counts:
         raise ValueError(f"a table of {states} states has 2^62 cells or more; ask for fewer columns")
     cell, n_cells = cells(columns, n)
     if n_cells <= FEW_CELLS_A_ROW * n + 1024:
-        table = np.bincount(cell, minlength=n_cells)
-        found = np.flatnonzero(table)
-        return Counts(shape, found, table[found])
+        return Counts.of_table(np.bincount(cell, minlength=n_cells).reshape(shape))
     found, count = np.unique(cell, return_counts=True)
     return Counts(shape, found.astype(np.int64), count)
 

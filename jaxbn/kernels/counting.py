@@ -102,6 +102,12 @@ def with_counts(counts: Array, found: Array, source: Array) -> Array:
     return counts + found[source]
 
 
+@jax.jit
+def indicator_of(codes: Array, owner: Array, state: Array, weights: Array) -> Array:
+    """The weight of every row at each of its states, int8 [T, n], by the column and the code of every state [T]."""
+    return ((state[:, None] == codes[owner]) * weights).astype(jnp.int8)
+
+
 @partial(jax.jit, static_argnames=("n_cells", "n_columns", "mesh"))
 def extension_sums(
     joint: Array, indicator: Array, owner: Array, tables: Array, *, n_cells: int, n_columns: int, mesh: Mesh | None

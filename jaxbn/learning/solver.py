@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column
-from jaxbn.counts.device import Deferred, tables_of
+from jaxbn.counts.device import Deferred, suits_device, tables_of
 from jaxbn.cuts.blanket import Factor, child_factor, factors_of, parents_factor
 from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.cuts.methods import Method
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import best_grouping
-from jaxbn.kernels.counting import MOST_PRODUCT
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import accelerators
 from jaxbn.runtime.threads import MANY_ROWS, in_threads, n_threads
@@ -36,9 +35,6 @@ MOST_CODES = 2**22
 
 MOST_TABLES = 2**12
 """Counts of factors that are remembered, at most."""
-
-FEWEST_ROWS = MANY_ROWS
-"""Fewer rows are counted by the host in less time than a device is asked."""
 
 
 class Cut(NamedTuple):
@@ -170,10 +166,8 @@ class Solver:
 
     def _counted_factors(self, cut: Cut, order: NDArray[np.integer]) -> list[Factor] | None:
         """The blanket where a device counts it, and the host sees the counts of each family only; else None."""
-        if len(order) < FEWEST_ROWS or self.data.table.holes or not accelerators():
-            return None
         families = [cut.parents, *((*spouses, child) for child, spouses in cut.children)]
-        if max(math.prod(column.n_states for column in family) for family in families) > MOST_PRODUCT:
+        if self.data.table.holes or not all(suits_device(family, len(order)) for family in families):
             return None
         keys = [tuple(column.key for column in family) for family in families]
         if len(self.tables) > MOST_TABLES:

@@ -6,9 +6,8 @@ Its equation is in docs/maths.md, "The evidence in original units".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from jaxbn.groups.levels import log_partitions
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.density import column_density, shaped_density
-from jaxbn.scores.families import Family, family_score
+from jaxbn.scores.families import Family, score_families
 from jaxbn.scores.parent_prior import Links, log_prior
 
 
@@ -36,7 +35,10 @@ class EvidenceCache:
 
     def evidence(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
         """F of a network with its cuts and groups."""
-        families = [self.family(name, parents[name], columns) for name in columns]
+        scores = self._scores([Family(columns[name], tuple(columns[p] for p in parents[name])) for name in columns])
+        families = [
+            score + self._prior(name, parents[name], columns) for score, name in zip(scores, columns, strict=True)
+        ]
         return math.fsum([*families, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
 
     def without_families(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
@@ -46,10 +48,17 @@ class EvidenceCache:
 
     def family(self, child: str, parents: Sequence[str], columns: Columns) -> float:
         """The part of F that a family has, with the prior of its parents."""
-        family = Family(columns[child], tuple(columns[p] for p in parents))
-        return _remembered(self._families, family.key, lambda: family_score(*family, WEIGHT)) + self._prior(
-            child, parents, columns
-        )
+        (score,) = self._scores([Family(columns[child], tuple(columns[p] for p in parents))])
+        return score + self._prior(child, parents, columns)
+
+    def _scores(self, families: Sequence[Family]) -> list[float]:
+        """The scores of some families, those that are not known all at once."""
+        keys = [family.key for family in families]
+        unknown = {key: family for key, family in zip(keys, families, strict=True) if key not in self._families}
+        if unknown:
+            found = score_families([(family, WEIGHT) for family in unknown.values()])
+            self._families.update(zip(unknown, found, strict=True))
+        return [self._families[key] for key in keys]
 
     def _prior(self, child: str, parents: Sequence[str], columns: Columns) -> float:
         if not (self.arc_charge or self.links):
@@ -58,9 +67,10 @@ class EvidenceCache:
         return log_prior(child, kept, len(self.data.names), self.links, self.arc_charge)
 
     def _coding(self, name: str, column: Column, coding: Coding) -> float:
-        return _remembered(
-            self._codings, (name, column.key), lambda: coding_evidence(self.data, name, coding, column.n_states)
-        )
+        key = name, column.key
+        if key not in self._codings:
+            self._codings[key] = coding_evidence(self.data, name, coding, column.n_states)
+        return self._codings[key]
 
 
 def effective_parents(
@@ -89,9 +99,3 @@ def coding_price(coding: Coding, m: int, k: int) -> float:
     if isinstance(coding, Grouping):
         return math.log(m) + float(log_partitions(m, k)[-1])
     return float(choice_cost(m, k))
-
-
-def _remembered(known: dict[Any, float], key: Any, work_out: Callable[[], float]) -> float:
-    if key not in known:
-        known[key] = work_out()
-    return known[key]

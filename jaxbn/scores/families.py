@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbn.counts.codes import Column
+from jaxbn.counts.device import counts_of_sets
 from jaxbn.counts.host import Counts, counts_of
 from jaxbn.inputs.graph import Parents
-from jaxbn.runtime import limits
-from jaxbn.runtime.threads import in_threads
 from jaxbn.scores.tables import k2_of_counts
 
 
@@ -33,8 +32,8 @@ class Family(NamedTuple):
 
 def score_families(families: Sequence[tuple[Family, float]]) -> list[float]:
     """Scores of some families, each given with the Dirichlet weight of its cells."""
-    n_rows = len(families[0][0].child.codes) if families else 0
-    return in_threads(lambda each: family_score(*each[0], each[1]), families, rows=n_rows)
+    counts = counts_of_sets([(*family.parents, family.child) for family, _ in families])
+    return [_score(family, own, weight) for (family, weight), own in zip(families, counts, strict=True)]
 
 
 def family_score(child: Column, parents: Sequence[Column], weight: float = 1.0) -> float:
@@ -42,10 +41,13 @@ def family_score(child: Column, parents: Sequence[Column], weight: float = 1.0) 
 
     Only rows with a known child count; rows that lack a parent form one extra context.
     """
-    limits.check()
-    counts = counts_of([(column.codes, column.n_states) for column in (*parents, child)])
-    cells, contexts = counts.count, counts.of_contexts
-    if not parents or min(int(column.codes.min(initial=0)) for column in (*parents, child)) >= 0:
+    return score_families([(Family(child, tuple(parents)), weight)])[0]
+
+
+def _score(family: Family, counts: Counts, weight: float) -> float:
+    """The score of a family from the counts of the rows that have all its members."""
+    child, cells, contexts = family.child, counts.count, counts.of_contexts
+    if not family.parents or cells.sum() == len(child.codes):
         return k2_of_counts(cells, contexts, _n_observed(counts), weight)
     # To be comparable, all families of a child are scored on the same rows: those that have the child. Rows that lack
     # a parent are counted apart.
@@ -56,7 +58,8 @@ def family_score(child: Column, parents: Sequence[Column], weight: float = 1.0) 
 
 def structure_score(parents: Parents, columns: Mapping[str, Column]) -> float:
     """The K2 score of a structure: the sum of those of its families."""
-    return math.fsum(family_score(columns[name], [columns[p] for p in found]) for name, found in parents.items())
+    families = [Family(columns[name], tuple(columns[p] for p in found)) for name, found in parents.items()]
+    return math.fsum(score_families([(family, 1.0) for family in families]))
 
 
 def _n_observed(counts: Counts) -> int:

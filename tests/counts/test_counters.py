@@ -14,10 +14,12 @@ import jax
 import numpy as np
 import pytest
 
+from jaxbn.counts import device
 from jaxbn.counts.codes import Column, cells, compact, joint
-from jaxbn.counts.device import Deferred, DeviceCounter, counts_at, tables_of
+from jaxbn.counts.device import Deferred, DeviceCounter, counts_at, counts_of_sets, tables_of
 from jaxbn.counts.host import Counts, HostCounter, counts_of
 from jaxbn.kernels.counting import MOST_PRODUCT
+from jaxbn.runtime import devices
 
 STATES = (2, 3, 5, 1, 9, 40, 300)
 SETS = [some for k in range(5) for some in combinations(range(len(STATES)), k)][::3]
@@ -152,6 +154,22 @@ def answers(kind: type = DeviceCounter) -> list:
 
 def test_a_device_counts_what_the_host_does() -> None:
     assert answers() == answers(HostCounter)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_sets_are_counted_where_that_is_quickest(holes: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Complete sets of few cells by a device, all others by the host: the same counts, in the order of the sets."""
+    some, asked = columns(700, holes=holes), []
+    sets = [[some[i] for i in members] for members in SETS[1:]]
+    on_host = counts_of_sets(sets)
+    monkeypatch.setenv(devices.AS_ACCELERATOR, "1")
+    monkeypatch.setattr(device, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(device, "tables_of", lambda sets: asked.extend(sets) or tables_of(sets))
+    for found, expected in zip(counts_of_sets(sets), on_host, strict=True):
+        assert found.shape == expected.shape
+        assert found.cell.tolist() == expected.cell.tolist()
+        assert found.count.tolist() == expected.count.tolist()
+    assert 0 < len(asked) < len(sets)
 
 
 def test_codes_that_are_not_looked_at_are_those_of_the_host() -> None:

@@ -19,7 +19,6 @@ from jaxbn.cuts.discretize_variable import best_binnings
 from jaxbn.cuts.methods import Evidence
 from jaxbn.cuts.on_grid import FINE
 from jaxbn.inputs.table import as_table
-from jaxbn.learning import solver
 from jaxbn.learning.solver import Cut, Solver
 from jaxbn.runtime import devices
 from jaxbn.scores.coded_table import CodedTable
@@ -123,7 +122,7 @@ def test_nothing_as_long_as_the_table_crosses(monkeypatch: pytest.MonkeyPatch) -
 def asked(monkeypatch: pytest.MonkeyPatch) -> tuple[Solver, list[Cut]]:
     """Questions about 5,000 rows, which a device counts: the same columns in other blankets."""
     monkeypatch.setenv(devices.AS_ACCELERATOR, "1")
-    monkeypatch.setattr(solver, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(device, "FEWEST_ROWS", 0)
     rng = np.random.default_rng(0)
     x, kinds = rng.normal(size=5000), rng.integers(0, 3, (4, 5000))
     frame = {"x": x + kinds[0], **{f"k{i}": np.where(x > 1, 0, own).astype(str) for i, own in enumerate(kinds)}}
@@ -139,7 +138,7 @@ def test_what_a_device_counts_is_what_the_host_does(method: str, asked: Any, mon
     assert all(isinstance(factor.cell, Deferred) for request in questions for factor in request.factors)
     found = best_binnings(questions, method, 64)
     assert not any("array" in vars(factor.cell) for request in questions for factor in request.factors)
-    monkeypatch.setattr(solver, "FEWEST_ROWS", 10**6)
+    monkeypatch.setattr(device, "FEWEST_ROWS", 10**6)
     on_host = [asked[0].request(cut)._replace(rate=4.0) for cut in asked[1]]
     for one, other in zip(found, best_binnings(on_host, method, 64), strict=True):
         assert one.cuts.tolist() == other.cuts.tolist()
@@ -156,7 +155,7 @@ def test_cuts_move_to_their_rows_by_counts_of_a_device(asked: Any, monkeypatch: 
     found = best_binnings(questions, "evidence", 64, FINE)
     assert any(len(each.cuts) for each in found)
     assert not any("array" in vars(factor.cell) for request in questions for factor in request.factors)
-    monkeypatch.setattr(solver, "FEWEST_ROWS", 10**6)
+    monkeypatch.setattr(device, "FEWEST_ROWS", 10**6)
     on_host = best_binnings([asked[0].request(cut) for cut in asked[1]], "evidence", 64, FINE)
     assert [(each.cuts.tolist(), each.cost) for each in found] == [(each.cuts.tolist(), each.cost) for each in on_host]
 

@@ -115,9 +115,9 @@ def _run(case: str, out: Path) -> Any:
         return arcs(checkpoint=out.with_name("run.json"))
     if case.startswith("networks"):
         if case == "networks counted there":  # by an accelerator, however few the rows are
-            from jaxbn.learning import solver
+            from jaxbn.counts import device
 
-            solver.FEWEST_ROWS = 0
+            device.FEWEST_ROWS = 0
         return networks()
     if case == "other arguments":
         return cuts(level=0.5, max_passes=2 + out.suffix.count("1"))
