@@ -21,7 +21,7 @@ from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological_order
 from jaxbn.learning.solver import Cut, Learner, Solver
-from jaxbn.runtime.threads import MANY_ROWS, n_threads
+from jaxbn.runtime.threads import n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, initial_bins, largest_cardinality, same_coding
 from jaxbn.scores.density import density
 from jaxbn.scores.evidence import EvidenceCache
@@ -125,8 +125,6 @@ class Passes:
         columns, codings, trace = dict(now.columns), dict(now.binnings), list(now.trace)
         visits = _visiting_order(parents, priority or data.names, isolated and cache is not None)
         visits = [name for name in visits if name in codings and name not in data.given]
-        # idle threads answer likely later questions; with few rows that is not worth their start
-        looks_ahead = data.table.n_rows >= MANY_ROWS and n_threads() > 1
         limit = self.options.limit if most_passes is None else most_passes
         done, changed = 0, True
 
@@ -137,9 +135,13 @@ class Passes:
         while changed and done < limit:
             done, changed, before = done + 1, False, trace[-1] if trace else 0.0
             for i, name in enumerate(visits):
-                # a guess that proves wrong costs the time of an idle thread: answers are remembered by their question
-                later = _unaffected(name, visits[i + 1 :], parents, quiet=not changed) if looks_ahead else []
-                coding = yield question(name)._replace(ahead=tuple(map(question, later)))
+                asked = question(name)
+                if n_threads() > 1 and self.solver.worth_a_thread(asked):
+                    # Idle threads answer likely later questions. A guess that proves wrong costs only their time:
+                    # answers are remembered by their question.
+                    later = _unaffected(name, visits[i + 1 :], parents, quiet=not changed)
+                    asked = asked._replace(ahead=tuple(map(question, later)))
+                coding = yield asked
                 column = data.coded(name, coding)
                 if not same_coding(coding, codings[name]):
                     if cache is not None:

@@ -30,6 +30,9 @@ from jaxbn.runtime.threads import MANY_ROWS, in_threads, n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.families import Family, score_families
 
+MANY_PLACED = 2**10
+"""With fewer rows cuts are placed down to single ones in less time than threads need to begin."""
+
 MOST_CODES = 2**22
 """Rows of all factors that are remembered, at most."""
 
@@ -91,7 +94,7 @@ class Solver:
         # cuts of one kind make a batch; groups, and what is worth a thread, are answered one by one, under None
         how: dict[Any, list[tuple[Solver, Cut]]] = defaultdict(list)
         for solver, cut in cuts.values():
-            alone = cut.name in solver.data.grouped or solver.in_threads
+            alone = cut.name in solver.data.grouped or solver.worth_a_thread(cut)
             how[None if alone else (solver.options.name, cut.grid, cut.refinements)].append((solver, cut))
         single = how.pop(None, [])
         found = in_threads(lambda pair: pair[0].best(pair[1]), single, rows=MANY_ROWS if len(single) > 1 else 0)
@@ -107,10 +110,10 @@ class Solver:
         for (solver, family), score in zip(families.values(), scores, strict=True):
             solver.scores[family.key] = score
 
-    @property
-    def in_threads(self) -> bool:
-        """Whether each question is worth a thread; few rows, and accelerators, are better at batches."""
-        return self.data.table.n_rows >= MANY_ROWS and not accelerators()
+    def worth_a_thread(self, cut: Cut) -> bool:
+        """Whether a question is worth a thread; short ones, and accelerators, are better at batches."""
+        last_steps = cut.grid is None or cut.refinements > 1
+        return self.data.table.n_rows >= (MANY_PLACED if last_steps else MANY_ROWS) and not accelerators()
 
     def best(self, cut: Cut) -> Coding:
         """The answer to one question."""
