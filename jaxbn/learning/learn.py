@@ -28,7 +28,7 @@ from jaxbn.learning.holes.completion import HOLES
 from jaxbn.learning.holes.first import first_completed, first_completion
 from jaxbn.learning.holes.rounds import settle
 from jaxbn.learning.large import Large, on_all_rows
-from jaxbn.learning.many_runs import FINISH, ManyRuns
+from jaxbn.learning.many_runs import FINISH, ManyRuns, OneRun
 from jaxbn.learning.options import K2, Search, old_keywords
 from jaxbn.learning.passes import Learned, Passes, Watcher
 from jaxbn.learning.plan import Plan
@@ -245,7 +245,7 @@ def _search(many: ManyRuns, plan: Plan, table: CodedTable, rng: np.random.Genera
         try:
             many.resume(range(runs.n_runs))
             for numbers in runs.rounds():
-                many.do(numbers, run)
+                many.do(numbers, run, OneRun(plan, runs.data))
             if table.table.holes:
                 return settle(many, plan, table, rng), ending
             best = on_all_rows(many.best) if sampled else many.best

@@ -9,22 +9,40 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.learning.checkpoint import Checkpoint, exchanged
 from jaxbn.learning.passes import Learned, Settled, Watcher
-from jaxbn.learning.plan import Runs
-from jaxbn.learning.solver import Learner, Solver, run_each
-from jaxbn.runtime import limits
+from jaxbn.learning.plan import Plan, Runs
+from jaxbn.learning.solver import Learner, Solver, run_alone, run_each
+from jaxbn.runtime import limits, workers
 from jaxbn.runtime.processes import Team
 from jaxbn.runtime.progress import Progress
+from jaxbn.scores.coded_table import CodedTable
 
 Maker = Callable[[int, Watcher], tuple[Solver, Learner[Learned]]]
 """Makes the run of a number when its turn comes; the watcher follows it."""
 
 FINISH = -1
 """The number that stands for the last steps of the best run."""
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """A run by its number and the runs before it, for worker processes."""
+
+    plan: Plan
+    data: CodedTable
+
+    @cached_property
+    def _runs(self) -> Runs:
+        return self.plan.runs(self.data)
+
+    def __call__(self, question: tuple[int, dict[int, Learned]]) -> tuple[tuple[int, Learned], None]:
+        """The number of the run and what it found."""
+        number, found = question
+        return (number, run_alone(self._runs.learner(number, found, lambda *_: None), self._runs.solver)), None
 
 
 @dataclass
@@ -38,6 +56,7 @@ class ManyRuns:
     deadline: float = math.inf  # by time.monotonic()
     found: dict[int, Learned] = field(default_factory=dict)
     unfinished: dict[int, tuple[Parents, Settled]] = field(default_factory=dict)
+    each: float | None = None  # seconds of a run
     runs: Runs = field(init=False)  # of the table that is learned from now
 
     def begin(self, runs: Runs) -> None:
@@ -53,9 +72,26 @@ class ManyRuns:
         for i, learned in self.found.items():
             self.bar.finished(i, learned.criterion)
 
-    def do(self, numbers: Sequence[int], make: Maker) -> None:
-        """Do the runs that are not done yet; every process gets all results."""
+    def do(self, numbers: Sequence[int], make: Maker, job: OneRun | None = None) -> None:
+        """Do the runs that are not done yet, by workers if a `job` is given; every process gets all results."""
         todo = [i for i in numbers if i not in self.found]
+        if job is None or self.mates.size > 1 or self.deadline < math.inf:  # a worker does not hand in unfinished runs
+            self._do_here(todo, make)
+            return
+        n_rows, left = job.data.table.n_rows, self.runs.n_runs - len(self.found)
+        count = min(workers.n_workers(n_rows), len(todo))
+        if count > 1 and self.each is None:
+            self._do_here(todo[:1], make)
+            todo, left = todo[1:], left - 1
+        if workers.are_worth_it(count, left * (self.each or 0.0)):
+            with workers.in_workers(job, [(i, dict(self.found)) for i in todo], n_rows, at_once=True) as found:
+                for number, learned in found:
+                    self.keep(number, learned)
+        else:
+            self._do_here(todo, make)
+
+    def _do_here(self, todo: Sequence[int], make: Maker) -> None:
+        began = time.monotonic()
         # several processes exchange what they found after each batch; one alone has no reason to pause
         step = self.side_by_side * self.mates.size if self.mates.size > 1 else max(len(todo), 1)
         for first in range(0, len(todo), step):
@@ -69,6 +105,9 @@ class ManyRuns:
             for i, learned in exchanged(own, self.mates).items():
                 if i not in self.found:
                     self.keep(i, learned)
+        # the first run may have compiled all that workers have to
+        known = time.monotonic() - began - (workers.START_UP if self.each is None and not workers.are_there() else 0.0)
+        self.each = max(known, 0.0) / max(len(todo), 1)
 
     def keep(self, number: int, learned: Learned) -> None:
         """A run is done."""

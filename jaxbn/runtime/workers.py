@@ -1,16 +1,19 @@
 """Whole tasks on small tables, such as resamples, in worker processes: most of their time is Python, under its lock.
 
 A task depends on its question alone, so the number of workers changes no result. The first tasks are done here, and
-tell whether what is left is worth the start of workers; whatever these cannot do is done here as well.
+tell whether what is left is worth the start of workers; whatever these cannot do is done here as well. Workers stay for
+a while, as the next call may need them too.
 """
 
 from __future__ import annotations
 
+import atexit
 import logging
 import multiprocessing
 import pickle
 import signal
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -18,11 +21,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing, contextmanager
-from functools import cache, partial
+from functools import lru_cache
 from logging.handlers import QueueHandler
 from multiprocessing import resource_tracker
+from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jaxbn.runtime import limits
 from jaxbn.runtime.memory import available
@@ -32,6 +36,12 @@ LOG = logging.getLogger("jaxbn")
 
 START_UP = 4.0
 """Seconds that a new process takes to import JAX and to compile programs."""
+
+HAND_OVER = 0.3
+"""Seconds until workers that are there have a task."""
+
+STAYS = 30.0
+"""Seconds for which workers stay after a call; within them the next one finds them."""
 
 WORKER_BYTES = 6 * 10**8
 """Memory of a worker."""
@@ -57,6 +67,17 @@ Job = Callable[[Question], tuple[Answer, Question | None]]
 Report = tuple[list[Answer], Question | None, list[warnings.WarningMessage], list[logging.LogRecord]]
 """What a worker hands in: answers, the question that is left, and what it would have told."""
 
+
+class _Kept(NamedTuple):
+    """Workers that stay."""
+
+    pool: Any
+    size: int
+    env: dict[str, str]
+    until: float  # by time.monotonic()
+
+
+_kept: _Kept | None = None
 _one_pool = threading.Lock()
 
 
@@ -77,23 +98,43 @@ def n_workers(n_rows: int) -> int:
     return n_threads() if free is None else max(min(n_threads(), free // WORKER_BYTES), 1)
 
 
+def are_worth_it(count: int, seconds: float) -> bool:
+    """Whether so many workers save time where all tasks together take so many seconds."""
+    return count > 1 and seconds * (1 - 1 / count) > (HAND_OVER if are_there() else START_UP)
+
+
+def are_there() -> bool:
+    """Whether workers wait for a task."""
+    return _kept is not None and time.monotonic() < _kept.until
+
+
 def in_workers(
     job: Job[Question, Answer],
     questions: Iterable[Question],
     n_rows: int,
     size: Callable[[Question], float] = lambda question: 1.0,
+    *,
+    at_once: bool = False,
 ) -> closing[Generator[Answer]]:
-    """A block that has the answers of all steps, those of one question in their order; no worker outlives it.
+    """A block that has the answers of all steps, those of one question in their order; no task goes on after it.
 
-    The sizes of questions say how the work is distributed among them.
+    The sizes of questions say how the work is distributed among them. With `at_once` workers are known to be worth it,
+    and none of the questions is answered here first.
     """
-    return closing(_answers(job, questions, n_rows, size))
+    return closing(_answers(job, questions, n_rows, size, at_once))
 
 
 def _answers(
-    job: Job[Question, Answer], questions: Iterable[Question], n_rows: int, size: Callable[[Question], float]
+    job: Job[Question, Answer],
+    questions: Iterable[Question],
+    n_rows: int,
+    size: Callable[[Question], float],
+    at_once: bool,
 ) -> Generator[Answer]:
     waiting, most, overhead = deque(questions), n_workers(n_rows), START_UP
+    if at_once and most > 1:
+        yield from _from_pool(job, waiting, min(most, len(waiting)))
+        most = 1
     while waiting:
         limits.check()
         before, began = sum(map(size, waiting)), time.monotonic()
@@ -104,49 +145,74 @@ def _answers(
         yield answer
         overhead, left, count = 0.0, sum(map(size, waiting)), min(most, len(waiting))
         expected = min(seconds * left / max(before - left, 1e-9), limits.seconds_left())
-        if count > 1 and expected * (1 - 1 / count) > START_UP:
+        if are_worth_it(count, expected):
             yield from _from_pool(job, waiting, count)
             most = 1  # what is waiting again is done here, where an error has its own type and trace
 
 
 def _from_pool(job: Job[Question, Answer], waiting: deque[Question], size: int) -> Iterator[Answer]:
     """Answers of workers; after a failure of any kind, what has not been answered is waiting again."""
-    import jax
-    from loky import ProcessPoolExecutor
-
+    global _kept
     if not _one_pool.acquire(blocking=False):
         return
-    settings = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in KERNELS}
-    env = {name: str(value) for name, value in settings.items() if value is not None}
-    env |= ONE_THREAD | {"JAX_PLATFORMS": "cpu"}
     running: dict[Future[Report[Answer, Question]], Question] = {}
     shown: dict[Any, Any] = {}  # a warning is shown as often as if it came from here
-    pool = None
+    done = False
     try:
-        given = pickle.dumps(job), LOG.getEffectiveLevel()
-        pool = ProcessPoolExecutor(size, initializer=_begin, initargs=given, env=env)
-        while waiting or running:
-            limits.check()
-            with _without_interrupts():  # Ctrl-C is for this process alone, and the first question starts the workers
-                while waiting:
-                    running |= {pool.submit(_steps, waiting[0]): waiting.popleft()}
-            for future in wait(running, PAUSE, FIRST_COMPLETED).done:
-                answers, rest, warned, logged = future.result()
-                for each in warned:
-                    warnings.warn_explicit(each.message, each.category, each.filename, each.lineno, registry=shown)
-                for record in logged:
-                    logging.getLogger(record.name).handle(record)
-                del running[future]
-                if rest is not None:
-                    waiting.append(rest)
-                yield from answers
+        with tempfile.TemporaryDirectory(prefix="jaxbn") as folder:
+            file = Path(folder) / "job"
+            file.write_bytes(pickle.dumps((job, LOG.getEffectiveLevel())))
+            pool = _pool(size)
+            while waiting or running:
+                limits.check()
+                with _without_interrupts():  # Ctrl-C is for this process alone, and a question may start workers
+                    while waiting:
+                        running |= {pool.submit(_steps, file, waiting[0]): waiting.popleft()}
+                for future in wait(running, PAUSE, FIRST_COMPLETED).done:
+                    answers, rest, warned, logged = future.result()
+                    for each in warned:
+                        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno, registry=shown)
+                    for record in logged:
+                        logging.getLogger(record.name).handle(record)
+                    del running[future]
+                    if rest is not None:
+                        waiting.append(rest)
+                    yield from answers
+        done = True
     except Exception as error:  # no semaphores, say, levels of a column that cannot be sent, or an error of a task
         LOG.warning("what is left is done without worker processes: %s", str(error).split("\n")[0])
         waiting.extend(running.values())
     finally:
-        if pool is not None:
-            pool.shutdown(wait=True, kill_workers=True)
+        if done and _kept is not None:
+            _kept = _kept._replace(until=time.monotonic() + STAYS)
+        else:
+            end()
         _one_pool.release()
+
+
+def _pool(size: int) -> Any:
+    """So many workers, those of the last call if they are enough and have the same settings."""
+    global _kept
+    import jax
+    from loky import ProcessPoolExecutor
+
+    settings = {f"JAX_{name.upper()}": getattr(jax.config, f"jax_{name}") for name in KERNELS}
+    env = {name: str(value) for name, value in settings.items() if value is not None}
+    env |= ONE_THREAD | {"JAX_PLATFORMS": "cpu"}
+    if _kept is None or _kept.size < size or _kept.env != env or time.monotonic() > _kept.until:
+        end()
+        # an idle worker ends by itself, but later than it is asked again: none goes while a question is on its way
+        _kept = _Kept(ProcessPoolExecutor(size, initializer=_begin, env=env, timeout=2 * STAYS), size, env, 0.0)
+    return _kept.pool
+
+
+@atexit.register
+def end() -> None:
+    """End the workers that are there."""
+    global _kept
+    if _kept is not None:
+        _kept.pool.shutdown(wait=True, kill_workers=True)
+        _kept = None
 
 
 @contextmanager
@@ -165,22 +231,24 @@ def _without_interrupts() -> Iterator[None]:
 
 # --- in a worker
 
-_job: Callable[[], Job[Any, Any]]
 _logged: SimpleQueue[logging.LogRecord] = SimpleQueue()
 
 
-def _begin(job: bytes, level: int) -> None:
-    global _job
+def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _job = cache(partial(pickle.loads, job))  # at the first question: the caller waits while a worker begins
-    LOG.setLevel(level)
     LOG.handlers, LOG.propagate = [QueueHandler(_logged)], False
 
 
-def _steps(question: Any) -> Report[Any, Any]:
+@lru_cache(maxsize=1)
+def _job(file: Path) -> tuple[Job[Any, Any], int]:
+    return pickle.loads(file.read_bytes())
+
+
+def _steps(file: Path, question: Any) -> Report[Any, Any]:
     """Steps of a task for a while."""
     answers = []
-    job, until = _job(), time.monotonic() + PART  # warnings of what it imports are left out: the caller saw them
+    (job, level), until = _job(file), time.monotonic() + PART  # warnings of what it imports are left out: all saw them
+    LOG.setLevel(level)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         while question is not None and time.monotonic() < until:

@@ -31,7 +31,9 @@ def _two_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Two, which are always worth their start, and none of which is left."""
     monkeypatch.setenv(THREADS, "2")
     monkeypatch.setattr(workers, "START_UP", 0.0)
+    monkeypatch.setattr(workers, "HAND_OVER", 0.0)
     yield
+    workers.end()
     assert multiprocessing.active_children() == []
 
 
@@ -103,6 +105,28 @@ def test_so_does_the_end_of_the_time() -> None:
 def test_one_that_is_not_asked_to_the_end_leaves_no_worker() -> None:
     with in_workers(Steps(home=HOME), [(task, 0) for task in range(50)], n_rows=100) as found:
         assert next(each for each in found if each.process != HOME)
+    assert multiprocessing.active_children() == []
+
+
+def test_the_next_call_finds_the_workers_of_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another job is sent to the same processes; too few of them, and those of long ago, are replaced."""
+
+    def processes(n_tasks: int = 8) -> set[int]:
+        return {each.process for each in answers(Steps(home=HOME, seconds=0.1), n_tasks)} - {HOME}
+
+    first = processes()
+    assert workers.are_there()
+    assert processes() <= first
+    monkeypatch.setenv(THREADS, "3")
+    more = processes(12)
+    assert not more & first
+    workers._kept = workers._kept._replace(until=0.0)
+    assert not processes() & more
+
+
+def test_those_that_are_known_to_be_worth_it_begin_at_once() -> None:
+    with in_workers(Steps(home=HOME), [(task, 0) for task in range(6)], n_rows=100, at_once=True) as found:
+        assert HOME not in {each.process for each in found}
 
 
 def test_warnings_and_logs_are_told_here(caplog: pytest.LogCaptureFixture) -> None:
@@ -142,12 +166,14 @@ IRIS = jaxbn.datasets.load("iris").frame.iloc[::2]
 @pytest.mark.slow
 def test_networks_are_the_same_whatever_the_number(monkeypatch: pytest.MonkeyPatch) -> None:
     def found() -> list[object]:
+        net = jaxbn.learn(IRIS, restarts=9, progress=False)
         arcs = jaxbn.bootstrap(IRIS, resamples=4, progress=False)
         draws = jaxbn.sample_posterior(IRIS, draws=8, chains=3, burn_in=1, progress=False)
         scores = [
             jaxbn.cross_validate(IRIS, graph, folds=3, progress=False) for graph in (None, {"class": ["petal_width"]})
         ]
         return [
+            (net.arcs, net.score, net.trace, {name: binning.cuts.tolist() for name, binning in net.binnings.items()}),
             arcs.parents,
             arcs.cuts.to_numpy().tolist(),
             [(draw.chain, draw.sweep, draw.evidence, draw.parents) for draw in draws.draws],
@@ -156,6 +182,7 @@ def test_networks_are_the_same_whatever_the_number(monkeypatch: pytest.MonkeyPat
         ]
 
     in_two = found()
+    assert workers.are_there()
     monkeypatch.setenv(THREADS, "1")
     assert found() == in_two
 
