@@ -5,13 +5,13 @@ turns, and the memory it takes. Two wheels of JAX's own version are needed besid
 
     pip install --no-deps "jax-cuda13-plugin==$(python -c 'import jax; print(jax.__version__)')" \
                           "jax-cuda13-pjrt==$(python -c 'import jax; print(jax.__version__)')"
-    python benchmarks/gpu.py [--record CASE [--rows N] [--programs N]] [--questions] [--json PATH]
+    python benchmarks/gpu.py [--record CASE [--call NAME] [--rows N] [--programs N]] [--questions] [--json PATH]
 
 ``--questions`` (the default) models the questions of a search at the shapes of three tables: cuts of all continuous
-variables on the grid at once, and counts. ``--record`` runs `learn` on the CPU with the choices of an accelerator
-switched on, writes down which programs are called how often and with which shapes, and models each of them; the host
-answers in their place meanwhile. With ``--rows`` the run has fewer rows, and arrays as long as the table are modelled
-as those of the case.
+variables on the grid at once, and counts. ``--record`` runs `learn`, or what ``--call`` says, on the CPU with the
+choices of an accelerator switched on, writes down which programs are called how often and with which shapes, and models
+each of them; the host answers in their place meanwhile. With ``--rows`` the run has fewer rows, and arrays as long as
+the table are modelled as those of the case.
 
 The model, a bound from below: a kernel takes as long as its launch (3 µs) or as its bytes over 3.35 TB/s, whichever is
 more; a loop its turns times its body, plus 15 µs a turn where the compiler does not know how many there are, as the
@@ -378,8 +378,15 @@ def bytes_of(shapes: Any) -> int:
     return sum(int(np.prod(leaf.shape)) * leaf.dtype.itemsize for leaf in leaves)
 
 
-def record(case: str, n_rows: int | None, most: int) -> dict[str, Any]:
-    """Calls of a run of `learn`, the modelled time of all of them, and the host's own."""
+CALLS: dict[str, dict[str, Any]] = {
+    "learn": {},
+    "bootstrap": {"resamples": 4},
+    "sample_posterior": {"draws": 8, "chains": 2, "burn_in": 2},
+}
+
+
+def record(case: str, n_rows: int | None, most: int, call: str = "learn") -> dict[str, Any]:
+    """Programs that a call runs, the modelled time of all of them, and the host's own."""
     import jaxbn
     from benchmarks.networks import draw
 
@@ -392,7 +399,8 @@ def record(case: str, n_rows: int | None, most: int) -> dict[str, Any]:
         stack.enter_context(mock.patch.object(on_accelerator, "_solved", seen.solved))
         patched = lambda counter, *given: seen.answer(counter, *given)  # noqa: E731
         stack.enter_context(mock.patch.object(device.DeviceCounter, "_answer", patched))
-        stack.enter_context(mock.patch.object(device, "FEWEST_ROWS", 0))
+        if n_modelled >= device.FEWEST_ROWS:  # the rows of the run stand for more
+            stack.enter_context(mock.patch.object(device, "FEWEST_ROWS", 0))
         for name in ("indicator_of", "joint_codes", "set_counts", "position_counts", "_stacked"):
             stack.enter_context(mock.patch.object(device, name, seen.as_it_is(getattr(device, name))))
         stack.enter_context(mock.patch.object(sorted_values, "stable_order", seen.as_it_is(sorted_values.stable_order)))
@@ -400,10 +408,11 @@ def record(case: str, n_rows: int | None, most: int) -> dict[str, Any]:
         for _ in range(2):  # the first call compiles as well; the calls of the second are modelled
             seen.calls.clear()
             seen.answering, begun = 0.0, time.thread_time()
-            net = jaxbn.learn(frame, method=jaxbn.Evidence(exact=False), max_parents=3, progress=False)
+            method = jaxbn.Evidence() if call == "sample_posterior" else jaxbn.Evidence(exact=False)
+            getattr(jaxbn, call)(frame, method=method, max_parents=3, progress=False, **CALLS[call])
             hosts.append(time.thread_time() - begun - seen.answering)
     print(
-        f"{n_rows} rows: {len(net.graph.edges)} arcs; host {hosts[0]:.1f} s and {hosts[1]:.1f} s the second time, "
+        f"{call}, {n_rows} rows: host {hosts[0]:.1f} s and {hosts[1]:.1f} s the second time, "
         f"in place of the device {seen.answering:.1f} s"
     )
     # programs that move most are compiled; others of the same name are taken to last as long as these do on average
@@ -434,13 +443,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", nargs="*", choices=list(TABLES), default=None)
     parser.add_argument("--record", choices=list(TABLES))
+    parser.add_argument("--call", choices=list(CALLS), default="learn")
     parser.add_argument("--rows", type=int, help="rows of the recorded run, if not those of the case")
     parser.add_argument("--programs", type=int, default=16, help="programs of the recorded run that are compiled")
     parser.add_argument("--json", type=Path, default=HERE / "results" / "gpu.json")
     arguments = parser.parse_args()
     known = json.loads(arguments.json.read_text()) if arguments.json.exists() else {}
     if arguments.record:
-        known.setdefault("learn", {})[arguments.record] = record(arguments.record, arguments.rows, arguments.programs)
+        found = record(arguments.record, arguments.rows, arguments.programs, arguments.call)
+        known.setdefault(arguments.call, {})[arguments.record] = found
     else:
         for case in arguments.questions or TABLES:
             for name, work in questions(case):
