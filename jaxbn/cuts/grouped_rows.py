@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.codes import wide_enough
 from jaxbn.cuts.problem import ENTROPY, Rows, Term, padded, table_at
+from jaxbn.kernels.arithmetic import TINY
 from jaxbn.kernels.dense_partitions import Counted
 from jaxbn.kernels.interval_costs import GROUPS, STARTS, Entries
-from jaxbn.kernels.pruned.state import TINY
 from jaxbn.runtime.shapes import MatrixShape
 
 NO_COST_ALONE = (1, ENTROPY)

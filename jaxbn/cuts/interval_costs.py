@@ -21,8 +21,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.on_accelerator import MOST_STATES
 from jaxbn.cuts.problem import Solution, padded, table
 from jaxbn.kernels.dense_partitions import CELLS, dense_costs
-from jaxbn.kernels.interval_costs import Widths, interval_costs
-from jaxbn.kernels.layered import earliest_start, further_layers, priced_intervals
+from jaxbn.kernels.interval_costs import Widths, earliest_start, further_layers, interval_costs, priced_intervals
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, bucket

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.kernels.sorting import stable_order
+from jaxbn.kernels.arithmetic import stable_order
 from jaxbn.runtime.devices import accelerators, double
 from jaxbn.runtime.shapes import bucket
 

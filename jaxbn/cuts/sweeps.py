@@ -21,7 +21,7 @@ from jaxbn.counts.codes import wide_enough
 from jaxbn.cuts.grouped_rows import since_begin
 from jaxbn.cuts.on_accelerator import weights_before
 from jaxbn.cuts.problem import Rows, Solution, Term, up_to_a_constant
-from jaxbn.kernels.pruned.state import TINY
+from jaxbn.kernels.arithmetic import TINY
 from jaxbn.runtime import limits
 
 Floats = NDArray[np.float64]

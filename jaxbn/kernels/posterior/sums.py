@@ -1,4 +1,4 @@
-"""Sums over all partitions of few positions, given the costs of all intervals: the twin of ``layered``.
+"""Sums over all partitions of few positions, given the costs of all intervals: the twin of ``interval_costs``.
 
 A partition weighs exp(-cost) and a charge for its number of intervals. First every interval has one price: the sum over
 the partitions of each prefix makes the intervals that may end a prefix a distribution, the *steps* of a walk from the

@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.arithmetic import log, running_sum
+from jaxbn.kernels.arithmetic import TINY, log, running_sum
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, product_of, rows_of
-from jaxbn.kernels.pruned.state import TINY, Chunks, Problem, Range, alive
+from jaxbn.kernels.pruned.state import Chunks, Problem, Range, alive
 
 CHUNK_GROUP = 32
 """Chunks bounded together."""

@@ -14,16 +14,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.arithmetic import log
-
 NEVER = 2**31 - 1
 """A row that is not there, after all others."""
 
 NO_START = -1
 """`last` of a row that no interval may end at."""
-
-TINY = 1e-300
-"""Replaces a width or a ratio of zero."""
 
 
 class Problem(NamedTuple):
@@ -148,11 +143,6 @@ def n_live(starts: Starts) -> Array:
 def alive(cost: Array) -> Array:
     """Whether a start may still be used at some price, by its costs [P, M]."""
     return jnp.isfinite(cost).any(axis=0)
-
-
-def log_width(mass: Array, width: Array) -> Array:
-    """The n ln width of an interval: minus the log density of n values spread evenly over an interval."""
-    return jnp.where(mass > 0, mass * log(jnp.maximum(width, TINY)), 0.0)
 
 
 def no_chunks(n_cells: int, n_prices: int, n_chunks: int) -> Chunks:

@@ -17,11 +17,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.arithmetic import running_sum
-from jaxbn.kernels.layered import rounding
+from jaxbn.kernels.arithmetic import log_width, rounding, running_sum
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, increments_of, lookup, rows_of, spread_of
 from jaxbn.kernels.pruned.bounds import chunks_to_visit, leading_chunk
-from jaxbn.kernels.pruned.state import NEVER, Chunks, Problem, Starts, State, alive, log_width
+from jaxbn.kernels.pruned.state import NEVER, Chunks, Problem, Starts, State, alive
 
 CELL_GROUP = 8
 """Cells looked up together when starts are checked; the number of cells is padded to a multiple of it."""
