@@ -91,26 +91,14 @@ def discretize_variable(
         >>> discretize_variable(x, parents=[species]).cuts.round(3).tolist()
         [1.05]
     """
-    request = variable_request(
-        values,
-        parents,
-        children,
-        rate=rate,
-        method=method,
-        weights=weights,
-        min_width=min_width,
-        max_bins=max_bins,
-        shape=shape,
-        missing=missing,
-    )
-    return best_binnings([request], method)[0]
+    options = rate, method, weights, min_width, max_bins, shape, missing
+    return best_binnings([variable_request(values, parents, children, *options)], method)[0]
 
 
 def variable_request(
     values: ArrayLike,
     parents: Sequence[ArrayLike],
     children: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]],
-    *,
     rate: float | None = None,
     method: str = "evidence",
     weights: ArrayLike | None = None,

@@ -17,7 +17,7 @@ from scipy.special import gammaln, xlogy
 import jaxbn
 from jaxbn.cuts import solve
 from jaxbn.cuts.by_number import charged
-from jaxbn.cuts.by_number.hull import Hull, prices_that_cover
+from jaxbn.cuts.by_number.prices import Hull, prices_that_cover
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.problem import ENTROPY, Rows, Solution, dirichlet_terms, entropy_terms, ratios_fit
