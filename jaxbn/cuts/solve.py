@@ -13,7 +13,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
 from jaxbn.cuts.on_accelerator import CutCosts, best_partitions, goes_there
 from jaxbn.cuts.on_grid import solve_on_grid
-from jaxbn.cuts.problem import ALL, Rows, Solution, Spread, Term, interval_starts, padded, ratios_fit, summed_tables
+from jaxbn.cuts.problem import ALL, Rows, Solution, Spread, Term, padded, ratios_fit, summed_tables
 from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
@@ -68,10 +68,21 @@ def solve_at_prices(rows: Rows, prices: Sequence[float]) -> list[Solution]:
     """The optimum at each price, where every interval costs that much more: one pass of the pruned program for all."""
     with double(), on_host():
         state = _run_pruned(rows, prices)
-        best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
-    end = rows.n - 1
-    cuts = [[start - 1 for start in interval_starts(row, end)] for row in last]
-    return [Solution(float(best[i, end]), cuts[i], visited / rows.n) for i in range(len(prices))]
+        best, last, visited = np.asarray(state.best)[:, rows.n - 1], np.asarray(state.last), float(state.visited)
+    found = zip(best.tolist(), last, strict=True)
+    return [Solution(cost, cuts_back(starts, rows.n - 1), visited / rows.n) for cost, starts in found]
+
+
+def cuts_back(last: NDArray[np.int32], end: int) -> list[int]:
+    """Walk back over an optimum from the row `end`: the rows that its cuts fall after, ascending.
+
+    `last` [n] is the start of the last interval of the best partition up to each row.
+    """
+    cuts = []
+    while (start := int(last[end])) > 0:
+        end = start - 1
+        cuts.append(end)
+    return cuts[::-1]
 
 
 def _run_pruned(rows: Rows, prices: Sequence[float]) -> State:
