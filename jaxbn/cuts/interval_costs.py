@@ -43,9 +43,7 @@ class CostMatrix:
         groups = max(problem.n, min(problem.total, FEW_POSITIONS)) if self._tabled else problem.n
         self.shape = MatrixShape.of(groups, problem.total, problem.most_states)
         self._n_groups = np.int32(problem.n)
-        first = np.full(self.shape.groups + 1, np.inf)
-        first[0] = 0.0
-        self._before = [first]  # of 0, 1, … intervals
+        self._before = [padded(np.zeros(1), (self.shape.groups + 1,), np.inf, np.float64)]  # of 0, 1, … intervals
         self.costs: Any = None  # of the interval from group u to group v at [v, u]; on the device, within the context
 
     def __enter__(self) -> CostMatrix:
@@ -59,9 +57,8 @@ class CostMatrix:
 
     def solve_at(self, prices: Sequence[float]) -> list[Solution]:
         """The optimum at each price for every interval."""
-        made = np.zeros((PRICES, self.shape.groups))
-        made[: len(prices)] = np.array(prices)[:, None]
-        return self._priced(made, 0.0)[: len(prices)]
+        made = padded(np.array(prices), (PRICES,), 0.0, np.float64)
+        return self._priced(made[:, None].repeat(self.shape.groups, axis=1), 0.0)[: len(prices)]
 
     def solve_with_cuts(self, cut_cost: NDArray[np.float64], first_cost: float) -> Solution:
         """The optimum where a cut after each group has a cost of its own."""

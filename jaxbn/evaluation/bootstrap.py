@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Codes
-from jaxbn.cuts.baselines import marginal_binning
-from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.binning import Binning, marginal_binning
 from jaxbn.cuts.blanket import Child, factors_at
 from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.cuts.methods import MaxBins, Method, as_method

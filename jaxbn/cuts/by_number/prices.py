@@ -207,8 +207,10 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
     roomy = max(coarse.costs) <= size // 8  # positions enough for the best partition at every price
     for _ in range(REFINEMENTS):
         some = closer(positions, some, _cuts_near(coarse), size)
-        end = _end(coarse, roomy)
-        coarse = _coarse_hull(GroupedRows(rows, some), hull, _numbers_to_ask(coarse.best_number, end, limit))
+        # half of the numbers close around the best one, half from one to the end
+        around = coarse.best_number + np.linspace(-1, 1, NUMBERS // 2) * max(3, coarse.best_number / 8)
+        numbers = np.append(np.clip(around, 1, limit), np.geomspace(1, _end(coarse, roomy), NUMBERS // 2))
+        coarse = _coarse_hull(GroupedRows(rows, some), hull, numbers)
     best, end = coarse.best_number, _end(coarse, roomy)
     many = [] if roomy else [hull.slope(limit / 2), hull.slope(best ** (1 / 3) * limit ** (2 / 3))]
     near = map(hull.slope, coarse.numbers_found[:NEAR])
@@ -267,12 +269,6 @@ def _end(coarse: Hull, roomy: bool) -> int:
     """Up to how many intervals the coarse copy can rule out."""
     limit = len(coarse.charge)
     return limit if roomy else min(FAR * coarse.best_number, limit)
-
-
-def _numbers_to_ask(best: int, end: int, limit: int) -> NDArray[np.float64]:
-    """Half of them close around the best number of intervals, half from one to the end."""
-    around = best + np.linspace(-1, 1, NUMBERS // 2) * max(3, best / 8)
-    return np.append(np.clip(around, 1, limit), np.geomspace(1, end, NUMBERS // 2))
 
 
 def _coarse_hull(groups: GroupedRows, hull: Hull, numbers: NDArray[np.float64]) -> Hull:
