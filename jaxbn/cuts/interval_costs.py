@@ -42,7 +42,7 @@ class CostMatrix:
         # as large as the table's rows could ask for: all variables of a table then share one compiled program
         groups = max(problem.n, min(problem.total, FEW_POSITIONS)) if self._tabled else problem.n
         self.shape = MatrixShape.of(groups, problem.total, problem.most_states)
-        self._n_groups = np.int32(problem.n)
+        self._n_groups: Any = np.int32(problem.n)
         self._before = [padded(np.zeros(1), (self.shape.groups + 1,), np.inf, np.float64)]  # of 0, 1, … intervals
         self.costs: Any = None  # of the interval from group u to group v at [v, u]; on the device, within the context
 
@@ -54,6 +54,14 @@ class CostMatrix:
     def __exit__(self, *_: object) -> None:
         if self._tabled:  # others are made anew each time
             _spare[self.shape.groups].append(self.costs)
+
+    def widths(self) -> Widths:
+        """What intervals cost by weight and width."""
+        problem, groups = self.problem, self.shape.groups
+        mass: Any = padded(problem.mass, (groups + 1,), problem.total)
+        end: Any = padded(problem.end, (groups + 1,), problem.end[-1], np.float64)
+        latest: Any = padded(problem.latest, (groups,), groups)
+        return Widths(mass, end, _mass_table(problem.mass_names, self.shape.mass_length), latest, self._n_groups)
 
     def solve_at(self, prices: Sequence[float]) -> list[Solution]:
         """The optimum at each price for every interval."""
@@ -94,18 +102,6 @@ class CostMatrix:
         return found[::-1]
 
 
-def _widths(problem: GroupedRows, shape: MatrixShape) -> Widths:
-    positions = (shape.groups + 1,)
-    made: Any = (
-        padded(problem.mass, positions, int(problem.mass[-1])),
-        padded(problem.end, positions, problem.end[-1], np.float64),
-        _mass_table(problem.mass_names, shape.mass_length),
-        padded(problem.latest, (shape.groups,), shape.groups),
-        np.int32(problem.n),
-    )
-    return Widths(*made)
-
-
 def cost_matrices(problems: Sequence[GroupedRows]) -> Iterator[CostMatrix]:
     """The costs of all intervals of each problem; a matrix may be used until the next one is asked for.
 
@@ -133,7 +129,7 @@ def _fill(matrices: Sequence[CostMatrix]) -> None:
                 matrix.costs = dense_costs(counted, None, spread=spread)
             return
         costs = tuple(_room(groups) for _ in matrices)
-        widths = tuple(_widths(matrix.problem, shape) for matrix in matrices)
+        widths = tuple(matrix.widths() for matrix in matrices)
         tables = _device_tables(problem.bases, shape.length)
         for i, entries in enumerate(problem.chunks(shape)):
             costs = interval_costs(widths, entries, tables, costs, np.bool_(i > 0), spread=spread)

@@ -205,7 +205,12 @@ class Sweeps:
 
     def _costs(self, bounds: Positions, movable: Positions, low: Positions, high: Positions) -> Floats:
         """Cost of both intervals beside each movable cut if it lay after each row near it [r], up to a constant."""
-        near = self._near(bounds, movable, low, high)
+        sizes = high - low
+        first = np.cumsum(sizes) - sizes
+        rows = np.repeat(low - first, sizes) + np.arange(sizes.sum())
+        weight = np.ones(len(rows), np.int64) if self.rows.weights is None else self.rows.weights[rows].astype(np.int64)
+        cut, place = np.repeat(movable, sizes), np.repeat(np.arange(len(movable)), sizes)
+        near = _Near(rows, cut, place, weight, first, rows < bounds[cut])
         steps = np.zeros(len(near.rows))
         for term, tables, at in zip(self.rows.terms, self._tables, self._at, strict=True):
             cells = term.cells[near.rows]
@@ -224,14 +229,6 @@ class Sweeps:
             costs += self.rows.cut_cost[near.rows]
         costs[~self.rows.can_cut[near.rows]] = np.inf
         return costs
-
-    def _near(self, bounds: Positions, movable: Positions, low: Positions, high: Positions) -> _Near:
-        sizes = high - low
-        first = np.cumsum(sizes) - sizes
-        rows = np.repeat(low - first, sizes) + np.arange(sizes.sum())
-        cut, place = np.repeat(movable, sizes), np.repeat(np.arange(len(movable)), sizes)
-        weight = np.ones(len(rows), np.int64) if self.rows.weights is None else self.rows.weights[rows].astype(np.int64)
-        return _Near(rows, cut, place, weight, first, rows < bounds[cut])
 
     def _widths(self, bounds: Positions, of_cut: Positions, near: Positions) -> Floats:
         """What the widths of both intervals cost."""

@@ -89,7 +89,9 @@ def held_out(shares: Array, log_alpha: Array, folds: Folds, *, smooth: bool) -> 
 
     def of_one(fold: Folds) -> Array:
         positions = fold.low + shares * (fold.high - fold.low)  # [E]
-        log_width = _log_widths(positions)
+        # of the bin after each edge [E]; 0 for an atom, and for what lies between two variables
+        widths = jnp.append(jnp.diff(positions), 0.0)
+        log_width = jnp.where(widths > 0, jnp.log(jnp.where(widths > 0, widths, 1.0)), 0.0)
         on_right = _memberships(positions, fold, smooth)
         width_inside = (1.0 - on_right) * log_width[fold.edge - 1] + on_right * log_width[fold.edge]
         log_volume = (fold.rows * log_width).sum() + (fold.weight * width_inside).sum()
@@ -101,13 +103,6 @@ def held_out(shares: Array, log_alpha: Array, folds: Folds, *, smooth: bool) -> 
         return log_table - log_volume
 
     return jax.vmap(of_one)(folds).sum()
-
-
-def _log_widths(positions: Array) -> Array:
-    """Log width of the bin after each edge [E]; 0 for an atom, and for what lies between two variables."""
-    widths = jnp.append(jnp.diff(positions), 0.0)
-    positive = widths > 0
-    return jnp.where(positive, jnp.log(jnp.where(positive, widths, 1.0)), 0.0)
 
 
 def _memberships(positions: Array, fold: Folds, smooth: bool) -> Array:

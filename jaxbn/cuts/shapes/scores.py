@@ -239,14 +239,10 @@ class Lean(NamedTuple):
         begin, end = self.ends or map(self.ruler.score, (np.asarray(self.begin), np.asarray(self.end)))
         return (begin - self.mean) / self.scale, (end - self.mean) / self.scale
 
-    def _standard(self, share: Floats) -> Floats:
-        """The standardised score of what lies at a share of the bin."""
-        score = self.ruler.score(self.begin + share * (self.end - self.begin))
-        return np.asarray((score - self.mean) / self.scale)
-
     def below(self, share: Floats) -> Floats:
         """The probability of what lies below a share of the bin."""
-        place, (first, last) = self._standard(share), self._standard_ends()
+        score = self.ruler.score(self.begin + share * (self.end - self.begin))
+        place, (first, last) = np.asarray((score - self.mean) / self.scale), self._standard_ends()
         with np.errstate(divide="ignore"):
             line = np.exp(_log_mass(first, np.maximum(place, first)) - _log_mass(first, last))
         return np.asarray(self.off * share + (1 - self.off) * np.minimum(line, 1.0))
