@@ -81,11 +81,6 @@ class GroupedRows:
         return (np.searchsorted(self.positions, rows, side="right") - 1).astype(np.int32)
 
     @property
-    def entropy(self) -> bool:
-        """Whether the tables are those of n ln n."""
-        return any(ENTROPY in term.tables for term in self.rows.terms)
-
-    @property
     def n_cells(self) -> int:
         """Cells of `dense`."""
         return len(self.pairs.sign) + len(self.mass_names)
@@ -98,7 +93,7 @@ class GroupedRows:
     @cached_property
     def bases(self) -> tuple[float, ...]:
         """Names of the tables that those of all cells are parts of, in the order in which they are laid out."""
-        if self.entropy:
+        if any(ENTROPY in term.tables for term in self.rows.terms):
             return (ENTROPY,)
         return (1.0, 0.5) if any(term.weight % 1 for term in self.rows.terms) else (1.0,)
 
@@ -211,9 +206,27 @@ class GroupedRows:
         )
         return Counted(*made)
 
-    def chunks(self, shape: MatrixShape) -> Iterator[Entries]:
-        """The entries of all pairs, in as many chunks as they need, made one by one; at least one."""
-        return _chunks(self, 0, len(self.pairs.sign), shape)
+    def chunks(self, shape: MatrixShape, first: int = 0, end: int | None = None) -> Iterator[Entries]:
+        """The entries of the cells from `first` to before `end`, by default of all: halved until they fit; at least one."""
+        end = len(self.pairs.sign) if end is None else end
+        stride = (-(-self.n // GROUPS) * GROUPS // STARTS + 1) * STARTS  # room for the end of the last block
+        if (end - first) * stride <= shape.counts:
+            some = self.pairs.of_cells(first, end)
+            look_ups = 1 + (some.weight > 1)  # an entry is a step, or two look-ups: from and to
+            # entries cost a look-up each for every start; a cell with more of them than groups is cheaper looked up for
+            # each interval as a whole
+            whole = np.bincount(some.cell, look_ups, end - first) > self.n
+            counts = np.bincount(some.group, look_ups * ~whole[some.cell], shape.groups).astype(np.int64)
+            begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
+            if begins[-1] <= shape.layers:
+                # where the first entry of each group goes, in layers of `GROUPS` places, less the entries before it
+                groups = np.arange(shape.groups)
+                places = (begins[groups // GROUPS] - (np.cumsum(counts) - counts)) * GROUPS + groups % GROUPS
+                yield _entries(self, some, whole, places, begins.astype(np.int32), stride, shape)
+                return
+        middle = (first + end) // 2
+        yield from self.chunks(shape, first, middle)
+        yield from self.chunks(shape, middle, end)
 
 
 def _weights(
@@ -239,28 +252,6 @@ def _weights(
 def since_begin(running: NDArray[np.signedinteger], begins: NDArray[np.bool_]) -> NDArray[np.signedinteger]:
     """A running number counted from where its stretch begins."""
     return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
-
-
-def _chunks(problem: GroupedRows, first: int, end: int, shape: MatrixShape) -> Iterator[Entries]:
-    """The entries of the cells from `first` to before `end`, halved until they fit."""
-    stride = (-(-problem.n // GROUPS) * GROUPS // STARTS + 1) * STARTS  # room for the end of the last block
-    if (end - first) * stride <= shape.counts:
-        some = problem.pairs.of_cells(first, end)
-        look_ups = 1 + (some.weight > 1)  # an entry is a step, or two look-ups: from and to
-        # entries cost a look-up each for every start; a cell with more of them than groups is cheaper looked up for
-        # each interval as a whole
-        whole = np.bincount(some.cell, look_ups, end - first) > problem.n
-        counts = np.bincount(some.group, look_ups * ~whole[some.cell], shape.groups).astype(np.int64)
-        begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
-        if begins[-1] <= shape.layers:
-            # where the first entry of each group goes, in layers of `GROUPS` places, less the number of entries before
-            groups = np.arange(shape.groups)
-            places = (begins[groups // GROUPS] - (np.cumsum(counts) - counts)) * GROUPS + groups % GROUPS
-            yield _entries(problem, some, whole, places, begins.astype(np.int32), stride, shape)
-            return
-    middle = (first + end) // 2
-    yield from _chunks(problem, first, middle, shape)
-    yield from _chunks(problem, middle, end, shape)
 
 
 def _entries(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.on_accelerator import MOST_STATES
-from jaxbn.cuts.problem import Solution, padded, table
+from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
 from jaxbn.kernels.dense_partitions import CELLS, dense_costs
 from jaxbn.kernels.interval_costs import Widths, earliest_start, further_layers, interval_costs, priced_intervals
 from jaxbn.runtime import limits
@@ -38,7 +38,7 @@ class CostMatrix:
 
     def __init__(self, problem: GroupedRows) -> None:
         self.problem = problem
-        self._tabled = problem.total <= MOST_TABLED or problem.entropy or problem.largest_name > MOST_STATES
+        self._tabled = problem.total <= MOST_TABLED or ENTROPY in problem.bases or problem.largest_name > MOST_STATES
         # as large as the table's rows could ask for: all variables of a table then share one compiled program
         groups = max(problem.n, min(problem.total, FEW_POSITIONS)) if self._tabled else problem.n
         self.shape = MatrixShape.of(groups, problem.total, problem.most_states)

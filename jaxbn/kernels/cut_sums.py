@@ -50,8 +50,15 @@ def walk_back(
         size: room for groups in the walk, all of the costs' if not given; less room is less work.
     """
     costs = costs[:size, :size]
-    log_before = _log_sums(costs, price, n_groups)
-    groups = jnp.arange(len(costs))
+    n, groups = len(costs), jnp.arange(len(costs))
+
+    def group(v: Array, log_before: Array) -> Array:
+        weights = jnp.where(groups <= v, log_before[:n] - costs[v], -jnp.inf)
+        top = jnp.maximum(weights.max(), -1e300)  # -inf if no interval may end here
+        return log_before.at[v + 1].set(jnp.log(jnp.exp(weights - top).sum()) + top - price)
+
+    # log of the sum over all partitions of the groups before each position [G + 1]
+    log_before = lax.fori_loop(0, n_groups, group, jnp.full(n + 1, -jnp.inf).at[0].set(0.0))
     possible = (groups <= groups[:, None]) & (groups[:, None] < n_groups) & jnp.isfinite(log_before[1:, None])
     # differences of logarithms that are close to each other: the exponentials are probabilities, however small or large
     # the sums themselves are
@@ -102,19 +109,6 @@ def draw_boundaries(walk: Walk, n_intervals: Array, chances: Array, n_groups: Ar
         return lax.fori_loop(0, k, step, (n_groups.astype(jnp.int32), last))[1]
 
     return jax.vmap(draw)(n_intervals, chances)
-
-
-def _log_sums(costs: Array, price: Array, n_groups: Array) -> Array:
-    """Log of the sum over all partitions of the groups before each position [G + 1]."""
-    n = len(costs)
-    starts = jnp.arange(n)
-
-    def group(v: Array, log_before: Array) -> Array:
-        weights = jnp.where(starts <= v, log_before[:n] - costs[v], -jnp.inf)
-        top = jnp.maximum(weights.max(), -1e300)  # -inf if no interval may end here
-        return log_before.at[v + 1].set(jnp.log(jnp.exp(weights - top).sum()) + top - price)
-
-    return lax.fori_loop(0, n_groups, group, jnp.full(n + 1, -jnp.inf).at[0].set(0.0))
 
 
 def _layers(steps: Array, log_weights: Array, ahead: Array, n_groups: Array) -> tuple[Array, Array, Array]:

@@ -92,7 +92,10 @@ def held_out(shares: Array, log_alpha: Array, folds: Folds, *, smooth: bool) -> 
         # of the bin after each edge [E]; 0 for an atom, and for what lies between two variables
         widths = jnp.append(jnp.diff(positions), 0.0)
         log_width = jnp.where(widths > 0, jnp.log(jnp.where(widths > 0, widths, 1.0)), 0.0)
-        on_right = _memberships(positions, fold, smooth)
+        # how much each value inside a gap belongs to the bin right of its edge [S]
+        offset, gap = fold.value - positions[fold.edge], (fold.high - fold.low)[fold.edge]
+        by_degrees = jax.nn.sigmoid(offset / (SOFTNESS * jnp.where(gap > 0, gap, 1.0)))
+        on_right = by_degrees if smooth else (offset >= 0).astype(offset.dtype)
         width_inside = (1.0 - on_right) * log_width[fold.edge - 1] + on_right * log_width[fold.edge]
         log_volume = (fold.rows * log_width).sum() + (fold.weight * width_inside).sum()
         # to what degree each open look-up takes place: all its values must be on the right side [U]
@@ -103,15 +106,6 @@ def held_out(shares: Array, log_alpha: Array, folds: Folds, *, smooth: bool) -> 
         return log_table - log_volume
 
     return jax.vmap(of_one)(folds).sum()
-
-
-def _memberships(positions: Array, fold: Folds, smooth: bool) -> Array:
-    """How much each value inside a gap belongs to the bin right of its edge [S]."""
-    offset = fold.value - positions[fold.edge]
-    if not smooth:
-        return (offset >= 0).astype(offset.dtype)
-    gap = (fold.high - fold.low)[fold.edge]
-    return jax.nn.sigmoid(offset / (SOFTNESS * jnp.where(gap > 0, gap, 1.0)))
 
 
 def _log_tables(log_alpha: Array, cells: Cells) -> Array:

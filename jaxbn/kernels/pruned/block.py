@@ -264,8 +264,21 @@ def chunks_to_visit(
 
 def least_rises(problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, switches: Switches) -> Array:
     """A lower bound of what the rows up to each one of the block add to the intervals of some chunks' starts [B, G]."""
-    ratio = partial(_largest_ratios, problem, rows, chunks, first, width)
-    ratios = product_of(problem.n_outcomes, ratio, (BLOCK, width))
+    extra = rows.weights - 1  # of a row of weight a, the last (n + a) / (m + a) is the largest
+    at = partial(rows_of, first=first, width=width)
+    all_since = (rows.mass - 1)[:, None] - lax.dynamic_slice_in_dim(chunks.mass, first, width)
+
+    def since(term: Array) -> Array:
+        """Rows in the cells of a term since the chunks were measured."""
+        return (rows.seen[term] + extra)[:, None] - at(chunks.counts, rows.cells[term])
+
+    def largest_ratios(j: Array) -> Array:
+        """The most that (outcome + a) / (context + aK) of term j is at every row."""
+        given = problem.term_given[j]
+        known = Range(*(at(array, rows.cells[j]) for array in chunks.ratio))
+        return _moved_on(known, since(j), jnp.where(given < 0, all_since, since(given))).high
+
+    ratios = product_of(problem.n_outcomes, largest_ratios, (BLOCK, width))
     rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(ratios, TINY)))
     if switches.spread:
         few = jax.tree.map(partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=width, axis=-1), chunks)
@@ -304,22 +317,6 @@ def grouped_chunks(problem: Problem, chunks: Chunks, prefix: Array, mass: Array,
         density=together(chunks.density, weight, length),
         minus_density=together(chunks.minus_density, -weight, length),
     )
-
-
-def _largest_ratios(problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, j: Array) -> Array:
-    """The most that (outcome + a) / (context + aK) of term j is at every row, of `width` chunks from `first` on."""
-    cells, given = rows.cells[j], problem.term_given[j]
-    extra = rows.weights - 1  # of a row of weight a, the last (n + a) / (m + a) is the largest
-    at = partial(rows_of, first=first, width=width)
-
-    def since(term: Array) -> Array:
-        """Rows in the cells of a term since the chunks were measured."""
-        return (rows.seen[term] + extra)[:, None] - at(chunks.counts, rows.cells[term])
-
-    all_since = (rows.mass - 1)[:, None] - lax.dynamic_slice_in_dim(chunks.mass, first, width)
-    contexts = jnp.where(given < 0, all_since, since(given))
-    known = Range(*(at(array, cells) for array in chunks.ratio))
-    return _moved_on(known, since(j), contexts).high
 
 
 def leading_chunk(first_rows: Array, used: Array, leader: Array) -> Array:
