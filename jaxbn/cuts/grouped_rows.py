@@ -207,7 +207,7 @@ class GroupedRows:
         return Counted(*made)
 
     def chunks(self, shape: MatrixShape, first: int = 0, end: int | None = None) -> Iterator[Entries]:
-        """The entries of the cells from `first` to before `end`, by default of all: halved until they fit; at least one."""
+        """The entries of the cells from `first` to before `end`, by default of all, halved until they fit."""
         end = len(self.pairs.sign) if end is None else end
         stride = (-(-self.n // GROUPS) * GROUPS // STARTS + 1) * STARTS  # room for the end of the last block
         if (end - first) * stride <= shape.counts:

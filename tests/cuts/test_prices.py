@@ -21,7 +21,8 @@ from jaxbn.cuts.by_number.prices import Hull, prices_that_cover
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.problem import ENTROPY, Rows, Solution, dirichlet_terms, ratios_fit
-from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows, grouped_chunks, least_rises
+from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows
+from jaxbn.kernels.pruned.bounds import grouped_chunks, least_rises
 from jaxbn.kernels.pruned.pruning import measured
 from jaxbn.kernels.pruned.state import Chunks, Problem
 from jaxbn.kernels.pruned.tiles import Chunk

@@ -17,7 +17,7 @@ from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.problem import ENTROPY, Rows, dirichlet_terms
-from jaxbn.kernels.pruned.block import leading_chunk
+from jaxbn.kernels.pruned.bounds import leading_chunk
 from tests.helpers.programs import close, mixed_tasks, request_of, task_of
 from tests.helpers.random_variables import (
     RATES,

@@ -11,7 +11,7 @@ sequential.
 
 Two rules, both exact, keep most starts out of the tiles. A start is dropped when a later one is proved to be better
 for every end to come (`pruning`; "Pruning"). And a chunk of neighbouring starts is passed over in a block in which a
-lower bound of all their totals lies above the best total found (`block`; "Bounds of chunks").
+lower bound of all their totals lies above the best total found (`bounds`; "Bounds of chunks").
 
 Costs of intervals do not depend on what is charged for their number. So one pass finds the optimum at several prices:
 they share everything but the sums of costs, and a start goes, or a chunk is passed over, where all of them agree
@@ -30,15 +30,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbn.kernels.arithmetic import rounding, settled
-from jaxbn.kernels.pruned.block import (
-    BLOCK,
-    Switches,
-    block_rows,
-    grouped_chunks,
-    just_before,
-    latest_of_first_row,
-    triangle_of,
-)
+from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows, just_before, latest_of_first_row, triangle_of
+from jaxbn.kernels.pruned.bounds import grouped_chunks
 from jaxbn.kernels.pruned.pruning import check_row, dominated_inside, measured_chunks, with_own_starts, without_useless
 from jaxbn.kernels.pruned.state import NEVER, NO_START, Chunks, Problem, State, appended, compacted, n_live
 from jaxbn.kernels.pruned.tiles import Found, all_recent, few_prices_at_once, settled_where_needed

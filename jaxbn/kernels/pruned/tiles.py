@@ -18,17 +18,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from jaxbn.kernels.arithmetic import log_width, rounding, running_sum
-from jaxbn.kernels.pruned.block import (
-    BLOCK,
-    Block,
-    Switches,
-    chunks_to_visit,
-    increments_of,
-    leading_chunk,
-    lookup,
-    rows_of,
-    spread_of,
-)
+from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, increments_of, lookup, rows_of, spread_of
+from jaxbn.kernels.pruned.bounds import chunks_to_visit, leading_chunk
 from jaxbn.kernels.pruned.state import NEVER, Chunks, Problem, Starts, State, alive
 
 CELL_GROUP = 8
