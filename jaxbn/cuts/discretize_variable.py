@@ -227,8 +227,11 @@ def _description_length(request: Request) -> Charged:
 
 def _outcome_entropy(factor: Factor, weights: NDArray[np.int32] | None) -> float:
     """The marginal n H(outcome): as n I = n H(outcome) - E, it turns E into the printed mutual information."""
-    known = factor.outcome >= 0
-    counts = np.bincount(factor.outcome[known], None if weights is None else weights[known]).astype(np.float64)
+    outcomes = factor.outcome
+    if factor.lacking:
+        known = outcomes >= 0
+        outcomes, weights = outcomes[known], None if weights is None else weights[known]
+    counts = np.bincount(outcomes, weights=weights).astype(np.float64)
     counts = counts[counts > 0]
     return float(-(counts * np.log(counts / counts.sum())).sum())
 
