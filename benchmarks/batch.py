@@ -49,18 +49,19 @@ def problem(name: str = "table6", n: int = ROWS) -> tuple[np.ndarray, np.ndarray
 
 def resamples(n: int, count: int) -> np.ndarray:
     """How often each row is in each resample [count, n]."""
-    from jaxbn.cuts.resampled import drawn_rows, stream
+    from jaxbn.evaluation.bootstrap import drawn_rows, stream
 
     return np.array([np.bincount(drawn_rows(stream(0, i), n), minlength=n) for i in range(count)])
 
 
 def batched(values: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> list[Any]:
-    from jaxbn.cuts.resampled import Variable, resampled_binnings
+    from jaxbn.cuts.discretize_variable import Request
     from jaxbn.cuts.sorted_values import sort_values
+    from jaxbn.evaluation.bootstrap import resampled_binnings
 
     ordered = sort_values(values)
-    variable = Variable(ordered, [codes[ordered.order]], [], RATE)
-    return resampled_binnings(variable, weights[:, ordered.order], "bayesian")
+    whole, here = Request(ordered, (), RATE), weights[:, ordered.order]
+    return resampled_binnings(whole, [codes[ordered.order]], [], here, "bayesian")
 
 
 def best(work: Callable[[], Any], seconds: float) -> float:

@@ -80,10 +80,10 @@ def draw(n_rows: int, n_continuous: int, n_discrete: int, seed: int = 0) -> Draw
 
 def compilations() -> int:
     """Programs compiled so far in this process."""
-    from jaxbn.kernels import interval_costs, layered
-    from jaxbn.kernels.pruned import program
+    from jaxbn.kernels.interval_costs import further_layers, interval_costs, priced_intervals
+    from jaxbn.kernels.pruned.program import advance
 
-    functions = [program.advance, interval_costs.interval_costs, layered.further_layers, layered.priced_intervals]
+    functions = [advance, interval_costs, further_layers, priced_intervals]
     return sum(function._cache_size() for function in functions)
 
 

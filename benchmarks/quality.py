@@ -35,7 +35,7 @@ import pandas as pd
 
 import jaxbn
 from benchmarks.peers.markdown import table as markdown
-from jaxbn.cuts.baselines import marginal_binning
+from jaxbn.cuts.binning import marginal_binning
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"

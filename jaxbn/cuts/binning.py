@@ -1,7 +1,8 @@
-"""A binning: the cuts of one continuous variable."""
+"""A binning: the cuts of one continuous variable; and unsupervised ones, from its own values alone."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from jaxbn.cuts.shapes.shape import Shape
+from jaxbn.cuts.sorted_values import Ordered, sort_values
+from jaxbn.inputs.checks import ArgumentError
 from jaxbn.inputs.units import NUMBER, Unit
 from jaxbn.runtime.deprecated import old_attribute
 
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
 NOT_CUT = "not cut"
 """Method of a binning that nothing chose: the bins in which a search begins, of a variable that it never had to cut."""
+
+MARGINAL_METHODS = ("equal_width", "equal_frequency", "bayesian_blocks")
+WITH_BINS = ("equal_width", "equal_frequency")
+"""Unsupervised methods, and those of them that take the number of bins as an option."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +112,9 @@ class Binning:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Binning):
             return NotImplemented
-        numbers = ((self.cost, other.cost), (self.lower, other.lower), (self.upper, other.upper))
         same = all(getattr(self, name) == getattr(other, name) for name in ("method", "shape", "unit", "labels"))
-        return same and np.array_equal(self.cuts, other.cuts) and all(same_number(a, b) for a, b in numbers)
+        numbers = all(same_number(getattr(self, name), getattr(other, name)) for name in ("cost", "lower", "upper"))
+        return same and numbers and np.array_equal(self.cuts, other.cuts)
 
     def __hash__(self) -> int:
         return hash((self.cuts.tobytes(), self.method))
@@ -140,3 +147,74 @@ def date_forms(binnings: Mapping[str, Binning]) -> dict[str, str]:
 def same_number(a: float, b: float) -> bool:
     """Whether two numbers are equal, or both are not known (NaN)."""
     return a == b or (a != a and b != b)
+
+
+# --- unsupervised cuts: baselines for comparison
+
+
+def marginal_binning(values: NDArray[np.float64], method: str, n_bins: int) -> Binning:
+    """Cut a variable without regard to the others, by one of ``MARGINAL_METHODS``.
+
+    Repeated values may leave fewer bins than wanted, and ``"bayesian_blocks"`` finds its own number.
+    """
+    if method == "equal_width":
+        return equal_width_binning(values, n_bins)
+    if method == "equal_frequency":
+        return equal_frequency_binning(sort_values(values), n_bins)
+    lower, upper = float(values.min()), float(values.max())
+    return Binning(_bayesian_blocks(values), lower=lower, upper=upper, method="bayesian blocks")
+
+
+def check_installed(method: str) -> None:
+    """Refuse Bayesian Blocks where astropy is not installed, before anything is computed."""
+    if method == "bayesian_blocks":
+        try:
+            import astropy.stats  # noqa: F401
+        except ImportError:
+            raise ArgumentError(
+                "method",
+                "'bayesian_blocks' is computed by astropy, which is not installed; install it with "
+                "`pip install astropy`, or choose another method",
+            ) from None
+
+
+def equal_frequency_binning(ordered: Ordered, n_bins: int) -> Binning:
+    """Cuts after the values at the ranks n/k, 2n/k, …, halfway to the next larger value as for the other methods."""
+    values = ordered.values
+    n = len(values)
+    ranks = -(-np.arange(1, n_bins) * n // n_bins) - 1  # ceil(i n / k) - 1
+    last_of_value = np.flatnonzero(ordered.can_cut)
+    found = np.searchsorted(last_of_value, np.maximum(ranks, 0))
+    rows = last_of_value[np.unique(found[found < len(last_of_value)])]
+    return Binning(ordered.edges(rows), lower=float(values[0]), upper=float(values[-1]), method="equal frequency")
+
+
+def _bayesian_blocks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Interior edges of astropy's Bayesian Blocks (Scargle et al. 2013), with its default prior."""
+    from astropy.stats import bayesian_blocks
+
+    if values.min() == values.max():
+        return np.empty(0)
+    edges = np.unique(np.asarray(bayesian_blocks(values), np.float64)[1:-1])
+    return edges[(edges > values.min()) & (edges <= values.max())]
+
+
+def equal_width_codes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+    """Code min(floor((x - min) / ((max - min) / k)), k - 1), in exactly this arithmetic: rounded edges differ."""
+    low, high = values.min(), values.max()
+    with np.errstate(over="ignore"):
+        width = (high - low) / k
+    if not np.isfinite(width):
+        return equal_width_codes(values / 4, k)
+    if width == 0:
+        return np.zeros(len(values), np.int32)
+    return np.minimum(np.floor((values - low) / width), k - 1).astype(np.int32)
+
+
+def equal_width_binning(values: NDArray[np.float64], k: int) -> Binning:
+    """Edges min + (max - min) / k · i; fewer where floats run out between them."""
+    low, high = float(values.min()), float(values.max())
+    scale = 1 if math.isfinite(high - low) else 4
+    edges = scale * (low / scale + (high / scale - low / scale) / k * np.arange(1.0, k))
+    edges = np.unique(edges[(edges > low) & (edges <= high)])
+    return Binning(edges, lower=low, upper=high, method="equal width")

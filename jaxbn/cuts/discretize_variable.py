@@ -16,7 +16,7 @@ from jaxbn.cuts.blanket import Factor, checked_child, factors_at
 from jaxbn.cuts.by_number.charged import Charged, solve_charged
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.methods import MAX_BINS, METHODS, check_options
-from jaxbn.cuts.problem import Rows, Solution, dirichlet_terms, entropy_terms
+from jaxbn.cuts.problem import ENTROPY, Rows, Solution, dirichlet_terms
 from jaxbn.cuts.shapes.base_density import column_shapes
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.solve import solve
@@ -91,26 +91,14 @@ def discretize_variable(
         >>> discretize_variable(x, parents=[species]).cuts.round(3).tolist()
         [1.05]
     """
-    request = variable_request(
-        values,
-        parents,
-        children,
-        rate=rate,
-        method=method,
-        weights=weights,
-        min_width=min_width,
-        max_bins=max_bins,
-        shape=shape,
-        missing=missing,
-    )
-    return best_binnings([request], method)[0]
+    options = rate, method, weights, min_width, max_bins, shape, missing
+    return best_binnings([variable_request(values, parents, children, *options)], method)[0]
 
 
 def variable_request(
     values: ArrayLike,
     parents: Sequence[ArrayLike],
     children: Sequence[tuple[ArrayLike, Sequence[ArrayLike]]],
-    *,
     rate: float | None = None,
     method: str = "evidence",
     weights: ArrayLike | None = None,
@@ -224,7 +212,7 @@ def _description_length(request: Request) -> Charged:
     the spouses' configurations.
     """
     ordered, (own, *children), weights = request.ordered, request.factors, request.weights
-    rows = Rows(ordered.can_cut, entropy_terms(request.factors), weights)
+    rows = Rows(ordered.can_cut, dirichlet_terms(request.factors, ENTROPY), weights)
     k = np.arange(1, ordered.n_distinct + 1, dtype=np.float64)
     parameters = float(own.n_states) * (k - 1)
     for child in children:

@@ -56,13 +56,12 @@ def choice_cost(n_distinct: int, n_bins: ArrayLike) -> NDArray[np.float64]:
 def _choice_costs(m: int, most: int) -> NDArray[np.float64]:
     """For k = 1, 2, … up to `most`: with N = m + b - 1, k C(N, k) 2^N / Σ_{j >= k} C(N, j) · (1 - 2^-b) / b."""
     b = round(m**0.5)
-    if most <= FEW_BINS and m > MANY_VALUES:  # next to all of the tail: the few terms that it lacks are below 1e-300
-        k = np.arange(1, most + 1, dtype=np.float64)
-        log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
+    without_tail = most <= FEW_BINS and m > MANY_VALUES
+    k = np.arange(1, most + 1 if without_tail else m + b, dtype=np.float64)
+    log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
+    if without_tail:  # it is next to all of the sum: the few terms that it lacks are below 1e-300
         costs = np.asarray(np.log(k) + log_choose - np.log(b))
     else:
-        k = np.arange(1, m + b, dtype=np.float64)
-        log_choose = gammaln(m + b) - gammaln(k + 1) - gammaln(m + b - k)
         log_tail = np.logaddexp.accumulate(log_choose[::-1])[::-1]
         costs = np.log(k) + log_choose - log_tail + (m + b - 1) * np.log(2.0) + np.log1p(-(0.5**b)) - np.log(b)
         costs = costs[: min(m, most)].copy()  # a view would keep all of them
@@ -70,19 +69,10 @@ def _choice_costs(m: int, most: int) -> NDArray[np.float64]:
     return costs
 
 
-def charge(configurations: NDArray[np.int64], n_distinct: int, most: int | None = None) -> NDArray[np.float64]:
-    """A(k), what depends on the number of bins alone: of its own family and of the choice, for k = 1, 2, ….
-
-    `configurations` are N_j, the weight of every parent configuration; k ends at `most`, or at m.
-    """
-    end = n_distinct if most is None else min(most, n_distinct)
-    return own_charge(configurations, end, WEIGHT) + choice_cost(n_distinct, np.arange(1, end + 1))
-
-
 def own_charge(configurations: NDArray[np.int64], most_states: int, weight: float) -> NDArray[np.float64]:
     """Σ_j [ ln Γ(ak + N_j) - ln Γ(ak) ] of a variable of k states, bins or groups, for k = 1..most_states.
 
-    `weight` is a; 1 / a has to be a whole number.
+    `configurations` are N_j, the weight of each parent configuration, and `weight` is a; 1 / a must be a whole number.
     """
     sizes, repeats = np.unique(configurations, return_counts=True)
     # one table of ln Γ at multiples of a serves all N_j: a k + N_j is the multiple number k + N_j / a, hence the whole
@@ -121,7 +111,11 @@ def evidence_problem(
     ]
     spread, per_value = _spread(ordered, min_width, shape)
     rows = Rows(ordered.can_cut, terms, weights, spread, every=ordered.positions)
-    return Charged(rows, charge(configurations, n_distinct or ordered.n_distinct, most_bins), rows.total * per_value)
+    # A(k), what depends on the number of bins alone: of its own family and of the choice
+    m = n_distinct or ordered.n_distinct
+    most = m if most_bins is None else min(most_bins, m)
+    charge = own_charge(configurations, most, WEIGHT) + choice_cost(m, np.arange(1, most + 1))
+    return Charged(rows, charge, rows.total * per_value)
 
 
 def smallest_gap(ordered: Ordered) -> float:

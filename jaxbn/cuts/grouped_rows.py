@@ -17,13 +17,10 @@ from numpy.typing import NDArray
 
 from jaxbn.counts.codes import wide_enough
 from jaxbn.cuts.problem import ENTROPY, Rows, Term, padded, table_at
+from jaxbn.kernels.arithmetic import TINY
 from jaxbn.kernels.dense_partitions import Counted
 from jaxbn.kernels.interval_costs import GROUPS, STARTS, Entries
-from jaxbn.kernels.pruned.state import TINY
 from jaxbn.runtime.shapes import MatrixShape
-
-NO_COST_ALONE = (1, ENTROPY)
-"""Names of tables in which a weight of one costs nothing."""
 
 
 class Pairs(NamedTuple):
@@ -38,6 +35,12 @@ class Pairs(NamedTuple):
     seen: NDArray[np.signedinteger]  # [E], weight of the earlier groups in the cell
     sign: NDArray[np.float64]  # [C]
     name: NDArray[np.float64]  # [C], of the cell's table
+
+    def of_cells(self, first: int, end: int) -> Pairs:
+        """The pairs of the cells from `first` to before `end`, numbered from 0."""
+        part = slice(*np.searchsorted(self.cell, [first, end]))
+        group, cell, weight, seen = (array[part] for array in self[:4])
+        return Pairs(group, cell - np.int32(first), weight, seen, self.sign[first:end], self.name[first:end])
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,6 @@ class GroupedRows:
         return (np.searchsorted(self.positions, rows, side="right") - 1).astype(np.int32)
 
     @property
-    def entropy(self) -> bool:
-        """Whether the tables are those of n ln n."""
-        return any(ENTROPY in term.tables for term in self.rows.terms)
-
-    @property
     def n_cells(self) -> int:
         """Cells of `dense`."""
         return len(self.pairs.sign) + len(self.mass_names)
@@ -95,7 +93,7 @@ class GroupedRows:
     @cached_property
     def bases(self) -> tuple[float, ...]:
         """Names of the tables that those of all cells are parts of, in the order in which they are laid out."""
-        if self.entropy:
+        if any(ENTROPY in term.tables for term in self.rows.terms):
             return (ENTROPY,)
         return (1.0, 0.5) if any(term.weight % 1 for term in self.rows.terms) else (1.0,)
 
@@ -128,20 +126,18 @@ class GroupedRows:
     def _counted(self) -> tuple[Pairs, list[int]]:
         """The pairs, and where those of each term begin and end."""
         of_row = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.positions))
-        terms, found = self._of_cells, []
+        terms: list[Term] = self._of_cells
+        found: list[Any] = []
         firsts = np.cumsum([0, *(term.n_cells for term in terms)])
         for term, first in zip(terms, firsts[:-1], strict=True):
             cell, group, weight = _weights(term, of_row, self.n, self.rows.weights)
             found.append((cell + np.int32(first), group, weight))
-        none = np.zeros(0, np.int32)
-        cell, group, weight = (
-            (np.concatenate([none, *parts]) for parts in zip(*found, strict=True)) if found else [none] * 3
-        )
+        cell, group, weight = map(np.concatenate, zip(*found or [[np.zeros(0, np.int32)] * 3], strict=True))
         sign = np.repeat([term.sign for term in terms], np.diff(firsts))
         names = np.concatenate([np.zeros(0), *(term.names for term in terms)])
         # A cell of one row costs ln Γ(1 + s) - ln Γ(s) = ln s in the interval that has it: nothing if s is 1, and with
         # n ln n. With a Dirichlet weight of ½ such cells have to stay.
-        kept = (np.bincount(cell, weight, len(names)) > 1) | ((names != NO_COST_ALONE[0]) & (names != NO_COST_ALONE[1]))
+        kept = (np.bincount(cell, weight, len(names)) > 1) | ((names != 1) & (names != ENTROPY))
         if not kept.all():
             chosen, number = kept[cell], np.cumsum(kept, dtype=np.int32) - 1
             cell, group, weight = number[cell[chosen]], group[chosen], weight[chosen]
@@ -178,12 +174,10 @@ class GroupedRows:
         The proof is in docs/maths.md, "Cuts under a charge for their number".
         """
         length, masses = self.total + 1, np.diff(self.mass)
-        cost = 0.0
-        for term in self._of_all:
-            cost += term.sign * float(sum(table_at(name, masses, length).sum() for name in term.floor))
         pairs, ends = self._counted
-        for term, (first, end) in zip(self._of_cells, pairwise(ends), strict=True):
-            weight = pairs.weight[first:end]
+        weights = [pairs.weight[first:end] for first, end in pairwise(ends)]
+        cost = 0.0
+        for term, weight in zip([*self._of_all, *self._of_cells], [masses] * len(self._of_all) + weights, strict=True):
             cost += term.sign * float(sum(table_at(name, weight, length).sum() for name in term.floor))
         if self.rows.spread is not None:
             cost += float((masses * np.log(np.maximum(np.diff(self.end), TINY))).sum())
@@ -212,9 +206,27 @@ class GroupedRows:
         )
         return Counted(*made)
 
-    def chunks(self, shape: MatrixShape) -> Iterator[Entries]:
-        """The entries of all pairs, in as many chunks as they need, made one by one; at least one."""
-        return _chunks(self, self.pairs, 0, len(self.pairs.sign), shape)
+    def chunks(self, shape: MatrixShape, first: int = 0, end: int | None = None) -> Iterator[Entries]:
+        """The entries of the cells from `first` to before `end`, by default of all, halved until they fit."""
+        end = len(self.pairs.sign) if end is None else end
+        stride = (-(-self.n // GROUPS) * GROUPS // STARTS + 1) * STARTS  # room for the end of the last block
+        if (end - first) * stride <= shape.counts:
+            some = self.pairs.of_cells(first, end)
+            look_ups = 1 + (some.weight > 1)  # an entry is a step, or two look-ups: from and to
+            # entries cost a look-up each for every start; a cell with more of them than groups is cheaper looked up for
+            # each interval as a whole
+            whole = np.bincount(some.cell, look_ups, end - first) > self.n
+            counts = np.bincount(some.group, look_ups * ~whole[some.cell], shape.groups).astype(np.int64)
+            begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
+            if begins[-1] <= shape.layers:
+                # where the first entry of each group goes, in layers of `GROUPS` places, less the entries before it
+                groups = np.arange(shape.groups)
+                places = (begins[groups // GROUPS] - (np.cumsum(counts) - counts)) * GROUPS + groups % GROUPS
+                yield _entries(self, some, whole, places, begins.astype(np.int32), stride, shape)
+                return
+        middle = (first + end) // 2
+        yield from self.chunks(shape, first, middle)
+        yield from self.chunks(shape, middle, end)
 
 
 def _weights(
@@ -242,105 +254,46 @@ def since_begin(running: NDArray[np.signedinteger], begins: NDArray[np.bool_]) -
     return running - running[begins][np.cumsum(begins, dtype=np.int32) - 1]
 
 
-def _chunks(problem: GroupedRows, pairs: Pairs, first: int, end: int, shape: MatrixShape) -> Iterator[Entries]:
-    """The entries of the cells from `first` to before `end`, halved until they fit."""
-    n_groups = problem.n
-    stride = (-(-n_groups // GROUPS) * GROUPS // STARTS + 1) * STARTS  # room for the end of the last block
-    if (end - first) * stride <= shape.counts:
-        some = _of_cells(pairs, first, end)
-        look_ups = 1 + (some.weight > 1)  # an entry is a step, or two look-ups: from and to
-        # entries cost a look-up each for every start; a cell with more of them than groups is cheaper looked up for
-        # each interval as a whole
-        whole = np.bincount(some.cell, look_ups, end - first) > n_groups
-        counts = np.bincount(some.group, look_ups * ~whole[some.cell], shape.groups).astype(np.int64)
-        begins = np.append(0, np.cumsum(counts.reshape(-1, GROUPS).max(axis=1)))
-        if begins[-1] <= shape.layers:
-            yield _chunk(problem, some, whole, counts, begins, stride, shape)
-            return
-    middle = (first + end) // 2
-    yield from _chunks(problem, pairs, first, middle, shape)
-    yield from _chunks(problem, pairs, middle, end, shape)
-
-
-def _of_cells(pairs: Pairs, first: int, end: int) -> Pairs:
-    """The pairs of the cells from `first` to before `end`, numbered from 0."""
-    part = slice(*np.searchsorted(pairs.cell, [first, end]))
-    return Pairs(
-        pairs.group[part],
-        pairs.cell[part] - np.int32(first),
-        pairs.weight[part],
-        pairs.seen[part],
-        pairs.sign[first:end],
-        pairs.name[first:end],
-    )
-
-
-def _chunk(
-    problem: GroupedRows,
-    pairs: Pairs,
-    whole: NDArray[np.bool_],
-    counts: NDArray[np.int64],
-    begins: NDArray[np.int64],
-    stride: int,
-    shape: MatrixShape,
+def _entries(
+    problem: GroupedRows, pairs: Pairs, whole: Any, place_of: Any, begins: Any, stride: int, shape: MatrixShape
 ) -> Entries:
     """The entries of some cells: one for a weight of one, a step; two for more, from and to, in two layers.
 
-    Cells that are `whole` are looked up so. `counts` are the entries of each group, `begins` says where the layers of
-    each block of groups begin, and `stride` how many places a cell has in `before`.
+    Cells that are `whole` [C] are looked up so. `place_of` [G] is where the entries of each group go, `begins` says
+    where the layers of each block of groups begin, and `stride` how many places a cell has in `before`.
     """
-    n_cells = len(pairs.sign)
     before = np.zeros(shape.counts, np.int32)
-    rows = before[: n_cells * stride].reshape(-1, stride)
+    rows = before[: len(whole) * stride].reshape(-1, stride)
     rows[pairs.cell, pairs.group + 1] = pairs.weight
     np.cumsum(rows, axis=1, out=rows)
     offset = problem.places(pairs.name, shape.length)
+    order = np.argsort(pairs.group.astype(np.uint16), kind="stable")  # sorted by counting
+    order = order[~whole[pairs.cell[order]]]
+    group, cell, weight = pairs.group[order], pairs.cell[order], pairs.weight[order]
+    # Group g of a block has column g % GROUPS of its layers, and its entries lie in it one below the other. A weight of
+    # one is looked up in the tables of steps, after the others; a larger one is table[to] - table[from], two entries of
+    # opposite sign.
+    two = weight > 1
+    at = (np.cumsum(two) - two + np.arange(len(order))) * GROUPS + place_of[group]
+    low, sign, where = pairs.seen[order] + offset[cell], pairs.sign[cell], cell * np.int32(stride)
+    size = (shape.layers, GROUPS)
+    layers = np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size)
+    cells, places, signs = (array.reshape(-1) for array in layers)
+    cells[at], places[at], signs[at] = where, low + np.where(two, weight, len(problem.bases) * shape.length), sign
+    again = at[two] + GROUPS
+    cells[again], places[again], signs[again] = where[two], low[two], -sign[two]
     chosen = np.flatnonzero(whole)
     number, within = np.divmod(offset[chosen], shape.length)
     at_zero = np.zeros(len(chosen))
     for i, base in enumerate(problem.bases):
         at_zero[number == i] = table_at(base, within[number == i], shape.length)
-    steps = len(problem.bases) * shape.length
-    size = (shape.counts // STARTS,)
     made: Any = (
         before,
-        *_layers(pairs, ~whole[pairs.cell], offset, counts, begins, stride, steps, shape),
-        begins.astype(np.int32),
-        padded(chosen * stride, size),
-        padded(offset[chosen], size),
-        padded(pairs.sign[chosen], size, 0.0, np.float64),
+        *layers,
+        begins,
+        *(padded(each, (shape.counts // STARTS,)) for each in (chosen * stride, offset[chosen])),
+        padded(pairs.sign[chosen], (shape.counts // STARTS,), 0.0, np.float64),
         np.int32(len(chosen)),
         np.float64(-(pairs.sign[chosen] * at_zero).sum()),
     )
     return Entries(*made)
-
-
-def _layers(
-    pairs: Pairs,
-    wanted: NDArray[np.bool_],
-    offset: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    begins: NDArray[np.int64],
-    stride: int,
-    steps: int,
-    shape: MatrixShape,
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """The fields `cell`, `place` and `sign` of `Entries`; `steps` is where the tables of steps begin."""
-    order = np.argsort(pairs.group.astype(np.uint16), kind="stable")  # sorted by counting
-    order = order[wanted[order]]
-    group, cell, weight = pairs.group[order], pairs.cell[order], pairs.weight[order]
-    # Group g of a block has column g % GROUPS of its layers, and its entries lie in it one below the other. A weight of
-    # one is looked up in the tables of steps; a larger one is table[to] - table[from], two entries of opposite sign.
-    two = weight > 1
-    groups = np.arange(shape.groups)
-    # where the first entry of each group goes, in layers of `GROUPS` places, less the number of entries before it
-    place_of = (begins[groups // GROUPS] - (np.cumsum(counts) - counts)) * GROUPS + groups % GROUPS
-    at = (np.cumsum(two) - two + np.arange(len(order))) * GROUPS + place_of[group]
-    low, sign, where = pairs.seen[order] + offset[cell], pairs.sign[cell], cell * np.int32(stride)
-    size = (shape.layers, GROUPS)
-    made = np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size)
-    cells, places, signs = (array.reshape(-1) for array in made)
-    cells[at], places[at], signs[at] = where, low + np.where(two, weight, steps), sign
-    again = at[two] + GROUPS
-    cells[again], places[again], signs[again] = where[two], low[two], -sign[two]
-    return made

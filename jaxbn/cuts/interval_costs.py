@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.on_accelerator import MOST_STATES
-from jaxbn.cuts.problem import Solution, padded, table
+from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
 from jaxbn.kernels.dense_partitions import CELLS, dense_costs
-from jaxbn.kernels.interval_costs import Widths, interval_costs
-from jaxbn.kernels.layered import earliest_start, further_layers, priced_intervals
+from jaxbn.kernels.interval_costs import Widths, earliest_start, further_layers, interval_costs, priced_intervals
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, PRICES, MatrixShape, bucket
@@ -39,14 +38,12 @@ class CostMatrix:
 
     def __init__(self, problem: GroupedRows) -> None:
         self.problem = problem
-        self._tabled = problem.total <= MOST_TABLED or problem.entropy or problem.largest_name > MOST_STATES
+        self._tabled = problem.total <= MOST_TABLED or ENTROPY in problem.bases or problem.largest_name > MOST_STATES
         # as large as the table's rows could ask for: all variables of a table then share one compiled program
         groups = max(problem.n, min(problem.total, FEW_POSITIONS)) if self._tabled else problem.n
         self.shape = MatrixShape.of(groups, problem.total, problem.most_states)
-        self._n_groups = np.int32(problem.n)
-        first = np.full(self.shape.groups + 1, np.inf)
-        first[0] = 0.0
-        self._before = [first]  # of 0, 1, … intervals
+        self._n_groups: Any = np.int32(problem.n)
+        self._before = [padded(np.zeros(1), (self.shape.groups + 1,), np.inf, np.float64)]  # of 0, 1, … intervals
         self.costs: Any = None  # of the interval from group u to group v at [v, u]; on the device, within the context
 
     def __enter__(self) -> CostMatrix:
@@ -58,11 +55,18 @@ class CostMatrix:
         if self._tabled:  # others are made anew each time
             _spare[self.shape.groups].append(self.costs)
 
+    def widths(self) -> Widths:
+        """What intervals cost by weight and width."""
+        problem, groups = self.problem, self.shape.groups
+        mass: Any = padded(problem.mass, (groups + 1,), problem.total)
+        end: Any = padded(problem.end, (groups + 1,), problem.end[-1], np.float64)
+        latest: Any = padded(problem.latest, (groups,), groups)
+        return Widths(mass, end, _mass_table(problem.mass_names, self.shape.mass_length), latest, self._n_groups)
+
     def solve_at(self, prices: Sequence[float]) -> list[Solution]:
         """The optimum at each price for every interval."""
-        made = np.zeros((PRICES, self.shape.groups))
-        made[: len(prices)] = np.array(prices)[:, None]
-        return self._priced(made, 0.0)[: len(prices)]
+        made = padded(np.array(prices), (PRICES,), 0.0, np.float64)
+        return self._priced(made[:, None].repeat(self.shape.groups, axis=1), 0.0)[: len(prices)]
 
     def solve_with_cuts(self, cut_cost: NDArray[np.float64], first_cost: float) -> Solution:
         """The optimum where a cut after each group has a cost of its own."""
@@ -98,18 +102,6 @@ class CostMatrix:
         return found[::-1]
 
 
-def _widths(problem: GroupedRows, shape: MatrixShape) -> Widths:
-    positions = (shape.groups + 1,)
-    made: Any = (
-        padded(problem.mass, positions, int(problem.mass[-1])),
-        padded(problem.end, positions, problem.end[-1], np.float64),
-        _mass_table(problem.mass_names, shape.mass_length),
-        padded(problem.latest, (shape.groups,), shape.groups),
-        np.int32(problem.n),
-    )
-    return Widths(*made)
-
-
 def cost_matrices(problems: Sequence[GroupedRows]) -> Iterator[CostMatrix]:
     """The costs of all intervals of each problem; a matrix may be used until the next one is asked for.
 
@@ -137,7 +129,7 @@ def _fill(matrices: Sequence[CostMatrix]) -> None:
                 matrix.costs = dense_costs(counted, None, spread=spread)
             return
         costs = tuple(_room(groups) for _ in matrices)
-        widths = tuple(_widths(matrix.problem, shape) for matrix in matrices)
+        widths = tuple(matrix.widths() for matrix in matrices)
         tables = _device_tables(problem.bases, shape.length)
         for i, entries in enumerate(problem.chunks(shape)):
             costs = interval_costs(widths, entries, tables, costs, np.bool_(i > 0), spread=spread)

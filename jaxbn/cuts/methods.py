@@ -49,14 +49,11 @@ class Method:
     weight: ClassVar[float] = 1.0  # Dirichlet weight of a cell, in the scores of families and the costs of intervals
 
     def __post_init__(self) -> None:
-        if self.max_passes is not None:
-            checks.at_least("max_passes", self.max_passes, 1)
-        if self.initial_bins is not None:
-            checks.at_least("initial_bins", self.initial_bins, 1)
+        for option, least in (("max_passes", 1), ("initial_bins", 1), ("grid", 2)):
+            if getattr(self, option) is not None:
+                checks.at_least(option, getattr(self, option), least)
         if self.initial is not None:
             checks.one_of("initial", self.initial, ("width", "frequency"))
-        if self.grid is not None:
-            checks.at_least("grid", self.grid, 2)
         checks.one_of("select", getattr(self, "select", "density"), ("density", "k2"))
 
     @property

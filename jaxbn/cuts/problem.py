@@ -152,7 +152,8 @@ def dirichlet_terms(factors: Iterable[Factor], weight: float = 1.0, first: int =
     """The h of an interval: ln Γ(n_c + aK) - ln Γ(aK) for the contexts, -[ln Γ(n_co + a) - ln Γ(a)] for the outcomes.
 
     Its equation is in docs/maths.md, "The paper's objective". `weight` is a, and `first` the place of the first of them
-    in the list of all terms. There are two terms for each factor of more than one outcome, outcomes first.
+    in the list of all terms. There are two terms for each factor of more than one outcome, outcomes first. With the
+    weight `ENTROPY` it is the E of "Pruning": n_c ln n_c for the contexts, -n_co ln n_co for the outcomes.
     """
     factors = sorted((factor for factor in factors if factor.n_states > 1), key=lambda factor: factor.n_contexts == 1)
     varying = [factor for factor in factors if factor.n_contexts > 1]
@@ -175,11 +176,6 @@ def dirichlet_terms(factors: Iterable[Factor], weight: float = 1.0, first: int =
         tables = tuple(sorted(weight * factor.n_states for factor in constant))
         terms.append(Term(constant[0].context, 1, 1.0, tables, entropy * len(tables), weight=a))
     return terms
-
-
-def entropy_terms(factors: Iterable[Factor]) -> list[Term]:
-    """The E of docs/maths.md, "Pruning": n_c ln n_c for the contexts, - n_co ln n_co for the outcomes."""
-    return dirichlet_terms(factors, ENTROPY)
 
 
 def ratios_fit(rows: Rows) -> bool:
@@ -246,15 +242,3 @@ def _log_gammas(name: float, length: int) -> NDArray[np.float64]:
     if len(known) < first + length:
         _longest[base] = known = np.asarray(gammaln(np.arange(first + length, dtype=np.float64) + base))
     return known[first : first + length]
-
-
-def interval_starts(last: NDArray[np.int32], end: int) -> list[int]:
-    """Walk back from the place `end` over an optimum: where its intervals begin, ascending, without the first.
-
-    `last` [n] is the start of the last interval of the best partition up to each place.
-    """
-    starts = []
-    while (start := int(last[end])) > 0:
-        starts.append(start)
-        end = start - 1
-    return starts[::-1]

@@ -13,7 +13,7 @@ from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
 from jaxbn.cuts.on_accelerator import CutCosts, best_partitions, goes_there
 from jaxbn.cuts.on_grid import solve_on_grid
-from jaxbn.cuts.problem import ALL, Rows, Solution, Spread, Term, interval_starts, padded, ratios_fit, summed_tables
+from jaxbn.cuts.problem import ALL, Rows, Solution, Spread, Term, padded, ratios_fit, summed_tables
 from jaxbn.kernels.pruned.block import BLOCK, Switches
 from jaxbn.kernels.pruned.program import advance
 from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_slots
@@ -68,10 +68,21 @@ def solve_at_prices(rows: Rows, prices: Sequence[float]) -> list[Solution]:
     """The optimum at each price, where every interval costs that much more: one pass of the pruned program for all."""
     with double(), on_host():
         state = _run_pruned(rows, prices)
-        best, last, visited = np.asarray(state.best), np.asarray(state.last), float(state.visited)
-    end = rows.n - 1
-    cuts = [[start - 1 for start in interval_starts(row, end)] for row in last]
-    return [Solution(float(best[i, end]), cuts[i], visited / rows.n) for i in range(len(prices))]
+        best, last, visited = np.asarray(state.best)[:, rows.n - 1], np.asarray(state.last), float(state.visited)
+    found = zip(best.tolist(), last, strict=True)
+    return [Solution(cost, cuts_back(starts, rows.n - 1), visited / rows.n) for cost, starts in found]
+
+
+def cuts_back(last: NDArray[np.int32], end: int) -> list[int]:
+    """Walk back over an optimum from the row `end`: the rows that its cuts fall after, ascending.
+
+    `last` [n] is the start of the last interval of the best partition up to each row.
+    """
+    cuts = []
+    while (start := int(last[end])) > 0:
+        end = start - 1
+        cuts.append(end)
+    return cuts[::-1]
 
 
 def _run_pruned(rows: Rows, prices: Sequence[float]) -> State:
@@ -133,27 +144,24 @@ def _arrays(rows: Rows, prices: Sequence[float], shape: PrunedShape) -> dict[str
 def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
     """Tables, and which of them the terms and their cells use with which sign."""
     kinds = sorted({names for term in terms for names in (term.tables, term.floor)})
-    sign = np.array([term.sign for term in terms])
-    begin = np.array([kinds.index(term.tables) * shape.length for term in terms], np.int32)
-    floor = np.array([kinds.index(term.floor) * shape.length for term in terms], np.int32)
-    of_cell = np.repeat(np.arange(len(terms)), [term.n_cells for term in terms])
-    ends = np.cumsum([term.n_cells for term in terms])
-    lacking = np.array([end - 1 if term.lacking else -1 for term, end in zip(terms, ends, strict=True)], np.int32)
-    states = np.array([term.states for term in terms], np.float64)
-    cell_table, cell_states = begin[of_cell], states[of_cell]
+    place = {names: i * shape.length for i, names in enumerate(kinds)}
+    sizes = [term.n_cells for term in terms]
+    sign, floor = np.array([term.sign for term in terms]), np.array([place[term.floor] for term in terms], np.int32)
+    lacking = np.where([term.lacking for term in terms], np.cumsum(sizes) - 1, -1).astype(np.int32)
+    cell_table = np.repeat(np.array([place[term.tables] for term in terms], np.int32), sizes)
+    cell_states = np.repeat(np.array([term.states for term in terms], np.float64), sizes)
     # Rows that lack a member of a factor: one state, so that the table of their context is that of their outcome, and
     # the two cancel (docs/maths.md, "Missing entries").
     for term, cell in zip(terms, lacking, strict=True):
         if term.lacking:
-            cell_table[cell], cell_states[cell] = kinds.index((term.names[-1],)) * shape.length, term.weight
-    given = np.array([term.given for term in terms], np.int32)
+            cell_table[cell], cell_states[cell] = place[(term.names[-1],)], term.weight
     contexts = [(j, name) for j, term in enumerate(terms) if term.sign > 0 for name in term.tables]
     return {
         "context_term": padded(np.array([j for j, _ in contexts]), (shape.terms,)),
         "context_states": padded(np.array([name for _, name in contexts]), (shape.terms,), 1.0, np.float64),
         "context_lacking": padded(np.array([lacking[j] for j, _ in contexts], np.int32), (shape.terms,), -1),
         "n_contexts": np.int32(len(contexts)),
-        "term_given": padded(given, (shape.terms,)),
+        "term_given": padded(np.array([term.given for term in terms]), (shape.terms,)),
         "states_of_all": np.float64(max((term.states for term in terms if term.given == ALL), default=1.0)),
         "weight": np.float64(terms[0].weight if terms else 1.0),
         "cell_given": padded(_cells_given(terms), (shape.cells,)),
@@ -163,8 +171,8 @@ def _table_arrays(terms: Sequence[Term], shape: PrunedShape) -> dict[str, Any]:
         "term_floor": padded(floor, (shape.terms,)),
         "term_sign": padded(sign, (shape.terms,), 0.0, np.float64),
         "cell_table": padded(cell_table, (shape.cells,)),
-        "cell_floor": padded(floor[of_cell], (shape.cells,)),
-        "cell_sign": padded(sign[of_cell], (shape.cells,), 0.0, np.float64),
+        "cell_floor": padded(np.repeat(floor, sizes), (shape.cells,)),
+        "cell_sign": padded(np.repeat(sign, sizes), (shape.cells,), 0.0, np.float64),
     }
 
 

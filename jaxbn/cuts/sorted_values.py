@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.kernels.sorting import stable_order
+from jaxbn.kernels.arithmetic import stable_order
 from jaxbn.runtime.devices import accelerators, double
 from jaxbn.runtime.shapes import bucket
 
@@ -115,7 +115,11 @@ def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
 
     g_t is the gap's share of the range. In JAX: kernels/gradient.best_rate.
     """
-    steps, span = _steps(values)
+    with np.errstate(over="ignore"):
+        span = values[-1] - values[0]
+    if not np.isfinite(span):  # too large for a float; shares stay the same
+        return cut_costs(values / 4, rate)
+    steps = np.diff(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         # -ln(e^x - 1) = -x - ln(1 - e^-x), which does not overflow; for an x that has underflowed it is -ln x, from the
         # logarithms of its factors
@@ -123,12 +127,3 @@ def cut_costs(values: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
         log_x = np.log(rate) + np.log(steps) - np.log(span)
         costs = np.where(x > 1e-300, -x - np.log(-np.expm1(-x)), -log_x)
     return np.append(np.where(steps > 0, costs, np.inf), 0.0)
-
-
-def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], np.float64]:
-    """The differences of ascending values and their sum; a quarter of each where the range is too large for a float."""
-    with np.errstate(over="ignore"):
-        span = values[-1] - values[0]
-    if not np.isfinite(span):
-        return _steps(values / 4)
-    return np.diff(values), span

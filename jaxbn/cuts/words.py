@@ -35,9 +35,8 @@ def short_numbers(
         ['1234567.1', '1234567.2']
     """
     known = np.unique([x for x in (*numbers, *among) if math.isfinite(x)])
-    if unit.kind != "number":
-        return texts(numbers, unit, [close * _room(float(x), known) for x in numbers])
-    return [_shortest(float(x), close * _room(float(x), known)) for x in numbers]
+    within = [close * _room(float(x), known) for x in numbers]
+    return list(map(_shortest, numbers, within)) if unit.kind == "number" else texts(numbers, unit, within)
 
 
 def rounded(numbers: Sequence[float], *, among: Sequence[float] = ()) -> list[float]:
@@ -68,13 +67,13 @@ def cut_texts(edges: Sequence[float], among: Sequence[float], unit: Unit = NUMBE
         >>> cut_texts([12.95, 14.45], (8, 25), step=0.1)
         ['13', '14.5']
     """
-    firsts = _firsts(edges, step) if unit.kind == "number" else None
+    firsts = _firsts(edges, unit, step)
     return short_numbers(edges, among=among, unit=unit) if firsts is None else _on_grid(firsts, step)
 
 
-def _firsts(edges: Sequence[float], step: float) -> list[float] | None:
+def _firsts(edges: Sequence[float], unit: Unit, step: float) -> list[float] | None:
     """The first value of a grid in each bin but the first; None without a grid, or if a bin would have no value."""
-    if not step:
+    if not step or unit.kind != "number":
         return None
     places = [math.ceil(edge / step - 1e-6) for edge in edges]
     return [place * step for place in places] if all(a < b for a, b in pairwise(places)) else None
@@ -98,8 +97,7 @@ def bin_words(edges: Sequence[float], low: float, high: float, unit: Unit = NUMB
         >>> bin_words([0.5, 2.5, 3.5], 0.0, 9.0, step=1.0)
         ['0', '1 to 2', '3', '4 or more']
     """
-    firsts = _firsts(edges, step) if unit.kind == "number" else None
-    if firsts:
+    if firsts := _firsts(edges, unit, step):
         return _grid_words(firsts, low, high, step)
     words = short_numbers(edges, among=(low, high), unit=unit)
     if not words:
@@ -121,17 +119,13 @@ def _grid_words(firsts: Sequence[float], low: float, high: float, step: float) -
 def _room(x: float, known: np.ndarray) -> float:
     """Distance to the nearest other number; of a number that stands alone, its size."""
     others = known[known != x]
-    if not len(others):
-        return abs(x)
-    return float(np.min(np.abs(others / 2 - x / 2)))  # halves, as the difference of large numbers may overflow
+    # halves, as the difference of large numbers may overflow
+    return float(np.min(np.abs(others / 2 - x / 2))) if len(others) else abs(x)
 
 
 def _shortest(x: float, within: float) -> str:
-    for digits in range(1, MOST_DIGITS):
-        text = _written(x, digits)
-        if abs(float(text) - x) <= within:
-            return text
-    return _written(x, MOST_DIGITS)
+    tried = (_written(float(x), digits) for digits in range(1, MOST_DIGITS))
+    return next((text for text in tried if abs(float(text) - x) <= within), _written(float(x), MOST_DIGITS))
 
 
 def _written(x: float, digits: int) -> str:

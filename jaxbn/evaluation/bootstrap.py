@@ -6,7 +6,7 @@ import json
 import math
 import pickle
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.baselines import marginal_binning
+from jaxbn.counts.codes import Codes
+from jaxbn.cuts.binning import Binning, marginal_binning
+from jaxbn.cuts.blanket import Child, factors_at
+from jaxbn.cuts.discretize_variable import Request, best_binnings
 from jaxbn.cuts.methods import MaxBins, Method, as_method
-from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_binnings, stream
 from jaxbn.evaluation.bootstrap_results import ArcBootstrap, Bootstrap, CutBootstrap
 from jaxbn.evaluation.cross_validate import named_columns
 from jaxbn.inputs import checks
@@ -170,11 +172,11 @@ def bootstrap(
                     (child.codes[ordered.order], [spouse.codes[ordered.order] for spouse in spouses])
                     for child, spouses in cut.children
                 ]
-                variable = Variable(ordered, around, children, cut.rate)
+                whole = Request(ordered, (), cut.rate)
                 if options.name == "evidence":
                     width, most = options.narrowest(name, ordered), options.most_bins(name)
-                    variable = variable._replace(min_width=width, most_bins=most, shapes=coded.shapes_of(name))
-                own = resampled_binnings(variable, here, options.name)
+                    whole = whole._replace(min_width=width, most_bins=most, shapes=coded.shapes_of(name))
+                own = resampled_binnings(whole, around, children, here, options.name)
             else:
                 n_bins, kind = options.initial_bins or initial_bins(table, coded.grouped), f"equal_{options.start_kind}"
                 own = [marginal_binning(np.repeat(values, each), kind, n_bins) for each in here]
@@ -194,6 +196,34 @@ def bootstrap(
     }
     ascending = {name: coded.ordered[name].values for name in binnings}
     return CutBootstrap(binnings, count, seed, gaps, original, ascending, share, tolerance)
+
+
+def stream(seed: int, number: int) -> np.random.Generator:
+    """The random stream of a resample: the seed's spawned child with this number."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+
+
+def drawn_rows(rng: np.random.Generator, n_rows: int) -> NDArray[np.int64]:
+    """The rows of a resample, ascending, with repetitions [rows]."""
+    return np.sort(rng.integers(0, n_rows, n_rows))
+
+
+def resampled_binnings(
+    whole: Request, parents: Sequence[Codes], children: Sequence[Child], weights: NDArray[np.integer], method: str
+) -> list[Binning]:
+    """The exact optimum in every resample, by how often each row, in order of the values, was drawn [resamples, n].
+
+    `whole` is the variable without its factors. Rows of weight zero do not count: cardinalities, range and midpoints
+    are those of the other rows. So a resample's binning is that of ``discretize_variable`` on the rows written out as
+    often as they were drawn.
+    """
+
+    def request(own: NDArray[np.int32]) -> Request:
+        kept = np.flatnonzero(own)
+        factors = factors_at(parents, children, kept)
+        return whole._replace(ordered=whole.ordered.at(kept), factors=factors, weights=own[kept])
+
+    return best_binnings([request(each.astype(np.int32)) for each in weights], method)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbn.cuts.baselines import WITH_BINS, check_installed
+from jaxbn.cuts.binning import WITH_BINS, check_installed
 from jaxbn.cuts.methods import MaxBins, Method, Shaping, each_method, users_of
 from jaxbn.evaluation.cross_validate import cross_validate, named_columns
 from jaxbn.evaluation.folds import fold_numbers, known_method

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jaxbn.cuts.baselines import MARGINAL_METHODS, WITH_BINS, check_installed, marginal_binning
-from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.binning import MARGINAL_METHODS, WITH_BINS, Binning, check_installed, marginal_binning
 from jaxbn.cuts.methods import MDL, METHODS, Evidence, MaxBins, Method, Shaping, as_method
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.shapes.recording import Recording
-from jaxbn.cuts.shapes.ruler import Kind
+from jaxbn.cuts.shapes.scores import Kind
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.fields import Field
 from jaxbn.groups.grouping import Grouping

@@ -1,7 +1,8 @@
-"""Elementary functions that compilers for CPUs make slow: the logarithm, ln Γ and the running sum."""
+"""Elementary functions, those that compilers for CPUs make slow among them: the logarithm and the running sum."""
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -18,6 +19,9 @@ SHIFT = 7
 """Stirling's series is used from here on: there five terms of it are as exact as a float64."""
 
 SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+
+TINY = 1e-300
+"""Replaces a width or a ratio of zero."""
 
 ROWS_AT_ONCE = 4
 """Rows summed one after the other before the groups are."""
@@ -78,6 +82,38 @@ def running_sum(rows: Array) -> Array:
     number = np.arange(len(groups))[:, None]
     before = sum(jnp.where(number > g, whole[g], 0.0) for g in range(len(groups) - 1))
     return jnp.stack([some + before for some in sums], axis=1).reshape(n, width)
+
+
+def log_width(mass: Array, width: Array) -> Array:
+    """The n ln width of an interval: minus the log density of n values spread evenly over an interval."""
+    return jnp.where(mass > 0, mass * log(jnp.maximum(width, TINY)), 0.0)
+
+
+def rounding(cost: Array) -> Array:
+    """Costs closer than this are equal (docs/maths.md, "Ties and rounding")."""
+    return jnp.where(jnp.isfinite(cost), 1e-11 * (1 + jnp.abs(cost)), 0)
+
+
+def settled(earlier: Array, inside: Array, prices: Array) -> Array:
+    """Least cost up to each end of a block [P, B], where `prices` [P, B] are of an interval that ends there.
+
+    `earlier` [P, B] is the least cost with a start before the block, or at its first end; `inside` [B, S] is that of
+    the interval from after the end s to the end t at [t, s], +inf for t <= s. Each turn of the loop allows one more
+    interval to begin inside the block; few are of use.
+    """
+
+    def with_one_more(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        best = carry[0]
+        better = jnp.minimum(earlier, (best[:, None, : inside.shape[1]] + inside).min(axis=2)) + prices
+        return better, jnp.any(better < best)
+
+    return lax.while_loop(lambda carry: carry[1], with_one_more, (earlier + prices, jnp.array(True)))[0]
+
+
+@jax.jit
+def stable_order(values: Array) -> Array:
+    """Places [n] in ascending order of their values [n]: equal ones as they come, NaN last."""
+    return lax.sort((values, lax.iota("int32", len(values))), num_keys=1, is_stable=True)[1]
 
 
 def kept(array: Array) -> Array:

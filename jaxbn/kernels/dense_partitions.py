@@ -1,6 +1,6 @@
 """Costs of all intervals and the best partition as one program for accelerators: dense tiles, loops of known length.
 
-The same question as `interval_costs` and `layered` answer on a CPU, for a batch of problems at once. The cost of an
+The same question as `interval_costs` answers on a CPU, for a batch of problems at once. The cost of an
 interval is a sum over all cells of table look-ups at differences of prefix counts, a few cells at a time. Layers
 and blocks of the dynamic program, and the way back, take as many steps as the shapes say: a device never waits for the
 host to read how often a loop is to run. Counts go in, and only cuts come out.
@@ -17,12 +17,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.arithmetic import log_gamma
-from jaxbn.kernels.layered import ENDS, rounding
-from jaxbn.kernels.pruned.state import log_width
+from jaxbn.kernels.arithmetic import log_gamma, log_width, rounding
 
 CELLS = 8
 """Cells that are looked up together; C is a multiple of it."""
+
+ENDS = 32
+"""Groups of a block; G is a multiple of it."""
 
 
 class Counted(NamedTuple):

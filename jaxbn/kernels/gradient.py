@@ -86,40 +86,26 @@ def held_out(shares: Array, log_alpha: Array, folds: Folds, *, smooth: bool) -> 
     If it is smooth, a value inside a gap belongs to both neighbouring bins by degrees. Else it belongs to the one it is
     in, and the result is the exact log density.
     """
-    return jax.vmap(lambda fold: _fold(shares, log_alpha, fold, smooth))(folds).sum()
 
+    def of_one(fold: Folds) -> Array:
+        positions = fold.low + shares * (fold.high - fold.low)  # [E]
+        # of the bin after each edge [E]; 0 for an atom, and for what lies between two variables
+        widths = jnp.append(jnp.diff(positions), 0.0)
+        log_width = jnp.where(widths > 0, jnp.log(jnp.where(widths > 0, widths, 1.0)), 0.0)
+        # how much each value inside a gap belongs to the bin right of its edge [S]
+        offset, gap = fold.value - positions[fold.edge], (fold.high - fold.low)[fold.edge]
+        by_degrees = jax.nn.sigmoid(offset / (SOFTNESS * jnp.where(gap > 0, gap, 1.0)))
+        on_right = by_degrees if smooth else (offset >= 0).astype(offset.dtype)
+        width_inside = (1.0 - on_right) * log_width[fold.edge - 1] + on_right * log_width[fold.edge]
+        log_volume = (fold.rows * log_width).sum() + (fold.weight * width_inside).sum()
+        # to what degree each open look-up takes place: all its values must be on the right side [U]
+        degrees = jnp.where(fold.right, on_right[fold.inside], 1.0 - on_right[fold.inside])  # [U, P]
+        degree = jnp.where(fold.inside < 0, 1.0, degrees).prod(axis=-1)
+        log_table = (fold.settled.times * _log_tables(log_alpha, fold.settled)).sum()
+        log_table += (fold.open.times * degree * _log_tables(log_alpha, fold.open)).sum()
+        return log_table - log_volume
 
-def _fold(shares: Array, log_alpha: Array, fold: Folds, smooth: bool) -> Array:
-    positions = fold.low + shares * (fold.high - fold.low)  # [E]
-    log_width = _log_widths(positions)
-    on_right = _memberships(positions, fold, smooth)
-    width_inside = (1.0 - on_right) * log_width[fold.edge - 1] + on_right * log_width[fold.edge]
-    log_volume = (fold.rows * log_width).sum() + (fold.weight * width_inside).sum()
-    log_table = (fold.settled.times * _log_tables(log_alpha, fold.settled)).sum()
-    log_table += (fold.open.times * _degrees(on_right, fold) * _log_tables(log_alpha, fold.open)).sum()
-    return log_table - log_volume
-
-
-def _log_widths(positions: Array) -> Array:
-    """Log width of the bin after each edge [E]; 0 for an atom, and for what lies between two variables."""
-    widths = jnp.append(jnp.diff(positions), 0.0)
-    positive = widths > 0
-    return jnp.where(positive, jnp.log(jnp.where(positive, widths, 1.0)), 0.0)
-
-
-def _memberships(positions: Array, fold: Folds, smooth: bool) -> Array:
-    """How much each value inside a gap belongs to the bin right of its edge [S]."""
-    offset = fold.value - positions[fold.edge]
-    if not smooth:
-        return (offset >= 0).astype(offset.dtype)
-    gap = (fold.high - fold.low)[fold.edge]
-    return jax.nn.sigmoid(offset / (SOFTNESS * jnp.where(gap > 0, gap, 1.0)))
-
-
-def _degrees(on_right: Array, fold: Folds) -> Array:
-    """To what degree each open look-up takes place: all its values must be on the right side [U]."""
-    degree = on_right[fold.inside]  # [U, P]
-    return jnp.where(fold.inside < 0, 1.0, jnp.where(fold.right, degree, 1.0 - degree)).prod(axis=-1)
+    return jax.vmap(of_one)(folds).sum()
 
 
 def _log_tables(log_alpha: Array, cells: Cells) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from jaxbn.cuts.shapes.inside import SLIVER
-from jaxbn.cuts.shapes.lean import Lean
+from jaxbn.cuts.shapes.scores import Lean
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.units import from_numbers

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.cuts.shapes.lean import Lean
+from jaxbn.cuts.shapes.scores import Lean
 from jaxbn.cuts.words import rounded
 from jaxbn.inputs.checks import ArgumentError, suggest
 from jaxbn.inputs.columns import MISSING, as_floats, encode

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import jaxbn
 from jaxbn import datasets
-from jaxbn.cuts.baselines import marginal_binning
+from jaxbn.cuts.binning import marginal_binning
 from jaxbn.cuts.methods import as_method
 from jaxbn.evaluation.folds import fold_numbers, settle_together
 from jaxbn.inputs.table import Table

@@ -18,7 +18,7 @@ from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import choice_cost, evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
-from jaxbn.kernels.posterior.sums import LOG_NEGLIGIBLE, Walk, boundary_chances, draw_boundaries, walk_back
+from jaxbn.kernels.cut_sums import LOG_NEGLIGIBLE, Walk, boundary_chances, draw_boundaries, walk_back
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import bucket

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column
-from jaxbn.cuts.baselines import equal_frequency_binning
-from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.binning import Binning, equal_frequency_binning
 from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import WEIGHT, choice_cost

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column, compact_known, narrow
-from jaxbn.cuts.baselines import equal_frequency_binning, equal_width_binning, equal_width_codes
-from jaxbn.cuts.binning import NOT_CUT, Binning
+from jaxbn.cuts.binning import NOT_CUT, Binning, equal_frequency_binning, equal_width_binning, equal_width_codes
 from jaxbn.cuts.shapes.base_density import column_shapes
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, sort_values

@@ -18,9 +18,9 @@ from jaxbn.cuts.discretize_variable import (
 from jaxbn.cuts.evidence import evidence_problem
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix, cost_matrices
-from jaxbn.cuts.on_grid import FINE, FINE_GRID, beside, closer
-from jaxbn.cuts.problem import Rows, Solution, dirichlet_terms, entropy_terms, interval_starts
-from jaxbn.cuts.sweeps import Sweeps
+from jaxbn.cuts.on_grid import FINE, FINE_GRID, Sweeps, beside, closer
+from jaxbn.cuts.problem import ENTROPY, Rows, Solution, dirichlet_terms
+from jaxbn.cuts.solve import cuts_back
 from jaxbn.runtime.shapes import MatrixShape
 from tests.helpers.compilations import compilations
 from tests.helpers.programs import close, request_of, rows_of
@@ -185,7 +185,7 @@ def test_costs_of_all_intervals(kind, shape):
     for seed, blanket in enumerate(BLANKETS):
         problem = random_variable(seed, 70, **blanket)
         request = request_of(problem)
-        terms = entropy_terms(request.factors) if kind == "entropy" else dirichlet_terms(request.factors)
+        terms = dirichlet_terms(request.factors, ENTROPY) if kind == "entropy" else dirichlet_terms(request.factors)
         rows = rows_of(problem, None) if kind == "evidence" else Rows(request.ordered.can_cut, terms, request.weights)
         groups = GroupedRows(rows, rows.positions(40))
         sizes = MatrixShape.of(groups.n, groups.total, groups.most_states)._replace(**shape)
@@ -241,10 +241,10 @@ def test_shapes_of_a_variable_share_the_costs_of_cells(monkeypatch):
 
 
 def test_walking_back():
-    assert interval_starts(np.array([0, 0, 0, 2, 3]), 4) == [3]
-    assert interval_starts(np.array([0, 1, 0, 2, 3]), 4) == [3]
-    assert interval_starts(np.array([0, 1, 2]), 2) == [1, 2]
-    assert interval_starts(np.zeros(5, np.int32), 4) == []
+    assert cuts_back(np.array([0, 0, 0, 2, 3]), 4) == [2]
+    assert cuts_back(np.array([0, 1, 0, 2, 3]), 4) == [2]
+    assert cuts_back(np.array([0, 1, 2]), 2) == [0, 1]
+    assert cuts_back(np.zeros(5, np.int32), 4) == []
 
 
 def test_nothing_to_work_out():

@@ -16,7 +16,7 @@ from jaxbn.cuts import discretize_variable, solve
 from jaxbn.cuts.by_number import charged
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
-from jaxbn.cuts.problem import Rows, entropy_terms
+from jaxbn.cuts.problem import ENTROPY, Rows, dirichlet_terms
 from jaxbn.kernels.pruned.bounds import leading_chunk
 from tests.helpers.programs import close, mixed_tasks, request_of, task_of
 from tests.helpers.random_variables import (
@@ -159,7 +159,7 @@ def test_prefix_costs_are_optima_of_the_prefixes():
     problem = random_variable(3, 600, n_parents=1)
     order = np.argsort(problem["values"])
     price = 3.0
-    task = Rows(np.arange(600) < 599, entropy_terms(request_of(problem).factors), None)
+    task = Rows(np.arange(600) < 599, dirichlet_terms(request_of(problem).factors, ENTROPY), None)
     (best,) = solve.prefix_costs(task, [price])
     matrix = reference.cost_matrix(reference.prepare(problem["values"][order], [problem["parents"][0][order]]), "mdl")
     expected = np.zeros(601)
@@ -276,7 +276,7 @@ def test_doubts_that_prices_leave_are_settled(kind):
             least = least_entropy_by_number_of_intervals(problem)
             charge = random_charge(kind, len(least), rng)
             request = request_of(problem)
-            terms = entropy_terms(request.factors)
+            terms = dirichlet_terms(request.factors, ENTROPY)
             rows = Rows(request.ordered.can_cut, terms, request.weights)
             found = charged.solve_charged([charged.Charged(rows, charge)])[0]
             assert found.cost == close((charge + least).min())
@@ -300,7 +300,7 @@ def test_prices_that_creep_by_rounding_end():
     with prices_for_few_rows():
         for _ in range(20):
             charge = rng.normal(0, 5, 40)
-            rows = Rows(request.ordered.can_cut, entropy_terms(request.factors), None)
+            rows = Rows(request.ordered.can_cut, dirichlet_terms(request.factors, ENTROPY), None)
             found = charged.solve_charged([charged.Charged(rows, charge)])[0]
             least = least_entropy_by_number_of_intervals({"values": values, "parents": [parent]})
             assert found.cost == close((charge + least).min())

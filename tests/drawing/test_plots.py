@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.cuts.baselines import equal_width_binning
-from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.binning import Binning, equal_width_binning
 from jaxbn.drawing.layout import Layout, layered
 from jaxbn.drawing.svg import network_svg, ticks, variable_svg
 from tests.helpers.random_networks import random_network

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.cuts.baselines import equal_width_binning
+from jaxbn.cuts.binning import equal_width_binning
 from tests.helpers.browser import CHROMIUM, browse, run_in_pages
 
 SCORES = pd.DataFrame(

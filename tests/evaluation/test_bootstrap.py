@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.cuts.resampled import Variable, drawn_rows, resampled_binnings, stream
+from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.sorted_values import sort_values
+from jaxbn.evaluation.bootstrap import drawn_rows, resampled_binnings, stream
 from jaxbn.evaluation.bootstrap_results import ArcBootstrap, CutBootstrap, nearest_cuts
 from jaxbn.learning.many_runs import ManyRuns
 from jaxbn.learning.options import in_objects
@@ -27,20 +28,15 @@ from tests.reference import network as reference
 mpl.use("Agg")
 
 
-def as_variable(problem: dict[str, Any], rate: float) -> Variable:
-    ordered = sort_values(problem["values"])
-    rows = ordered.order
-    children = [(codes[rows], [spouse[rows] for spouse in spouses]) for codes, spouses in problem["children"]]
-    return Variable(ordered, [codes[rows] for codes in problem["parents"]], children, rate)
-
-
 def resample(problem: dict[str, Any], count: int, rate: float, method: str = "bayesian"):
     """Pairs of the rows of a resample and its binning."""
-    n = len(problem["values"])
+    n, whole = len(problem["values"]), Request(sort_values(problem["values"]), (), rate)
+    order = whole.ordered.order
+    parents = [codes[order] for codes in problem["parents"]]
+    children = [(codes[order], [spouse[order] for spouse in spouses]) for codes, spouses in problem["children"]]
     rows = [drawn_rows(stream(1, i), n) for i in range(count)]
-    variable = as_variable(problem, rate)
-    weights = np.array([np.bincount(each, minlength=n) for each in rows])[:, variable.ordered.order]
-    return list(zip(rows, resampled_binnings(variable, weights, method), strict=True))
+    weights = np.array([np.bincount(each, minlength=n) for each in rows])[:, order]
+    return list(zip(rows, resampled_binnings(whole, parents, children, weights, method), strict=True))
 
 
 def assert_same(found: jaxbn.Binning, expected: jaxbn.Binning) -> None:

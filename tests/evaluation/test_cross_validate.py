@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.cuts.baselines import marginal_binning
+from jaxbn.cuts.binning import marginal_binning
 from jaxbn.cuts.methods import as_method
 from jaxbn.evaluation import cross_validate
 from jaxbn.evaluation.folds import NUMBERS_OF_BINS, settle_together

@@ -122,7 +122,7 @@ def test_the_likelihood_of_the_folds_by_definition(name: str) -> None:
 def test_cuts_move_along_the_shapes_of_their_columns() -> None:
     data, graph = jaxbn.datasets.load("iris").frame, jaxbn.datasets.load("iris").structures["paper"]
     net = jaxbn.fit(data, graph, jaxbn.discretize(data, graph).binnings, alpha=1.0, lines=False)
-    assert any(not net.inside(name)._even for name in net.binnings)
+    assert any(net.inside(name)._uneven is not None for name in net.binnings)
     fold = folds_of(data, 4, seed=3)
     refined = jaxbn.refine(net, data, alpha=None, inner_folds=4, seed=3)
     for column, binnings in (("before", net.binnings), ("after", refined.net.binnings)):

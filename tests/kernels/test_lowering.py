@@ -21,7 +21,7 @@ import pytest
 import jaxbn
 import jaxbn.kernels
 from jaxbn.counts.device import Deferred, DeviceCounter, counts_at, tables_of
-from jaxbn.kernels.sorting import stable_order
+from jaxbn.kernels.arithmetic import stable_order
 from tests.helpers.coded_columns import random_columns
 
 pytestmark = pytest.mark.slow  # every program is compiled once, in shapes of its own

@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.kernels import dense_partitions, interval_costs, layered
-from jaxbn.kernels.pruned import program
+from jaxbn.kernels.dense_partitions import best_with_cuts
+from jaxbn.kernels.interval_costs import interval_costs, priced_intervals
+from jaxbn.kernels.pruned.program import advance
 from jaxbn.learning.options import in_objects
 from jaxbn.runtime.progress import Progress
 from tests.helpers.paper import as_in_the_paper
@@ -474,7 +475,7 @@ def test_column_labels_that_are_no_strings() -> None:
 # --- compilations
 
 
-PROGRAMS = (dense_partitions.best_with_cuts, program.advance, interval_costs.interval_costs, layered.priced_intervals)
+PROGRAMS = (best_with_cuts, advance, interval_costs, priced_intervals)
 
 
 def compilations() -> int:

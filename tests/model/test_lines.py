@@ -13,8 +13,7 @@ from scipy.stats import kstest, norm
 
 import jaxbn
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.cuts.shapes.lean import Lean, _log_mass
-from jaxbn.cuts.shapes.ruler import Part
+from jaxbn.cuts.shapes.scores import Lean, Part, _log_mass
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.inputs.columns import MISSING
@@ -174,7 +173,7 @@ def test_bins_that_are_slivers_of_their_column_have_no_line_of_columns():
     data = pd.DataFrame({"x": x, "y": heavy})
     for cuts in ([-1.0, 1.0], [-1e-3, 1e-3], np.quantile(heavy, [0.2, 0.4, 0.6, 0.8]).tolist()):
         binnings = {"x": jaxbn.Binning(np.array([-0.5, 0.5])), "y": jaxbn.Binning(np.array(cuts))}
-        flat = {n: replace(b, shape=Shape.flat(data[n].min(), data[n].max())) for n, b in binnings.items()}
+        flat = {n: replace(b, shape=Shape([data[n].min(), data[n].max()], [1.0])) for n, b in binnings.items()}
         net = jaxbn.fit(data, {"y": ["x"]}, flat)
         assert not any(line.column for line in net.lines.values())
         assert np.isfinite(net.log_likelihood(data)).all()

@@ -1,7 +1,7 @@
 """Cuts under a charge that depends on the number of intervals: the least of `charge(k) + B(k)`.
 
 B(k) is the least cost of a partition into exactly k intervals. It is bounded from below by its convex hull, whose
-vertices are the optima at a price for each interval (see ``hull``): prices are asked for until no other number of
+vertices are the optima at a price for each interval (see ``prices``): prices are asked for until no other number of
 intervals can be cheaper than the best vertex. Where a doubt is left, or few layers will do, the layered program knows
 B(k) itself (docs/maths.md, "Cuts under a charge for their number").
 
@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.by_number.guess import guessed_prices
-from jaxbn.cuts.by_number.hull import Hull
+from jaxbn.cuts.by_number.prices import Hull, guessed_prices
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.on_grid import FINE, FINE_GRID, solve_on_grid

@@ -81,9 +81,8 @@ def flat_shape(column: ValueCounts, recording: Recording, charge: float = 0.0) -
     """One cell, from the smallest value to the largest; of recorded digits, from the start of a cell to an end."""
     low, high = column.values[0] - recording.half, column.values[-1] + recording.half
     length = float(np.diff(recording.length(np.array([low, high])))[0])
-    log_weight = _log_weights(column, recording)
-    evidence = (log_weight - charge) / float(column.counts.sum()) - np.log(length)
-    return Shape.flat(low, high, recording, evidence)
+    evidence = (_log_weights(column, recording) - charge) / float(column.counts.sum()) - np.log(length)
+    return Shape(np.array([low, high]), np.ones(1), recording, evidence)
 
 
 def _log_weights(column: ValueCounts, recording: Recording) -> float:
@@ -175,7 +174,11 @@ def mean_heights(counts: NDArray[np.int64], ends: NDArray[np.float64]) -> tuple[
     layers = _layers(log_chance, charge)
     # The mean of (n_b + 1) / (n + k) / length_b over all histograms, each by its evidence: what depends on k goes into
     # the weights of the layers, what depends on the bin is multiplied in below.
-    density = _interval_weights(layers, layers.weight / (n + np.arange(1, len(layers.weight) + 1)))
+    k = len(layers.weight)
+    weight = layers.weight / (n + np.arange(1, k + 1))
+    bins = np.add.outer(np.arange(k), np.arange(k))  # before an interval and after it
+    together = np.where(bins < k, weight[np.minimum(bins, k - 1)], 0.0)
+    density = (layers.forward.T @ together @ layers.backward) * layers.chain.steps  # [P + 1, P + 1]
     at = np.triu_indices(len(counts) + 1, 1)
     density[at] *= (rows[at[1]] - rows[at[0]] + 1) / (ends[at[1]] - ends[at[0]])
     # intervals that have begun and not ended; sums without differences, as cells differ by many orders of magnitude
@@ -288,25 +291,11 @@ def _powers(chain: _Chain, charge: NDArray[np.float64]) -> _Layers:
         if k > 2 * near and found[-1] <= NEGLIGIBLE * sum(found):
             break
         backward.append(_without_tiny(chain.steps @ backward[-1]))
-    total = sum(found)
-    n = len(found)
-    return _Layers(
-        chain,
-        np.array(forward[:n]),
-        np.array(backward[:n]),
-        weight[:n] / total,
-        chain.log_total + scale + float(np.log(total)),
-    )
+    total, n = sum(found), len(found)
+    log_total = chain.log_total + scale + float(np.log(total))
+    return _Layers(chain, np.array(forward[:n]), np.array(backward[:n]), weight[:n] / total, log_total)
 
 
 def _without_tiny(chances: NDArray[np.float64]) -> NDArray[np.float64]:
     chances[chances < TINY] = 0.0
     return chances
-
-
-def _interval_weights(layers: _Layers, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weight of all histograms with a bin between two positions [P + 1, P + 1]; `weight` is by number of bins."""
-    n = len(weight)
-    bins = np.add.outer(np.arange(n), np.arange(n))  # before the interval and after it
-    together = np.where(bins < n, weight[np.minimum(bins, n - 1)], 0.0)
-    return (layers.forward.T @ together @ layers.backward) * layers.chain.steps

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.shapes.lean import Lean
 from jaxbn.cuts.shapes.recording import Recording
-from jaxbn.cuts.shapes.ruler import PARTS, Kind, OfBins, OfNumbers, Ruler
+from jaxbn.cuts.shapes.scores import PARTS, Kind, Lean, OfBins, OfNumbers, Ruler
 from jaxbn.cuts.shapes.shape import Shape
 
 Floats = NDArray[np.float64]
@@ -42,8 +41,9 @@ class InsideBins:
     shape: Shape | None = None
 
     @cached_property
-    def _even(self) -> bool:
-        return self.shape is None or self.shape.is_flat
+    def _uneven(self) -> Shape | None:
+        """The shape, where values are not spread evenly."""
+        return None if self.shape is None or self.shape.is_flat else self.shape
 
     @property
     def recording(self) -> Recording:
@@ -52,14 +52,15 @@ class InsideBins:
 
     def below(self, x: Floats) -> Floats:
         """The measure of everything up to some numbers; that of an outer bin reaches to infinity."""
-        if self._even or self.shape is None:
-            return np.clip(x, self.edges[0], self.edges[-1])
-        found = self.shape.below(np.clip(x, self.edges[0], self.edges[-1]))
+        inside = np.clip(x, self.edges[0], self.edges[-1])
+        if self._uneven is None:
+            return inside
+        found = self._uneven.below(inside)
         return np.where(x <= self.edges[0], 0.0, np.where(x >= self.edges[-1], 1.0, found))
 
     def number(self, below: Floats) -> Floats:
         """The numbers up to which the measure is so large: the inverse of `below`."""
-        return below if self._even or self.shape is None else self.shape.quantile(below)
+        return below if self._uneven is None else self._uneven.quantile(below)
 
     @cached_property
     def _ends(self) -> Floats:
@@ -75,8 +76,8 @@ class InsideBins:
         measures = np.append(self.measures, 0.0)[codes]
         known = measures > 0
         found = -np.log(np.where(known, measures, 1.0))
-        if not self._even and self.shape is not None:
-            found[known] += self.shape.log_density(values[known])
+        if self._uneven is not None:
+            found[known] += self._uneven.log_density(values[known])
         return found
 
     def shares(self, low: float, high: float) -> Floats:
@@ -94,7 +95,7 @@ class InsideBins:
             return share
         begin, end = self.below(np.array([low, high]))
         covered = np.minimum(self._ends[1:], end) - np.maximum(self._ends[:-1], begin)
-        share = covered / np.where(self.measures > 0, self.measures, 1.0)
+        share = covered / self._sizes
         inside = (self.edges[:-1] >= low) & (self.edges[1:] <= high)
         atoms = (self.measures == 0) & inside  # they lie in the interval or do not
         return np.asarray(np.where(atoms, 1.0, np.clip(share, 0.0, 1.0)), np.float64)
@@ -109,17 +110,14 @@ class InsideBins:
     @cached_property
     def means(self) -> Floats:
         """The mean inside each bin [bins]."""
-        if self._even or self.shape is None:
-            return (self.edges[:-1] + self.edges[1:]) / 2
-        return self.shape.means(self.edges)
+        return (self.edges[:-1] + self.edges[1:]) / 2 if self._uneven is None else self._uneven.means(self.edges)
 
     def at(self, codes: NDArray[np.integer], share: Floats) -> Floats:
         """The numbers below which a share of their bins lies."""
-        if self._even or self.shape is None:
-            left, right = self.edges[codes], self.edges[codes + 1]
+        left, right = self.edges[codes], self.edges[codes + 1]
+        if self._uneven is None:
             return left + share * (right - left)
-        found = self.number(self._ends[codes] + share * self.measures[codes])
-        return np.clip(found, self.edges[codes], self.edges[codes + 1])
+        return np.clip(self.number(self._ends[codes] + share * self.measures[codes]), left, right)
 
     def places(self, values: Floats, codes: NDArray[np.integer]) -> tuple[Floats, Floats]:
         """The part of its bin that each value stands for: the share of the bin below it, and the share that it is.
@@ -230,8 +228,8 @@ class InsideBins:
         if lean is not None:
             shares = np.sort([*lean.shares().T, *np.linspace(0, 1, 9)[1:-1, None].repeat(len(bins), 1)], axis=0)
             edges = np.union1d(edges, self.at(np.broadcast_to(bins, shares.shape), shares))
-        if not self._even and self.shape is not None:
-            knots = self.shape.knots if most is None else about_even(edges, most)
+        if self._uneven is not None:
+            knots = self._uneven.knots if most is None else about_even(edges, most)
             edges = np.union1d(edges, knots[(knots > edges[0]) & (knots < edges[-1])])
         ends = self.below(edges)
         of = np.clip(np.searchsorted(self.edges, edges[:-1], side="right") - 1, 0, len(self.edges) - 2)

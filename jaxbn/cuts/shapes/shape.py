@@ -84,8 +84,7 @@ class Shape:
     log_evidence: float = float("nan")
 
     def __post_init__(self) -> None:
-        knots = np.array(self.knots, np.float64)
-        masses = np.array(self.masses, np.float64)
+        knots, masses = np.array(self.knots, np.float64), np.array(self.masses, np.float64)
         fits = knots.ndim == 1 and len(knots) == len(masses) + 1 and len(masses) > 0
         if not fits or not np.isfinite(knots).all() or not np.isfinite(masses).all():
             raise ValueError("a shape needs finite knots, one more than masses")
@@ -93,16 +92,10 @@ class Shape:
             raise ValueError("the knots of a shape must be ascending and its masses positive")
         # rounded when it is made, not when it is written: a network read from a file then has the same densities
         masses = np.array([float(f"{mass:.{DIGITS}g}") for mass in masses])
-        for array in (knots, masses):
+        for name, array in (("knots", knots), ("masses", masses)):
             array.setflags(write=False)
-        object.__setattr__(self, "knots", knots)
-        object.__setattr__(self, "masses", masses)
+            object.__setattr__(self, name, array)
         object.__setattr__(self, "log_evidence", float(self.log_evidence))
-
-    @classmethod
-    def flat(cls, low: float, high: float, recording: Recording | None = None, log_evidence: float = np.nan) -> Shape:
-        """One cell."""
-        return cls(np.array([low, high]), np.ones(1), recording or Recording(), log_evidence)
 
     @property
     def is_flat(self) -> bool:
@@ -173,10 +166,11 @@ class Shape:
 
         Digits are passed over: a preferred ending moves the mean of a bin by a fraction of a step.
         """
-        ends = np.union1d(np.clip(edges, self.knots[0], self.knots[-1]), self.knots)
+        inside = np.clip(edges, self.knots[0], self.knots[-1])
+        ends = np.union1d(inside, self.knots)
         before = np.interp(ends, self.knots, self._before)
         moment = np.append(0.0, np.cumsum(np.diff(before) * (ends[1:] + ends[:-1]) / 2))
-        at = np.searchsorted(ends, np.clip(edges, self.knots[0], self.knots[-1]))
+        at = np.searchsorted(ends, inside)
         mass, total = np.diff(before[at]), np.diff(moment[at])
         middles = (edges[1:] + edges[:-1]) / 2
         return np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), middles)
@@ -201,9 +195,6 @@ class Shape:
 
     def fields(self) -> dict[str, Any]:
         """What a file keeps of it."""
-        found: dict[str, Any] = {"knots": self.knots.tolist(), "masses": self.masses.tolist()}
-        if self.recording.step:
-            found["step"] = self.recording.step
-        if self.recording.has_digits:
-            found["endings"] = list(self.recording.weights)
-        return found
+        step = {"step": self.recording.step} if self.recording.step else {}
+        endings = {"endings": list(self.recording.weights)} if self.recording.has_digits else {}
+        return {"knots": self.knots.tolist(), "masses": self.masses.tolist(), **step, **endings}

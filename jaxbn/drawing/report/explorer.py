@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbn.cuts.shapes.ruler import OfNumbers
+from jaxbn.cuts.shapes.scores import OfNumbers
 from jaxbn.cuts.words import short_numbers
 from jaxbn.drawing.chances import DRAWN, n_summed
 from jaxbn.drawing.svg import histogram

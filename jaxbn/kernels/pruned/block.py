@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.arithmetic import log, running_sum
-from jaxbn.kernels.pruned.state import Problem, log_width
+from jaxbn.kernels.arithmetic import log, log_width, running_sum
+from jaxbn.kernels.pruned.state import Problem
 
 BLOCK = 32
 """Rows of a block."""

@@ -17,15 +17,17 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.arithmetic import log, running_sum
+from jaxbn.kernels.arithmetic import TINY, log, running_sum
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, product_of, rows_of
-from jaxbn.kernels.pruned.state import TINY, Chunks, Problem, Range, alive
+from jaxbn.kernels.pruned.state import Chunks, Problem, Range, alive
 
 CHUNK_GROUP = 32
 """Chunks bounded together."""
 
 FEW_GROUPS = 4
 """Up to so many groups of chunks are not bounded as a whole first."""
+
+_Bounded = tuple[Array, Array]
 
 
 def _moved_on(known: Range, more: Array, divisors: Array) -> Range:
@@ -71,14 +73,21 @@ def chunks_to_visit(
     n_groups = (n_chunks + at_once - 1) // at_once
     least = chunks.bound.reshape(-1, n, at_once).min(axis=2)
 
-    def some_groups(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        first, size = number * min(CHUNK_GROUP, n), min(CHUNK_GROUP, n)
-        rise = least_rises(problem, rows, groups, first, size, switches)
-        below = _below(lax.dynamic_slice_in_dim(least, first, size, 1), rise, limit)
-        put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=0)
-        return put(carry[0], below), put(carry[1], rise[-1])
+    def bounded(some: Chunks, bound: Array, first: Array, size: int) -> _Bounded:
+        """Whether some bounds, with what rows add to them, lie below the limit anywhere, and what all rows add."""
+        rise = least_rises(problem, rows, some, first, size, switches)
+        own = lax.dynamic_slice_in_dim(bound, first, size, 1)
+        return (own[:, None, :] + rise <= limit[:, :, None]).any(axis=(0, 1)), rise[-1]
 
-    def all_groups() -> tuple[Array, Array]:
+    def put(carry: _Bounded, found: _Bounded, first: Array) -> _Bounded:
+        below, rise = map(partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=0), carry, found)
+        return below, rise
+
+    def some_groups(number: Array, carry: _Bounded) -> _Bounded:
+        size = min(CHUNK_GROUP, n)
+        return put(carry, bounded(groups, least, number * size, size), number * size)
+
+    def all_groups() -> _Bounded:
         n_parts = (n_groups + CHUNK_GROUP - 1) // CHUNK_GROUP
         return lax.fori_loop(0, n_parts, some_groups, (jnp.zeros(n, bool), jnp.zeros(n)))
 
@@ -86,31 +95,33 @@ def chunks_to_visit(
     nothing = jnp.ones(n, bool), jnp.zeros(n)
     near, group_rise = lax.cond(n_groups > FEW_GROUPS, all_groups, lambda: nothing)
 
-    def group(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+    def group(number: Array, carry: _Bounded) -> _Bounded:
         first = number * at_once
-
-        def chunk_by_chunk() -> tuple[Array, Array]:
-            rise = least_rises(problem, rows, chunks, first, at_once, switches)
-            return _below(lax.dynamic_slice_in_dim(chunks.bound, first, at_once, 1), rise, limit), rise[-1]
-
         far = jnp.zeros(at_once, bool), jnp.full(at_once, group_rise[number])
-        below, whole = lax.cond(near[number], chunk_by_chunk, lambda: far)
-        put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=0)
-        return put(carry[0], below), put(carry[1], whole)
+        chunk_by_chunk = partial(bounded, chunks, chunks.bound, first, at_once)
+        return put(carry, lax.cond(near[number], chunk_by_chunk, lambda: far), first)
 
     below, whole = lax.fori_loop(0, n_groups, group, (jnp.zeros_like(used), jnp.zeros(len(used))))
     return used & below, jnp.where(used, chunks.bound + whole, chunks.bound)
 
 
-def _below(bound: Array, rise: Array, limit: Array) -> Array:
-    """Whether a bound [P, G] with what rows add to it [B, G] lies below the limit [P, B] somewhere, [G]."""
-    return (bound[:, None, :] + rise <= limit[:, :, None]).any(axis=(0, 1))
-
-
 def least_rises(problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, switches: Switches) -> Array:
     """A lower bound of what the rows up to each one of the block add to the intervals of some chunks' starts [B, G]."""
-    ratio = partial(_largest_ratios, problem, rows, chunks, first, width)
-    ratios = product_of(problem.n_outcomes, ratio, (BLOCK, width))
+    extra = rows.weights - 1  # of a row of weight a, the last (n + a) / (m + a) is the largest
+    at = partial(rows_of, first=first, width=width)
+    all_since = (rows.mass - 1)[:, None] - lax.dynamic_slice_in_dim(chunks.mass, first, width)
+
+    def since(term: Array) -> Array:
+        """Rows in the cells of a term since the chunks were measured."""
+        return (rows.seen[term] + extra)[:, None] - at(chunks.counts, rows.cells[term])
+
+    def largest_ratios(j: Array) -> Array:
+        """The most that (outcome + a) / (context + aK) of term j is at every row."""
+        given = problem.term_given[j]
+        known = Range(*(at(array, rows.cells[j]) for array in chunks.ratio))
+        return _moved_on(known, since(j), jnp.where(given < 0, all_since, since(given))).high
+
+    ratios = product_of(problem.n_outcomes, largest_ratios, (BLOCK, width))
     rise = running_sum(-rows.weights[:, None] * log(jnp.maximum(ratios, TINY)))
     if switches.spread:
         few = jax.tree.map(partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=width, axis=-1), chunks)
@@ -149,22 +160,6 @@ def grouped_chunks(problem: Problem, chunks: Chunks, prefix: Array, mass: Array,
         density=together(chunks.density, weight, length),
         minus_density=together(chunks.minus_density, -weight, length),
     )
-
-
-def _largest_ratios(problem: Problem, rows: Block, chunks: Chunks, first: Array, width: int, j: Array) -> Array:
-    """The most that (outcome + a) / (context + aK) of term j is at every row, of `width` chunks from `first` on."""
-    cells, given = rows.cells[j], problem.term_given[j]
-    extra = rows.weights - 1  # of a row of weight a, the last (n + a) / (m + a) is the largest
-    at = partial(rows_of, first=first, width=width)
-
-    def since(term: Array) -> Array:
-        """Rows in the cells of a term since the chunks were measured."""
-        return (rows.seen[term] + extra)[:, None] - at(chunks.counts, rows.cells[term])
-
-    all_since = (rows.mass - 1)[:, None] - lax.dynamic_slice_in_dim(chunks.mass, first, width)
-    contexts = jnp.where(given < 0, all_since, since(given))
-    known = Range(*(at(array, cells) for array in chunks.ratio))
-    return _moved_on(known, since(j), contexts).high
 
 
 def leading_chunk(first_rows: Array, used: Array, leader: Array) -> Array:

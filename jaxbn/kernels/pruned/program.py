@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.layered import rounding
+from jaxbn.kernels.arithmetic import rounding, settled
 from jaxbn.kernels.pruned.block import BLOCK, Switches, block_rows, just_before, latest_of_first_row, triangle_of
 from jaxbn.kernels.pruned.bounds import grouped_chunks
 from jaxbn.kernels.pruned.pruning import check_row, dominated_inside, measured_chunks, with_own_starts, without_useless
@@ -41,20 +41,10 @@ LEGS = 8
 
 
 def settle_block(tile_best: Array, triangle: Array, cut_cost: Array) -> tuple[Array, Array]:
-    """Optimum of every row of the block [P, B], and the row that its last interval starts after, -1 before the block.
-
-    Each turn of the loop allows one cut more inside the block; few are of use.
-    """
-
-    def with_one_more(carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        best = carry[0]
-        better = jnp.minimum(tile_best, (best[:, None, :] + triangle).min(axis=2)) + cut_cost
-        return better, jnp.any(better < best)
-
-    first = tile_best + cut_cost
-    best, _ = lax.while_loop(lambda carry: carry[1], with_one_more, (first, jnp.array(True)))
-    # As the triangle is +inf for t <= s, the loop above has reached what row after row would have found; where each
-    # optimum begins is looked up once, at the end. The tile's start is the earlier one and wins a tie.
+    """Optimum of every row of the block [P, B], and what row its last interval starts after; -1: before it."""
+    best = settled(tile_best, triangle, cut_cost)
+    # As the triangle is +inf for t <= s, this is what row after row would have found; where each optimum begins is
+    # looked up once, at the end. The tile's start is the earlier one and wins a tie.
     inside = best[:, None, :] + triangle  # [P, t, s]
     inner = inside.min(axis=2)
     after = jnp.where(inside <= inner[:, :, None], jnp.arange(BLOCK, dtype=jnp.int32), BLOCK).min(axis=2)
@@ -71,12 +61,12 @@ def _step(problem: Problem, state: State, groups: Chunks, switches: Switches) ->
     triangle, own_inside = triangle_of(problem, rows, switches)
     floor = triangle_of(problem, rows, switches, floor=True)[0]
 
-    def settled(tile_best: Array, cut_cost: Array) -> tuple[Array, Array, Array]:
+    def optima(tile_best: Array, cut_cost: Array) -> tuple[Array, Array, Array]:
         best, after = settle_block(tile_best, triangle, cut_cost)
         keep = jnp.isfinite(best)
         return best, after, keep & ~dominated_inside(rows, best, floor)
 
-    best, after, keep = few_prices_at_once(settled, found.best, rows.cut_cost)
+    best, after, keep = few_prices_at_once(optima, found.best, rows.cut_cost)
     last = jnp.where(after >= 0, rows.first + after + 1, found.row)
     visited += n_live(recent)
     check = check_row(rows, best)

@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from jaxbn.kernels.arithmetic import TINY, log_width
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, just_before
-from jaxbn.kernels.pruned.state import NEVER, TINY, Check, Chunks, Problem, Range, Starts, State, alive, log_width
+from jaxbn.kernels.pruned.state import NEVER, Check, Chunks, Problem, Range, Starts, State, alive
 from jaxbn.kernels.pruned.tiles import CELL_GROUP, Chunk, cell_sums, chunk_of, chunks_in_use, slack
 
 

@@ -14,16 +14,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.arithmetic import log
-
 NEVER = 2**31 - 1
 """A row that is not there, after all others."""
 
 NO_START = -1
 """`last` of a row that no interval may end at."""
-
-TINY = 1e-300
-"""Replaces a width or a ratio of zero."""
 
 
 class Problem(NamedTuple):
@@ -150,41 +145,31 @@ def alive(cost: Array) -> Array:
     return jnp.isfinite(cost).any(axis=0)
 
 
-def log_width(mass: Array, width: Array) -> Array:
-    """The n ln width of an interval: minus the log density of n values spread evenly over an interval."""
-    return jnp.where(mass > 0, mass * log(jnp.maximum(width, TINY)), 0.0)
-
-
-def no_chunks(n_cells: int, n_prices: int, n_chunks: int) -> Chunks:
-    """Chunks without starts."""
-    of_cells, numbers, counts = jnp.zeros((n_cells, n_chunks)), jnp.zeros(n_chunks), jnp.zeros(n_chunks, jnp.int32)
-    return Chunks(
-        size=counts,
-        bound=jnp.full((n_prices, n_chunks), jnp.inf),
-        fresh=jnp.zeros(n_chunks, bool),
-        counts=of_cells.astype(jnp.int32),
-        mass=counts,
-        end=numbers,
-        ratio=Range(*[of_cells] * 3),
-        density=Range(*[numbers] * 3),
-        minus_density=Range(*[numbers] * 3),
-    )
-
-
 @partial(jax.jit, static_argnames=("settled", "recent", "width"))
 def initial_state(problem: Problem, settled: int, recent: int, width: int) -> State:
     """The state before the first row: one live start, at row 0; `settled` and `recent` are numbers of slots."""
-    n_cells, n, n_prices = len(problem.cell_sign), len(problem.weights), len(problem.prices)
+    n_cells, n, n_prices, n_chunks = len(problem.cell_sign), len(problem.weights), len(problem.prices), settled // width
     empty, nobody = no_starts(n_cells, n_prices, recent), no_starts(n_cells, n_prices, settled)
-    no_counts = jnp.zeros(n_cells, jnp.int32)
     first = {"cost": empty.cost.at[:, 0].set(problem.first_cost), "begin": empty.begin.at[0].set(problem.begin)}
+    no_counts, of_cells, of_chunks = jnp.zeros(n_cells, jnp.int32), jnp.zeros((n_cells, n_chunks)), jnp.zeros(n_chunks)
+    chunks = Chunks(
+        size=of_chunks.astype(jnp.int32),
+        bound=jnp.full((n_prices, n_chunks), jnp.inf),
+        fresh=of_chunks.astype(bool),
+        counts=of_cells.astype(jnp.int32),
+        mass=of_chunks.astype(jnp.int32),
+        end=of_chunks,
+        ratio=Range(*[of_cells] * 3),
+        density=Range(*[of_chunks] * 3),
+        minus_density=Range(*[of_chunks] * 3),
+    )
     return State(
         block=jnp.int32(0),
         prefix=no_counts,
         check=Check(no_counts, jnp.int32(0), jnp.float64(0), jnp.int32(0), jnp.full(n_prices, jnp.inf)),
         leader=jnp.zeros(n_prices, jnp.int32),
         settled=nobody,
-        chunks=no_chunks(n_cells, n_prices, settled // width),
+        chunks=chunks,
         recent=empty._replace(**first, n_slots=jnp.int32(1)),
         best=jnp.full((n_prices, n), jnp.inf),
         last=jnp.full((n_prices, n), NO_START, jnp.int32),
@@ -208,16 +193,15 @@ def compacted(state: State, width: int) -> State:
     def moved(chunk: Array, fields: dict[str, Array]) -> dict[str, Array]:
         first = chunk * width
         slots = lax.dynamic_slice_in_dim(order, first, width)
-        found = {name: array[..., slots] for name, array in fields.items()}
         put = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=-1)
-        return {name: put(array, found[name]) for name, array in fields.items()}
+        return {name: put(array, array[..., slots]) for name, array in fields.items()}
 
     fields = {name: getattr(old, name) for name in _MOVED}
     fields = lax.fori_loop(0, (kept + width - 1) // width, moved, fields)
     fields["cost"] = jnp.where(jnp.arange(capacity) < kept, fields["cost"], jnp.inf)
-    # starts have changed their chunks, so nothing that was measured holds: chunks are measured again before they are
-    # used
-    chunks = no_chunks(len(state.chunks.counts), *state.chunks.bound.shape)
+    # starts have changed their chunks, so nothing that was measured holds: chunks of an infinite bound are out of use
+    # until they are measured again
+    chunks = state.chunks._replace(bound=jnp.full_like(state.chunks.bound, jnp.inf))
     return state._replace(settled=Starts(**fields, n_slots=kept), chunks=chunks)
 
 
@@ -235,14 +219,13 @@ def appended(state: State, width: int) -> tuple[State, Array]:
     fields = {name: getattr(new, name)[..., order] for name in _MOVED}
     fields["cost"] = jnp.where(jnp.arange(len(order)) < kept, fields["cost"], jnp.inf)
     place = partial(lax.dynamic_update_slice_in_dim, start_index=chunk * width, axis=-1)
-    settled = Starts(
-        **{name: place(getattr(old, name), field) for name, field in fields.items()}, n_slots=chunk * width + kept
-    )
+    fields = {name: place(getattr(old, name), field) for name, field in fields.items()}
+    settled = Starts(**fields, n_slots=chunk * width + kept)
     recent = new._replace(cost=jnp.full_like(new.cost, jnp.inf), n_slots=jnp.int32(0))
     return state._replace(settled=settled, recent=recent), chunk
 
 
-_MOVED = ("row", "cost", "inside", "before", "mass", "begin", "beaten_from")
+_MOVED = Starts._fields[:-1]
 
 
 @jax.jit
@@ -250,6 +233,6 @@ def with_more_slots(state: State) -> State:
     """The same state with twice the slots for settled starts; a compaction has to follow."""
     old = state.settled
     empty = no_starts(len(old.before), *old.cost.shape)
-    fields = {name: jnp.concatenate([getattr(old, name), getattr(empty, name)], axis=-1) for name in _MOVED}
-    chunks = jax.tree.map(lambda array: jnp.concatenate([array, array], axis=-1), state.chunks)
-    return state._replace(settled=Starts(**fields, n_slots=old.n_slots), chunks=chunks)
+    fields = {name: jnp.append(getattr(old, name), getattr(empty, name), axis=-1) for name in _MOVED}
+    chunks = jax.tree.map(lambda array: jnp.append(array, array, axis=-1), state.chunks)
+    return state._replace(settled=old._replace(**fields), chunks=chunks)

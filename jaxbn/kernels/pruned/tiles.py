@@ -17,11 +17,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from jaxbn.kernels.arithmetic import running_sum
-from jaxbn.kernels.layered import rounding
+from jaxbn.kernels.arithmetic import log_width, rounding, running_sum
 from jaxbn.kernels.pruned.block import BLOCK, Block, Switches, increments_of, lookup, rows_of, spread_of
 from jaxbn.kernels.pruned.bounds import chunks_to_visit, leading_chunk
-from jaxbn.kernels.pruned.state import NEVER, Chunks, Problem, Starts, State, alive, log_width
+from jaxbn.kernels.pruned.state import NEVER, Chunks, Problem, Starts, State, alive
 
 CELL_GROUP = 8
 """Cells looked up together when starts are checked; the number of cells is padded to a multiple of it."""
@@ -156,29 +155,20 @@ def settled_where_needed(
     n_chunks = chunks_in_use(settled, width)
     used = alive(chunks.bound)
 
-    def visit(chunk: Array, carry: tuple[Found, Array, Chunks]) -> tuple[Found, Array, Chunks]:
-        found, inside, after = carry
-        starts = chunk_of(settled._replace(inside=inside), chunk, width)
+    def go_on(carry: _Visits) -> _Visits:
+        chunk = jnp.argmax(carry.todo)
+        starts = chunk_of(settled._replace(inside=carry.inside), chunk, width)
         # `inside` stays behind while a chunk is passed over: at the next visit it is summed up over the cells, instead
         # of being kept up to date in all the blocks without one
-        starts = starts._replace(
-            inside=lax.cond(
-                chunks.fresh[chunk],
-                lambda: starts.inside,
-                lambda: cell_sums(problem, state.prefix, problem.cell_table, starts),
-            )
-        )
-        found, inside_now = _compete(problem, rows, starts, found, switches)
+        sums = partial(cell_sums, problem, state.prefix, problem.cell_table, starts)
+        starts = starts._replace(inside=lax.cond(chunks.fresh[chunk], lambda: starts.inside, sums))
+        found, inside_now = _compete(problem, rows, starts, carry.found, switches)
+        inside = lax.dynamic_update_slice_in_dim(carry.inside, inside_now, chunk * width, 0)
         total = starts.cost + inside_now
         if switches.spread:
             total += log_width(rows.mass[-1] - starts.mass, rows.end[-1] - starts.begin)
-        bound = after.bound.at[:, chunk].set(total.min(axis=1))
-        after = after._replace(bound=bound, fresh=after.fresh.at[chunk].set(True))
-        return found, lax.dynamic_update_slice_in_dim(inside, inside_now, chunk * width, 0), after
-
-    def go_on(carry: _Visits) -> _Visits:
-        chunk = jnp.argmax(carry.todo)
-        found, inside, after = visit(chunk, (carry.found, carry.inside, carry.chunks))
+        bound = carry.chunks.bound.at[:, chunk].set(total.min(axis=1))
+        after = carry.chunks._replace(bound=bound, fresh=carry.chunks.fresh.at[chunk].set(True))
         done, todo = carry.done.at[chunk].set(True), carry.todo.at[chunk].set(False)
         leaders_done = carry.leading & ~todo.any()
         todo, bound = lax.cond(leaders_done, lambda: others(found, done, after), lambda: (todo, after.bound))

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from jaxbn.cuts.shapes.inside import InsideBins
-from jaxbn.cuts.shapes.ruler import Kind, OfNumbers
+from jaxbn.cuts.shapes.scores import Kind, OfNumbers
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.later import nx
 from jaxbn.inputs.missing import LOG

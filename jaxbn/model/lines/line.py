@@ -2,8 +2,8 @@
 
     p(x | parents) = P(bin | parents' bins) · m(x) / M(bin) · N(z; b₀ + Σ bᵢ zᵢ + Σ cⱼ sⱼ, σ²) / N(z; 0, 1)
 
-z and zᵢ are normal scores of the child's and the parents' places inside their bins (`cuts.shapes.lean`), sⱼ that of the
-state of a child, by what its table lets one expect. The last factor integrates to 1 over the bin whatever the
+z and zᵢ are normal scores of the child's and the parents' places inside their bins (`cuts.shapes.scores`), sⱼ that of
+the state of a child, by what its table lets one expect. The last factor integrates to 1 over the bin whatever the
 coefficients are, so bins keep their probabilities: places come after all bins. Scores may also be of places in the
 whole columns, with a line for each configuration of the parents' bins that is cut off at the ends of the child's:
 numbers that nearly determine each other follow such lines across bins (docs/maths.md, "Lines inside bins").
@@ -19,8 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.shapes.lean import Lean
-from jaxbn.cuts.shapes.ruler import Ends, Kind, Normal
+from jaxbn.cuts.shapes.scores import Ends, Kind, Lean, Normal
 from jaxbn.inputs.checks import ArgumentError
 
 Floats = NDArray[np.float64]

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from jaxbn.cuts.shapes.lean import Lean
-from jaxbn.cuts.shapes.ruler import Ends, Kind, Part
+from jaxbn.cuts.shapes.scores import Ends, Kind, Lean, Part
 from jaxbn.model.lines.line import Floats, Integers, Line
 
 SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)

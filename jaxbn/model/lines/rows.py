@@ -8,8 +8,7 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.shapes.lean import Lean
-from jaxbn.cuts.shapes.ruler import Kind, Part
+from jaxbn.cuts.shapes.scores import Kind, Lean, Part
 from jaxbn.inputs.columns import MISSING
 from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Floats, Integers, Line

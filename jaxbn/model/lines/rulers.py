@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.shapes.ruler import Kind
+from jaxbn.cuts.shapes.scores import Kind
 from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Floats, Integers, Line
 from jaxbn.model.lines.regression import Family, choose_further, fit_line

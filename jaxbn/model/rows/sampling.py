@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.shapes.lean import Lean
+from jaxbn.cuts.shapes.scores import Lean
 from jaxbn.inputs import checks
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.table_files import PARQUET

@@ -1,4 +1,4 @@
-"""Sums over all partitions of few positions, given the costs of all intervals: the twin of ``layered``.
+"""Sums over all partitions of few positions, given the costs of all intervals: the twin of ``interval_costs``.
 
 A partition weighs exp(-cost) and a charge for its number of intervals. First every interval has one price: the sum over
 the partitions of each prefix makes the intervals that may end a prefix a distribution, the *steps* of a walk from the
@@ -50,8 +50,20 @@ def walk_back(
         size: room for groups in the walk, all of the costs' if not given; less room is less work.
     """
     costs = costs[:size, :size]
-    log_before = _log_sums(costs, price, n_groups)
-    steps = _steps(costs, log_before, price, n_groups)
+    n, groups = len(costs), jnp.arange(len(costs))
+
+    def group(v: Array, log_before: Array) -> Array:
+        weights = jnp.where(groups <= v, log_before[:n] - costs[v], -jnp.inf)
+        top = jnp.maximum(weights.max(), -1e300)  # -inf if no interval may end here
+        return log_before.at[v + 1].set(jnp.log(jnp.exp(weights - top).sum()) + top - price)
+
+    # log of the sum over all partitions of the groups before each position [G + 1]
+    log_before = lax.fori_loop(0, n_groups, group, jnp.full(n + 1, -jnp.inf).at[0].set(0.0))
+    possible = (groups <= groups[:, None]) & (groups[:, None] < n_groups) & jnp.isfinite(log_before[1:, None])
+    # differences of logarithms that are close to each other: the exponentials are probabilities, however small or large
+    # the sums themselves are
+    logs = log_before[:-1] - costs - price - log_before[1:, None]
+    steps = jnp.exp(jnp.where(possible, logs, -jnp.inf))
     layers, n_layers, more = _layers(steps, log_weights, ahead, n_groups)
     return Walk(log_before[n_groups], steps, layers, n_layers, more)
 
@@ -63,7 +75,13 @@ def boundary_chances(walk: Walk, weights: Array, n_groups: Array) -> Array:
     `weights` [K + 1] are what the number of intervals weighs, up to a factor.
     """
     room = len(weights)
-    reached = _reached(walk.steps, room, n_groups)
+
+    def step(i: Array, reached: Array) -> Array:
+        return reached.at[i].set(jnp.append(reached[i - 1, 1:] @ walk.steps, 0.0))
+
+    # chance that the walk from the last position is at each position after 0, 1, … steps [K + 1, G + 1]
+    last = jnp.zeros((room, len(walk.steps) + 1)).at[0, n_groups].set(1.0)
+    reached = lax.fori_loop(1, room, step, last)
     both = jnp.arange(room)[:, None] + jnp.arange(room)
     weight = jnp.where(both < room, weights[jnp.minimum(both, room - 1)], 0.0)  # of k steps after and j before
     return (reached * (weight @ walk.layers)).sum(axis=0) / (weights @ walk.layers[:, n_groups])
@@ -93,28 +111,6 @@ def draw_boundaries(walk: Walk, n_intervals: Array, chances: Array, n_groups: Ar
     return jax.vmap(draw)(n_intervals, chances)
 
 
-def _log_sums(costs: Array, price: Array, n_groups: Array) -> Array:
-    """Log of the sum over all partitions of the groups before each position [G + 1]."""
-    n = len(costs)
-    starts = jnp.arange(n)
-
-    def group(v: Array, log_before: Array) -> Array:
-        weights = jnp.where(starts <= v, log_before[:n] - costs[v], -jnp.inf)
-        top = jnp.maximum(weights.max(), -1e300)  # -inf if no interval may end here
-        return log_before.at[v + 1].set(jnp.log(jnp.exp(weights - top).sum()) + top - price)
-
-    return lax.fori_loop(0, n_groups, group, jnp.full(n + 1, -jnp.inf).at[0].set(0.0))
-
-
-def _steps(costs: Array, log_before: Array, price: Array, n_groups: Array) -> Array:
-    groups = jnp.arange(len(costs))
-    possible = (groups <= groups[:, None]) & (groups[:, None] < n_groups) & jnp.isfinite(log_before[1:, None])
-    # differences of logarithms that are close to each other: the exponentials are probabilities, however small or large
-    # the sums themselves are
-    logs = log_before[:-1] - costs - price - log_before[1:, None]
-    return jnp.exp(jnp.where(possible, logs, -jnp.inf))
-
-
 def _layers(steps: Array, log_weights: Array, ahead: Array, n_groups: Array) -> tuple[Array, Array, Array]:
     """Layers, how many, and the chance of more steps."""
     n, room = len(steps), len(log_weights)
@@ -141,13 +137,3 @@ def _layers(steps: Array, log_weights: Array, ahead: Array, n_groups: Array) -> 
     first = jnp.int32(0), layers, further, jnp.array(-jnp.inf)
     k, layers, further, _ = lax.while_loop(unfinished, layer, first)
     return layers, k, further[n_groups]
-
-
-def _reached(steps: Array, room: int, n_groups: Array) -> Array:
-    """Chance that the walk from the last position is at each position after 0, 1, … steps [K + 1, G + 1]."""
-    n = len(steps)
-
-    def step(i: Array, reached: Array) -> Array:
-        return reached.at[i].set(jnp.append(reached[i - 1, 1:] @ steps, 0.0))
-
-    return lax.fori_loop(1, room, step, jnp.zeros((room, n + 1)).at[0, n_groups].set(1.0))

@@ -1,1 +1,0 @@
-"""Sums over all partitions, where the other programs look for the best one."""
