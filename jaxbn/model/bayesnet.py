@@ -24,8 +24,7 @@ from jaxbn.model.inference.questions import joint
 from jaxbn.model.lines.rows import lean
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown, encode_frame, frame_of, observation_weights, tell_absent
-from jaxbn.model.rows.batches import in_batches
-from jaxbn.model.rows.sampling import InFiles, intervened, sample
+from jaxbn.model.rows.sampling import InFiles, in_batches, intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
 from jaxbn.model.words import count_states

@@ -20,7 +20,7 @@ from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.inputs.units import NUMBER
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fitted import Alpha
-from jaxbn.model.imputing.inside_bins import evidence_inside_bins
+from jaxbn.model.imputing.donors import evidence_inside_bins
 from jaxbn.model.inference.em import EMFit, Weight, fit_by_em, tell_left_out
 from jaxbn.model.inference.network import Structure, positions
 from jaxbn.model.lines.fit_lines import fit_lines

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn import __version__
-from jaxbn.drawing.chances import Chances, chances_of
 from jaxbn.drawing.missing import rows_of
 from jaxbn.drawing.report import sections
 from jaxbn.drawing.report.explorer import payload
@@ -25,6 +24,7 @@ from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import Table, as_frame
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import mutual_information
+from jaxbn.model.inference.questions import Chances, chances_of
 from jaxbn.model.words import is_cut, state_texts
 from jaxbn.posterior.results import Posterior
 from jaxbn.runtime.files import write_text

@@ -11,11 +11,10 @@ import numpy as np
 
 from jaxbn.cuts.shapes.ruler import OfNumbers
 from jaxbn.cuts.words import short_numbers
-from jaxbn.drawing.chances import DRAWN, n_summed
 from jaxbn.drawing.svg import histogram
 from jaxbn.inputs.table import Table
 from jaxbn.model.bayesnet import BayesNet
-from jaxbn.model.inference.questions import draw_codes
+from jaxbn.model.inference.questions import DRAWN, draw_codes, n_summed
 from jaxbn.model.words import count_states, is_cut, state_texts
 
 PIECES = 40  # of a density in a picture

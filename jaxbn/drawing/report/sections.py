@@ -14,13 +14,13 @@ import numpy as np
 
 from jaxbn import __version__
 from jaxbn.drawing import svg as figures
-from jaxbn.drawing.chances import Chances, is_small
 from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.posterior import agreement, arc_rows, cut_rows
 from jaxbn.drawing.report.explorer import left_out
 from jaxbn.inputs import checks
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import Table
+from jaxbn.model.inference.questions import Chances, is_small
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
 from jaxbn.structure.constraints import mask_of
 
