@@ -6,7 +6,7 @@ import math
 import numbers
 import sys
 import warnings
-from collections.abc import Collection, Hashable, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Literal
 
 import numpy as np
@@ -26,9 +26,9 @@ Unknown = Literal["error", "missing"]
 FAR = 1.0  # values further outside the fitted range than this multiple of its width are pointed out
 
 
-def frame_of(net: Fitted, data: Any) -> pd.DataFrame:
-    """New rows, with signs of missing entries and parts of dates where these are variables."""
-    return with_signs(as_frame(data), net.names)
+def frame_of(net: Fitted, data: Any, target: str | None = None) -> pd.DataFrame:
+    """New rows, with signs of missing entries and parts of dates where these are variables; without the target."""
+    return with_signs(as_frame(data).drop(columns=[] if target is None else target, errors="ignore"), net.names)
 
 
 def encode_frame(
@@ -56,6 +56,16 @@ def encode_frame(
             found = encode(frame[name], net.levels[name], name=name, unknown=unknown)
             codes[:, i] = np.append(net.group_codes[name], MISSING)[found] if name in net.groupings else found
     return codes
+
+
+def numbers_of(net: Fitted, frame: pd.DataFrame, names: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    """Continuous columns as numbers, NaN where missing; an absent column is missing in every row."""
+    return {
+        name: as_floats(name, frame[name], net.binnings[name].unit)
+        if name in frame.columns
+        else np.full(len(frame), np.nan)
+        for name in names
+    }
 
 
 def bins_of(binning: Binning, values: NDArray[np.float64]) -> NDArray[np.int32]:
