@@ -124,11 +124,6 @@ class _Column(NamedTuple):
 _NONE = Cells(np.empty(0), np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty(0))
 
 
-def hold_out(settings: Sequence[Setting], fold: Ints) -> Folds:
-    """What each fold holds out, as NumPy arrays; networks differ in their cuts alone."""
-    return _padded([_fold(setting, fold == k) for k, setting in enumerate(settings)])
-
-
 def _fold(setting: Setting, out: Mask) -> Folds:
     columns, n_edges, n_inside = {}, 0, 0
     for name in setting.net.names:
@@ -221,8 +216,12 @@ def _look_ups(
             yield cells, of_row, np.broadcast_to(np.array(sides), of_row.shape)
 
 
-def _padded(folds: Sequence[Folds]) -> Folds:
-    """All folds with one leading axis; sizes are rounded up so that few programs are compiled."""
+def hold_out(settings: Sequence[Setting], fold: Ints) -> Folds:
+    """What each fold holds out, as NumPy arrays with one leading axis; networks differ in their cuts alone.
+
+    Sizes are rounded up so that few programs are compiled.
+    """
+    folds = [_fold(setting, fold == k) for k, setting in enumerate(settings)]
 
     def stack(*arrays: NDArray[Any], fill: int = 0) -> NDArray[Any]:
         size = bucket(max(map(len, arrays)), 64, 4)

@@ -184,10 +184,7 @@ def is_number(value: Any) -> bool:
 
 def positive(argument: str, value: Any) -> float:
     """A finite number above zero."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(
-            argument, f"must be a number, got {value!r} of type {type(value).__name__}", value=value
-        )
+    _check_type(argument, value, int | float | np.integer | np.floating, "a number")
     try:
         number = float(value)
     except OverflowError:  # an int beyond all floats
@@ -199,13 +196,15 @@ def positive(argument: str, value: Any) -> float:
 
 def at_least(argument: str, value: Any, least: int) -> int:
     """A whole number not below `least`."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ArgumentTypeError(
-            argument, f"must be a whole number, got {value!r} of type {type(value).__name__}", value=value
-        )
+    _check_type(argument, value, int | np.integer, "a whole number")
     if value < least:
         raise ArgumentError(argument, f"must be at least {least}, got {value}", value=value)
     return int(value)
+
+
+def _check_type(argument: str, value: Any, kinds: Any, what: str) -> None:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, kinds):
+        raise ArgumentTypeError(argument, f"must be {what}, got {value!r} of type {type(value).__name__}", value=value)
 
 
 def one_of(argument: str, value: Any, choices: Sequence[str]) -> str:

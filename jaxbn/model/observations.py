@@ -85,8 +85,9 @@ def observation_weights(net: Fitted, given: Mapping[str, Any]) -> dict[str, NDAr
             raise ValueError(
                 f"what is given names {name!r}, which is not a variable of the network; {suggest(name, net.parents)}"
             )
-        weigh = _weigh_continuous if name in net.binnings else _weigh_discrete
-        weights[name] = weigh(net, name, value)
+        weights[name] = (_weigh_continuous if name in net.binnings else level_weights)(net, name, value)
+        if name in net.groupings:  # P(one of these levels | group)
+            weights[name] = np.bincount(net.group_codes[name], weights[name] * net.shares[name]).astype(np.float64)
     return weights
 
 
@@ -164,13 +165,6 @@ def _ends(net: Fitted, name: str, interval: pd.Interval) -> tuple[float, float]:
     edges = net.binnings[name].cuts.tolist()
     exact = dict(zip(rounded(edges, among=net.bounds[name]), edges, strict=True))
     return exact.get(interval.left, interval.left), exact.get(interval.right, interval.right)
-
-
-def _weigh_discrete(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
-    weights = level_weights(net, name, value)
-    if name in net.groupings:  # P(one of these levels | group)
-        return np.asarray(np.bincount(net.group_codes[name], weights * net.shares[name]), np.float64)
-    return weights
 
 
 def level_weights(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ sharpness makes the levels of the left-out rows most probable.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -144,7 +144,8 @@ def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: 
     floor = 1 / (len(some) + 1)
     experts = _said_of_levels(posterior[some], by_lines, near, floor)
     weights = likeliest_weights(experts[:, np.arange(len(some)), codes[some]])
-    equal = _equal_parts([1, int(by_lines is not None), 0 if near is None else near.shape[1]])
+    kinds = [n for n in (1, int(by_lines is not None), 0 if near is None else near.shape[1]) if n]
+    equal = np.concatenate([np.full(n, 1 / n / len(kinds)) for n in kinds])  # every kind of expert has the same sum
     return Votes(lines, shares, sharpness, neighbours, signs[some], floor, (weights + equal) / 2)
 
 
@@ -170,12 +171,6 @@ def _sharpness(said: Array, shares: Array, codes: NDArray[np.int32]) -> float:
         return -float(np.log(np.maximum(chances, LEAST)).sum())
 
     return math.exp(minimize_scalar(minus_log_likelihood, bounds=SHARPNESS, method="bounded").x)
-
-
-def _equal_parts(kinds: Sequence[int]) -> Array:
-    """Weights of experts, given how many there are of each kind: every kind present has the same sum."""
-    there = [n for n in kinds if n]
-    return np.concatenate([np.full(n, 1 / n / len(there)) for n in there])
 
 
 def likeliest_weights(said: Array) -> Array:
