@@ -245,7 +245,7 @@ def _learn_alpha(
         of_fold = _cut_again(net, table.take(fold != k))
         fixed = {n: Gaps(p.cuts, p.cuts, p.cuts, np.full_like(p.cuts, 0.5)) for n, p in of_fold.binnings.items()}
         settings.append(setting_of(of_fold, table.values, _codes(of_fold, table), fixed))
-    found, likelihood = _climb(net, settings, fold, {}, True, one, climber)
+    found, likelihood = _climb(net, settings, fold, {}, one, climber)
     weights = dict(zip(net.names, np.exp(found.log_alpha).tolist(), strict=False))
     if likelihood[1] == likelihood[0]:
         return net, likelihood
@@ -268,7 +268,7 @@ def _move_cuts(
     """The cuts elsewhere in their gaps, from folds that have the same cuts at the same shares of wider gaps."""
     gaps = {name: gaps_of(table.values[name], net.binnings[name].cuts) for name in net.names if name in net.binnings}
     setting = setting_of(net, table.values, _codes(net, table), gaps)
-    found, likelihood = _climb(net, [setting] * (int(fold.max()) + 1), fold, setting.gaps, False, False, climber)
+    found, likelihood = _climb(net, [setting] * (int(fold.max()) + 1), fold, setting.gaps, False, climber)
     if likelihood[1] == likelihood[0]:
         return net, likelihood
     binnings, first = {}, 1
@@ -289,11 +289,10 @@ def _climb(
     settings: Sequence[Setting],
     fold: NDArray[np.int64],
     gaps: Mapping[str, Gaps],
-    families: bool,
     together: bool,
     climber: Mapping[str, Any],
 ) -> tuple[Point, tuple[float, float]]:
-    """The best shares and weights, and the log-likelihood of a held-out row before and after."""
+    """The best shares of gaps, or weights if there are none; log-likelihood of a held-out row before and after."""
     folds = hold_out(settings, fold)
     n_edges, n_families = folds.low.shape[1], bucket(len(net.names), 16)
     alpha = [net.weight(name) for name in net.names] + [1.0] * (n_families - len(net.names))
@@ -301,7 +300,7 @@ def _climb(
     movable = Limits(
         free=_by_edge([gap.free for gap in gaps.values()], n_edges) == 1.0,
         margin=_by_edge([gap.margin for gap in gaps.values()], n_edges),
-        families=np.arange(n_families) < (len(net.names) if families else 0),
+        families=np.arange(n_families) < (0 if gaps else len(net.names)),
         together=np.bool_(together),
     )
     found = climb(original, movable, folds, np.float64(climber["learning_rate"]), steps=climber["steps"])

@@ -182,13 +182,11 @@ class Fitted:
             >>> found.turned, found.distance, found.class_distance
             ((('kind', 'size'),), 1, 0)
         """
-        if isinstance(other, Fitted):
-            if set(other.names) != set(self.names):
-                raise ValueError(
-                    f"the networks have different variables ({', '.join(sorted(set(self.names) ^ set(other.names)))} "
-                    "in one of them only); compare networks of the same columns"
-                )
-            return compare_graphs(self.parents, {name: other.parents[name] for name in self.names})
+        if isinstance(other, Fitted) and set(other.names) != set(self.names):
+            raise ValueError(
+                f"the networks have different variables ({', '.join(sorted(set(self.names) ^ set(other.names)))} "
+                "in one of them only); compare networks of the same columns"
+            )
         return compare_graphs(self.parents, as_parents(other, self.names))
 
     def weight(self, name: str) -> float:

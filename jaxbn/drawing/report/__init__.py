@@ -170,9 +170,9 @@ def _words(net: BayesNet, parent: str, child: str, chances: NDArray[np.float64])
 
 def _rank_correlation(chances: NDArray[np.float64]) -> float:
     """Spearman's correlation of two variables whose states are in order, ties in the middle of their ranks."""
-    ranks = [np.cumsum(margin) - margin / 2 for margin in (chances.sum(axis=1), chances.sum(axis=0))]
-    across, up = (rank - 0.5 for rank in ranks)
-    spread = np.sqrt((chances.sum(axis=1) @ across**2) * (chances.sum(axis=0) @ up**2))
+    rows, columns = chances.sum(axis=1), chances.sum(axis=0)
+    across, up = (np.cumsum(margin) - margin / 2 - 0.5 for margin in (rows, columns))
+    spread = np.sqrt((rows @ across**2) * (columns @ up**2))
     return float(across @ chances @ up / spread) if spread > 0 else 0.0
 
 

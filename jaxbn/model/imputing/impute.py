@@ -16,7 +16,7 @@ from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import Unit, from_numbers, is_text, texts
 from jaxbn.model.fitted import Fitted
-from jaxbn.model.imputing.regression import Regressions, fit_regressions
+from jaxbn.model.imputing.regression import Experts, filled_by, fit_regressions
 from jaxbn.model.inference.answers import draw_completions, marginals, most_probable_completions
 from jaxbn.model.inference.network import Network
 from jaxbn.model.lines.rows import by_lines, lean
@@ -34,11 +34,11 @@ def impute(
     strategy: Strategy,
     seed: int | np.random.Generator,
     unknown: Unknown,
-    regressions: Regressions | None = None,
+    experts: Experts | None = None,
 ) -> pd.DataFrame:
     """The data with their missing entries filled in, see ``BayesNet.impute``.
 
-    ``regressions``, if given, are used in place of those that ``strategy="regression"`` fits to the data.
+    ``experts``, if given, are used in place of those that ``strategy="regression"`` fits to the data.
     """
     one_of("strategy", strategy, STRATEGIES)
     codes, values = read_rows(net, data, unknown)
@@ -49,8 +49,8 @@ def impute(
         return _filled(net, data, _most_probable(net, codes))
     found = _means(net, codes, values)
     if strategy == "regression":
-        fitted = regressions or fit_regressions(net, codes, values)
-        for name, predicted in fitted.predict(net, codes, values).items():
+        fitted = fit_regressions(net, codes, values) if experts is None else experts
+        for name, predicted in filled_by(fitted, net, codes, values).items():
             discrete = name not in net.binnings
             found[name] = over_levels(net, name, predicted, 1).argmax(axis=1) if discrete else predicted
     return _filled(net, data, found)
