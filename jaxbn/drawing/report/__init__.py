@@ -202,7 +202,11 @@ def payload(net: BayesNet, table: Table | None, most_cells: int | None = None, f
         }
         for name in net.names
     ]
-    rows = {"rows": _drawn(net)} if len(kept) < len(net.names) or n_summed(net) > MOST_SUMMED else {}
+    rows = {}
+    if len(kept) < len(net.names) or n_summed(net) > MOST_SUMMED:  # codes, row by row; fewer of many columns
+        n = min(DRAWN, max(2000, 100 * DRAWN // len(net.names)))
+        drawn = draw_codes(net, n, np.random.default_rng(0)).astype("<u2")
+        rows = {"rows": base64.b64encode(drawn.tobytes()).decode()}
     document = {"variables": variables, "first": place.get(first or "", 0), **rows}
     return json.dumps(document, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
@@ -231,12 +235,6 @@ def _line(net: BayesNet, name: str, place: Mapping[str, int]) -> dict[str, Any]:
         numbers = [ruler for ruler in rulers if isinstance(ruler, OfNumbers)]
         found["rulers"] = [[ruler.log, *ruler.centre_and_spread] for ruler in numbers]
     return {"line": found}
-
-
-def _drawn(net: BayesNet) -> str:
-    """Codes of rows drawn from the network, row by row, uint16, little-endian, in base 64; fewer of many columns."""
-    n = min(DRAWN, max(2000, 100 * DRAWN // len(net.names)))
-    return base64.b64encode(draw_codes(net, n, np.random.default_rng(0)).astype("<u2").tobytes()).decode()
 
 
 def left_out(net: BayesNet, most_cells: int | None = None) -> list[str]:
