@@ -167,10 +167,7 @@ def refine(
     if alpha == "auto":
         alpha = None if net.alpha == "auto" else "one"
     _check(net, cuts, alpha, rate)
-    climber = {
-        "learning_rate": checks.positive("learning_rate", learning_rate),
-        "steps": checks.at_least("steps", steps, 1),
-    }
+    climber = checks.positive("learning_rate", learning_rate), checks.at_least("steps", steps, 1)
     table = _table(net, data)
     if table.holes:
         LOG.warning("missing entries are filled in once, by a draw; the network is refined on the completed table")
@@ -237,7 +234,7 @@ def _table(net: BayesNet, data: Any) -> Table:
 
 
 def _learn_alpha(
-    net: BayesNet, table: Table, fold: NDArray[np.int64], one: bool, climber: Mapping[str, Any]
+    net: BayesNet, table: Table, fold: NDArray[np.int64], one: bool, climber: tuple[float, int]
 ) -> tuple[BayesNet, tuple[float, float]]:
     """New Dirichlet weights, from folds that have cuts of their own."""
     settings = []
@@ -263,7 +260,7 @@ def _cut_again(net: BayesNet, table: Table) -> BayesNet:
 
 
 def _move_cuts(
-    net: BayesNet, table: Table, fold: NDArray[np.int64], climber: Mapping[str, Any]
+    net: BayesNet, table: Table, fold: NDArray[np.int64], climber: tuple[float, int]
 ) -> tuple[BayesNet, tuple[float, float]]:
     """The cuts elsewhere in their gaps, from folds that have the same cuts at the same shares of wider gaps."""
     gaps = {name: gaps_of(table.values[name], net.binnings[name].cuts) for name in net.names if name in net.binnings}
@@ -290,7 +287,7 @@ def _climb(
     fold: NDArray[np.int64],
     gaps: Mapping[str, Gaps],
     together: bool,
-    climber: Mapping[str, Any],
+    climber: tuple[float, int],
 ) -> tuple[Point, tuple[float, float]]:
     """The best shares of gaps, or weights if there are none; log-likelihood of a held-out row before and after."""
     folds = hold_out(settings, fold)
@@ -303,7 +300,8 @@ def _climb(
         families=np.arange(n_families) < (0 if gaps else len(net.names)),
         together=np.bool_(together),
     )
-    found = climb(original, movable, folds, np.float64(climber["learning_rate"]), steps=climber["steps"])
+    learning_rate, steps = climber
+    found = climb(original, movable, folds, np.float64(learning_rate), steps=steps)
     point = Point(np.asarray(found.point.shares), np.asarray(found.point.log_alpha))
     base = float(np.mean(np.array([setting.log_base for setting in settings])[fold, np.arange(len(fold))]))
     return point, (float(found.before) / len(fold) + base, float(found.after) / len(fold) + base)
