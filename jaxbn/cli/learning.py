@@ -132,7 +132,7 @@ def held_out(
 
 def published(source: NamedTable) -> str:
     """The paper's figures for a built-in data set in a sentence; empty if it has none that can be compared."""
-    from jaxbn.datasets._catalogue import CATALOGUE
+    from jaxbn.datasets._loader import CATALOGUE
 
     figures = CATALOGUE[source.name].log_likelihood.get("paper") if source.builtin else None
     if figures is None or source.name in NOT_COMPARABLE:

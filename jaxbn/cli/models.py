@@ -15,7 +15,7 @@ from jaxbn.cli import output
 from jaxbn.cli.errors import CommandError, UsageError, tell
 from jaxbn.cli.learning import held_out, published
 from jaxbn.cli.library import command, start_compiler
-from jaxbn.cli.reading import NamedTable, named, names_in, read_any_model, read_model
+from jaxbn.cli.reading import NamedTable, as_number, named, names_in, read_any_model, read_model
 from jaxbn.inputs.later import pd
 
 if TYPE_CHECKING:
@@ -125,22 +125,18 @@ def _number(name: str, text: str, unit: Unit) -> float:
 
 
 def _levels(net: BayesNet, name: str, text: str) -> Any:
-    from jaxbn.inputs.checks import is_number, suggest
+    from jaxbn.inputs.checks import suggest
 
     known: dict[str, Any] = {str(level): level for level in net.levels[name]}
     known |= {str(level).lower(): level for level in net.levels[name] if isinstance(level, bool)}
     if text in known:
         return known[text]
-    numbers = {
-        float(level): level
-        for level in known.values()
-        if isinstance(level, int | float) and not isinstance(level, bool)
-    }
-    found = []
-    for part in map(str.strip, text.split(",")):
-        if part not in known and not (is_number(part) and float(part) in numbers):  # 1.0 for the level 1
+    numbers = {level: level for level in known.values() if type(level) in (int, float)}
+    parts = [part.strip() for part in text.split(",")]
+    found = [known.get(part, numbers.get(as_number(part))) for part in parts]  # 1.0 for the level 1
+    for part, level in zip(parts, found, strict=True):
+        if level is None:
             raise UsageError(f"--given {name}={part}: {part!r} is not a level of {name!r}; {suggest(part, known)}")
-        found.append(known[part] if part in known else numbers[float(part)])
     return found[0] if len(found) == 1 else found
 
 

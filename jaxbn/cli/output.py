@@ -128,11 +128,9 @@ def discretization(found: Discretization) -> None:
 
 def scores(found: pd.DataFrame, note: str) -> None:
     """A line for each method, and a note if there is one."""
-    rows = [
-        (str(method).replace("_", " "), f"{mean:.3f}", f"{error:.3f}", f"{bins:.1f}" if bins > 0 else "")
-        for method, mean, error, bins in found[["mean", "standard_error", "bins"]].itertuples()
-    ]
-    table(("method", "log-likelihood a row", "standard error", "mean bins"), rows, numbers=(1, 2, 3))
+    from jaxbn.evaluation.compare import SCORES, scores_in_words
+
+    table(SCORES, scores_in_words(found), numbers=(1, 2, 3))
     if note:
         say(note)
 

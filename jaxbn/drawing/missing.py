@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.binning import date_forms
-from jaxbn.drawing.chances import Chances, chances_of
 from jaxbn.inputs.graph import children_of
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.missing import MISSING_LEVEL, share_words
 from jaxbn.inputs.states import as_states, signed_name, with_signs
 from jaxbn.inputs.table import Table, as_table
 from jaxbn.model.bayesnet import BayesNet
+from jaxbn.model.inference.questions import Chances, chances_of
 
 
 def rows_of(net: BayesNet, frame: pd.DataFrame) -> Table:

@@ -16,7 +16,7 @@ from jaxbn.inputs.later import nx, pd
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.imputing.impute import STRATEGIES, Strategy, impute, read_rows
-from jaxbn.model.imputing.regression import Regressions, fit_regressions
+from jaxbn.model.imputing.regression import Experts, fit_regressions
 from jaxbn.model.rows.scores import misplacement
 from jaxbn.runtime.deprecated import old_keywords
 
@@ -41,10 +41,9 @@ def frame_of(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> tuple[pd.
             if len(y) != len(X):
                 raise ValueError(f"X has {len(X)} rows and y {len(y)}; every row needs its class")
         return as_frame(X), y
-    if y is None:
-        array = validate_data(estimator, X, reset=reset, ensure_all_finite="allow-nan")
-    else:
-        array, y = validate_data(estimator, X, y, reset=reset, ensure_all_finite="allow-nan")
+    given = () if y is None else (y,)
+    found = validate_data(estimator, X, *given, reset=reset, ensure_all_finite="allow-nan")
+    array, y = (found, None) if y is None else found
     return as_frame(array, names=[f"x{i}" for i in range(array.shape[1])]), y
 
 
@@ -244,16 +243,16 @@ class BayesNetImputer(OneToOneFeatureMixin, TransformerMixin, NetworkEstimator):
         """Learn the network. X: DataFrame or numbers [rows, features]; y is not looked at."""
         one_of("strategy", self.strategy, STRATEGIES)
         frame = self._learn(X, method=self.method, restarts=self.restarts)
-        self._lines: Regressions | None = None
+        self._experts: Experts | None = None
         if self.strategy == "regression":
             rows = read_rows(self.network_, frame.dropna(how="all", ignore_index=True), "missing")
-            self._lines = fit_regressions(self.network_, *rows)
+            self._experts = fit_regressions(self.network_, *rows)
         return self
 
     def transform(self, X: Any) -> Any:
         """X with its missing entries filled in, [rows, features]."""
         frame = self._new(X)
-        filled: pd.DataFrame = impute(self.network_, frame, self.strategy, self.random_state, "missing", self._lines)
+        filled: pd.DataFrame = impute(self.network_, frame, self.strategy, self.random_state, "missing", self._experts)
         if isinstance(X, pd.DataFrame):
             return filled.set_axis(X.index).set_axis(X.columns, axis=1)
         return filled.to_numpy(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)

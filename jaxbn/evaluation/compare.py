@@ -88,3 +88,15 @@ def compare(
         rows.append((result.mean, result.standard_error, n_bins, seconds))
     index = pd.Index(names, name="method")
     return pd.DataFrame(rows, index=index, columns=["mean", "standard_error", "bins", "seconds"])
+
+
+SCORES = ("method", "log-likelihood a row", "standard error", "mean bins")
+
+
+def scores_in_words(found: pd.DataFrame) -> list[tuple[str, str, str, str]]:
+    """A row for each method, under the head `SCORES`."""
+    table = found.reindex(columns=["mean", "standard_error", "bins"]).itertuples()
+    return [
+        (str(method).replace("_", " "), f"{mean:.3f}", f"{error:.3f}", f"{bins:.1f}" if bins > 0 else "")
+        for method, mean, error, bins in table
+    ]

@@ -121,14 +121,6 @@ class _Column(NamedTuple):
     number: Ints  # [held-out rows] its number among the values inside a gap, -1 if it is not inside one
 
 
-_NONE = Cells(np.empty(0), np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty(0))
-
-
-def hold_out(settings: Sequence[Setting], fold: Ints) -> Folds:
-    """What each fold holds out, as NumPy arrays; networks differ in their cuts alone."""
-    return _padded([_fold(setting, fold == k) for k, setting in enumerate(settings)])
-
-
 def _fold(setting: Setting, out: Mask) -> Folds:
     columns, n_edges, n_inside = {}, 0, 0
     for name in setting.net.names:
@@ -138,20 +130,12 @@ def _fold(setting: Setting, out: Mask) -> Folds:
         n_edges, n_inside = n_edges + len(column.low), n_inside + len(column.value)
     low, high, rows, value, edge = (np.concatenate(parts) for parts in list(zip(*columns.values(), strict=True))[:5])
     widest = bucket(max(map(len, setting.net.parents.values())) + 1, 4)
-    settled, unsettled = [_NONE], [_NONE]
-    inside, right = [np.empty((0, widest), np.int64)], [np.empty((0, widest), bool)]
-    for name in columns:
-        for cells, number, sides in _look_ups(setting, name, columns, out):
-            if (number < 0).all():
-                settled.append(cells)
-                continue
-            unsettled.append(cells)
-            free = ((0, 0), (0, widest - number.shape[1]))
-            inside.append(np.pad(number, free, constant_values=-1))
-            right.append(np.pad(sides, free))
-    sure, unsure = (Cells(*map(np.concatenate, zip(*parts, strict=True))) for parts in (settled, unsettled))
+    found = [each for name in columns for each in _look_ups(setting, name, columns, out, widest)]
+    *cells, inside, right = map(np.concatenate, zip(*found, strict=True))
+    unsure = (inside >= 0).any(axis=1)
+    settled, unsettled = (Cells(*(part[mine] for part in cells)) for mine in (~unsure, unsure))
     weight = np.ones(len(value))
-    return Folds(low, high, rows, value, edge, weight, sure, unsure, np.concatenate(inside), np.concatenate(right))
+    return Folds(low, high, rows, value, edge, weight, settled, unsettled, inside[unsure], right[unsure])
 
 
 def _column(setting: Setting, name: str, out: Mask) -> _Column:
@@ -192,11 +176,11 @@ def _gaps_left(gaps: Gaps, values: Floats) -> tuple[Floats, Floats]:
 
 
 def _look_ups(
-    setting: Setting, name: str, columns: Mapping[str, _Column], out: Mask
-) -> Iterator[tuple[Cells, Ints, Mask]]:
-    """The cells of a family's table that held-out rows look up.
+    setting: Setting, name: str, columns: Mapping[str, _Column], out: Mask, widest: int
+) -> Iterator[tuple[NDArray[Any], ...]]:
+    """The cells of a family's table that held-out rows look up, the parts of ``Cells``.
 
-    With them come the values of its variables inside a gap, and whether these fall right of the cut [cells, variables].
+    With them come the values of its variables inside a gap, and whether these fall right of the cut [cells, widest].
     Rows without a value inside a gap are counted by cell; each of the others has a look-up for every way its values can
     fall.
     """
@@ -205,24 +189,29 @@ def _look_ups(
     shape = tuple(net.cardinalities[v] for v in family)
     counts = family_counts(codes[name][~out], [codes[p][~out] for p in net.parents[name]], shape)
     left = np.stack([columns[v].left for v in family], axis=1)  # [held-out rows, variables]
-    number = np.stack([columns[v].number for v in family], axis=1)
+    number = np.full((len(left), widest), -1)
+    number[:, : len(family)] = np.stack([columns[v].number for v in family], axis=1)
     for pattern in np.unique(number >= 0, axis=0):
         rows = ((number >= 0) == pattern).all(axis=1)
         for sides in itertools.product(*([False, True] if open_ else [False] for open_ in pattern)):
-            cell = np.ravel_multi_index(tuple((left[rows] + sides).T), shape)
+            cell = np.ravel_multi_index(tuple((left[rows] + sides[: len(family)]).T), shape)
             times, of_row = np.ones(len(cell), np.int64), number[rows]
             if not pattern.any():
                 cell, times = np.unique(cell, return_counts=True)
-                of_row = np.full((len(cell), len(family)), -1)
+                of_row = of_row[: len(cell)]  # all -1
             total, n_states = counts.reshape(-1, shape[-1]).sum(axis=1), shape[-1]
             floats = (counts.ravel()[cell], total[cell // n_states], np.full(len(cell), n_states), times)
-            found, context, states, looked_up = (array.astype(np.float64) for array in floats)
-            cells = Cells(found, context, states, np.full(len(cell), net.names.index(name)), looked_up)
-            yield cells, of_row, np.broadcast_to(np.array(sides), of_row.shape)
+            *cells, looked_up = (array.astype(np.float64) for array in floats)
+            child = np.full(len(cell), net.names.index(name))
+            yield *cells, child, looked_up, of_row, np.broadcast_to(np.array(sides), of_row.shape)
 
 
-def _padded(folds: Sequence[Folds]) -> Folds:
-    """All folds with one leading axis; sizes are rounded up so that few programs are compiled."""
+def hold_out(settings: Sequence[Setting], fold: Ints) -> Folds:
+    """What each fold holds out, as NumPy arrays with one leading axis; networks differ in their cuts alone.
+
+    Sizes are rounded up so that few programs are compiled.
+    """
+    folds = [_fold(setting, fold == k) for k, setting in enumerate(settings)]
 
     def stack(*arrays: NDArray[Any], fill: int = 0) -> NDArray[Any]:
         size = bucket(max(map(len, arrays)), 64, 4)

@@ -167,10 +167,7 @@ def refine(
     if alpha == "auto":
         alpha = None if net.alpha == "auto" else "one"
     _check(net, cuts, alpha, rate)
-    climber = {
-        "learning_rate": checks.positive("learning_rate", learning_rate),
-        "steps": checks.at_least("steps", steps, 1),
-    }
+    climber = checks.positive("learning_rate", learning_rate), checks.at_least("steps", steps, 1)
     table = _table(net, data)
     if table.holes:
         LOG.warning("missing entries are filled in once, by a draw; the network is refined on the completed table")
@@ -237,7 +234,7 @@ def _table(net: BayesNet, data: Any) -> Table:
 
 
 def _learn_alpha(
-    net: BayesNet, table: Table, fold: NDArray[np.int64], one: bool, climber: Mapping[str, Any]
+    net: BayesNet, table: Table, fold: NDArray[np.int64], one: bool, climber: tuple[float, int]
 ) -> tuple[BayesNet, tuple[float, float]]:
     """New Dirichlet weights, from folds that have cuts of their own."""
     settings = []
@@ -245,7 +242,7 @@ def _learn_alpha(
         of_fold = _cut_again(net, table.take(fold != k))
         fixed = {n: Gaps(p.cuts, p.cuts, p.cuts, np.full_like(p.cuts, 0.5)) for n, p in of_fold.binnings.items()}
         settings.append(setting_of(of_fold, table.values, _codes(of_fold, table), fixed))
-    found, likelihood = _climb(net, settings, fold, {}, True, one, climber)
+    found, likelihood = _climb(net, settings, fold, {}, one, climber)
     weights = dict(zip(net.names, np.exp(found.log_alpha).tolist(), strict=False))
     if likelihood[1] == likelihood[0]:
         return net, likelihood
@@ -263,12 +260,12 @@ def _cut_again(net: BayesNet, table: Table) -> BayesNet:
 
 
 def _move_cuts(
-    net: BayesNet, table: Table, fold: NDArray[np.int64], climber: Mapping[str, Any]
+    net: BayesNet, table: Table, fold: NDArray[np.int64], climber: tuple[float, int]
 ) -> tuple[BayesNet, tuple[float, float]]:
     """The cuts elsewhere in their gaps, from folds that have the same cuts at the same shares of wider gaps."""
     gaps = {name: gaps_of(table.values[name], net.binnings[name].cuts) for name in net.names if name in net.binnings}
     setting = setting_of(net, table.values, _codes(net, table), gaps)
-    found, likelihood = _climb(net, [setting] * (int(fold.max()) + 1), fold, setting.gaps, False, False, climber)
+    found, likelihood = _climb(net, [setting] * (int(fold.max()) + 1), fold, setting.gaps, False, climber)
     if likelihood[1] == likelihood[0]:
         return net, likelihood
     binnings, first = {}, 1
@@ -289,11 +286,10 @@ def _climb(
     settings: Sequence[Setting],
     fold: NDArray[np.int64],
     gaps: Mapping[str, Gaps],
-    families: bool,
     together: bool,
-    climber: Mapping[str, Any],
+    climber: tuple[float, int],
 ) -> tuple[Point, tuple[float, float]]:
-    """The best shares and weights, and the log-likelihood of a held-out row before and after."""
+    """The best shares of gaps, or weights if there are none; log-likelihood of a held-out row before and after."""
     folds = hold_out(settings, fold)
     n_edges, n_families = folds.low.shape[1], bucket(len(net.names), 16)
     alpha = [net.weight(name) for name in net.names] + [1.0] * (n_families - len(net.names))
@@ -301,10 +297,11 @@ def _climb(
     movable = Limits(
         free=_by_edge([gap.free for gap in gaps.values()], n_edges) == 1.0,
         margin=_by_edge([gap.margin for gap in gaps.values()], n_edges),
-        families=np.arange(n_families) < (len(net.names) if families else 0),
+        families=np.arange(n_families) < (0 if gaps else len(net.names)),
         together=np.bool_(together),
     )
-    found = climb(original, movable, folds, np.float64(climber["learning_rate"]), steps=climber["steps"])
+    learning_rate, steps = climber
+    found = climb(original, movable, folds, np.float64(learning_rate), steps=steps)
     point = Point(np.asarray(found.point.shares), np.asarray(found.point.log_alpha))
     base = float(np.mean(np.array([setting.log_base for setting in settings])[fold, np.arange(len(fold))]))
     return point, (float(found.before) / len(fold) + base, float(found.after) / len(fold) + base)

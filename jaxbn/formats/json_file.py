@@ -89,13 +89,11 @@ def _average(document: Mapping[str, Any], source: str) -> AverageNet:
 
 def _version(net: BayesNet) -> int:
     """The oldest version that can hold a network, so that earlier programs read what they understand."""
-    if not net.lines:
-        return 2
-    if any(line.further or line.ruler in ("number", "logarithm") for line in net.lines.values()):
-        return 6
-    if any(line.children for line in net.lines.values()):
-        return 5
-    return 4 if any(line.column for line in net.lines.values()) else 3
+    of_lines = [
+        6 if line.further or line.ruler in ("number", "logarithm") else 5 if line.children else 4 if line.column else 3
+        for line in net.lines.values()
+    ]
+    return max(of_lines, default=2)
 
 
 def to_dict(net: BayesNet | AverageNet) -> dict[str, Any]:

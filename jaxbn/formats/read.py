@@ -106,7 +106,7 @@ def to_pgmpy(net: BayesNet) -> Any:
 
     model = DiscreteBayesianNetwork()
     model.add_nodes_from(net.names)
-    model.add_edges_from((parent, child) for child, found in net.parents.items() for parent in found)
+    model.add_edges_from(net.arcs)
     labels = {name: list(net.state_labels(name)) for name in net.names}
     for name, found in net.parents.items():
         table = net.tables[name].reshape(-1, net.cardinalities[name]).T  # pgmpy: one column a parent configuration
@@ -134,9 +134,8 @@ def to_pyagrum(net: BayesNet, bins: str = "ranges") -> Any:
         else:
             variable = pyagrum.LabelizedVariable(name, name, list(net.state_labels(name)))
         model.add(variable)
-    for child, found in net.parents.items():
-        for parent in found:
-            model.addArc(parent, child)
+    for parent, child in net.arcs:
+        model.addArc(parent, child)
     for name, found in net.parents.items():
         # pyAgrum's arrays run through the variables of a table from the last to the first, the child being the first
         axes = (*reversed(range(len(found))), len(found))

@@ -7,7 +7,6 @@ Other programs know words only: names and states are reduced to letters, digits 
 from __future__ import annotations
 
 import json
-import logging
 import math
 import re
 import reprlib
@@ -21,10 +20,10 @@ from numpy.typing import NDArray
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.inputs.checks import is_number
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, topological_order
+from jaxbn.inputs.missing import LOG
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.words import state_texts
 
-LOG = logging.getLogger("jaxbn")
 COMMENT = re.compile(r"^[ \t]*(?://|%|#|<!--) jaxbn (\{.*\})", re.MULTILINE)
 RESERVED = {"network", "variable", "probability", "property", "type", "discrete", "default", "table"}
 """Words of the BIF format, which its readers look for anywhere."""

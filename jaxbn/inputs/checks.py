@@ -112,11 +112,7 @@ def known_name(argument: str, name: object, known: Iterable[object], kind: str =
 
 def numbers(argument: str, values: ArrayLike, *, holes: bool = False) -> NDArray[np.float64]:
     """A non-empty 1-D array of finite floats; with `holes`, of finite floats and NaN."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub":
-        raise ArgumentTypeError(
-            argument, f"must be numbers, got {_sample(array)} of type {array.dtype}; convert them first"
-        )
+    array = _as_array(argument, values, "numbers", "convert them first")
     if array.ndim != 1:
         raise ArgumentError(argument, f"must be one-dimensional, got shape {array.shape}; pass one column")
     if len(array) == 0:
@@ -134,6 +130,14 @@ def numbers(argument: str, values: ArrayLike, *, holes: bool = False) -> NDArray
     return array
 
 
+def _as_array(argument: str, values: ArrayLike, what: str, remedy: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        found = repr(array.flat[0]) if array.size else "nothing"
+        raise ArgumentTypeError(argument, f"must be {what}, got {found} of type {array.dtype}; {remedy}")
+    return array
+
+
 def holed_integers(argument: str, values: ArrayLike, n_rows: int) -> NDArray[np.int64]:
     """Integers, one for each row, where -1 and NaN are missing entries, returned as -1."""
     array = np.asarray(values)
@@ -146,9 +150,7 @@ def holed_integers(argument: str, values: ArrayLike, n_rows: int) -> NDArray[np.
 
 def integers(argument: str, values: ArrayLike, n_rows: int, remedy: str = "code them as 0, 1, …") -> NDArray[np.int64]:
     """Non-negative integers, one for each row."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub":
-        raise ArgumentTypeError(argument, f"must be integers, got {_sample(array)} of type {array.dtype}; {remedy}")
+    array = _as_array(argument, values, "integers", remedy)
     if array.shape != (n_rows,):
         raise ArgumentError(argument, f"must have one entry for each of the {n_rows} rows, got shape {array.shape}")
     rules = {"be whole numbers": np.isfinite(array) & (array == np.floor(array))} if array.dtype.kind == "f" else {}
@@ -184,10 +186,7 @@ def is_number(value: Any) -> bool:
 
 def positive(argument: str, value: Any) -> float:
     """A finite number above zero."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(
-            argument, f"must be a number, got {value!r} of type {type(value).__name__}", value=value
-        )
+    _check_type(argument, value, int | float | np.integer | np.floating, "a number")
     try:
         number = float(value)
     except OverflowError:  # an int beyond all floats
@@ -199,13 +198,15 @@ def positive(argument: str, value: Any) -> float:
 
 def at_least(argument: str, value: Any, least: int) -> int:
     """A whole number not below `least`."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise ArgumentTypeError(
-            argument, f"must be a whole number, got {value!r} of type {type(value).__name__}", value=value
-        )
+    _check_type(argument, value, int | np.integer, "a whole number")
     if value < least:
         raise ArgumentError(argument, f"must be at least {least}, got {value}", value=value)
     return int(value)
+
+
+def _check_type(argument: str, value: Any, kinds: Any, what: str) -> None:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, kinds):
+        raise ArgumentTypeError(argument, f"must be {what}, got {value!r} of type {type(value).__name__}", value=value)
 
 
 def one_of(argument: str, value: Any, choices: Sequence[str]) -> str:
@@ -213,7 +214,3 @@ def one_of(argument: str, value: Any, choices: Sequence[str]) -> str:
     if value not in choices:
         raise ArgumentError(argument, f"must be one of {', '.join(map(repr, choices))}, got {value!r}", value=value)
     return str(value)
-
-
-def _sample(array: NDArray[Any]) -> str:
-    return repr(array.flat[0]) if array.size else "nothing"

@@ -1,17 +1,19 @@
-"""Columns made from others: signs of missing entries, where being missing is a state, and parts of dates."""
+"""Columns made from others: signs of missing entries, where these are a state, and parts of dates; columns left out."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import ArgumentError, Mention, known_name, listed, one_of, wrong
-from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.columns import MISSING, written_numbers
 from jaxbn.inputs.later import pd
-from jaxbn.inputs.missing import MISSING_LEVEL
+from jaxbn.inputs.missing import LOG, MISSING_LEVEL, Missing, share_words
 from jaxbn.inputs.units import NUMBER, Dates, Unit, from_numbers, to_numbers, unit_of
 
 if TYPE_CHECKING:
@@ -108,3 +110,107 @@ def _part(name: str, column: pd.Series, unit: Unit, part: str) -> Any:
     days = pd.date_range("2024-01-01", periods=12, freq="MS" if part == "month" else "D")  # from a Monday on
     order = PARTS[part](days).unique()
     return values.astype(pd.CategoricalDtype([each for each in order if (values == each).any()], ordered=True))
+
+
+# --- columns that say nothing, or everything, about their rows, and so nothing about other columns
+
+FEW_ROWS = 20  # in tables of up to this many rows nothing is left out: there, chance alone does it
+MOST_MISSING = 0.8  # a column with a larger share of missing entries is left out
+OWN_TEXT = 0.5  # so is text of which a larger share of the entries is different
+EACH_ROW = "which has a different value in each row"
+AS_TEXT = "whose numbers are text"  # why such text is left out that may stay in another way
+MANY = 4  # so many columns with the same reason share a line
+IDENTIFIER = re.compile(r"(?:^|[_\W])(id|index|key|rownames?|nr|no|number)$|[a-z](Id|ID|Key)$", re.IGNORECASE)
+"""Names of columns whose whole numbers, all different, are no quantity."""
+
+
+def without_empty(frame: pd.DataFrame, keep: Collection[str], missing: Missing) -> pd.DataFrame:
+    """The frame without columns that have no value in any row or, if entries are inferred or dropped, hardly any."""
+    shares = {name: float(frame[name].isna().mean()) for name in frame.columns if name not in keep}
+    most = MOST_MISSING if missing in ("infer", "drop") and len(frame) > FEW_ROWS else 1.0
+    empty = {name: share for name, share in shares.items() if share == 1.0 or share > most}
+    if len(empty) == frame.shape[1]:
+        return frame
+    mostly = {name: f"{share_words(share)} of which is missing" for name, share in empty.items() if share < 1.0}
+    if len(mostly) >= MANY:
+        mostly = dict.fromkeys(mostly, f"which is missing in more than {share_words(MOST_MISSING)} of the rows")
+    reasons = {name: mostly.get(name, "which has no value in any row") for name in empty}
+    _tell(reasons, for_good=empty.keys() - mostly.keys())
+    return frame.drop(columns=list(empty))
+
+
+def without_uninformative(table: Table, keep: Collection[str], *, infers: bool) -> Table:
+    """The table without the columns from which nothing can be learned, except some to `keep`; the log tells each."""
+    if table.n_rows <= FEW_ROWS:
+        return table
+    found = dict(_reasons(table, keep, infers))
+    if len(found) == len(table.names):
+        return table
+    _tell(found)
+    return replace(
+        table,
+        names=tuple(name for name in table.names if name not in found),
+        values={name: column for name, column in table.values.items() if name not in found},
+        codes={name: column for name, column in table.codes.items() if name not in found},
+        levels={name: levels for name, levels in table.levels.items() if name not in found},
+    )
+
+
+def _tell(found: Mapping[str, str], for_good: Collection[str] = ()) -> None:
+    """A line for each column with its reason, or one for many that have the same; how to keep those that can be."""
+    for reason in dict.fromkeys(found.values()):
+        names = [name for name in found if found[name] == reason]
+        told = [(repr(name), name, reason, "it") for name in names]
+        if len(names) >= MANY:
+            every = f"each {'of ' * reason.startswith('wh')}{reason}"
+            told = [(f"{', '.join(map(repr, names[:3]))} and {len(names) - 3} more", names[0], every, "that one")]
+        for shown, name, why, one in told:
+            if name in for_good:
+                LOG.warning("left out: %s, %s", shown, why)
+            else:
+                remedy = Mention("keep", name, f"pass columns=jaxbn.Columns(keep=[{name!r}])")
+                if reason == AS_TEXT:
+                    remedy = Mention("continuous", name, f"pass columns={{{name!r}: 'continuous'}}")
+                LOG.warning("left out: %s, %s; %s to keep %s", shown, why, remedy, one)
+
+
+def _reasons(table: Table, keep: Collection[str], infers: bool) -> Iterator[tuple[str, str]]:
+    """Columns to be left out, each with the reason in words."""
+    seen: dict[bytes, str] = {}
+    for name in table.names:
+        if name not in keep and (reason := _alone(table, name, infers)):
+            yield name, reason
+            continue
+        content = _column(table, name).tobytes() + repr(table.levels.get(name)).encode()
+        if name not in keep and content in seen:
+            yield name, f"a copy of {seen[content]!r}"
+        else:
+            seen[content] = name
+
+
+def _alone(table: Table, name: str, infers: bool) -> str | None:
+    """What is wrong with a column by itself."""
+    absent = table.absent(name)
+    share = float(absent.mean())
+    known = _column(table, name)[~absent]
+    if len(known) and known.min() == known.max() and (infers or not share):
+        return "which has the same value in every row"
+    if name in table.units or len(known) <= FEW_ROWS:
+        return None
+    if name in table.values:
+        whole = bool((known == np.floor(known)).all())
+        numbers_rows = whole and (known.max() - known.min() == len(known) - 1 or IDENTIFIER.search(name))
+        return EACH_ROW if numbers_rows and len(np.unique(known)) == len(known) else None
+    text, distinct = isinstance(table.levels[name][0], str), np.count_nonzero(np.bincount(known))
+    own_text = text and distinct > OWN_TEXT * len(known)
+    if own_text and written_numbers(pd.Series(table.levels[name], dtype=object)).notna().all():
+        return AS_TEXT
+    if distinct == len(known):
+        return EACH_ROW
+    if own_text:
+        return f"text with {distinct} different values in {len(known)} rows"
+    return None
+
+
+def _column(table: Table, name: str) -> NDArray[Any]:
+    return table.values[name] if name in table.values else table.codes[name]

@@ -15,8 +15,7 @@ from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong_data
 from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode, exceptions, kinds_of
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, check_holes, settle, share_words
-from jaxbn.inputs.states import as_states, with_parts
-from jaxbn.inputs.uninformative import without_empty, without_uninformative
+from jaxbn.inputs.states import as_states, with_parts, without_empty, without_uninformative
 from jaxbn.inputs.units import NUMBER, Dates, Unit, in_words
 
 __all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]

@@ -23,9 +23,9 @@ from typing import IO, Any
 from zipfile import ZipFile
 
 from jaxbn.inputs.checks import ArgumentError, CheckError, Mention, is_number
+from jaxbn.inputs.columns import FEW_WORDS, written_numbers
 from jaxbn.inputs.later import pa, pd
 from jaxbn.inputs.missing import LOG
-from jaxbn.inputs.written_numbers import FEW_WORDS, written_numbers
 from jaxbn.runtime.memory import available, check_room
 
 PARQUET = (".parquet", ".pq")

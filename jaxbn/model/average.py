@@ -25,6 +25,7 @@ from jaxbn.model import queries
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.effects import in_units, mean_where_set, open_parents, with_drawn_tables
 from jaxbn.model.inference.questions import log_chance
+from jaxbn.model.lines.rows import lean_of_rows
 from jaxbn.model.observations import Unknown, as_numbers, observation_weights
 from jaxbn.model.rows.sampling import InFiles
 from jaxbn.runtime.deprecated import old_keywords
@@ -127,7 +128,7 @@ class AverageNet(InFiles):
         if continuous and isinstance(returns, str) and returns == "mean":  # of each network by its own bins and lines
             found = [net.predict_proba(data, target, unknown=unknown) for net in self.networks]
             means = [
-                queries.means(net.inside(target), each.to_numpy(), queries.lean_of_rows(net, data, target, unknown))
+                queries.means(net.inside(target), each.to_numpy(), lean_of_rows(net, data, target, unknown))
                 for net, each in zip(self.networks, found, strict=True)
             ]
             mean = (self._weights_of_rows(data, target, unknown).T * np.column_stack(means)).sum(axis=1)

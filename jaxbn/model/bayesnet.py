@@ -21,11 +21,10 @@ from jaxbn.model.fitted import Fitted
 from jaxbn.model.imputing.impute import Strategy, impute
 from jaxbn.model.inference import answers
 from jaxbn.model.inference.questions import joint
-from jaxbn.model.lines.rows import lean
+from jaxbn.model.lines.rows import lean, lean_of_rows
 from jaxbn.model.most_probable import MostProbable, most_probable
 from jaxbn.model.observations import Unknown, encode_frame, frame_of, observation_weights, tell_absent
-from jaxbn.model.rows.batches import in_batches
-from jaxbn.model.rows.sampling import InFiles, intervened, sample
+from jaxbn.model.rows.sampling import InFiles, in_batches, intervened, sample
 from jaxbn.model.rows.scores import RowScores, score_samples
 from jaxbn.model.rows.updating import update
 from jaxbn.model.words import count_states
@@ -340,7 +339,7 @@ class BayesNet(Fitted, InFiles):
             [[0.3, 0.7]]
         """
         queries.check_targets(self, [target], {})
-        frame = queries.without(data, target, self.names)
+        frame = frame_of(self, data, target)
         asked = (target, missing_flag_name(target))  # whether the target is missing is not looked at
         told = {*asked, *(soft or {}), *frame.columns}
         tell_absent(self, [name for name in self.names if name not in told])
@@ -377,7 +376,7 @@ class BayesNet(Fitted, InFiles):
             return pd.Series(chances.columns.take(chances.to_numpy().argmax(axis=1)), index=chances.index, name=target)
         if target not in self.binnings:
             return queries.points(None, chances, target, returns)
-        leaning = queries.lean_of_rows(self, data, target, unknown)
+        leaning = lean_of_rows(self, data, target, unknown)
         return queries.points(self.inside(target), chances, target, returns, self.binnings[target].unit, leaning)
 
     @old_keywords({"how": "strategy"}, {})

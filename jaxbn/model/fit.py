@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,11 +15,12 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.checks import ArgumentError, known_name, suggest
 from jaxbn.inputs.columns import MAX_INTEGER_LEVELS, MISSING, Level
 from jaxbn.inputs.graph import Parents, as_parents, check_table_sizes
+from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import Missing, Table, as_frame, as_table
 from jaxbn.inputs.units import NUMBER
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fitted import Alpha
-from jaxbn.model.imputing.inside_bins import evidence_inside_bins
+from jaxbn.model.imputing.donors import evidence_inside_bins
 from jaxbn.model.inference.em import EMFit, Weight, fit_by_em, tell_left_out
 from jaxbn.model.inference.network import Structure, positions
 from jaxbn.model.lines.fit_lines import fit_lines
@@ -34,7 +34,6 @@ from jaxbn.sources.source import as_source
 
 __all__ = ["BayesNet", "fit"]
 
-LOG = logging.getLogger("jaxbn")
 Columns = Mapping[str, NDArray[np.float64]]
 
 

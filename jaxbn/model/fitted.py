@@ -57,6 +57,11 @@ class Fitted:
     counts: dict[str, NDArray[Any]] = field(default_factory=dict)
     level_counts: dict[str, NDArray[Any]] = field(default_factory=dict)
 
+    # what was worked out already: ``inside``, ``queries.states``, and ``lines.rows.state_scores`` as far as lines ask
+    _inside: dict[str, InsideBins] = field(default_factory=dict, init=False)
+    shown_states: dict[str, pd.Index] = field(default_factory=dict, init=False)
+    state_scores: dict[str, NDArray[np.float64]] = field(default_factory=dict, init=False)
+
     policies = old_attribute("binnings")
     edges = old_attribute("bin_edges")
 
@@ -96,16 +101,6 @@ class Fitted:
     def network(self) -> Network:
         """Parents and tables by position, variables in the order of ``names``."""
         return network(positions(self.parents), [self.tables[name] for name in self.names])
-
-    @cached_property
-    def shown_states(self) -> dict[str, pd.Index]:
-        """A cache of ``queries.states``."""
-        return {}
-
-    @cached_property
-    def state_scores(self) -> dict[str, NDArray[np.float64]]:
-        """The scores of states of variables, as far as lines asked for them: see ``lines.rows.state_scores``."""
-        return {}
 
     @property
     def codings(self) -> dict[str, Binning | Grouping]:
@@ -187,13 +182,11 @@ class Fitted:
             >>> found.turned, found.distance, found.class_distance
             ((('kind', 'size'),), 1, 0)
         """
-        if isinstance(other, Fitted):
-            if set(other.names) != set(self.names):
-                raise ValueError(
-                    f"the networks have different variables ({', '.join(sorted(set(self.names) ^ set(other.names)))} "
-                    "in one of them only); compare networks of the same columns"
-                )
-            return compare_graphs(self.parents, {name: other.parents[name] for name in self.names})
+        if isinstance(other, Fitted) and set(other.names) != set(self.names):
+            raise ValueError(
+                f"the networks have different variables ({', '.join(sorted(set(self.names) ^ set(other.names)))} "
+                "in one of them only); compare networks of the same columns"
+            )
         return compare_graphs(self.parents, as_parents(other, self.names))
 
     def weight(self, name: str) -> float:
@@ -257,10 +250,6 @@ class Fitted:
         if name not in self._inside:
             self._inside[name] = InsideBins(self.bin_edges(name), self.binnings[name].shape)
         return self._inside[name]
-
-    @cached_property
-    def _inside(self) -> dict[str, InsideBins]:
-        return {}
 
     @property
     def recording(self) -> dict[str, Recording]:

@@ -6,7 +6,7 @@ import math
 import numbers
 import sys
 import warnings
-from collections.abc import Collection, Hashable, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Literal
 
 import numpy as np
@@ -26,9 +26,9 @@ Unknown = Literal["error", "missing"]
 FAR = 1.0  # values further outside the fitted range than this multiple of its width are pointed out
 
 
-def frame_of(net: Fitted, data: Any) -> pd.DataFrame:
-    """New rows, with signs of missing entries and parts of dates where these are variables."""
-    return with_signs(as_frame(data), net.names)
+def frame_of(net: Fitted, data: Any, target: str | None = None) -> pd.DataFrame:
+    """New rows, with signs of missing entries and parts of dates where these are variables; without the target."""
+    return with_signs(as_frame(data).drop(columns=[] if target is None else target, errors="ignore"), net.names)
 
 
 def encode_frame(
@@ -58,6 +58,16 @@ def encode_frame(
     return codes
 
 
+def numbers_of(net: Fitted, frame: pd.DataFrame, names: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    """Continuous columns as numbers, NaN where missing; an absent column is missing in every row."""
+    return {
+        name: as_floats(name, frame[name], net.binnings[name].unit)
+        if name in frame.columns
+        else np.full(len(frame), np.nan)
+        for name in names
+    }
+
+
 def bins_of(binning: Binning, values: NDArray[np.float64]) -> NDArray[np.int32]:
     """Codes of a continuous column, -1 where missing."""
     absent = np.isnan(values)
@@ -75,8 +85,9 @@ def observation_weights(net: Fitted, given: Mapping[str, Any]) -> dict[str, NDAr
             raise ValueError(
                 f"what is given names {name!r}, which is not a variable of the network; {suggest(name, net.parents)}"
             )
-        weigh = _weigh_continuous if name in net.binnings else _weigh_discrete
-        weights[name] = weigh(net, name, value)
+        weights[name] = (_weigh_continuous if name in net.binnings else level_weights)(net, name, value)
+        if name in net.groupings:  # P(one of these levels | group)
+            weights[name] = np.bincount(net.group_codes[name], weights[name] * net.shares[name]).astype(np.float64)
     return weights
 
 
@@ -154,13 +165,6 @@ def _ends(net: Fitted, name: str, interval: pd.Interval) -> tuple[float, float]:
     edges = net.binnings[name].cuts.tolist()
     exact = dict(zip(rounded(edges, among=net.bounds[name]), edges, strict=True))
     return exact.get(interval.left, interval.left), exact.get(interval.right, interval.right)
-
-
-def _weigh_discrete(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
-    weights = level_weights(net, name, value)
-    if name in net.groupings:  # P(one of these levels | group)
-        return np.asarray(np.bincount(net.group_codes[name], weights * net.shares[name]), np.float64)
-    return weights
 
 
 def level_weights(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:

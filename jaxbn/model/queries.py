@@ -6,7 +6,7 @@ The probabilities of ``net.query`` are computed in `jaxbn.model.inference.questi
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,13 @@ from jaxbn.cuts.shapes.inside import InsideBins
 from jaxbn.cuts.shapes.scores import Lean
 from jaxbn.cuts.words import rounded
 from jaxbn.inputs.checks import ArgumentError, suggest
-from jaxbn.inputs.columns import MISSING, as_floats, encode
+from jaxbn.inputs.columns import MISSING, encode
 from jaxbn.inputs.later import pd
-from jaxbn.inputs.states import with_signs
-from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import NUMBER, Unit, from_numbers
 from jaxbn.model.fitted import Fitted
 from jaxbn.model.inference.network import Network
-from jaxbn.model.lines.rows import lean, log_ratios, range_ratios
-from jaxbn.model.observations import Unknown, as_numbers, as_range, as_weights, encode_frame, observation_weights
+from jaxbn.model.lines.rows import log_ratios, range_ratios
+from jaxbn.model.observations import Unknown, as_numbers, as_range, as_weights, numbers_of, observation_weights
 from jaxbn.model.words import state_texts
 from jaxbn.runtime import limits
 
@@ -63,7 +61,7 @@ def as_series(chances: Array, axes: Sequence[pd.Index]) -> pd.Series:
 def log_inside_states(net: Fitted, frame: pd.DataFrame, codes: NDArray[np.int32], unknown: Unknown) -> Array:
     """Log density of each number inside its bin and each level inside its group, 0 where missing, [rows, variables]."""
     found = np.zeros(codes.shape)
-    values = {name: as_floats(name, frame[name], binning.unit) for name, binning in net.binnings.items()}
+    values = numbers_of(net, frame, net.binnings)
     for i, name in enumerate(net.names):
         if name in net.binnings:
             found[:, i] = net.inside(name).log_density(values[name], codes[:, i])
@@ -118,30 +116,6 @@ def log_likelihoods(net: Fitted, name: str, value: Any, n_rows: int) -> Array:
             weights = weights * net.shares[name] @ np.eye(net.cardinalities[name])[net.group_codes[name]]
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(weights))
-
-
-def without(data: Any, target: str, names: Sequence[str]) -> pd.DataFrame:
-    """Rows without the column that is asked about, with indicators of missing entries where these are variables."""
-    return with_signs(as_frame(data).drop(columns=target, errors="ignore"), names)
-
-
-def numbers_of(net: Fitted, frame: pd.DataFrame, names: Iterable[str]) -> dict[str, Array]:
-    """Continuous columns as numbers, NaN where missing; an absent column is missing in every row."""
-    return {
-        name: as_floats(name, frame[name], net.binnings[name].unit)
-        if name in frame.columns
-        else np.full(len(frame), np.nan)
-        for name in names
-    }
-
-
-def lean_of_rows(net: Fitted, data: Any, target: str, unknown: Unknown) -> Lean | None:
-    """How the target leans inside each of its bins, given the other columns, [rows, bins]."""
-    if target not in net.lines:
-        return None
-    frame = without(data, target, net.names)
-    values = numbers_of(net, frame, net.lines[target].numbers)
-    return lean(net, target, encode_frame(net, frame, unknown, optional=net.names), values)
 
 
 def over_levels(net: Fitted, name: str, chances: Array, axis: int) -> Array:

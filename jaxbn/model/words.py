@@ -31,10 +31,8 @@ def cuts_in_words(net: Fitted, name: str, separator: str = ", ") -> str:
     """The cuts of a continuous variable in a line, or that it was not cut."""
     if not is_cut(net, name):
         return NOT_CUT
-    binning = net.binnings[name]
-    return few_cuts(
-        cut_texts(binning.cuts.tolist(), net.bounds[name], binning.unit, net.inside(name).recording.step), separator
-    )
+    binning, step = net.binnings[name], net.inside(name).recording.step
+    return few_cuts(cut_texts(binning.cuts.tolist(), net.bounds[name], binning.unit, step), separator)
 
 
 def state_texts(net: Fitted, name: str) -> list[str]:

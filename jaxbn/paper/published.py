@@ -7,7 +7,7 @@ from importlib.resources import files
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from jaxbn.datasets._catalogue import CATALOGUE
+from jaxbn.datasets._loader import CATALOGUE
 
 
 class Fixed(NamedTuple):

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 from jaxbn import datasets
-from jaxbn.datasets import _ilpd
+from jaxbn.datasets import _loader
 
-BESIDE = Path(os.environ.get(_ilpd.DIRECTORY_VARIABLE, "nowhere"))  # data to compare with
+BESIDE = Path(os.environ.get(_loader.DIRECTORY_VARIABLE, "nowhere"))  # data to compare with
 PACKAGED = [name for name in datasets.names() if name != "ilpd"]
 SHAPES = {
     "auto_mpg": (392, 8),
@@ -81,8 +81,8 @@ def _no_network_no_cache(monkeypatch, tmp_path):
     def refuse(url, timeout):
         raise URLError("no network in tests")
 
-    monkeypatch.setattr(_ilpd, "urlopen", refuse)
-    monkeypatch.setattr(_ilpd, "_cache_file", lambda: tmp_path / "cache" / _ilpd.FILE_NAME)
+    monkeypatch.setattr(_loader, "urlopen", refuse)
+    monkeypatch.setattr(_loader, "_cache_file", lambda: tmp_path / "cache" / _loader.FILE_NAME)
 
 
 def load_or_skip(name):
@@ -176,33 +176,33 @@ def test_names():
 class TestIlpd:
     @pytest.fixture(autouse=True)
     def _no_directory(self, monkeypatch):
-        monkeypatch.delenv(_ilpd.DIRECTORY_VARIABLE, raising=False)
+        monkeypatch.delenv(_loader.DIRECTORY_VARIABLE, raising=False)
 
     @pytest.fixture
     def small(self, monkeypatch):
         """A stand-in of two rows for UCI's file, as UCI serves it: another header, CRLF, a missing value."""
         rows = [["65", "Female", *["1"] * 9], ["62", "Male", *["2"] * 7, "", "1"]]
-        monkeypatch.setattr(_ilpd, "VALUES_SHA256", _ilpd._digest(rows))
+        monkeypatch.setattr(_loader, "VALUES_SHA256", _loader._digest(rows))
         header = "Age,Gender,TB,DB,Alkphos,Sgpt,Sgot,TP,ALB,A/G Ratio,Selector"
         return "\r\n".join([header, *(",".join(row) for row in rows)]) + "\r\n"
 
     def test_neither_remedy(self, monkeypatch, tmp_path):
         with pytest.raises(OSError, match=r"(?s)JAXBN_DATA \(now unset\).*downloaded.*no network in tests"):
             datasets.load("ilpd")
-        monkeypatch.setenv(_ilpd.DIRECTORY_VARIABLE, str(tmp_path / "nowhere"))
+        monkeypatch.setenv(_loader.DIRECTORY_VARIABLE, str(tmp_path / "nowhere"))
         with pytest.raises(OSError, match=r"nowhere.ilpd\.csv does not exist"):
             datasets.load("ilpd")
 
     def test_directory(self, monkeypatch, tmp_path, small):
         (tmp_path / "ilpd.csv").write_bytes(small.encode())
-        monkeypatch.setenv(_ilpd.DIRECTORY_VARIABLE, str(tmp_path))
+        monkeypatch.setenv(_loader.DIRECTORY_VARIABLE, str(tmp_path))
         frame = datasets.load("ilpd").frame
         assert frame.shape == (1, 11)  # the incomplete row is dropped
         assert frame["ag_ratio"].tolist() == [1.0]
 
     def test_wrong_values(self, monkeypatch, tmp_path, small):
         (tmp_path / "ilpd.csv").write_text(small.replace("65", "66"))
-        monkeypatch.setenv(_ilpd.DIRECTORY_VARIABLE, str(tmp_path))
+        monkeypatch.setenv(_loader.DIRECTORY_VARIABLE, str(tmp_path))
         with pytest.raises(ValueError, match=r"ilpd\.csv does not hold UCI's values.*2 rows"):
             datasets.load("ilpd")
 
@@ -212,15 +212,15 @@ class TestIlpd:
 
         def answer(url, timeout):
             calls.append(url)
-            if url == _ilpd.URLS[0]:
+            if url == _loader.URLS[0]:
                 raise URLError("gone")
             return io.BytesIO((small if header else small.split("\r\n", 1)[1]).encode())
 
-        monkeypatch.setattr(_ilpd, "urlopen", answer)
+        monkeypatch.setattr(_loader, "urlopen", answer)
         first, second = datasets.load("ilpd").frame, datasets.load("ilpd").frame
-        assert calls == list(_ilpd.URLS)
+        assert calls == list(_loader.URLS)
         pd.testing.assert_frame_equal(first, second)
-        assert [path.name for path in _ilpd._cache_file().parent.iterdir()] == ["ilpd.csv"]
+        assert [path.name for path in _loader._cache_file().parent.iterdir()] == ["ilpd.csv"]
 
 
 PARENT_CONFIGURATIONS = [(1, 1), (1, 2), (2, 1), (2, 2)]

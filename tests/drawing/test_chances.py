@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.drawing import chances
 from jaxbn.drawing import report as report_of_networks
 from jaxbn.drawing.missing import dependences
 from jaxbn.drawing.report import strongest
+from jaxbn.model.inference import questions as chances
 
 
 def lattice(side: int, rows: int = 300) -> jaxbn.BayesNet:

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import jaxbn
-from jaxbn.drawing.report import explorer
-from jaxbn.drawing.report.explorer import left_out, payload
+from jaxbn.drawing import report as page_of
+from jaxbn.drawing.report import left_out, payload
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.words import state_texts
 from tests.helpers.browser import CHROMIUM, run_in_pages
@@ -313,7 +313,7 @@ def test_tables_too_large_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch)
     assert left_out(net, most) == [largest]
     variables = json.loads(payload(net, None, most))["variables"]
     assert [v["name"] for v in variables if v["table"] is None] == [largest]
-    monkeypatch.setattr(explorer, "MOST_CELLS", most)
+    monkeypatch.setattr(page_of, "MOST_CELLS", most)
     page = jaxbn.report(net)
     assert f"Tables left out because they are too large for this page: {largest} ({sizes[largest]:,} entries)" in page
 
@@ -325,7 +325,7 @@ def test_what_depends_on_absent_tables_is_answered_by_drawn_rows(
     rng = np.random.default_rng(0)
     data = {name: rng.integers(0, 4, 200).astype(str) for name in ("a", "b", "c", "d", "e")}
     net = jaxbn.fit(data, {"b": ["a"], "c": ["a", "b"], "d": ["c"]}, {})
-    monkeypatch.setattr(explorer, "MOST_CELLS", 60)
+    monkeypatch.setattr(page_of, "MOST_CELLS", 60)
     asked: list[Question] = [("", {}), ("b=1", {"b": "1"}), ("d=1", {"d": "1"})]
     (answers,) = run_in_pages(tmp_path, pages_of({"net": net}, {"net": asked})).values()
     for (_, given), answer in zip(asked, answers, strict=True):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jaxbn.drawing.report.explorer import payload
+from jaxbn.drawing.report import payload
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.inference.questions import joint, log_chance
 from tests.helpers.browser import NODE

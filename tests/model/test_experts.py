@@ -8,11 +8,10 @@ import pytest
 
 import jaxbn
 from jaxbn.model.imputing.donors import donors_of
-from jaxbn.model.imputing.neighbours import NEAREST, SOFT, Neighbours
 from jaxbn.model.imputing.regression import fit_regressions
 from jaxbn.model.imputing.ridge import fit_line
+from jaxbn.model.imputing.stacking import NEAREST, SOFT, Neighbours, fit_mixture, fit_votes
 from jaxbn.model.imputing.stacking import _chances as votes_by_lines
-from jaxbn.model.imputing.stacking import fit_mixture, fit_votes
 from jaxbn.model.imputing.stacking import least_squares_weights as least_squares
 from jaxbn.model.imputing.stacking import likeliest_weights as most_likely
 from jaxbn.runtime import limits

@@ -10,11 +10,10 @@ import pytest
 
 import jaxbn
 from jaxbn.model import fit as fitting
-from jaxbn.model.imputing import donors, inside_bins
+from jaxbn.model.imputing import donors
 from jaxbn.model.imputing.donors import NEAREST_BY_LINE, donors_of
-from jaxbn.model.imputing.neighbours import NEAREST, SOFT
 from jaxbn.model.imputing.ridge import fit_line
-from jaxbn.model.imputing.stacking import likeliest_weights
+from jaxbn.model.imputing.stacking import NEAREST, SOFT, likeliest_weights
 
 GRAPH = {"y": ["x"], "kind": ["y"]}
 CUTS = {"x": [0.0], "y": [-1.0, 0.0, 1.0]}
@@ -229,7 +228,7 @@ def test_groups_and_states_of_missing_entries() -> None:
 
 
 def test_many_rows_are_fitted_by_their_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inside_bins, "MOST_ROWS", 300)
+    monkeypatch.setattr(donors, "MOST_ROWS", 300)
     assert fit(line()) == fit(line(), inside_bins=False)
 
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from jaxbn import __version__
 from jaxbn.drawing import svg as figures
-from jaxbn.drawing.chances import Chances, is_small
 from jaxbn.drawing.missing import dependences, missing_in
 from jaxbn.drawing.posterior import agreement, arc_rows, cut_rows
-from jaxbn.drawing.report.explorer import left_out
+from jaxbn.evaluation.compare import SCORES, scores_in_words
 from jaxbn.inputs import checks
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import Table
+from jaxbn.model.inference.questions import Chances, is_small
 from jaxbn.model.words import NOT_CUT, count_states, cuts_in_words, is_cut, state_texts, worth
 from jaxbn.structure.constraints import mask_of
 
@@ -68,11 +68,12 @@ def links(net: BayesNet, found: Sequence[Link]) -> str:
 
 def network(
     net: BayesNet,
+    dropped: Sequence[str],
     strengths: Mapping[tuple[str, str], float] | None,
     drawn: Posterior | None = None,
     directions: figures.Directions = "class",
 ) -> str:
-    """The network drawn, with the tools to ask it."""
+    """The network drawn, with the tools to ask it, and which tables were dropped."""
     note = (
         "An arrow points from parent to child; the rows do not tell the direction of a line. Shaded variables are "
         "discrete as given; the others were cut into bins."
@@ -94,12 +95,11 @@ def network(
         f'<div class="stage"><div class="panel scroll drawing">{figures.network_svg(net, strengths)}</div>'
         '<aside id="chosen" class="panel" aria-label="The chosen variable" hidden></aside></div>'
     )
-    return _section("Network", f"{tools}{_left_out(net)}{switch}{stage}{_note(note)}")
+    return _section("Network", f"{tools}{_left_out(net, dropped)}{switch}{stage}{_note(note)}")
 
 
-def _left_out(net: BayesNet) -> str:
+def _left_out(net: BayesNet, dropped: Sequence[str]) -> str:
     """Which tables are too large for the page, and what is approximate without them."""
-    dropped = left_out(net)
     if not dropped:
         return ""
     sizes = ", ".join(f"{name} ({net.tables[name].size:,} entries)" for name in dropped)
@@ -148,18 +148,9 @@ def scores(found: pd.DataFrame | None, notes: str) -> str:
     """Held-out log-likelihood of each method."""
     if found is None:
         return ""
-    labels = [str(method).replace("_", " ") for method in found.index]
-    picture = figures.scores_svg(labels, found["mean"].tolist(), found["standard_error"].tolist())
-    rows = [
-        (
-            label,
-            f"{row['mean']:.3f}",
-            f"{row['standard_error']:.3f}",
-            f"{row['bins']:.1f}" if row.get("bins", 0) > 0 else "",
-        )
-        for label, (_, row) in zip(labels, found.iterrows(), strict=True)
-    ]
-    body = _table(("method", "log-likelihood a row", "standard error", "mean bins"), rows, numbers=(1, 2, 3))
+    rows = scores_in_words(found)
+    picture = figures.scores_svg([row[0] for row in rows], found["mean"].tolist(), found["standard_error"].tolist())
+    body = _table(SCORES, rows, numbers=(1, 2, 3))
     note = (
         "Cross-validated, in original units; higher is better. The structure is fixed, cuts and tables are found "
         "without the held-out rows."

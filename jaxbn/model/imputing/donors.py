@@ -1,4 +1,4 @@
-"""Donors: rows that a missing number may be taken from.
+"""Donors: rows that a missing number may be taken from, and what these tell EM of the bins of missing numbers.
 
 Donors are found in two ways: rows with nearly the same prediction by a regression on all other columns (predictive mean
 matching, Little 1988), and nearest neighbours, which help where no regression fits. How many of either kind count, and
@@ -9,6 +9,16 @@ row.
 Where the network has drawn the bin of a number, the donor is a row of that bin (`matched_donors`). It is still chosen
 by its prediction: variables that depend on each other do so within bins too, and values drawn from a bin at random
 would blur that, so that the next round of learning would find fewer bins and arcs.
+
+Donors are evidence (`evidence_inside_bins`): a network of bins sees the codes c of a row. Where its numbers lie inside
+their bins says more about a missing entry: with x for the row's numbers and levels,
+
+    P(state | x)  ~  P(state | c) P(x | c, state),   so   P(x | c, state)  ~  P(state | x) / P(state | c),
+
+up to a factor that is the same for all states. P(state | x) is estimated from donors, and P(state | c) is
+the posterior under the network. Their ratio is the likelihood of each state, with which EM fits tables to all that was
+observed, numbers included. Tables change the posterior, and the missing numbers of a row depend on each other; so
+evidence and tables are updated in turns, until the posterior with the evidence agrees with the donors.
 """
 
 from __future__ import annotations
@@ -21,13 +31,16 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents, markov_blanket
-from jaxbn.model.imputing.neighbours import CELLS, NEAREST, Nearest, Neighbours
-from jaxbn.model.imputing.ridge import RidgeRegressions, fit_line, places
-from jaxbn.model.imputing.stacking import MOST_ROWS, likeliest_weights
-from jaxbn.model.inference.network import draw_states
+from jaxbn.model.imputing.ridge import RidgeRegressions, Scale, fit_line, places
+from jaxbn.model.imputing.stacking import CELLS, MOST_ROWS, NEAREST, Nearest, Neighbours, likeliest_weights
+from jaxbn.model.inference.answers import draw_completions, posteriors
+from jaxbn.model.inference.em import Counter, Weight, means
+from jaxbn.model.inference.network import Network, draw_states
+from jaxbn.model.inference.tasks import Evidence
 from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
 
 NEAREST_BY_LINE = (4, 10, 30, 100)  # numbers of rows with the nearest predictions; an expert for each
 BLUR = 1e-6  # noise of predictions, in standard deviations of them: it breaks ties between rows that look the same
@@ -35,6 +48,11 @@ MOST_COMPARED = 1000  # rows among which nearest neighbours are looked for
 MOST_JUDGED = 500  # rows whose bins the experts predict to get their weights
 MOST_PREDICTORS = 30  # most columns that a number is predicted from
 MOST_STATES = 10  # most states of a discrete column that are distinguished
+
+MOST_ENTRIES = 10**6  # of tables whose numbers are evidence: in larger ones bins are fine
+FEW_ENTRIES, TIMES = 50_000, 3  # up to so many entries donors are looked for so many times, with other draws
+ROUNDS = 10  # of evidence and tables in turns
+LEAST = 1e-12  # lower bound of probabilities in logarithms
 
 
 class Donors(NamedTuple):
@@ -176,3 +194,79 @@ def _parts(numbers: Sequence[int], weights: Array) -> Iterator[Array]:
     for number in numbers:
         counted = np.where(np.arange(weights.shape[1]) < number, weights, 0.0)
         yield counted / counted.sum(axis=1, keepdims=True)
+
+
+# --- donors as evidence
+
+
+def evidence_inside_bins(
+    network: Network, parents: Parents, codes: Codes, values: Mapping[str, Array], alphas: Sequence[Weight]
+) -> Evidence:
+    """The log-likelihood of a row's numbers given each state of a missing one, up to a constant of each entry.
+
+    The network is fitted to the codes [rows, variables], with Dirichlet weights `alphas`, and `parents` is its
+    structure by names; values are the continuous columns, NaN where missing.
+    """
+    if len(parents) < 2 or len(codes) > MOST_ROWS or codes.size > MOST_ENTRIES:
+        return {}
+    sizes, absent = network.structure.sizes, codes == MISSING
+    told = [i for i, name in enumerate(parents) if name in values and sizes[i] > 1]
+    evidence = {i: np.zeros((len(codes), sizes[i])) for i in told if 0 < absent[:, i].sum() < len(codes)}
+    if not evidence:
+        return {}
+    counter = Counter(network.structure, codes, evidence=evidence)
+
+    def posterior() -> dict[int, Array]:
+        return posteriors(network, codes, evidence, tasks=counter.tasks)
+
+    said = _said(network, parents, codes, values, posterior())
+    together = absent[:, list(evidence)].sum(axis=1, keepdims=True)
+    for _ in range(ROUNDS):
+        for i, chances in posterior().items():
+            wanting = np.log(np.maximum(said[i], LEAST) / np.maximum(chances, LEAST))
+            evidence[i][absent[:, i]] += wanting / together[absent[:, i]]  # the missing numbers of a row move together
+        network = means(network.structure, counter.expected(network).counts, alphas)
+    return evidence
+
+
+def _said(
+    network: Network, parents: Parents, codes: Codes, values: Mapping[str, Array], posterior: Mapping[int, Array]
+) -> dict[int, Array]:
+    """Probabilities of the states of missing numbers by their donors, for each column of `posterior`, [holes, K].
+
+    Other missing entries of a row are filled in by draws, several times, so that their uncertainty counts.
+    """
+    names = list(parents)
+    known = {name: codes[:, i] != MISSING for i, name in enumerate(names)}
+    seen = {name: Scale.of(np.sort(column[~np.isnan(column)])).to(column) for name, column in values.items()}
+    found = {i: np.zeros(chances.shape) for i, chances in posterior.items()}
+    rng = np.random.default_rng(0)
+    times = TIMES if codes.size <= FEW_ENTRIES else 1
+    for _ in range(times):
+        drawn = draw_completions(network, codes, rng)
+        columns = {
+            name: _numbers(seen[name], codes[:, i], drawn[:, i], rng)
+            if name in values
+            else indicators(drawn[:, i], network.structure.sizes[i])
+            for i, name in enumerate(names)
+        }
+        for i, chances in posterior.items():
+            limits.check()
+            own = columns[names[i]]
+            features, shown = features_of(columns, known, predictors_of(parents, names[i]))
+            donors = donors_of(own[:, 0], features, shown, codes[:, i])
+            found[i] += donors.chances(codes[:, i], chances) / times
+            own[~known[names[i]]] = own[donors.draw(rng)]
+    return found
+
+
+def _numbers(seen: Array, bins: Codes, drawn: NDArray[np.integer[Any]], rng: np.random.Generator) -> Array:
+    """A continuous column, with the number of any row in the drawn bin where it is missing, [n, 1]."""
+    has, gone = rng.permutation(np.flatnonzero(bins != MISSING)), bins == MISSING
+    has = has[np.argsort(bins[has], kind="stable")]
+    begin, end = (np.searchsorted(bins[has], drawn[gone], side=side) for side in ("left", "right"))
+    empty = begin == end  # no row is in this bin: any row
+    rows = has[rng.integers(np.where(empty, 0, begin), np.where(empty, len(has), end))]
+    found = seen.copy()
+    found[gone] = seen[rows]
+    return found[:, None]

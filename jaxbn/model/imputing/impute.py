@@ -16,12 +16,12 @@ from jaxbn.inputs.missing import MISSING_LEVEL
 from jaxbn.inputs.table import as_frame
 from jaxbn.inputs.units import Unit, from_numbers, is_text, texts
 from jaxbn.model.fitted import Fitted
-from jaxbn.model.imputing.regression import Regressions, fit_regressions
+from jaxbn.model.imputing.regression import Experts, filled_by, fit_regressions
 from jaxbn.model.inference.answers import draw_completions, marginals, most_probable_completions
 from jaxbn.model.inference.network import Network
 from jaxbn.model.lines.rows import by_lines, lean
-from jaxbn.model.observations import Unknown, encode_frame, frame_of, tell_absent
-from jaxbn.model.queries import draw_levels, means, numbers_of, over_levels
+from jaxbn.model.observations import Unknown, encode_frame, frame_of, numbers_of, tell_absent
+from jaxbn.model.queries import draw_levels, means, over_levels
 
 Strategy = Literal["mean", "regression", "most_probable", "draw"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -34,11 +34,11 @@ def impute(
     strategy: Strategy,
     seed: int | np.random.Generator,
     unknown: Unknown,
-    regressions: Regressions | None = None,
+    experts: Experts | None = None,
 ) -> pd.DataFrame:
     """The data with their missing entries filled in, see ``BayesNet.impute``.
 
-    ``regressions``, if given, are used in place of those that ``strategy="regression"`` fits to the data.
+    ``experts``, if given, are used in place of those that ``strategy="regression"`` fits to the data.
     """
     one_of("strategy", strategy, STRATEGIES)
     codes, values = read_rows(net, data, unknown)
@@ -49,8 +49,8 @@ def impute(
         return _filled(net, data, _most_probable(net, codes))
     found = _means(net, codes, values)
     if strategy == "regression":
-        fitted = regressions or fit_regressions(net, codes, values)
-        for name, predicted in fitted.predict(net, codes, values).items():
+        fitted = fit_regressions(net, codes, values) if experts is None else experts
+        for name, predicted in filled_by(fitted, net, codes, values).items():
             discrete = name not in net.binnings
             found[name] = over_levels(net, name, predicted, 1).argmax(axis=1) if discrete else predicted
     return _filled(net, data, found)
@@ -182,7 +182,7 @@ def _column(net: Fitted, name: str, column: pd.Series, found: NDArray[Any]) -> p
         return _with_levels(column, gone, net.levels[name], found)
     values, unit = found[gone], net.binnings[name].unit
     if unit.kind != "number" and column.dtype.kind not in "fiu":
-        return _with_times(column, gone, values, unit)
+        return _put(column, gone, _times_like(column, values, unit))
     known = column.dropna().to_numpy(np.float64)
     if len(known) and (known == np.round(known)).all():  # whole numbers stay whole
         low, high = net.bounds[name]
@@ -190,21 +190,20 @@ def _column(net: Fitted, name: str, column: pd.Series, found: NDArray[Any]) -> p
     return _put(column, gone, values)
 
 
-def _with_times(column: pd.Series, gone: NDArray[np.intp], values: NDArray[Any], unit: Unit) -> pd.Series:
-    """Dates or durations of the type that this column has: of pandas, objects, or text."""
+def _times_like(column: pd.Series, values: NDArray[Any], unit: Unit) -> Any:
+    """Dates or durations of the type that a column has: of pandas, objects, or text."""
+    times = pd.Series(from_numbers(values, unit))
     if column.dtype.kind == "M" and getattr(column.dt, "tz", None) is not None:
-        there = pd.Series(from_numbers(values, unit)).dt
-        return _put(column, gone, there.tz_localize(column.dt.tz, ambiguous=True, nonexistent="shift_forward").array)
+        return times.dt.tz_localize(column.dt.tz, ambiguous=True, nonexistent="shift_forward").array
     if column.dtype.kind in "Mm":
-        return _put(column, gone, from_numbers(values, unit))
-    if isinstance(column.dtype, pd.PeriodDtype):
-        return _put(column, gone, pd.Series(from_numbers(values, unit)).astype(column.dtype).array)
+        return times.to_numpy()
     if not is_text(column):
-        return _put(column, gone, pd.Series(from_numbers(values, unit)).astype(object).to_numpy())
+        period = isinstance(column.dtype, pd.PeriodDtype)
+        return times.astype(column.dtype).array if period else times.astype(object).to_numpy()
     if unit.kind == "duration":
-        return _put(column, gone, texts(np.round(values), unit))
+        return texts(np.round(values), unit)
     form = unit.form or ("%Y-%m-%d" if unit.kind == "date" else "%Y-%m-%d %H:%M:%S")
-    return _put(column, gone, pd.Series(from_numbers(values, unit)).dt.strftime(form).to_numpy(object))
+    return times.dt.strftime(form).to_numpy(object)
 
 
 def _with_levels(

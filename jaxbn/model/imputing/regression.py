@@ -28,24 +28,22 @@ ROUNDS = 10  # rounds at most
 SETTLED = 1e-3  # rounds end when entries change by less than this on average, in deviations of their column
 
 
-class Regressions(NamedTuple):
-    """The fitted experts of each column."""
-
-    experts: dict[str, Mixture | Votes]
-
-    def predict(self, net: Fitted, codes: NDArray[np.int32], values: Mapping[str, Array]) -> dict[str, Array]:
-        """Every column with its missing entries filled in: numbers [rows], or chances of states [rows, states]."""
-        rows = _predicted(net, codes, values)
-        for _ in range(ROUNDS):
-            if max([rows.fill(name, self.experts.get(name)) for name in net.names], default=0.0) < SETTLED:
-                break
-        return {name: column[:, 0] if name in values else column for name, column in rows.filled.items()}
+Experts = dict[str, Mixture | Votes]  # of each column
 
 
-def fit_regressions(net: Fitted, codes: NDArray[np.int32], values: Mapping[str, Array]) -> Regressions:
+def filled_by(experts: Experts, net: Fitted, codes: NDArray[np.int32], values: Mapping[str, Array]) -> dict[str, Array]:
+    """Every column with its missing entries filled in: numbers [rows], or chances of states [rows, states]."""
+    rows = _predicted(net, codes, values)
+    for _ in range(ROUNDS):
+        if max([rows.fill(name, experts.get(name)) for name in net.names], default=0.0) < SETTLED:
+            break
+    return {name: column[:, 0] if name in values else column for name, column in rows.filled.items()}
+
+
+def fit_regressions(net: Fitted, codes: NDArray[np.int32], values: Mapping[str, Array]) -> Experts:
     """Fit experts for each column to the rows that have it: codes [rows, variables], and numbers, NaN where missing."""
     rows = _predicted(net, codes, values, own_rows=net.n_rows == len(codes))
-    experts: dict[str, Mixture | Votes] = {}
+    experts: Experts = {}
     for _ in range(ROUNDS):
         change = 0.0
         for i, name in enumerate(net.names):
@@ -60,7 +58,7 @@ def fit_regressions(net: Fitted, codes: NDArray[np.int32], values: Mapping[str, 
             change = max(change, rows.fill(name, experts[name]))
         if change < SETTLED:
             break
-    return Regressions(experts)
+    return experts
 
 
 class _Predicted(NamedTuple):

@@ -18,7 +18,7 @@ sharpness makes the levels of the left-out rows most probable.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar, nnls
 from scipy.special import softmax
 
-from jaxbn.model.imputing.neighbours import NEAREST, Neighbours
 from jaxbn.model.imputing.ridge import Line, fit_line
+from jaxbn.runtime import limits
 
 Array = NDArray[np.float64]
 
@@ -38,6 +38,10 @@ MOST_LEVELS = 20  # levels up to which each has a regression of its own
 SHARPNESS = (-4.0, 5.0)  # bounds of the logarithm of the softmax's sharpness
 LEAST = 1e-300  # lower bound of probabilities in logarithms
 STEPS = 200  # of EM for the weights
+
+NEAREST = (4, 8, 16, 40)  # numbers of rows that means are taken over
+SOFT = 0.1  # added to distances, in deviations of a feature: rows nearer than that are all alike
+CELLS = 2**21  # distances worked out at a time
 
 
 class Mixture(NamedTuple):
@@ -140,7 +144,8 @@ def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: 
     floor = 1 / (len(some) + 1)
     experts = _said_of_levels(posterior[some], by_lines, near, floor)
     weights = likeliest_weights(experts[:, np.arange(len(some)), codes[some]])
-    equal = _equal_parts([1, int(by_lines is not None), 0 if near is None else near.shape[1]])
+    kinds = [n for n in (1, int(by_lines is not None), 0 if near is None else near.shape[1]) if n]
+    equal = np.concatenate([np.full(n, 1 / n / len(kinds)) for n in kinds])  # every kind of expert has the same sum
     return Votes(lines, shares, sharpness, neighbours, signs[some], floor, (weights + equal) / 2)
 
 
@@ -168,12 +173,6 @@ def _sharpness(said: Array, shares: Array, codes: NDArray[np.int32]) -> float:
     return math.exp(minimize_scalar(minus_log_likelihood, bounds=SHARPNESS, method="bounded").x)
 
 
-def _equal_parts(kinds: Sequence[int]) -> Array:
-    """Weights of experts, given how many there are of each kind: every kind present has the same sum."""
-    there = [n for n in kinds if n]
-    return np.concatenate([np.full(n, 1 / n / len(there)) for n in there])
-
-
 def likeliest_weights(said: Array) -> Array:
     """The weights of the likeliest mixture, from the probability of each outcome by each expert, [experts, rows]."""
     weights = np.full(len(said), 1 / len(said))
@@ -183,3 +182,72 @@ def likeliest_weights(said: Array) -> Array:
         parts = weights[:, None] * np.maximum(said, LEAST)
         weights = (parts / parts.sum(axis=0)).mean(axis=1)
     return weights
+
+
+# --- what rows have that look alike: means over the nearest ones, weighed by how near they are
+
+
+class Nearest(NamedTuple):
+    """The nearest rows, and the weight of each."""
+
+    rows: NDArray[np.intp]  # [asked, nearest]
+    weights: Array  # [asked, nearest]
+
+
+class Neighbours(NamedTuple):
+    """Rows among which neighbours are looked for, each feature with mean 0 and standard deviation 1."""
+
+    center: Array  # [features]
+    scale: Array  # [features]
+    rows: Array  # [rows, features]
+
+    @classmethod
+    def of(cls, features: Array) -> Neighbours:
+        """From rows [rows, features]."""
+        center, scale = features.mean(axis=0), features.std(axis=0)
+        scale = np.where(scale > 0, scale, np.inf)  # what all rows have in common makes none of them near or far
+        return cls(center, scale, (features - center) / scale)
+
+    def means(self, targets: Array, known: NDArray[np.bool_], features: Array | None = None) -> Array:
+        """Means of targets [rows, targets] over the nearest rows, for each number of them, [asked, numbers, targets].
+
+        Only known features [asked, features] make rows near or far: what was filled in would only find again what
+        filled it in. Without `features` of rows that are asked about, these are the rows themselves, each compared with
+        all others.
+        """
+        found = np.empty((len(known), len(NEAREST), targets.shape[1]))
+        for part, (rows, weights) in self.nearest(known, features):
+            sums = np.cumsum(weights[..., None] * targets[rows], axis=1)
+            ends = np.minimum(np.array(NEAREST), rows.shape[1]) - 1
+            found[part] = sums[:, ends] / np.cumsum(weights, axis=1)[:, ends, None]
+        found[~known.any(axis=1)] = targets.mean(axis=0)
+        return found
+
+    def nearest(self, known: NDArray[np.bool_], features: Array | None = None) -> Iterator[tuple[slice, Nearest]]:
+        """The nearest rows to those that are asked about, the nearest first, part by part.
+
+        The arguments are those of ``means``, but without features the first rows may be asked about alone.
+        """
+        asked = self.rows[: len(known)] if features is None else (features - self.center) / self.scale
+        squares = (self.rows**2).T
+        step = max(1, CELLS // len(self.rows))
+        for first in range(0, len(asked), step):
+            limits.check()
+            part = slice(first, min(first + step, len(asked)))
+            has = known[part].astype(np.float64)
+            seen = has * asked[part]
+            # squared distances over the known features alone, |a|² + |b|² - 2ab, of all pairs by products of matrices
+            apart = (seen**2).sum(axis=1)[:, None] + has @ squares - 2 * seen @ self.rows.T
+            if features is None:
+                apart[np.arange(len(seen)), np.arange(part.start, part.stop)] = np.inf
+            yield part, _nearest(apart)
+
+
+def _nearest(apart: Array) -> Nearest:
+    """The nearest of all rows, given squared distances [asked, rows]."""
+    most = min(NEAREST[-1], apart.shape[1] - 1)
+    nearest = np.argpartition(apart.astype(np.float32), most - 1, axis=1)[:, :most]  # in half the time
+    squares = np.take_along_axis(apart, nearest, axis=1)
+    order = np.argsort(squares, axis=1, kind="stable")
+    distances = np.sqrt(np.take_along_axis(squares, order, axis=1).clip(0))
+    return Nearest(np.take_along_axis(nearest, order, axis=1), 1 / (distances + SOFT))

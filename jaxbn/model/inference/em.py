@@ -10,7 +10,6 @@ or leaves it as it is: this objective never falls (docs/maths.md, "Missing entri
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
+from jaxbn.inputs.missing import LOG
 from jaxbn.model.inference.answers import observed_places
 from jaxbn.model.inference.elimination import Array
 from jaxbn.model.inference.network import Network, Structure
@@ -26,7 +26,6 @@ from jaxbn.model.inference.tasks import Codes, Evidence, Task, take_apart
 from jaxbn.runtime import limits
 from jaxbn.scores.tables import posterior_means
 
-LOG = logging.getLogger("jaxbn")
 TOLERANCE = 1e-7
 """EM ends when a round raises the objective by less than this for each row, in nats."""
 

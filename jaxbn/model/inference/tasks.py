@@ -110,11 +110,17 @@ class Task:
 
         So a network's tables are only looked up, for all distinct rows at once.
         """
-        structure, known = self.structure, self.known
-        return [
-            [(_outer(structure, child, known), _inner(structure, child, step.scope)) for child in step.families]
-            for step in self.plan.steps
-        ]
+        return [[self._places_of(child, step.scope) for child in step.families] for step in self.plan.steps]
+
+    def _places_of(self, child: int, scope: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        outer, inner = np.zeros(1, np.int64), np.zeros([1] * len(scope), np.int64)
+        for v, stride in zip(self.structure.families[child], self.structure.strides[child], strict=True):
+            if v in self.known:
+                outer = outer + self.known[v] * stride
+            else:
+                shape = [-1 if u == v else 1 for u in scope]
+                inner = inner + (np.arange(self.structure.sizes[v]) * stride).reshape(shape)
+        return outer, inner
 
     def _factors(self, tables: Sequence[Array], part: slice, *, plain: bool = False) -> Iterator[list[Array]]:
         """The tables of every step's families at the observed entries of some distinct rows, and the evidence."""
@@ -165,24 +171,6 @@ def take_apart(
             found = plan(structure, component, () if target is None else (target,))
             more = [evidence.get(step.variable) for step in found.steps]
             yield Task(found, own, where, np.bincount(where, minlength=len(first)), structure, known, more)
-
-
-def _outer(structure: Structure, child: int, known: Mapping[int, NDArray[np.int64]]) -> NDArray[np.int64]:
-    place = np.zeros(1, np.int64)
-    for v, stride in zip(structure.families[child], structure.strides[child], strict=True):
-        if v in known:
-            place = place + known[v] * stride
-    return place
-
-
-def _inner(structure: Structure, child: int, scope: Sequence[int]) -> NDArray[np.int64]:
-    stride = dict(zip(structure.families[child], structure.strides[child], strict=True))
-    place = np.zeros([1] * len(scope), np.int64)
-    for axis, v in enumerate(scope):
-        if v in stride:
-            states = np.arange(structure.sizes[v]) * stride[v]
-            place = place + states.reshape([-1 if i == axis else 1 for i in range(len(scope))])
-    return place
 
 
 # --- components of rows (why this is exact: docs/maths.md, "Missing entries")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from jaxbn.cuts.shapes.scores import Kind, Lean, Part
 from jaxbn.inputs.columns import MISSING
 from jaxbn.model.fitted import Fitted
 from jaxbn.model.lines.line import Floats, Integers, Line
+from jaxbn.model.observations import Unknown, encode_frame, frame_of, numbers_of
 
 Parts = tuple[Part, NDArray[np.bool_]]
 
@@ -48,6 +50,15 @@ def lean(
     other, lacking = by(line.by_parents, scores[:size]), np.isnan(sum(scores[size:]))
     mean, scale, off = (np.where(lacking, *each) for each in zip(other[:3], found[:3], strict=True))
     return found._replace(mean=mean, scale=scale, off=off)
+
+
+def lean_of_rows(net: Fitted, data: Any, target: str, unknown: Unknown) -> Lean | None:
+    """How the target leans inside each of its bins, given the other columns, [rows, bins]."""
+    if target not in net.lines:
+        return None
+    frame = frame_of(net, data, target)
+    values = numbers_of(net, frame, net.lines[target].numbers)
+    return lean(net, target, encode_frame(net, frame, unknown, optional=net.names), values)
 
 
 def by_lines(net: Fitted) -> list[str]:

@@ -1,12 +1,13 @@
-"""Rows drawn from a network, given what is known and what is set."""
+"""Rows drawn from a network, given what is known and what is set; rows in files and sources, some at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,12 @@ from jaxbn.model.queries import decode, weighed_by_ranges
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike, replacing
 from jaxbn.runtime.memory import check_room
+from jaxbn.sources.source import as_source
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 BATCH = 2**18
 """Rows of a file that are drawn at a time."""
@@ -147,3 +150,31 @@ def _known(
         members = as_members(net, name, value)
         return members[draw_states(net.binnings[name](members) == codes[:, None], rng.random(len(codes)))]
     return net.inside(name).draw(codes, rng, *span, leaning)
+
+
+def in_batches(method: Method) -> Method:
+    """A method whose first argument are rows, also for sources that need not fit in memory.
+
+    Of these it gives what the engine calls a table: a Dask or PySpark DataFrame, a DuckDB relation, a Polars LazyFrame,
+    and else a ``pyarrow.RecordBatchReader``, which writers of Arrow take.
+    """
+
+    @wraps(method)
+    def answered(self: Any, data: Any, *given: Any, **options: Any) -> Any:
+        source = as_source(data)
+        if source is None:
+            return method(self, data, *given, **options)
+        return source.mapped(partial(_of_batch, self, method.__name__, given, options))
+
+    return answered  # type: ignore[return-value]
+
+
+def _of_batch(net: Any, method: str, given: tuple[Any, ...], options: dict[str, Any], frame: Any) -> Any:
+    """What a method of a network says of a batch, as a frame that every engine can hold."""
+    found = getattr(net, method)(frame, *given, **options)
+    if isinstance(found, np.ndarray):
+        found = pd.DataFrame({method: found})
+    found = found.to_frame() if isinstance(found, pd.Series) else found
+    found = found.set_axis([str(name) for name in found.columns], axis=1)
+    intervals = [name for name in found if any(isinstance(value, pd.Interval) for value in found[name].head(1))]
+    return found.astype(dict.fromkeys(intervals, str))

@@ -56,16 +56,21 @@ def recounted(
     level_counts: Mapping[str, NDArray[Any]],
     bounds: Mapping[str, tuple[float, float]],
     n_rows: int,
+    levels: Mapping[str, tuple[Level, ...]] | None = None,
+    groupings: Mapping[str, Grouping] | None = None,
 ) -> BayesNet:
     """The network with the tables of other counts, of families and of the levels of grouped variables."""
+    levels, groupings = levels or net.levels, groupings or net.groupings
     weights = table_weights(counts, net.alpha, net.alphas)
     return replace(
         net,
         alphas={name: float(np.mean(own)) for name, own in weights.items()} if net.alpha == "auto" else net.alphas,
+        levels=dict(levels),
+        groupings=dict(groupings),
         counts=dict(counts),
         level_counts=dict(level_counts),
         tables={name: posterior_means(found, weights[name]) for name, found in counts.items()},
-        shares={n: level_shares(found, net.group_codes[n], _weight(net, n)) for n, found in level_counts.items()},
+        shares={n: level_shares(found, groupings[n](levels[n]), _weight(net, n)) for n, found in level_counts.items()},
         bounds=dict(bounds),
         binnings={name: binning.stretched(*bounds[name]) for name, binning in net.binnings.items()},
         score=k2_sum(counts),
@@ -149,13 +154,7 @@ def _with_levels(net: BayesNet, frame: pd.DataFrame) -> BayesNet:
     axes: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {**same, **states}
     check_table_sizes(net.parents, {name: len(after) for name, (_, after) in axes.items()})
     counts = {name: _padded(net.counts[name], [axes[v] for v in (*found, name)]) for name, found in net.parents.items()}
-    shares = {
-        name: level_shares(level_counts[name], groupings[name](levels[name]), _weight(net, name)) for name in groupings
-    }
-    weights = table_weights(counts, net.alpha, net.alphas)
-    tables = {name: posterior_means(found, weights[name]) for name, found in counts.items()}
-    grouped: dict[str, Any] = {"groupings": groupings, "level_counts": level_counts, "shares": shares}
-    return replace(net, levels=levels, counts=counts, tables=tables, **grouped)
+    return recounted(net, counts, level_counts, net.bounds, net.n_rows, levels, groupings)
 
 
 def _merged(name: str, known: tuple[Level, ...], new: Sequence[Level]) -> tuple[Level, ...]:
