@@ -23,9 +23,9 @@ from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import WEIGHT, choice_cost
 from jaxbn.groups.grouping import Grouping
+from jaxbn.groups.levels import draw_groups
 from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, sum_over_cuts
 from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs
-from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import coding_evidence
