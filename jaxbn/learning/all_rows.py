@@ -28,9 +28,7 @@ from jaxbn.inputs.graph import children_of, markov_blanket
 from jaxbn.inputs.units import NUMBER
 from jaxbn.learning.near_families import best_of_families, near_families
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
-from jaxbn.scores.density import log_measure, shaped_density
-from jaxbn.scores.evidence import coding_price, effective_parents
-from jaxbn.scores.parent_prior import log_prior
+from jaxbn.scores.evidence import coding_price, effective_parents, log_density, log_prior, shaped_density
 from jaxbn.scores.tables import k2_score
 from jaxbn.sources.counting import Coded
 from jaxbn.structure.constraints import Rules
@@ -153,7 +151,8 @@ class AllRows:
                 parts.append(log_inside(coding, self.data.table.levels[name], seen))
             else:
                 m = self.n_distinct(name)
-                parts.append(self._density(name, coding, counts))
+                shape = shaped_density(self.data, name, coding)[1]
+                parts.append(log_density(counts, coding.cuts, self.bounds(name), shape))
             parts.append(-coding_price(coding, m, int((counts > 0).sum())))
         return math.fsum(parts)
 
@@ -166,16 +165,6 @@ class AllRows:
         kept = effective_parents(child, parents, columns, self.rules.required)
         prior = log_prior(child, kept, len(self.data.names), self.rules.links, self.arc_charge)
         return k2_score(counts, self.options.weight) + prior
-
-    def _density(self, name: str, binning: Binning, counts: Counts) -> float:
-        """The log density of the values of a column given their bins."""
-        shape = None if self.data.flat else shaped_density(self.data, name, binning)[1]
-        low, high = self.bounds(name)
-        if shape is None or shape.is_flat:
-            measures, each = np.diff([low, *binning.cuts, high]), 0.0
-        else:
-            measures, each = np.diff([0.0, *shape.below(binning.cuts), 1.0]), shape.log_evidence
-        return float(counts.sum() * each) - log_measure(counts, measures)
 
     # --- passes
 

@@ -36,7 +36,7 @@ from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.memory import in_words
 from jaxbn.runtime.progress import Steps
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.density import shaped
+from jaxbn.scores.evidence import shaped
 from jaxbn.sources.clusters import SharedSource, shared
 from jaxbn.sources.counting import Batches, Coded, Counting
 from jaxbn.sources.source import Source, as_source

@@ -11,7 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import Columns
-from jaxbn.scores.parent_prior import Links, log_prior
+from jaxbn.scores.evidence import Links, log_prior
 from jaxbn.scores.tables import family_counts, k2_score
 from jaxbn.structure.constraints import Rules
 

@@ -23,8 +23,7 @@ from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological
 from jaxbn.learning.solver import Cut, Learner, Solver
 from jaxbn.runtime.threads import MANY_ROWS, n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, initial_bins, largest_cardinality, same_coding
-from jaxbn.scores.density import density
-from jaxbn.scores.evidence import EvidenceCache
+from jaxbn.scores.evidence import EvidenceCache, density
 from jaxbn.scores.families import structure_score, tolerance
 
 

@@ -28,8 +28,7 @@ from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines.line import Lines
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.density import shaped
-from jaxbn.scores.parent_prior import arc_charge
+from jaxbn.scores.evidence import arc_charge, shaped
 from jaxbn.structure.constraints import Constraints, Rules, as_constraints
 
 Runs = TurnRuns | K2Runs

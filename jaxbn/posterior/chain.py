@@ -28,9 +28,8 @@ from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, sum_over_cuts
 from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.evidence import coding_evidence
+from jaxbn.scores.evidence import ARC_CHARGE, coding_evidence, log_links, log_parent_prior
 from jaxbn.scores.families import family_score
-from jaxbn.scores.parent_prior import ARC_CHARGE, log_links, log_parent_prior
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits, cells, mask_of
 

@@ -35,8 +35,7 @@ from jaxbn.runtime.progress import Progress
 from jaxbn.runtime.shapes import FEW_POSITIONS
 from jaxbn.runtime.workers import in_workers, n_workers
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.density import shaped
-from jaxbn.scores.parent_prior import arc_charge
+from jaxbn.scores.evidence import arc_charge, shaped
 from jaxbn.structure.constraints import Constraints, Rules, as_constraints
 
 WRITE_EVERY = 10.0

@@ -23,7 +23,7 @@ from jaxbn.counts.codes import Column
 from jaxbn.counts.device import Counter, best_counter
 from jaxbn.counts.host import counts_of
 from jaxbn.cuts.problem import table
-from jaxbn.scores.parent_prior import log_parent_prior
+from jaxbn.scores.evidence import log_parent_prior
 
 ROWS_KEPT = 2**27
 """Bytes of sums that are remembered for columns that changed since."""

@@ -19,7 +19,7 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents, check_max_ce
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.table import Table
 from jaxbn.scores.coded_table import Columns
-from jaxbn.scores.parent_prior import Links
+from jaxbn.scores.evidence import Links
 
 Group = str | Iterable[str]
 Arcs = Iterable[tuple[Group, Group]]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import Columns
-from jaxbn.scores.parent_prior import ARC_CHARGE
+from jaxbn.scores.evidence import ARC_CHARGE
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules
 from jaxbn.structure.cycle_bound import STEPS

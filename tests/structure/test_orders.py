@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxbn.counts.device import DeviceCounter
-from jaxbn.scores.parent_prior import ARC_CHARGE
+from jaxbn.scores.evidence import ARC_CHARGE
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits
 from jaxbn.structure.cycle_bound import _Ascent, cycle_bound
