@@ -24,11 +24,11 @@ from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import WEIGHT, choice_cost
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import draw_groups
-from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, sum_over_cuts
 from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs
+from jaxbn.posterior.cut_posterior import Choice, CutSums, choice_of, sum_over_cuts
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.evidence import ARC_CHARGE, coding_evidence, log_links, log_parent_prior
+from jaxbn.scores.evidence import ARC_CHARGE, coding_evidence, log_prior
 from jaxbn.scores.families import family_score
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits, cells, mask_of
@@ -199,8 +199,8 @@ class Chain:
         """What the changed families have beyond the sum over a variable's cuts: priors, and families without it."""
         graph, total = state.graph, 0.0
         for child in changed:
-            total += log_parent_prior(len(graph), graph[child].bit_count(), self.arc_charge)
-            total += log_links(self.names[child], (self.names[p] for p in bits(graph[child])), self.rules.links)
+            parents = [self.names[p] for p in bits(graph[child])]
+            total += log_prior(self.names[child], parents, len(graph), self.rules.links, self.arc_charge)
             if child != v and not graph[child] >> v & 1:
                 total += family_score(state.columns[child], [state.columns[p] for p in bits(graph[child])], WEIGHT)
         return total

@@ -44,7 +44,7 @@ def test_each_move_is_in_detailed_balance(kind: str, child: int) -> None:
     for graph in graphs:
         found = slots(graph, kind, child)
         for slot in found:
-            new = moved(graph, kind, slot)
+            new = moved(graph, slot)
             if new != graph and rules(4, 3).allows(new, differences(graph, new), [2] * 4):
                 flow[graph, new] += chance[graph] / len(found) * min(1.0, chance[new] / chance[graph])
     assert flow
