@@ -181,11 +181,9 @@ def _levels(values: Any) -> tuple[tuple[Level, ...], NDArray[np.int32]]:
     if len(column) == 0:
         raise ValueError("values is empty; pass at least one row")
     levels, codes = as_levels("values", column)
-    if (codes == MISSING).any():
-        row = int(np.argmax(codes == MISSING))
-        raise ValueError(
-            f"values has {int((codes == MISSING).sum())} missing entries, the first in row {row}; drop them"
-        )
+    absent = np.flatnonzero(codes == MISSING)
+    if len(absent):
+        raise ValueError(f"values has {len(absent)} missing entries, the first in row {absent[0]}; drop them")
     return levels, codes
 
 

@@ -101,9 +101,8 @@ def _read(file: Path, kind: str, version: int, run: dict[str, Any]) -> dict[str,
     if not isinstance(document, dict) or document.get("format") != kind:
         raise _refused(file, f"is not a {kind.replace('.', ' ')}; name another file")
     if document.get("version") != version:
-        raise _refused(
-            file, f"has version {document.get('version')!r}, this program reads {version}; name another file"
-        )
+        found = document.get("version")
+        raise _refused(file, f"has version {found!r}, this program reads {version}; name another file")
     if document.pop("checksum", None) != _checksum(document):
         raise _refused(file, "is damaged: its checksum is another; name another file")
     for key in run | document["run"]:

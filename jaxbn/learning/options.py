@@ -80,9 +80,8 @@ def check_structure_options(
             own = [key for key, each in signature(function).parameters.items() if each.kind != each.VAR_KEYWORD]
             raise TypeError(f"{function.__name__} has no option {name!r}; {suggest(name, [*STRUCTURE_OPTIONS, *own])}")
         if graph_given:
-            raise ArgumentError(
-                name, "is for learning the structure; leave it out, or leave out ", Mention("graph"), value=value
-            )
+            why = "is for learning the structure; leave it out, or leave out "
+            raise ArgumentError(name, why, Mention("graph"), value=value)
     return dict(options)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.structure.constraints import Rules, bits, cells, mask_of, union_of
+from jaxbn.structure.exact import inside
 
 Graph = tuple[int, ...]
 """The parents of each column as a bit mask."""
@@ -217,9 +218,7 @@ def _hits(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     m, size = weights.shape
     with_one = np.where(_members(m)[:, None] > 0, weights, NEVER)  # [m, m, 2^m]: sets that have the first index
-    for j in range(m):  # now all sets within a set
-        halves = with_one.reshape(m, m, size >> j + 1, 2, 1 << j)
-        halves[..., 1, :] = np.logaddexp(halves[..., 0, :], halves[..., 1, :])
+    inside(np.logaddexp, with_one)  # now all sets within a set
     found = np.full((m, size, size), NEVER)
     done = np.arange(size)
     for last in range(1, size):

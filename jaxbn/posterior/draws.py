@@ -114,14 +114,6 @@ def _draw_to_json(draw: Draw) -> list[Any]:
 
 def _draw_from_json(found: Sequence[Any]) -> Draw:
     chain, sweep, evidence, parents, binnings, groups = found
-    return Draw(
-        int(chain),
-        int(sweep),
-        float(evidence),
-        {name: tuple(some) for name, some in parents.items()},
-        {
-            name: Binning(np.array(edges), lower=low, upper=high, method="draw")
-            for name, (edges, low, high) in binnings.items()
-        },
-        _groupings(groups),
-    )
+    arcs = {name: tuple(some) for name, some in parents.items()}
+    own = {n: Binning(np.array(c), lower=low, upper=high, method="draw") for n, (c, low, high) in binnings.items()}
+    return Draw(int(chain), int(sweep), float(evidence), arcs, own, _groupings(groups))

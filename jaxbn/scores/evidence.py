@@ -8,14 +8,12 @@ values inside bins, or the probability of levels inside groups, less that charge
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.counts.codes import Column
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.evidence import WEIGHT, choice_cost
 from jaxbn.cuts.shapes.shape import Shape
@@ -46,18 +44,20 @@ class EvidenceCache:
     def evidence(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
         """F of a network with its cuts and groups."""
         families = [self.family(name, parents[name], columns) for name in columns]
-        return math.fsum([*families, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
+        return math.fsum([*families, *self._codings_of(columns, codings)])
 
     def without_families(self, parents: Parents, columns: Columns, codings: Mapping[str, Coding]) -> float:
         """F without the scores of the families: the prior of the arcs, and what each coding has by itself."""
         priors = [self._prior(name, parents[name], columns) for name in columns]
-        return math.fsum([*priors, *(self._coding(name, columns[name], coding) for name, coding in codings.items())])
+        return math.fsum([*priors, *self._codings_of(columns, codings)])
 
     def family(self, child: str, parents: Sequence[str], columns: Columns) -> float:
         """The part of F that a family has, with the prior of its parents."""
         family = Family(columns[child], tuple(columns[p] for p in parents))
-        score = _remembered(self._families, family.key, lambda: family_score(*family, WEIGHT))
-        return score + self._prior(child, parents, columns)
+        key = family.key
+        if key not in self._families:
+            self._families[key] = family_score(*family, WEIGHT)
+        return self._families[key] + self._prior(child, parents, columns)
 
     def _prior(self, child: str, parents: Sequence[str], columns: Columns) -> float:
         if not (self.arc_charge or self.links):
@@ -65,15 +65,12 @@ class EvidenceCache:
         kept = effective_parents(child, parents, columns, self.required)
         return log_prior(child, kept, len(self.data.names), self.links, self.arc_charge)
 
-    def _coding(self, name: str, column: Column, coding: Coding) -> float:
-        key = name, column.key
-        return _remembered(self._codings, key, lambda: coding_evidence(self.data, name, coding, column.n_states))
-
-
-def _remembered(known: dict[Any, float], key: Any, work_out: Callable[[], float]) -> float:
-    if key not in known:
-        known[key] = work_out()
-    return known[key]
+    def _codings_of(self, columns: Columns, codings: Mapping[str, Coding]) -> Iterator[float]:
+        for name, coding in codings.items():
+            key = name, columns[name].key
+            if key not in self._codings:
+                self._codings[key] = coding_evidence(self.data, name, coding, columns[name].n_states)
+            yield self._codings[key]
 
 
 # --- the prior over sets of parents, see docs/maths.md, "The best structure"

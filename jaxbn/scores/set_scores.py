@@ -157,7 +157,7 @@ class SetScores:
     def family(self, child: int, parents: Sequence[int]) -> int:
         """The score of a child with some parents, in units."""
         if not parents:
-            total = int(self.sums((), 1)[child]) - self._empty(child)
+            total = int(self.sums((), 1)[child]) - int(self._tables[self.n_states[child]][self.n_rows])  # one cell
         else:
             # by the base without the last parent, for which the sums with *every* further column were counted in one go
             rest = tuple(parents[:-1])
@@ -298,10 +298,6 @@ class SetScores:
     def _key(self, base: Sequence[int]) -> tuple[int, ...]:
         known = self._known
         return tuple(sorted([known[i] for i in base]))
-
-    def _empty(self, child: int) -> int:
-        """F of no columns: one cell with all rows."""
-        return int(self._tables[self.n_states[child]][self.n_rows])
 
     def _forget(self) -> None:
         """Drop the oldest sums of bases that are no longer there, once they are too many."""

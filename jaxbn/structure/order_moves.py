@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.structure.constraints import bits, union_of
-from jaxbn.structure.exact import NOTHING, best_inside, best_order, without_bit
+from jaxbn.structure.exact import NOTHING, best_order, inside, without_bit
 from jaxbn.structure.families import FamilyTable, Standing
 
 WIDTH = 8
@@ -197,7 +197,7 @@ def arranged(table: FamilyTable, order: list[int], first: int, width: int) -> li
     own = place[table.child[families]]
     best = np.full((width, 1 << (width - 1)), NOTHING)
     best[own, without_bit(inner, own)] = table.worth[families]  # of several the last stays, the best
-    best_inside(best)
+    inside(np.maximum, best)
     value, found = best_order(best)
     now = sum(int(best[i, -1 << i]) for i in range(width))  # with all columns of higher numbers in front
     if value <= now:
