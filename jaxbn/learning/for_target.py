@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +72,6 @@ class _Change(NamedTuple):
     other: int  # its second parent, or NONE
 
 
-@dataclass
 class TargetArcs:
     """A greedy search: the change that raises the score most, until none is worth its charge.
 
@@ -81,20 +79,16 @@ class TargetArcs:
     changes some help by chance.
     """
 
-    target: Column
-    features: Sequence[Column]
-    alpha: float = 1.0
-    rows: NDArray[np.intp] = field(init=False)  # whose target is predicted
-    own: NDArray[np.float64] = field(init=False)  # [rows, classes], 1 at the class of the row, which its counts contain
-    logs: NDArray[np.float64] = field(init=False)  # [rows, classes], ln P(target, chosen features) without the row
-    chosen: dict[int, int] = field(init=False, default_factory=dict)  # feature: its other parent, or NONE
-
-    def __post_init__(self) -> None:
-        n, classes = len(self.target.codes), self.target.n_states
-        self.rows = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
-        self.own = (self.target.codes[self.rows, None] == np.arange(classes)).astype(np.float64)
-        weights = np.bincount(self.target.codes, minlength=classes) + self.alpha
-        self.logs = np.log(weights - self.own) - np.log(n - 1 + self.alpha * classes)
+    def __init__(self, target: Column, features: Sequence[Column], alpha: float = 1.0) -> None:
+        self.target, self.features, self.alpha = target, features, alpha
+        self.chosen: dict[int, int] = {}  # feature: its other parent, or NONE
+        n, classes = len(target.codes), target.n_states
+        self.rows = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))  # whose target is predicted
+        # [rows, classes], 1 at the class of the row, which its counts contain
+        self.own = (target.codes[self.rows, None] == np.arange(classes)).astype(np.float64)
+        weights = np.bincount(target.codes, minlength=classes) + alpha
+        # [rows, classes], ln P(target, chosen features) without the row
+        self.logs = np.log(weights - self.own) - np.log(n - 1 + alpha * classes)
 
     @property
     def score(self) -> float:

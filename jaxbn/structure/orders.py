@@ -179,7 +179,7 @@ class _Search:
         # scored again rather than taken from the values, which have the arcs subtracted
         units = [self.scores.family(child, tuple(bits(mask))) for child, mask in enumerate(masks)]
         if bound is None:
-            bound = sum(max(pool.values) for pool in self.pools)
+            bound = sum(max(pool.values.values()) for pool in self.pools)
         return Structure(
             tuple(tuple(bits(mask)) for mask in masks),
             self.scores.nats(sum(units)),
