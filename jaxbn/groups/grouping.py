@@ -39,11 +39,8 @@ from jaxbn.inputs.table import Table
 
 LOG = logging.getLogger("jaxbn")
 
-MANY_LEVELS = 50
-"""By default, columns with more levels than this are grouped."""
-
-SHOWN = 3
-"""Number of levels that the label of a group names."""
+MANY_LEVELS = 50  # by default, columns with more levels than this are grouped
+SHOWN = 3  # number of levels that the label of a group names
 
 
 @dataclass(frozen=True, eq=False)

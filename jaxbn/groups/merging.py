@@ -21,14 +21,9 @@ from scipy.sparse import csr_array
 
 from jaxbn.runtime import limits
 
-MAX_START = 1000
-"""Most groups that merging starts from; further units first join the most frequent ones."""
-
-MAX_WORK = 10**9
-"""Most table look-ups of a merging; with many columns it limits the number of groups at the start."""
-
-TOLERANCE = 1e-9
-"""A change must gain more than this, which is above rounding."""
+MAX_START = 1000  # most groups that merging starts from; further units first join the most frequent ones
+MAX_WORK = 10**9  # most table look-ups of a merging; with many columns it limits the number of groups at the start
+TOLERANCE = 1e-9  # a change must gain more than this, which is above rounding
 
 
 class Problem(NamedTuple):

@@ -22,20 +22,11 @@ from jaxbn.learning.columns import as_columns
 from jaxbn.learning.discretize import Discretization, discretize
 from jaxbn.scores.coded_table import CodedTable
 
-MOST_TURNS = 4
-"""Turns of arcs and cuts; most tables settle after two."""
-
-MOST_ROWS = 2_000
-"""Rows whose target is predicted; counts are those of all rows."""
-
-MOST_PARTNERS = 12
-"""Other features that may become a feature's second parent: those that add most to its own score."""
-
-MOST_CELLS = 100_000
-"""Cells of a feature's table given the target and one other feature."""
-
-NONE = -1
-"""Stands for no second parent of a feature."""
+MOST_TURNS = 4  # turns of arcs and cuts; most tables settle after two
+MOST_ROWS = 2_000  # rows whose target is predicted; counts are those of all rows
+MOST_PARTNERS = 12  # other features that may become a feature's second parent: those that add most to its own score
+MOST_CELLS = 100_000  # cells of a feature's table given the target and one other feature
+NONE = -1  # stands for no second parent of a feature
 
 
 def network_for_target(

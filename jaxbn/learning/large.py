@@ -45,11 +45,8 @@ from jaxbn.structure.constraints import Constraints
 
 LOG = logging.getLogger("jaxbn")
 
-SAMPLE = 5 * 10**5
-"""Rows of the sample that a network is searched on; no more are read into memory."""
-
-EM_STEPS = 2
-"""Passes of EM over all rows, from the tables of the sample on, where entries are missing."""
+SAMPLE = 5 * 10**5  # rows of the sample that a network is searched on; no more are read into memory
+EM_STEPS = 2  # passes of EM over all rows, from the tables of the sample on, where entries are missing
 
 
 @dataclass

@@ -26,23 +26,12 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, bucket
 
-ROOM = 64
-"""Room for bins at first; four times as many where that is not enough."""
-
-SIZE_STEP = 128
-"""Walks have room for a multiple of so many groups, up to four times as many; beyond, sizes double."""
-
-TOO_RARE = -200.0
-"""Log of the chance of a number of bins at the price, below which another price is taken."""
-
-MOST_TRIES = 8
-"""Prices that are tried for a chance that is not so rare."""
-
-LEAP = 500.0
-"""How much further the log of a chance may move at once: less than from where it underflows to `TOO_RARE`."""
-
-BINS_EXPECTED = 4
-"""The number of bins whose price is taken where no number is known to be probable."""
+ROOM = 64  # room for bins at first; four times as many where that is not enough
+SIZE_STEP = 128  # walks have room for a multiple of so many groups, up to four times as many; beyond, sizes double
+TOO_RARE = -200.0  # log of the chance of a number of bins at the price, below which another price is taken
+MOST_TRIES = 8  # prices that are tried for a chance that is not so rare
+LEAP = 500.0  # how much further the log of a chance may move at once: less than from where it underflows to `TOO_RARE`
+BINS_EXPECTED = 4  # the number of bins whose price is taken where no number is known to be probable
 
 
 @dataclass(frozen=True, eq=False, repr=False)

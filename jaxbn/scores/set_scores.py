@@ -25,17 +25,10 @@ from jaxbn.counts.host import counts_of
 from jaxbn.cuts.problem import table
 from jaxbn.scores.evidence import log_parent_prior
 
-ROWS_KEPT = 2**27
-"""Bytes of sums that are remembered for columns that changed since."""
-
-COUNTS_KEPT = 2**24
-"""Counts of single sets that are remembered."""
-
-SUM_BITS = 49
-"""Most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63."""
-
-TABLES_KEPT = 2**25
-"""Entries of tables of logarithms that are remembered in any case."""
+ROWS_KEPT = 2**27  # bytes of sums that are remembered for columns that changed since
+COUNTS_KEPT = 2**24  # counts of single sets that are remembered
+SUM_BITS = 49  # most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63
+TABLES_KEPT = 2**25  # entries of tables of logarithms that are remembered in any case
 
 
 @lru_cache(maxsize=64)

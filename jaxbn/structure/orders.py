@@ -22,14 +22,9 @@ from jaxbn.structure.exact import Structure
 from jaxbn.structure.families import ARC_BITS, FamilyTable, pools_of
 from jaxbn.structure.order_moves import Blocks, climb, rivals
 
-STARTS = 3
-"""Random orders that are improved on their own."""
-
-PATIENCE = 60
-"""An order is left as it is after this many blocks in a row without a gain."""
-
-WIDE = 20
-"""With at most this many columns, families are also scored far from where orders lead."""
+STARTS = 3  # random orders that are improved on their own
+PATIENCE = 60  # an order is left as it is after this many blocks in a row without a gain
+WIDE = 20  # with at most this many columns, families are also scored far from where orders lead
 
 
 def order_structure(
