@@ -222,8 +222,3 @@ def initial_bins(table: Table, grouped: Sequence[str] = ()) -> int:
     if sizes:
         return max(min(n, STARTING_GROUPS) if name in grouped else n for name, n in sizes.items())
     return round(math.log(len(table.names)) + 1)
-
-
-def largest_cardinality(columns: Columns, names: Sequence[str] | None = None) -> int:
-    """The largest number of states among some variables, or all."""
-    return max(columns[name].n_states for name in (columns if names is None else names))
