@@ -34,9 +34,7 @@ Slot = tuple[tuple[int, int], ...]
 """The columns whose parents a move changes, and the mask of what joins or leaves them."""
 
 KINDS = ("toggle", "reverse", "swap")
-
-NEVER = -1e300
-"""Log of the weight of what cannot be; unlike -inf it can be multiplied by zero."""
+NEVER = -1e300  # log of the weight of what cannot be; unlike -inf it can be multiplied by zero
 
 
 def slots(graph: Graph, kind: str, child: int = 0) -> Sequence[Slot]:

@@ -33,17 +33,10 @@ from jaxbn.scores.families import family_score
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits, cells, mask_of
 
-PROPOSALS = 1
-"""Moves of arcs in a sweep for each ordered pair of columns."""
-
-PLAIN_BINS = 4
-"""Bins of equal frequency by which arcs of a variable are proposed, where no cuts are known that may suit."""
-
-TRUST = 0.5
-"""The power of the probability of graphs with such bins, by which they are proposed."""
-
-BLOCK = 6
-"""Columns among which all arcs are drawn together, at most."""
+PROPOSALS = 1  # moves of arcs in a sweep for each ordered pair of columns
+PLAIN_BINS = 4  # bins of equal frequency by which a variable's arcs are proposed, where no cuts are known that may suit
+TRUST = 0.5  # the power of the probability of graphs with such bins, by which they are proposed
+BLOCK = 6  # columns among which all arcs are drawn together, at most
 
 LogScore = Callable[[int, int], float]
 """The score of a child with the parents of a bit mask."""

@@ -26,8 +26,7 @@ from jaxbn.posterior.draws import Draw
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = 12
-"""Most arcs that are printed."""
+SHOWN = 12  # most arcs that are printed
 
 
 class Agreement:

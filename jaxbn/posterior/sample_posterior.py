@@ -39,17 +39,11 @@ from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.evidence import arc_charge, shaped
 from jaxbn.structure.constraints import Constraints, Rules, as_constraints
 
-WRITE_EVERY = 10.0
-"""Seconds between two writings of the checkpoint."""
-
-PLAIN_BINS = 5
-"""With which chains begin where there was no time to find better ones."""
-
-OTHER_STARTS = (3, 7, 9, 4, 6, 8, 2)
-"""Plain bins with which the search begins that finds the start of each chain but the first."""
-
-ENOUGH_DRAWS, APART = 20, 1.5
-"""Draws of each chain from which on chains with an R-hat above the second are said to disagree."""
+WRITE_EVERY = 10.0  # seconds between two writings of the checkpoint
+PLAIN_BINS = 5  # with which chains begin where there was no time to find better ones
+OTHER_STARTS = (3, 7, 9, 4, 6, 8, 2)  # plain bins with which the searches for starts of the other chains begin
+ENOUGH_DRAWS = 20  # draws of each chain from which on chains may be said to disagree,
+APART = 1.5  # where their R-hat is above this
 
 
 @old_keywords

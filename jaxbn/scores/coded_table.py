@@ -29,12 +29,9 @@ Columns = Mapping[str, Column]
 Coding = Binning | Grouping
 """How a variable is coded: cut into bins, or its levels merged."""
 
-STARTING_GROUPS = 10
-"""Groups of levels that a search begins with."""
-
-
-COLUMNS_KEPT = 2**29
-"""Bytes of codes that are remembered."""
+STARTING_GROUPS = 10  # groups of levels that a search begins with
+COLUMNS_KEPT = 2**29  # bytes of codes that are remembered
+NEARLY = 1.5  # up to so many times the positions of a grid, a column has none: a grid is searched twice, or more often
 
 
 class Start(NamedTuple):
@@ -42,10 +39,6 @@ class Start(NamedTuple):
 
     columns: dict[str, Column]
     binnings: dict[str, Coding]
-
-
-NEARLY = 1.5
-"""A column with up to this many times the positions of a grid has none: a grid is searched twice, and more after it."""
 
 
 @dataclass

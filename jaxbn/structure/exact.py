@@ -26,22 +26,12 @@ from jaxbn.runtime import limits
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits, mask_of, union_of
 
-MOST_COLUMNS = 20
-"""Columns up to which the search is meant to be used: with two more it takes 0.5 GB and twenty seconds."""
-
-MOST_SETS = 2**18
-"""Sets of columns that are counted at most: a minute and a few hundred megabytes."""
-
-ARC = 2**8
-"""A value is a score times this, minus its arcs, so that ties go to fewer arcs; 20 columns have at most 190."""
-
-NOTHING = -(2**62)
-"""The value of what is impossible; the sum of two still fits in an int64."""
-
-FEW_COLUMNS, SETS_AT_ONCE = 10, 2**12
-"""Up to so many columns the list of all sets is kept; so many sets are handled at once, to fit in a processor cache."""
-
-
+MOST_COLUMNS = 20  # up to which the search is meant to be used: with two more it takes 0.5 GB and twenty seconds
+MOST_SETS = 2**18  # sets of columns that are counted at most: a minute and a few hundred megabytes
+ARC = 2**8  # a value is a score times this, minus its arcs, so that ties go to fewer arcs; 20 columns have at most 190
+NOTHING = -(2**62)  # the value of what is impossible; the sum of two still fits in an int64
+FEW_COLUMNS = 10  # up to so many columns the list of all sets is kept
+SETS_AT_ONCE = 2**12  # so many sets are handled at once, to fit in a processor cache
 ORDERS = Mention("search", "orders")
 
 

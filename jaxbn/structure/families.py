@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits
 
-ARC_BITS = 13
-"""Values are scores times 2 to this, minus the number of parents: ties go to fewer arcs."""
+ARC_BITS = 13  # values are scores times 2 to this, minus the number of parents: ties go to fewer arcs
 
 
 class FamilyPool:

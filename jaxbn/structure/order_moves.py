@@ -21,8 +21,7 @@ from jaxbn.structure.constraints import bits, union_of
 from jaxbn.structure.exact import NOTHING, best_order, inside, without_bit
 from jaxbn.structure.families import FamilyTable, Standing
 
-WIDTH = 8
-"""Columns of a block."""
+WIDTH = 8  # columns of a block
 
 
 def climb(table: FamilyTable, order: Sequence[int], should_stop: Callable[[], bool]) -> tuple[list[int], Standing]:

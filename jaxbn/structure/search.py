@@ -16,13 +16,8 @@ from jaxbn.structure.exact import exact_structure, is_feasible
 from jaxbn.structure.orders import PATIENCE, STARTS, order_structure
 
 SEARCHES = ("auto", "exact", "orders", "k2")
-
-
-MOST_ROWS = 2 * 10**8
-"""Rows of all sets that the exact search may count, by default, while the cuts still move: some seconds."""
-
-QUICK_PATIENCE = 10
-"""Blocks that may fail in a search over orders, from one start, while the cuts still move."""
+MOST_ROWS = 2 * 10**8  # rows of all sets that the exact search may count while the cuts still move: some seconds
+QUICK_PATIENCE = 10  # blocks that may fail in a search over orders, from one start, while the cuts still move
 
 
 class Arcs(NamedTuple):

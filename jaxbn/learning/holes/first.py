@@ -19,8 +19,7 @@ from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.tables import family_counts, k2_score
 
-FEWEST_BINS, MOST_BINS = 4, 10
-"""Bins of equal frequency that the pairs are scored with."""
+FEWEST_BINS, MOST_BINS = 4, 10  # bins of equal frequency that the pairs are scored with
 
 
 def first_completion(data: CodedTable, rng: np.random.Generator) -> Table:
