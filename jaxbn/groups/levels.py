@@ -131,11 +131,14 @@ def _every_level(
             offsets.append(np.full(factor.n_contexts, twice * factor.n_states))
             if factor.lacking:  # K is 1: what the context of such rows takes off is what their cell adds
                 offsets[-1][-1] = twice
+    ends = np.cumsum([0, *(size for _, size in parts)])
+    where = np.concatenate([codes.astype(np.int64) + end for (codes, _), end in zip(parts, ends[:-1], strict=True)])
+    counts = csr_array((np.tile(weights, len(parts)), (np.tile(unit, len(parts)), where)), (m, int(ends[-1])))
+    counts.sum_duplicates()
     totals, offset = np.bincount(unit, weights, m).astype(np.int64), np.concatenate(offsets)
     most_gamma = 2 * int(totals.sum()) + max(2 * m, int(offset.max())) + 4
     log_gamma = gammaln(np.maximum(np.arange(most_gamma), 1) / 2)
-    units = _counts(unit, parts, weights, m), np.ones(m, np.int64), totals
-    return Problem(*units, np.concatenate(signs), offset, log_gamma, np.zeros(0))
+    return Problem(counts, np.ones(m, np.int64), totals, np.concatenate(signs), offset, log_gamma, np.zeros(0))
 
 
 def _charged(
@@ -146,19 +149,6 @@ def _charged(
     configurations = np.bincount(factors[0].cell, weights, factors[0].n_cells).astype(np.int64)
     by_number = -own_charge(configurations, most, weight) - np.log(m) - log_partitions(m, most)
     return problem._replace(whole=np.append(-np.inf, by_number))
-
-
-def _counts(
-    unit: NDArray[np.integer], parts: Sequence[tuple[NDArray[np.int32], int]], weights: NDArray[np.int64], m: int
-) -> csr_array:
-    """Weights of the rows of each unit in each column, [units, columns]."""
-    starts = np.cumsum([0, *(size for _, size in parts)])
-    where = np.concatenate(
-        [codes.astype(np.int64) + start for (codes, _), start in zip(parts, starts[:-1], strict=True)]
-    )
-    counts = csr_array((np.tile(weights, len(parts)), (np.tile(unit, len(parts)), where)), (m, int(starts[-1])))
-    counts.sum_duplicates()
-    return counts
 
 
 def _without_repeats(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:

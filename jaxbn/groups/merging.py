@@ -81,27 +81,16 @@ class Groups:
         inside = _inside(table, sizes + size, totals + total) - _inside(table, np.maximum(sizes, 1), totals)
         return np.asarray(gained + inside, np.float64)
 
-    def add(self, g: int, rows: Rows) -> None:
-        """Add rows to a group."""
-        self.counts[rows.at, g] += rows.counts
-        self.sizes[g] += rows.size
-        self.totals[g] += rows.total
-
-    def remove(self, g: int, rows: Rows) -> None:
-        """Remove rows from a group."""
-        self.counts[rows.at, g] -= rows.counts
-        self.sizes[g] -= rows.size
-        self.totals[g] -= rows.total
+    def add(self, g: int, rows: Rows, times: int = 1) -> None:
+        """Add rows to a group; -1 times removes them."""
+        self.counts[rows.at, g] += times * rows.counts
+        self.sizes[g] += times * rows.size
+        self.totals[g] += times * rows.total
 
     def replace(self, g: int, other: int) -> None:
         """Group g becomes a copy of another."""
         self.counts[:, g] = self.counts[:, other]
         self.sizes[g], self.totals[g] = self.sizes[other], self.totals[other]
-
-    def clear(self, g: int) -> None:
-        """Group g becomes empty."""
-        self.counts[:, g] = 0
-        self.sizes[g] = self.totals[g] = 0
 
     def scores(self) -> NDArray[np.float64]:
         """The score of each group [G]."""
@@ -227,7 +216,7 @@ def _merge(problem: Problem, where: NDArray[np.int64], most: int) -> NDArray[np.
 def _pair_gains(groups: Groups, a: int) -> NDArray[np.float64]:
     """What the score gains if group a is merged with each of the others [G]."""
     rows = groups.of_group(a)
-    groups.remove(a, rows)
+    groups.add(a, rows, -1)
     gained = groups.gains(rows)
     groups.add(a, rows)
     gained -= gained[a]  # what it scores alone
@@ -264,7 +253,7 @@ class Visits:
         """Put a unit where `choose` says, by the weights of all places and its group so far; whether it moved."""
         rows, home = self.problem.rows_of(unit), int(self.where[unit])
         # the unit is taken out first, so that staying at home is judged as every other place is
-        self.groups.remove(home, rows)
+        self.groups.add(home, rows, -1)
         chosen = choose(self.weights(home, self.groups.gains(rows)), home)
         self.groups.add(chosen, rows)
         if chosen != home:
@@ -296,5 +285,5 @@ class Visits:
             if left != last:
                 groups.replace(left, last)
                 self.where[self.where == last] = left
-            groups.clear(last)
+            groups.counts[:, last] = groups.sizes[last] = groups.totals[last] = 0
             groups.n -= 1

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from jaxbn.counts.host import counts_of
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.from_counts import Counted, best_cuts
 from jaxbn.cuts.methods import Method
@@ -30,7 +31,7 @@ from jaxbn.inputs.later import nx
 from jaxbn.inputs.units import NUMBER
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.evidence import Links, coding_price, effective_parents, log_density, log_prior, shaped_density
-from jaxbn.scores.tables import family_counts, k2_score
+from jaxbn.scores.tables import k2_score
 from jaxbn.sources.counting import Coded
 from jaxbn.structure.constraints import Rules
 
@@ -47,9 +48,6 @@ NEAR = 18.0
 """A family is counted on all rows if it is expected to fall short of the best of its variable by so many nats of the
 sample at most. The log-likelihood ratio of two families that fit about as well has a standard deviation of about the
 square root of twice its size, so these are three of them: 18 = 3 · √(2 · 18)."""
-
-Families = Mapping[str, Mapping[tuple[str, ...], float]]
-"""The score of each family that a variable may have, by its parents."""
 
 Counts = NDArray[np.int64]
 Structure = dict[str, tuple[str, ...]]
@@ -177,9 +175,8 @@ class AllRows:
         columns = self.data.recoded(standing.codings).columns
         near = {child: [parents] for child, parents in standing.parents.items()}
         if not (last or self.fixed):
-            near = near_families(
-                standing.parents, columns, self.rules, self.large.facts.n_rows, self.arc_charge, self.options.weight
-            )
+            n_all, weight = self.large.facts.n_rows, self.options.weight
+            near = near_families(standing.parents, columns, self.rules, n_all, self.arc_charge, weight)
         sets = _maximal(frozenset((child, *parents)) for child, found in near.items() for parents in found)
         grouped = [n for n, coding in standing.codings.items() if isinstance(coding, Grouping)]
         free = [] if last or self.options.name != "evidence" else sorted(self.data.ordered.keys() - self.data.given)
@@ -268,10 +265,8 @@ def near_families(
         steps = {tuple(sorted(own)): tuple(own)}
         for each in _steps(child, own, columns, rules):
             steps.setdefault(tuple(sorted(each)), each)
-        values = {
-            each: expected_score(child, each, columns, n_all, arc_charge, rules.links, weight)
-            for each in steps.values()
-        }
+        given = columns, n_all, arc_charge, rules.links, weight
+        values = {each: expected_score(child, each, *given) for each in steps.values()}
         best = max(values.values())
         order = sorted((each for each in values if values[each] >= best - NEAR), key=lambda each: -values[each])
         found[child] = [tuple(own), *(each for each in order[:MOST_FAMILIES] if each != tuple(own))]
@@ -286,8 +281,7 @@ def expected_score(
     The likelihood grows with the rows, and what d free parameters cost, d/2 ln n, with their logarithm.
     """
     members = [columns[name] for name in (*parents, child)]
-    codes = [column.codes for column in members]
-    counts = family_counts(codes[-1], codes[:-1], [column.n_states for column in members])
+    counts = counts_of([(column.codes, column.n_states) for column in members]).table
     n = int(counts.sum())
     more = n_all / max(n, 1)
     free = (counts.shape[-1] - 1) * int(np.count_nonzero(counts.sum(axis=-1)))
@@ -308,8 +302,8 @@ def _steps(child: str, own: Sequence[str], columns: Columns, rules: Rules) -> It
         yield from ((*rest, other) for other in rules.candidates(child, others, rest, columns))
 
 
-def best_of_families(families: Families) -> dict[str, tuple[str, ...]]:
-    """The acyclic structure with the highest score, proved: one family for each variable.
+def best_of_families(families: Mapping[str, Mapping[tuple[str, ...], float]]) -> Structure:
+    """The acyclic structure with the highest score, proved: one family for each variable, of those with a score.
 
     It is an integer program, to which constraints are added as cycles turn up. An acyclic choice must exist; a family
     without parents for each variable ensures that.

@@ -121,7 +121,9 @@ class Chain:
             # with probability min(1, M(G') R(G) / (M(G) R(G'))), it leaves the posterior invariant
             # (docs/maths.md, "Draws of cuts and arcs").
             for c, then in zip(tried, self._summed(list(tried.values()), v), strict=True):
-                gain = self._gain(v, (states[c], now[c]), (tried[c], then))
+                changed = differences(states[c].graph, tried[c].graph)
+                gain = then.log_evidence + self._rest(tried[c], v, changed)
+                gain -= now[c].log_evidence + self._rest(states[c], v, changed)
                 if np.log1p(-rngs[c].random()) < gain - found[c][1]:
                     states[c], now[c] = tried[c], then
         # whatever became of the proposal: arcs were judged without the cuts of v, so these are drawn given the arcs
@@ -153,12 +155,6 @@ class Chain:
         plain = self._plain(state, v)
         new = draw_block(state.graph, [v, *others.tolist()], self.rules, one_bin, plain, rng)
         return new, sum(plain(w, new[w]) - plain(w, state.graph[w]) for w in differences(state.graph, new))
-
-    def _gain(self, v: int, old: tuple[State, CutSums], new: tuple[State, CutSums]) -> float:
-        """Log of how much more probable a graph is than another, the cuts of a variable summed out."""
-        changed = differences(old[0].graph, new[0].graph)
-        after, before = (sums.log_evidence + self._rest(state, v, changed) for state, sums in (new, old))
-        return after - before
 
     def _choice(self, state: State, v: int) -> Choice:
         """The ways to cut a variable given its blanket."""

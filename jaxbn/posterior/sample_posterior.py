@@ -140,10 +140,8 @@ def sample_posterior(
         checks.at_least("seed", seed, 0)
         run = {}
         if checkpoint is not None:  # which needs the fingerprint of the table
-            run = described(table, rules, grouped)
-            run |= {
-                name: options.described()[name] for name in ("min_width", "max_bins", "shape", "weight", "arc_gain")
-            }
+            run, own = described(table, rules, grouped), options.described()
+            run |= {name: own[name] for name in ("min_width", "max_bins", "shape", "weight", "arc_gain")}
             run["graph"] = None if fixed is None else {name: list(found) for name, found in fixed.items()}
             run |= {"chains": chains, "burn_in": burn_in, "thin": thin, "seed": seed}
         coded = CodedTable(table, grouped, rules.max_cells, options.flat)

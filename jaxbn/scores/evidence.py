@@ -23,8 +23,7 @@ from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.families import Family, family_score
 
-ARC_CHARGE = math.log(2)
-"""Nats that each parent costs, whatever the rows: a further one is half as probable a priori."""
+ARC_CHARGE = math.log(2)  # nats that each parent costs, whatever the rows: a further one is half as probable a priori
 
 Links = Mapping[frozenset[str], float]
 """Log odds, ln p / (1 - p), of links between two columns, whichever way these point."""
@@ -178,9 +177,5 @@ def shaped_density(data: CodedTable, name: str, binning: Binning) -> tuple[float
 
 def shaped(data: CodedTable, codings: Mapping[str, Coding]) -> dict[str, Coding]:
     """Each binning with the shape that suits it best."""
-    return {
-        name: coding
-        if isinstance(coding, Grouping) or data.flat
-        else replace(coding, shape=shaped_density(data, name, coding)[1])
-        for name, coding in codings.items()
-    }
+    cut = {} if data.flat else {name: coding for name, coding in codings.items() if isinstance(coding, Binning)}
+    return {**codings, **{n: replace(binning, shape=shaped_density(data, n, binning)[1]) for n, binning in cut.items()}}

@@ -176,8 +176,11 @@ class SetScores:
     def grown(self, child: int, parents: Sequence[int]) -> NDArray[np.int64]:
         """Scores of a child with some parents and each further column, [N]; at a parent, the family without it."""
         base, family, r = tuple(parents), (*parents, child), self.n_states[child]
-        if not self._current(self._key(family), 1) and not self._current(self._key(base), r):
-            self._count_both(base, child)
+        if not self._current(self._key(family), 1) and not self._current(self._key(base), r):  # both in one go
+            tables, columns = [self._tables[each] for each in self._cardinalities], np.arange(self.n_columns)
+            of_family, of_base = self._count_with().family_sums(base, child, tables, columns)
+            self._store(family, [1], of_family[None], columns)
+            self._store(base, self._cardinalities, of_base, columns)
         found = self.sums(family, 1) - self.sums(base, r) + self.prior(child, parents, 1)
         if self.links is not None and self.arc_charge:
             found = found + np.array(self._of_link(child, range(self.n_columns)), np.int64)
@@ -245,14 +248,6 @@ class SetScores:
         for base, known, values in zip(bases, rows, sums, strict=True):
             known.sums, known.versions = values, self._versions.copy()
             self._rows[self._key(base), r] = known
-
-    def _count_both(self, parents: tuple[int, ...], child: int) -> None:
-        """Count a family and its parents in one go."""
-        columns = np.arange(self.n_columns)
-        tables = [self._tables[r] for r in self._cardinalities]
-        family, base = self._count_with().family_sums(parents, child, tables, columns)
-        self._store((*parents, child), [1], family[None], columns)
-        self._store(parents, self._cardinalities, base, columns)
 
     def _count_with(self) -> Counter:
         if self._counter is None:

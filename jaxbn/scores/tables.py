@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,9 @@ from scipy.special import gammaln
 from jaxbn.counts.codes import few
 from jaxbn.counts.host import counts_of
 
+# weights of a cell on average; none is below ½: the rows have chosen the cuts too, and call for less than is good
 STRENGTHS = 0.5 * 2.0 ** np.arange(8)
-"""Weights of a cell on average. None is below ½: the rows have chosen the cuts too, and call for less than is good."""
-
-EVEN = 0.25
-"""The share of the weights that is the same in all cells: no state is ruled out because smaller tables lack it."""
+EVEN = 0.25  # share of the weights that is the same in all cells: no state is ruled out because smaller tables lack it
 
 
 def family_counts(child: NDArray[Any], parents: Sequence[NDArray[Any]], shape: Sequence[int]) -> NDArray[np.int64]:
@@ -82,13 +80,6 @@ def _distinct(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 # the next, down to the margin of the child. How much is chosen by evidence, which has a closed form.
 
 
-class _Step(NamedTuple):
-    evidence: float
-    parent: int
-    counts: NDArray[Any]
-    weights: NDArray[np.float64]
-
-
 def shrunken_weights(counts: NDArray[Any]) -> NDArray[np.float64]:
     """Dirichlet weights of the cells of a family's table [*parents, child], the same sum in every context.
 
@@ -105,16 +96,16 @@ def shrunken_weights(counts: NDArray[Any]) -> NDArray[np.float64]:
     used: tuple[int, ...] = ()
     for _ in parents:
         prior = (1 - EVEN) * table + EVEN / counts.shape[-1]
-        step = max(
-            (_step(counts, prior, used, parent) for parent in parents if parent not in used),
-            key=lambda step: step.evidence,
-        )
-        table, used = posterior_means(step.counts, step.weights), (*used, step.parent)
-    return step.weights
+        steps = [(*_step(counts, prior, used, parent), parent) for parent in parents if parent not in used]
+        _, found, weights, parent = max(steps, key=lambda step: step[0])
+        table, used = posterior_means(found, weights), (*used, parent)
+    return weights
 
 
-def _step(counts: NDArray[Any], prior: NDArray[np.float64], used: tuple[int, ...], parent: int) -> _Step:
-    """The table with one more parent, and the best strength of what it leans on."""
+def _step(
+    counts: NDArray[Any], prior: NDArray[np.float64], used: tuple[int, ...], parent: int
+) -> tuple[float, NDArray[Any], NDArray[np.float64]]:
+    """The evidence of the table with one more parent, its counts, and weights of the best strength."""
     others = tuple(axis for axis in range(counts.ndim - 1) if axis != parent and axis not in used)
     found = counts.sum(axis=others, keepdims=True)
     means = np.broadcast_to(prior, found.shape)
@@ -130,4 +121,4 @@ def _step(counts: NDArray[Any], prior: NDArray[np.float64], used: tuple[int, ...
     strengths = STRENGTHS * counts.shape[-1]
     values = [evidence(strength) for strength in strengths]
     best = int(np.argmax(values))
-    return _Step(values[best], parent, found, strengths[best] * means)
+    return values[best], found, strengths[best] * means

@@ -108,24 +108,21 @@ class Counting:
         """The counts of some rows."""
         tables = [np.zeros(math.prod(shape), np.int64) for shape in self.shapes]
         for _, batch in batches:
-            self._add(batch, tables)
+            read = [base.codes(batch) for base in self.bases]
+            if self.drop:
+                absent = [batch.column(name).is_null(nan_is_null=True) for name in self.drop]
+                complete = ~np.logical_or.reduce([np.asarray(each) for each in absent])
+                read = [codes[complete] for codes in read]
+            # A column is read once, at all cuts that any request has for it; the coding of a request is a look-up of
+            # these finer codes, which takes far less time than another search among the cuts.
+            codes = [states.take(read[base]) for base, states in self.lookups]
+            for request, shape, table in zip(self.requests, self.shapes, tables, strict=True):
+                cell, _ = cells([(codes[i], size) for i, size in zip(request, shape, strict=True)], len(read[0]))
+                if len(table) <= 2 * len(cell):
+                    table += np.bincount(cell, minlength=len(table))
+                else:
+                    np.add.at(table, cell, 1)
         return [table.reshape(shape) for table, shape in zip(tables, self.shapes, strict=True)]
-
-    def _add(self, batch: Any, tables: Sequence[NDArray[np.int64]]) -> None:
-        read = [base.codes(batch) for base in self.bases]
-        if self.drop:
-            absent = [batch.column(name).is_null(nan_is_null=True) for name in self.drop]
-            complete = ~np.logical_or.reduce([np.asarray(each) for each in absent])
-            read = [codes[complete] for codes in read]
-        # A column is read once, at all cuts that any request has for it; the coding of a request is a look-up of these
-        # finer codes, which takes far less time than another search among the cuts.
-        codes = [states.take(read[base]) for base, states in self.lookups]
-        for request, shape, table in zip(self.requests, self.shapes, tables, strict=True):
-            cell, _ = cells([(codes[i], size) for i, size in zip(request, shape, strict=True)], len(read[0]))
-            if len(table) <= 2 * len(cell):
-                table += np.bincount(cell, minlength=len(table))
-            else:
-                np.add.at(table, cell, 1)
 
     @staticmethod
     def merge(one: list[NDArray[np.int64]], other: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:

@@ -196,13 +196,9 @@ class Rules:
     def candidates(self, name: str, others: Sequence[str], chosen: Sequence[str], columns: Columns) -> list[str]:
         """Others that may still join the parents of a variable: those with which its table is not too large."""
         own = math.prod(columns[member].size for member in (name, *chosen))
-        return [
-            other
-            for other in (others if len(chosen) < self.max_parents else ())
-            if other not in chosen
-            and (other, name) not in self.forbidden
-            and own * columns[other].size <= self.max_cells
-        ]
+        free = [other for other in others if other not in chosen and (other, name) not in self.forbidden]
+        fitting = [other for other in free if own * columns[other].size <= self.max_cells]
+        return fitting if len(chosen) < self.max_parents else []
 
     def _mask(self, names: Iterable[str]) -> int:
         return mask_of(self.names.index(name) for name in names)
