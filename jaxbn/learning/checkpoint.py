@@ -183,6 +183,5 @@ def from_json(found: dict[str, Any]) -> Learned:
     """The learned structure that `to_json` wrote."""
     binnings = {name: _coding_from_json(p) for name, p in found["binnings"].items()}
     parents = {name: tuple(names) for name, names in found["parents"].items()}
-    return Learned(
-        tuple(found["order"]), parents, binnings, found["score"], found["criterion"], tuple(found.get("trace", ()))
-    )
+    order, trace = tuple(found["order"]), tuple(found.get("trace", ()))
+    return Learned(order, parents, binnings, found["score"], found["criterion"], trace)

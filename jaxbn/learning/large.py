@@ -87,13 +87,9 @@ class Large:
         Columns of whole numbers are continuous if all rows hold many, also where the sample holds few.
         """
         named, frame = {*(columns.continuous or ()), *(columns.discrete or ())}, self.facts.sample()
-        more = [
-            name
-            for name, column in self.facts.columns.items()
-            if name not in named
-            and frame[name].dtype.kind in "iuf"
-            and column.n_distinct > MAX_INTEGER_LEVELS >= frame[name].nunique()
-        ]
+        numbers = [name for name in self.facts.columns if name not in named and frame[name].dtype.kind in "iuf"]
+        many = [name for name in numbers if self.facts.columns[name].n_distinct > MAX_INTEGER_LEVELS]
+        more = [name for name in many if frame[name].nunique() <= MAX_INTEGER_LEVELS]
         columns = replace(columns, continuous=[*(columns.continuous or ()), *more]) if more else columns
         return self.facts.completed(columns.table(frame, missing, keep=keep)), columns
 

@@ -80,8 +80,6 @@ def move_arcs(
     n_proposals: int,
 ) -> Graph:
     """Metropolis: some proposals, each taken with the ratio of the probabilities of the families it changes."""
-    if len(graph) < 2:
-        return graph
     for log_chance in np.log1p(-rng.random(n_proposals)):
         new = propose(graph, rng)
         changed = differences(graph, new)

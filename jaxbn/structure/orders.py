@@ -156,8 +156,6 @@ class _Search:
 
     def _legal(self, order: list[int]) -> list[int]:
         """The same order, with each column delayed until its required parents precede it."""
-        if not any(self.rules.must):
-            return order
         found: list[int] = []
         placed = 0
         while order:
