@@ -36,7 +36,7 @@ from benchmarks.peers.markdown import table  # noqa: E402
 from benchmarks.simulated import HELD_OUT, MAX_PARENTS, mixed_network, peers_table  # noqa: E402
 from benchmarks.structure import unpacked  # noqa: E402
 from jaxbn.counts.codes import Column  # noqa: E402
-from jaxbn.scores.parent_prior import ARC_CHARGE  # noqa: E402
+from jaxbn.scores.evidence import ARC_CHARGE  # noqa: E402
 from jaxbn.scores.set_scores import SetScores  # noqa: E402
 from jaxbn.structure.constraints import Rules  # noqa: E402
 from jaxbn.structure.equivalence import Parents, class_distance  # noqa: E402

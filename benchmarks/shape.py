@@ -16,7 +16,7 @@ import numpy as np
 import jaxbn
 from jaxbn.inputs.table import as_table
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.density import shaped
+from jaxbn.scores.evidence import shaped
 
 NAMES = ("iris", "auto_mpg", "seeds", "heart", "liver_disorders", "wine", "glass", "banknote", "ilpd", "housing")
 

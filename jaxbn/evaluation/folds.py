@@ -22,7 +22,7 @@ from jaxbn.learning.passes import Passes, Settled
 from jaxbn.learning.solver import Learner, Solver, run_each
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.density import density, shaped
+from jaxbn.scores.evidence import density, shaped
 from jaxbn.scores.families import structure_score
 
 NUMBERS_OF_BINS = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 30)

@@ -1,21 +1,12 @@
 """A grouping: the levels of one discrete variable, merged by evidence.
 
 A grouping is to a discrete column with many levels what a binning is to a continuous one, and it is judged by the same
-number: the evidence of the data at the level of the original categories. For a variable with m observed levels in k
-groups G, that evidence is (docs/maths.md, "Groups of levels")
+number: the evidence of the data at the level of the original categories (docs/maths.md, "Groups of levels"). Coarse
+codes are easy to predict, and what they leave out is paid for by the probability of the levels given their groups.
 
-    F = ln P(G | parents) + Σ_children ln P(child | G, spouses) + Σ_groups inside(group) - ln m - ln B(m, k)
-
-- P is the evidence of the group codes, with Dirichlet weights of one half as everywhere in F. Without parents there is
-  one configuration.
-- inside(group) = ln Γ(s) - ln Γ(s + n) + Σ_levels ln Γ(n_level + 1), for s levels and n rows, is the log probability of
-  the levels given the group, with unknown chances that are uniform a priori. It is the counterpart of the -n ln width
-  of a bin: coarse codes are easy to predict, and what they leave out is paid for here.
-- B(m, k) is the number of partitions of m levels into at most k groups.
-
-For given k everything is a sum over groups, so the gain of a merge is exact and cheap (see ``levels``, ``merging``).
-The search merges greedily down to one group, keeps the best partition on the way, then moves single levels. It is
-deterministic, not exhaustive.
+For a given number of groups everything is a sum over groups, so the gain of a merge is exact and cheap (see ``levels``,
+``merging``). The search merges greedily down to one group, keeps the best partition on the way, then moves single
+levels. It is deterministic, not exhaustive.
 """
 
 from __future__ import annotations
@@ -39,11 +30,8 @@ from jaxbn.inputs.table import Table
 
 LOG = logging.getLogger("jaxbn")
 
-MANY_LEVELS = 50
-"""By default, columns with more levels than this are grouped."""
-
-SHOWN = 3
-"""Number of levels that the label of a group names."""
+MANY_LEVELS = 50  # by default, columns with more levels than this are grouped
+SHOWN = 3  # number of levels that the label of a group names
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,11 +169,9 @@ def _levels(values: Any) -> tuple[tuple[Level, ...], NDArray[np.int32]]:
     if len(column) == 0:
         raise ValueError("values is empty; pass at least one row")
     levels, codes = as_levels("values", column)
-    if (codes == MISSING).any():
-        row = int(np.argmax(codes == MISSING))
-        raise ValueError(
-            f"values has {int((codes == MISSING).sum())} missing entries, the first in row {row}; drop them"
-        )
+    absent = np.flatnonzero(codes == MISSING)
+    if len(absent):
+        raise ValueError(f"values has {len(absent)} missing entries, the first in row {absent[0]}; drop them")
     return levels, codes
 
 

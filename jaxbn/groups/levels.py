@@ -1,4 +1,4 @@
-"""The evidence of a grouping as a problem for ``merging`` to search (docs/maths.md, "Groups of levels").
+"""The best groups of levels, and groups drawn, by their evidence (docs/maths.md, "Groups of levels").
 
 `weight` is the Dirichlet weight of a cell; weights of rows are `weights`. Shapes are those of ``merging``.
 """
@@ -14,10 +14,10 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from jaxbn.cuts.blanket import Factor
-from jaxbn.cuts.evidence import own_charge
+from jaxbn.cuts.evidence import WEIGHT, own_charge
 from jaxbn.groups.grouping import Grouping, as_groups
-from jaxbn.groups.merging import Columns, Problem, Units, most_groups, score, search
-from jaxbn.inputs.columns import MISSING, Level
+from jaxbn.groups.merging import Problem, Visits, joined, most_groups, score, search
+from jaxbn.inputs.columns import Level
 
 
 def best_grouping(
@@ -34,15 +34,53 @@ def best_grouping(
     `weight` is the Dirichlet weight of a cell, of a group or of a child's state.
     """
     observed, unit = np.unique(codes, return_inverse=True)
-    problem, class_of = _problem(unit, factors, weights, len(observed), weight)
-    where = search(problem, most_groups(len(problem.units.sizes), len(problem.columns.sign)), most)
-    totals = np.bincount(unit, weights)
-    constant = float(problem.columns.log_gamma[2 * (totals.astype(np.int64) + 1)].sum())
-    group_of = np.full(len(levels), MISSING)
-    group_of[observed] = where[class_of]
-    rows = np.bincount(where, problem.units.totals)
-    group_of[group_of == MISSING] = int(np.argmin(rows / np.bincount(where, problem.units.sizes)))
-    return Grouping(as_groups(levels, group_of), -(score(problem, where) + constant), "evidence")
+    row_weights = np.ones(len(unit), np.int64) if weights is None else weights
+    problem, class_of = _every_level(unit, factors, row_weights, weight), np.arange(len(observed))
+    if len(observed) > most_groups(len(observed), len(problem.sign)):
+        problem, class_of = _without_repeats(problem)
+    start = most_groups(len(problem.sizes), len(problem.sign))
+    problem = _charged(problem, factors, row_weights, min(len(observed), start), weight)
+    where = search(problem, start, most)
+    constant = float(problem.log_gamma[2 * (np.bincount(unit, weights).astype(np.int64) + 1)].sum())
+    groups = _groups_of(levels, observed, where[class_of], np.bincount(unit, weights))
+    return Grouping(groups, -(score(problem, where) + constant), "evidence")
+
+
+def draw_groups(
+    levels: Sequence[Level],
+    codes: NDArray[np.int32],
+    factors: Sequence[Factor],
+    now: Grouping,
+    most: int,
+    rng: np.random.Generator,
+) -> Grouping:
+    """Groups drawn from their posterior: level after level, each joins a group or begins one of its own, by chance.
+
+    Every observed level is visited once, in an order by chance; levels without a row stay where they cost least. A
+    level is taken out of its group, and put where the evidence of the partition says: a Gibbs step. All partitions can
+    be reached so, and each step leaves their posterior invariant (docs/maths.md, "Draws of cuts and arcs").
+    """
+
+    def chosen(logs: NDArray[np.float64], home: int) -> int:
+        chances = np.exp(logs - logs.max())
+        return int(rng.choice(len(chances), p=chances / chances.sum()))
+
+    observed, unit = np.unique(codes, return_inverse=True)
+    problem = all_partitions(unit, factors, most)
+    _, where = np.unique(now(levels)[observed], return_inverse=True)
+    visits = Visits(problem, where.astype(np.int64), len(problem.whole) - 1)
+    for each in rng.permutation(len(where)).tolist():
+        visits.moved(each, chosen)
+    return Grouping(_groups_of(levels, observed, visits.where, problem.totals), method="draw")
+
+
+def _groups_of(
+    levels: Sequence[Level], observed: NDArray[np.integer], where: NDArray[np.integer], rows: NDArray[np.number]
+) -> tuple[tuple[Level, ...], ...]:
+    """The groups of all levels by those of the observed ones; the others join that with the fewest rows for a level."""
+    group_of = np.full(len(levels), int(np.argmin(np.bincount(where, rows) / np.bincount(where))))
+    group_of[observed] = where
+    return as_groups(levels, group_of)
 
 
 def log_inside(grouping: Grouping, levels: Sequence[Level], counts: NDArray[np.integer]) -> float:
@@ -69,29 +107,18 @@ def log_partitions(m: int, most: int) -> NDArray[np.float64]:
     return np.asarray(np.logaddexp.accumulate(stirling[1:]), np.float64)
 
 
-def every_level(unit: NDArray[np.integer], factors: Sequence[Factor], most: int, weight: float) -> Problem:
+def all_partitions(unit: NDArray[np.integer], factors: Sequence[Factor], most: int) -> Problem:
     """The evidence of all partitions of the observed levels into up to `most` groups; ``unit`` numbers these levels."""
-    m, ones = int(unit.max()) + 1, np.ones(len(unit), np.int64)
-    return Problem(*_of_levels(unit, factors, ones, m, weight), _by_number(factors, ones, m, min(m, most), weight))
+    ones = np.ones(len(unit), np.int64)
+    problem = _every_level(unit, factors, ones, WEIGHT)
+    return _charged(problem, factors, ones, min(len(problem.sizes), most), WEIGHT)
 
 
-def _problem(
-    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64] | None, m: int, weight: float
-) -> tuple[Problem, NDArray[np.int64]]:
-    """The problem to search, and the unit of each observed level."""
-    row_weights = np.ones(len(unit), np.int64) if weights is None else weights
-    columns, units = _of_levels(unit, factors, row_weights, m, weight)
-    class_of, n_columns = np.arange(m), len(columns.sign)
-    if m > most_groups(m, n_columns):
-        units, class_of = _without_repeats(units)
-    most = min(m, most_groups(len(units.sizes), n_columns))
-    return Problem(columns, units, _by_number(factors, row_weights, m, most, weight)), class_of
-
-
-def _of_levels(
-    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64], m: int, weight: float
-) -> tuple[Columns, Units]:
-    """Every level as a unit of its own."""
+def _every_level(
+    unit: NDArray[np.integer], factors: Sequence[Factor], weights: NDArray[np.int64], weight: float
+) -> Problem:
+    """Every observed level as a unit of its own; what numbers of groups cost is still to be found."""
+    m = int(unit.max()) + 1
     parts, signs, offsets = [], [], []
     twice = round(2 * weight)
     for i, factor in enumerate(factors):  # the contexts of the parents' factor are in `whole`
@@ -104,46 +131,32 @@ def _of_levels(
             offsets.append(np.full(factor.n_contexts, twice * factor.n_states))
             if factor.lacking:  # K is 1: what the context of such rows takes off is what their cell adds
                 offsets[-1][-1] = twice
-    counts = _counts(unit, parts, weights, m)
-    totals = np.bincount(unit, weights, m).astype(np.int64)
-    offset = np.concatenate(offsets)
+    ends = np.cumsum([0, *(size for _, size in parts)])
+    where = np.concatenate([codes.astype(np.int64) + end for (codes, _), end in zip(parts, ends[:-1], strict=True)])
+    counts = csr_array((np.tile(weights, len(parts)), (np.tile(unit, len(parts)), where)), (m, int(ends[-1])))
+    counts.sum_duplicates()
+    totals, offset = np.bincount(unit, weights, m).astype(np.int64), np.concatenate(offsets)
     most_gamma = 2 * int(totals.sum()) + max(2 * m, int(offset.max())) + 4
     log_gamma = gammaln(np.maximum(np.arange(most_gamma), 1) / 2)
-    return Columns(np.concatenate(signs), offset, log_gamma), Units(counts, np.ones(m, np.int64), totals)
+    return Problem(counts, np.ones(m, np.int64), totals, np.concatenate(signs), offset, log_gamma, np.zeros(0))
 
 
-def _by_number(
-    factors: Sequence[Factor], weights: NDArray[np.int64], m: int, most: int, weight: float
-) -> NDArray[np.float64]:
-    """The part of the evidence that depends on the number of groups alone, [most + 1]; -inf for none."""
+def _charged(
+    problem: Problem, factors: Sequence[Factor], weights: NDArray[np.int64], most: int, weight: float
+) -> Problem:
+    """The problem with the part of its evidence that depends on the number of groups alone."""
+    m = int(problem.sizes.sum())
     configurations = np.bincount(factors[0].cell, weights, factors[0].n_cells).astype(np.int64)
     by_number = -own_charge(configurations, most, weight) - np.log(m) - log_partitions(m, most)
-    return np.concatenate([[-np.inf], by_number])
+    return problem._replace(whole=np.append(-np.inf, by_number))
 
 
-def _counts(
-    unit: NDArray[np.integer], parts: Sequence[tuple[NDArray[np.int32], int]], weights: NDArray[np.int64], m: int
-) -> csr_array:
-    """Weights of the rows of each unit in each column, [units, columns]."""
-    starts = np.cumsum([0, *(size for _, size in parts)])
-    where = np.concatenate(
-        [codes.astype(np.int64) + start for (codes, _), start in zip(parts, starts[:-1], strict=True)]
-    )
-    counts = csr_array((np.tile(weights, len(parts)), (np.tile(unit, len(parts)), where)), (m, int(starts[-1])))
-    counts.sum_duplicates()
-    return counts
-
-
-def _without_repeats(units: Units) -> tuple[Units, NDArray[np.int64]]:
+def _without_repeats(problem: Problem) -> tuple[Problem, NDArray[np.int64]]:
     """Levels with equal counts as one unit, and the unit of each level; they nearly always belong together."""
     first: dict[bytes, int] = {}
-    indptr, indices, data = units.counts.indptr, units.counts.indices, units.counts.data
-    class_of = np.empty(len(units.sizes), np.int64)
-    for i in range(len(units.sizes)):
-        part = slice(indptr[i], indptr[i + 1])
-        class_of[i] = first.setdefault(indices[part].tobytes() + data[part].tobytes(), len(first))
-    n = len(first)
-    chosen = csr_array((np.ones(len(class_of), np.int64), (class_of, np.arange(len(class_of)))), (n, len(class_of)))
-    sizes = np.bincount(class_of, minlength=n).astype(np.int64)
-    totals = np.bincount(class_of, units.totals, n).astype(np.int64)
-    return Units(csr_array(chosen @ units.counts), sizes, totals), class_of
+    class_of = np.empty(len(problem.sizes), np.int64)
+    for i in range(len(class_of)):
+        rows = problem.rows_of(i)
+        class_of[i] = first.setdefault(rows.at.tobytes() + rows.counts.tobytes(), len(first))
+    counts, sizes, totals = joined(problem, class_of, len(first))
+    return problem._replace(counts=counts, sizes=sizes, totals=totals), class_of

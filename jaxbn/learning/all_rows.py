@@ -9,13 +9,15 @@ evidence never falls (docs/large.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
 
+from jaxbn.counts.host import counts_of
 from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.from_counts import Counted, best_cuts
 from jaxbn.cuts.methods import Method
@@ -24,13 +26,11 @@ from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import log_inside
-from jaxbn.inputs.graph import children_of, markov_blanket
+from jaxbn.inputs.graph import Parents, children_of
+from jaxbn.inputs.later import nx
 from jaxbn.inputs.units import NUMBER
-from jaxbn.learning.near_families import best_of_families, near_families
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
-from jaxbn.scores.density import log_measure, shaped_density
-from jaxbn.scores.evidence import coding_price, effective_parents
-from jaxbn.scores.parent_prior import log_prior
+from jaxbn.scores.evidence import Links, coding_price, effective_parents, log_density, log_prior, shaped_density
 from jaxbn.scores.tables import k2_score
 from jaxbn.sources.counting import Coded
 from jaxbn.structure.constraints import Rules
@@ -38,17 +38,16 @@ from jaxbn.structure.constraints import Rules
 if TYPE_CHECKING:
     from jaxbn.learning.large import Large
 
-POSITIONS, SPREAD = 383, 96
-"""Candidate places for the cuts of a column in a pass, and how many of them are spread over its whole range."""
-
-MOST_CELLS = 2**20
-"""Most cells of a table of places and a family; where there would be more, fewer places are tried."""
-
-ROUNDS = 4
-"""Passes after the first one, at most; the last of them only counts."""
-
-ENOUGH = 1e-9
-"""Smallest gain that a change must promise, as a share of the evidence."""
+POSITIONS = 383  # candidate places for the cuts of a column in a pass
+SPREAD = 96  # of which so many are spread over its whole range
+MOST_CELLS = 2**20  # most cells of a table of places and a family; where there would be more, fewer places are tried
+ENOUGH = 1e-9  # smallest gain that a change must promise, as a share of the evidence
+MOST_FAMILIES = 16  # families of a variable that are counted, at most, those that are expected to be the best
+MANY_COLUMNS = 40  # from so many columns on no parent is exchanged for another: these are too many families
+NEAR = 18.0
+"""A family is counted on all rows if it is expected to fall short of the best of its variable by so many nats of the
+sample at most. The log-likelihood ratio of two families that fit about as well has a standard deviation of about the
+square root of twice its size, so these are three of them: 18 = 3 · √(2 · 18)."""
 
 Counts = NDArray[np.int64]
 Structure = dict[str, tuple[str, ...]]
@@ -153,7 +152,8 @@ class AllRows:
                 parts.append(log_inside(coding, self.data.table.levels[name], seen))
             else:
                 m = self.n_distinct(name)
-                parts.append(self._density(name, coding, counts))
+                shape = shaped_density(self.data, name, coding)[1]
+                parts.append(log_density(counts, coding.cuts, self.bounds(name), shape))
             parts.append(-coding_price(coding, m, int((counts > 0).sum())))
         return math.fsum(parts)
 
@@ -167,16 +167,6 @@ class AllRows:
         prior = log_prior(child, kept, len(self.data.names), self.rules.links, self.arc_charge)
         return k2_score(counts, self.options.weight) + prior
 
-    def _density(self, name: str, binning: Binning, counts: Counts) -> float:
-        """The log density of the values of a column given their bins."""
-        shape = None if self.data.flat else shaped_density(self.data, name, binning)[1]
-        low, high = self.bounds(name)
-        if shape is None or shape.is_flat:
-            measures, each = np.diff([low, *binning.cuts, high]), 0.0
-        else:
-            measures, each = np.diff([0.0, *shape.below(binning.cuts), 1.0]), shape.log_evidence
-        return float(counts.sum() * each) - log_measure(counts, measures)
-
     # --- passes
 
     def looked_at(self, standing: Standing, *, last: bool) -> tuple[Standing, Standing | None, Moves]:
@@ -185,9 +175,8 @@ class AllRows:
         columns = self.data.recoded(standing.codings).columns
         near = {child: [parents] for child, parents in standing.parents.items()}
         if not (last or self.fixed):
-            near = near_families(
-                standing.parents, columns, self.rules, self.large.facts.n_rows, self.arc_charge, self.options.weight
-            )
+            n_all, weight = self.large.facts.n_rows, self.options.weight
+            near = near_families(standing.parents, columns, self.rules, n_all, self.arc_charge, weight)
         sets = _maximal(frozenset((child, *parents)) for child, found in near.items() for parents in found)
         grouped = [n for n, coding in standing.codings.items() if isinstance(coding, Grouping)]
         free = [] if last or self.options.name != "evidence" else sorted(self.data.ordered.keys() - self.data.given)
@@ -232,48 +221,9 @@ class AllRows:
         return found.gain, Binning(cuts, found.cost, *self.bounds(name), method="evidence")
 
 
-def refined(
-    rows: AllRows, standing: Standing, keep: Callable[[int, Standing], None], *, first: int = 0, alone: bool = False
-) -> Standing:
-    """The best standing of a few passes; `keep` is called with each new best and the number of its pass.
-
-    A run that is resumed looks at its best again, as the pass with the number `first`.
-    """
-    best, moves = standing, Moves()
-    for number in range(first, ROUNDS):
-        seen, rearranged, found = rows.looked_at(standing, last=number == ROUNDS - 1)
-        # each cut is the best given the old cuts of its neighbours; moved together they may lower the evidence
-        if seen.value < best.value:
-            alone = True
-        else:
-            best = rearranged or seen
-            keep(number, best)
-            moves = {n: move for n, move in found.items() if _same_families(n, seen.parents, best.parents)}
-        moved = _moved(best, moves, alone=alone)
-        if not moved and best.parents == seen.parents:
-            break
-        standing = best._replace(codings={**best.codings, **moved})
-    return best
-
-
-def _moved(best: Standing, moves: Moves, *, alone: bool) -> dict[str, Coding]:
-    """The better cuts that are worth it; with `alone`, only of variables outside each other's Markov blankets."""
-    moved, taken = dict[str, Coding](), set[str]()
-    for name, (gain, binning) in sorted(moves.items(), key=lambda move: -move[1][0]):
-        if gain > ENOUGH * abs(best.value) and not (alone and name in taken):
-            moved[name] = binning
-            taken.update(markov_blanket(best.parents, name))
-    return moved
-
-
 def families_with(parents: Structure, name: str) -> list[tuple[str, ...]]:
     """The families that a variable is in, (*parents, child) each, its own first."""
     return [(*parents[child], child) for child in (name, *children_of(parents)[name])]
-
-
-def _same_families(name: str, before: Structure, after: Structure) -> bool:
-    one, other = ({(each[-1], frozenset(each)) for each in families_with(p, name)} for p in (before, after))
-    return one == other
 
 
 def _maximal(sets: Iterable[frozenset[str]]) -> list[tuple[str, ...]]:
@@ -298,3 +248,82 @@ def family_table(tables: Mapping[tuple[str, ...], Counts], child: str, parents: 
 def complete(table: Counts) -> Counts:
     """Counts of the rows that lack nothing."""
     return table[(slice(-1),) * table.ndim]
+
+
+# --- families that may be the best on all rows, judged by a sample of them, and the best structure of these
+
+
+def near_families(
+    parents: Parents, columns: Columns, rules: Rules, n_all: int, arc_charge: float, weight: float
+) -> dict[str, list[tuple[str, ...]]]:
+    """The families one step from a structure (a parent more, fewer or exchanged) that came near; its own come first.
+
+    The columns are those of the sample, and `n_all` the rows of the source.
+    """
+    found = {}
+    for child, own in parents.items():
+        steps = {tuple(sorted(own)): tuple(own)}
+        for each in _steps(child, own, columns, rules):
+            steps.setdefault(tuple(sorted(each)), each)
+        given = columns, n_all, arc_charge, rules.links, weight
+        values = {each: expected_score(child, each, *given) for each in steps.values()}
+        best = max(values.values())
+        order = sorted((each for each in values if values[each] >= best - NEAR), key=lambda each: -values[each])
+        found[child] = [tuple(own), *(each for each in order[:MOST_FAMILIES] if each != tuple(own))]
+    return found
+
+
+def expected_score(
+    child: str, parents: Sequence[str], columns: Columns, n_all: int, arc_charge: float, links: Links, weight: float
+) -> float:
+    """The score of a family on all rows that its score on the sample lets expect, divided by how many more they are.
+
+    The likelihood grows with the rows, and what d free parameters cost, d/2 ln n, with their logarithm.
+    """
+    members = [columns[name] for name in (*parents, child)]
+    counts = counts_of([(column.codes, column.n_states) for column in members]).table
+    n = int(counts.sum())
+    more = n_all / max(n, 1)
+    free = (counts.shape[-1] - 1) * int(np.count_nonzero(counts.sum(axis=-1)))
+    prior = log_prior(child, parents, len(columns), links, arc_charge)
+    # score ~ L - d/2 ln n on the sample, and more · L - d/2 ln n_all + prior on all rows, here divided by `more`
+    return k2_score(counts, weight) + free / 2 * (math.log(n) - math.log(n_all) / more) + prior / more
+
+
+def _steps(child: str, own: Sequence[str], columns: Columns, rules: Rules) -> Iterator[tuple[str, ...]]:
+    """Families with one parent more, fewer or exchanged."""
+    if columns[child].n_states < 2:
+        return
+    must = rules.required.get(child, ())
+    rests = [tuple(p for p in own if p != out) for out in own if out not in must]
+    yield from rests
+    others = [name for name, column in columns.items() if name not in (child, *own) and column.n_states > 1]
+    for rest in (tuple(own), *(rests if len(columns) < MANY_COLUMNS else ())):
+        yield from ((*rest, other) for other in rules.candidates(child, others, rest, columns))
+
+
+def best_of_families(families: Mapping[str, Mapping[tuple[str, ...], float]]) -> Structure:
+    """The acyclic structure with the highest score, proved: one family for each variable, of those with a score.
+
+    It is an integer program, to which constraints are added as cycles turn up. An acyclic choice must exist; a family
+    without parents for each variable ensures that.
+    """
+    chosen = [(child, parents) for child, found in families.items() for parents in found]
+    scores = np.array([families[child][parents] for child, parents in chosen])
+    # relative to the best family: small numbers, as the solver's tolerance is relative
+    losses = np.array([max(families[child].values()) for child, _ in chosen]) - scores
+    rows = [[child == name for child, _ in chosen] for name in families]
+    limits = [LinearConstraint(np.array(rows, np.float64), 1, 1)]
+    while True:
+        found = milp(losses, constraints=limits, integrality=np.ones(len(chosen)), bounds=Bounds(0, 1))
+        if found.x is None:
+            raise ValueError(f"no structure without cycles can be made of these families: {found.message}")
+        parents = dict(pair for pair, x in zip(chosen, found.x, strict=True) if x > 0.5)
+        graph = nx.DiGraph([(parent, child) for child, each in parents.items() for parent in each])
+        cycles = [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
+        if not cycles:
+            return {child: parents[child] for child in families}
+        for part in cycles:  # cutting planes: some variable of each cycle must have no parent in it
+            cycle = {tail for tail, _ in nx.find_cycle(graph.subgraph(part))}
+            outside = [child in cycle and not cycle & set(each) for child, each in chosen]
+            limits.append(LinearConstraint(np.array([outside], np.float64), 1, np.inf))

@@ -101,9 +101,8 @@ def _read(file: Path, kind: str, version: int, run: dict[str, Any]) -> dict[str,
     if not isinstance(document, dict) or document.get("format") != kind:
         raise _refused(file, f"is not a {kind.replace('.', ' ')}; name another file")
     if document.get("version") != version:
-        raise _refused(
-            file, f"has version {document.get('version')!r}, this program reads {version}; name another file"
-        )
+        found = document.get("version")
+        raise _refused(file, f"has version {found!r}, this program reads {version}; name another file")
     if document.pop("checksum", None) != _checksum(document):
         raise _refused(file, "is damaged: its checksum is another; name another file")
     for key in run | document["run"]:
@@ -184,6 +183,5 @@ def from_json(found: dict[str, Any]) -> Learned:
     """The learned structure that `to_json` wrote."""
     binnings = {name: _coding_from_json(p) for name, p in found["binnings"].items()}
     parents = {name: tuple(names) for name, names in found["parents"].items()}
-    return Learned(
-        tuple(found["order"]), parents, binnings, found["score"], found["criterion"], tuple(found.get("trace", ()))
-    )
+    order, trace = tuple(found["order"]), tuple(found.get("trace", ()))
+    return Learned(order, parents, binnings, found["score"], found["criterion"], trace)

@@ -127,10 +127,8 @@ def as_columns(columns: Columns | Mapping[str, str] | None) -> Columns:
 def _binning(name: str, edges: Iterable[Any] | Binning, table: Table) -> Binning:
     known_name("cuts", name, table.names)
     if name not in table.values:
-        raise ArgumentError(
-            "cuts", f"names {name!r}, which is discrete; leave it out, or take it as a quantity with ",
-            Mention("continuous"), value=name,
-        )  # fmt: skip
+        why = f"names {name!r}, which is discrete; leave it out, or take it as a quantity with "
+        raise ArgumentError("cuts", why, Mention("continuous"), value=name)
     if isinstance(edges, Binning):
         return edges
     unit, values = table.units.get(name, NUMBER), table.values[name]
@@ -142,12 +140,8 @@ def _binning(name: str, edges: Iterable[Any] | Binning, table: Table) -> Binning
         raise ArgumentError("cuts", f"of {name!r}: {error}", value=edges) from None
     if numbers and not (low < numbers[0] and numbers[-1] <= high):
         ends = [in_words(number, unit) for number in (numbers[0], numbers[-1], low, high)]
-        raise ArgumentError(
-            "cuts",
-            f"of {name!r} run from {ends[0]} to {ends[1]} but its values from {ends[2]} to {ends[3]}, so that an outer "
-            "bin would hold nothing; leave out the cuts outside",
-            value=edges,
-        )
+        why = f"of {name!r} run from {ends[0]} to {ends[1]} but its values from {ends[2]} to {ends[3]}, so that an "
+        raise ArgumentError("cuts", f"{why}outer bin would hold nothing; leave out the cuts outside", value=edges)
     return binning
 
 

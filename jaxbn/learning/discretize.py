@@ -25,7 +25,7 @@ from jaxbn.model.observations import bins_of
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_attribute
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.density import shaped
+from jaxbn.scores.evidence import shaped
 
 
 @dataclass(frozen=True, eq=False)

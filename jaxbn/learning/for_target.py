@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,20 +22,11 @@ from jaxbn.learning.columns import as_columns
 from jaxbn.learning.discretize import Discretization, discretize
 from jaxbn.scores.coded_table import CodedTable
 
-MOST_TURNS = 4
-"""Turns of arcs and cuts; most tables settle after two."""
-
-MOST_ROWS = 2_000
-"""Rows whose target is predicted; counts are those of all rows."""
-
-MOST_PARTNERS = 12
-"""Other features that may become a feature's second parent: those that add most to its own score."""
-
-MOST_CELLS = 100_000
-"""Cells of a feature's table given the target and one other feature."""
-
-NONE = -1
-"""Stands for no second parent of a feature."""
+MOST_TURNS = 4  # turns of arcs and cuts; most tables settle after two
+MOST_ROWS = 2_000  # rows whose target is predicted; counts are those of all rows
+MOST_PARTNERS = 12  # other features that may become a feature's second parent: those that add most to its own score
+MOST_CELLS = 100_000  # cells of a feature's table given the target and one other feature
+NONE = -1  # stands for no second parent of a feature
 
 
 def network_for_target(
@@ -73,7 +63,6 @@ class _Change(NamedTuple):
     other: int  # its second parent, or NONE
 
 
-@dataclass
 class TargetArcs:
     """A greedy search: the change that raises the score most, until none is worth its charge.
 
@@ -81,20 +70,16 @@ class TargetArcs:
     changes some help by chance.
     """
 
-    target: Column
-    features: Sequence[Column]
-    alpha: float = 1.0
-    rows: NDArray[np.intp] = field(init=False)  # whose target is predicted
-    own: NDArray[np.float64] = field(init=False)  # [rows, classes], 1 at the class of the row, which its counts contain
-    logs: NDArray[np.float64] = field(init=False)  # [rows, classes], ln P(target, chosen features) without the row
-    chosen: dict[int, int] = field(init=False, default_factory=dict)  # feature: its other parent, or NONE
-
-    def __post_init__(self) -> None:
-        n, classes = len(self.target.codes), self.target.n_states
-        self.rows = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
-        self.own = (self.target.codes[self.rows, None] == np.arange(classes)).astype(np.float64)
-        weights = np.bincount(self.target.codes, minlength=classes) + self.alpha
-        self.logs = np.log(weights - self.own) - np.log(n - 1 + self.alpha * classes)
+    def __init__(self, target: Column, features: Sequence[Column], alpha: float = 1.0) -> None:
+        self.target, self.features, self.alpha = target, features, alpha
+        self.chosen: dict[int, int] = {}  # feature: its other parent, or NONE
+        n, classes = len(target.codes), target.n_states
+        self.rows = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))  # whose target is predicted
+        # [rows, classes], 1 at the class of the row, which its counts contain
+        self.own = (target.codes[self.rows, None] == np.arange(classes)).astype(np.float64)
+        weights = np.bincount(target.codes, minlength=classes) + alpha
+        # [rows, classes], ln P(target, chosen features) without the row
+        self.logs = np.log(weights - self.own) - np.log(n - 1 + alpha * classes)
 
     @property
     def score(self) -> float:

@@ -11,9 +11,8 @@ from jaxbn.inputs.graph import topological_order
 from jaxbn.learning.passes import Learned, Passes, Watcher
 from jaxbn.learning.solver import Learner
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.evidence import EvidenceCache
+from jaxbn.scores.evidence import EvidenceCache, log_links
 from jaxbn.scores.families import Family, first_best, tolerance
-from jaxbn.scores.parent_prior import log_links
 
 if TYPE_CHECKING:
     from jaxbn.learning.plan import Plan

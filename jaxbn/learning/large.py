@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from jaxbn.cuts.methods import Method, as_method
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MAX_INTEGER_LEVELS
-from jaxbn.inputs.graph import Parents, topological_order
+from jaxbn.inputs.graph import Parents, markov_blanket, topological_order
 from jaxbn.inputs.missing import Missing, check_holes
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import Table, as_frame, as_table
-from jaxbn.learning.all_rows import AllRows, Standing, complete, refined
+from jaxbn.learning.all_rows import ENOUGH, AllRows, Moves, Standing, Structure, complete, families_with
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns
 from jaxbn.learning.passes import Learned, Settled
@@ -35,8 +35,8 @@ from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.memory import in_words
 from jaxbn.runtime.progress import Steps
-from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.density import shaped
+from jaxbn.scores.coded_table import CodedTable, Coding
+from jaxbn.scores.evidence import shaped
 from jaxbn.sources.clusters import SharedSource, shared
 from jaxbn.sources.counting import Batches, Coded, Counting
 from jaxbn.sources.source import Source, as_source
@@ -45,11 +45,9 @@ from jaxbn.structure.constraints import Constraints
 
 LOG = logging.getLogger("jaxbn")
 
-SAMPLE = 5 * 10**5
-"""Rows of the sample that a network is searched on; no more are read into memory."""
-
-EM_STEPS = 2
-"""Passes of EM over all rows, from the tables of the sample on, where entries are missing."""
+SAMPLE = 5 * 10**5  # rows of the sample that a network is searched on; no more are read into memory
+ROUNDS = 4  # passes after the first one, at most; the last of them only counts
+EM_STEPS = 2  # passes of EM over all rows, from the tables of the sample on, where entries are missing
 
 
 @dataclass
@@ -89,13 +87,9 @@ class Large:
         Columns of whole numbers are continuous if all rows hold many, also where the sample holds few.
         """
         named, frame = {*(columns.continuous or ()), *(columns.discrete or ())}, self.facts.sample()
-        more = [
-            name
-            for name, column in self.facts.columns.items()
-            if name not in named
-            and frame[name].dtype.kind in "iuf"
-            and column.n_distinct > MAX_INTEGER_LEVELS >= frame[name].nunique()
-        ]
+        numbers = [name for name in self.facts.columns if name not in named and frame[name].dtype.kind in "iuf"]
+        many = [name for name in numbers if self.facts.columns[name].n_distinct > MAX_INTEGER_LEVELS]
+        more = [name for name in many if frame[name].nunique() <= MAX_INTEGER_LEVELS]
         columns = replace(columns, continuous=[*(columns.continuous or ()), *more]) if more else columns
         return self.facts.completed(columns.table(frame, missing, keep=keep)), columns
 
@@ -169,6 +163,45 @@ def on_all_rows(
     with limits.grace(60.0) if ending.early else ExitStack():
         fitted = counted(large, rows, plan.network(data, _learned(found, trace)), found, ended=ending.early)
     return replace(fitted, trace=tuple(trace), search=report)
+
+
+def refined(
+    rows: AllRows, standing: Standing, keep: Callable[[int, Standing], None], *, first: int = 0, alone: bool = False
+) -> Standing:
+    """The best standing of a few passes; `keep` is called with each new best and the number of its pass.
+
+    A run that is resumed looks at its best again, as the pass with the number `first`.
+    """
+    best, moves = standing, Moves()
+    for number in range(first, ROUNDS):
+        seen, rearranged, found = rows.looked_at(standing, last=number == ROUNDS - 1)
+        # each cut is the best given the old cuts of its neighbours; moved together they may lower the evidence
+        if seen.value < best.value:
+            alone = True
+        else:
+            best = rearranged or seen
+            keep(number, best)
+            moves = {n: move for n, move in found.items() if _same_families(n, seen.parents, best.parents)}
+        moved = _moved(best, moves, alone=alone)
+        if not moved and best.parents == seen.parents:
+            break
+        standing = best._replace(codings={**best.codings, **moved})
+    return best
+
+
+def _moved(best: Standing, moves: Moves, *, alone: bool) -> dict[str, Coding]:
+    """The better cuts that are worth it; with `alone`, only of variables outside each other's Markov blankets."""
+    moved, taken = dict[str, Coding](), set[str]()
+    for name, (gain, binning) in sorted(moves.items(), key=lambda move: -move[1][0]):
+        if gain > ENOUGH * abs(best.value) and not (alone and name in taken):
+            moved[name] = binning
+            taken.update(markov_blanket(best.parents, name))
+    return moved
+
+
+def _same_families(name: str, before: Structure, after: Structure) -> bool:
+    one, other = ({(each[-1], frozenset(each)) for each in families_with(p, name)} for p in (before, after))
+    return one == other
 
 
 def fit_source(

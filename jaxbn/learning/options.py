@@ -80,32 +80,24 @@ def check_structure_options(
             own = [key for key, each in signature(function).parameters.items() if each.kind != each.VAR_KEYWORD]
             raise TypeError(f"{function.__name__} has no option {name!r}; {suggest(name, [*STRUCTURE_OPTIONS, *own])}")
         if graph_given:
-            raise ArgumentError(
-                name, "is for learning the structure; leave it out, or leave out ", Mention("graph"), value=value
-            )
+            why = "is for learning the structure; leave it out, or leave out "
+            raise ArgumentError(name, why, Mention("graph"), value=value)
     return dict(options)
 
 
 # --- options by themselves: keywords of the version before, and options of the command line
 
-MOVED = {
-    **{name: f"columns=Columns({name})" for name in ("continuous", "discrete", "keep", "cuts", "labels")},
-    **dict.fromkeys(("group", "merge_levels"), "columns=Columns(merge_levels)"),
-    **{
-        name: f"constraints=Constraints({name})"
-        for name in ("required", "forbidden", "tiers", "roots", "leaves", "links")
-    },
-    **{name: f"method=Bayesian({name})" for name in ("rate", "select")},
-    **{
-        name: f"method=Evidence({name})"
-        for name in ("min_width", "shape", "arc_gain", "grid", "exact", "max_passes", "initial_bins", "initial")
-    },
-    **{name: f"search=K2({name})" for name in ("order", "warm_start")},
-    "side_by_side": "",
+OBJECTS = {
+    "columns=Columns": "continuous discrete keep cuts labels merge_levels",
+    "constraints=Constraints": "required forbidden tiers roots leaves links",
+    "method=Bayesian": "rate select",
+    "method=Evidence": "min_width shape arc_gain grid exact max_passes initial_bins initial",
+    "search=K2": "order warm_start",
 }
+MOVED = {name: f"{made}({name})" for made, names in OBJECTS.items() for name in names.split()}
+MOVED |= {"group": MOVED["merge_levels"], "side_by_side": ""}
 
-NONE_IS_GIVEN = ("grid", "max_passes")
-"""Options for which None is a value; for all others it means not given."""
+NONE_IS_GIVEN = ("grid", "max_passes")  # options for which None is a value; for all others it means not given
 
 
 def _said(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,9 +22,8 @@ from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological_order
 from jaxbn.learning.solver import Cut, Learner, Solver
 from jaxbn.runtime.threads import n_threads
-from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, initial_bins, largest_cardinality, same_coding
-from jaxbn.scores.density import density
-from jaxbn.scores.evidence import EvidenceCache
+from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, initial_bins, same_coding
+from jaxbn.scores.evidence import EvidenceCache, density
 from jaxbn.scores.families import structure_score, tolerance
 
 
@@ -225,10 +224,6 @@ def cut_question(
         for child in children_of(parents)[name]
     ]
     children.sort(key=lambda family: (family[0].key, [spouse.key for spouse in family[1]]))
-    if rate == "network":
-        number = largest_cardinality(columns)
-    elif rate == "blanket":
-        number = largest_cardinality(columns, markov_blanket(parents, name))
-    else:
-        number = rate  # type: ignore[assignment]
-    return Cut(name, sort(parents[name]), tuple(children), float(number), grid, refinements)
+    if isinstance(rate, str):  # the largest number of states in the network or the blanket
+        rate = max(columns[n].n_states for n in (columns if rate == "network" else markov_blanket(parents, name)))
+    return Cut(name, sort(parents[name]), tuple(children), float(rate), grid, refinements)

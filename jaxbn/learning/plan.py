@@ -28,8 +28,7 @@ from jaxbn.model.fitted import Alpha
 from jaxbn.model.lines.line import Lines
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.density import shaped
-from jaxbn.scores.parent_prior import arc_charge
+from jaxbn.scores.evidence import arc_charge, shaped
 from jaxbn.structure.constraints import Constraints, Rules, as_constraints
 
 Runs = TurnRuns | K2Runs
@@ -88,9 +87,8 @@ class Plan(NamedTuple):
             raise ArgumentError("initial", "is for ", Mention("search", "k2"), rest, value=method.initial)
         orders = search if isinstance(search, Orders) else Orders()
         checks.at_least("seed", seed, 0)
-        return cls(
-            method, rules, name, k2, orders, restarts, seed, columns.merged(table), columns.binnings(table)
-        )  # fmt: skip
+        known = columns.merged(table), columns.binnings(table)
+        return cls(method, rules, name, k2, orders, restarts, seed, *known)
 
     def arc_charge(self, table: Table, n_rows: int | None = None) -> float:
         """Nats that an arc costs a priori in a table, or in the rows it is a sample of; 0 without a prior over arcs."""
@@ -163,8 +161,6 @@ def given_order(order: Sequence[str], table: Table, rules: Rules) -> tuple[str, 
     for child, found in rules.required.items():
         for parent in found:
             if names.index(parent) > names.index(child):
-                raise ArgumentError(
-                    "order",
-                    f"has {child!r} before {parent!r}, but the arc {parent!r} -> {child!r} is required; exchange them",
-                )
+                why = f"has {child!r} before {parent!r}, but the arc {parent!r} -> {child!r} is required"
+                raise ArgumentError("order", f"{why}; exchange them")
     return tuple(names)

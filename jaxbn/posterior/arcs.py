@@ -17,25 +17,27 @@ column whose parent is reached from a member comes after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from itertools import combinations
-from typing import NamedTuple
+from functools import cache, lru_cache, reduce
+from itertools import chain, combinations
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.structure.constraints import Rules, bits, cells, mask_of
+from jaxbn.structure.constraints import Rules, bits, cells, mask_of, union_of
+from jaxbn.structure.exact import inside
 
 Graph = tuple[int, ...]
 """The parents of each column as a bit mask."""
 
+Slot = tuple[tuple[int, int], ...]
+"""The columns whose parents a move changes, and the mask of what joins or leaves them."""
+
 KINDS = ("toggle", "reverse", "swap")
-
-NEVER = -1e300
-"""Log of the weight of what cannot be; unlike -inf it can be multiplied by zero."""
+NEVER = -1e300  # log of the weight of what cannot be; unlike -inf it can be multiplied by zero
 
 
-def slots(graph: Graph, kind: str, child: int = 0) -> Sequence[tuple[int, ...]]:
+def slots(graph: Graph, kind: str, child: int = 0) -> Sequence[Slot]:
     """The slots of a kind of move; of ``"swap"`` those of one child.
 
     As many slots lead from a graph to another as lead back, and both graphs have equally many slots: a toggle is its
@@ -43,22 +45,22 @@ def slots(graph: Graph, kind: str, child: int = 0) -> Sequence[tuple[int, ...]]:
     """
     n = len(graph)
     if kind == "toggle":
-        return _pairs(n)  # (parent, child)
+        return _toggles(n)
     if kind == "reverse":
-        return [(u, v) for v in range(n) for u in bits(graph[v])]
+        return [((v, 1 << u), (u, 1 << v)) for v in range(n) for u in bits(graph[v])]
     others = [u for u in range(n) if u != child and not graph[child] >> u & 1]
-    return [(child, old, new) for old in bits(graph[child]) for new in others]
+    return [((child, 1 << old | 1 << new),) for old in bits(graph[child]) for new in others]
 
 
-def moved(graph: Graph, kind: str, slot: tuple[int, ...]) -> Graph:
+@lru_cache(maxsize=256)
+def _toggles(n: int) -> list[Slot]:
+    return [((v, 1 << u),) for u in range(n) for v in range(n) if u != v]
+
+
+def moved(graph: Graph, slot: Slot) -> Graph:
     """Where a slot leads."""
-    if kind == "swap":
-        child, old, new = slot
-        return _with(graph, {child: graph[child] ^ (1 << old | 1 << new)})
-    parent, child = slot
-    if kind == "toggle":
-        return _with(graph, {child: graph[child] ^ 1 << parent})
-    return _with(graph, {child: graph[child] ^ 1 << parent, parent: graph[parent] | 1 << child})
+    changes = dict(slot)
+    return tuple(mask ^ changes.get(v, 0) for v, mask in enumerate(graph))
 
 
 def propose(graph: Graph, rng: np.random.Generator) -> Graph:
@@ -66,12 +68,7 @@ def propose(graph: Graph, rng: np.random.Generator) -> Graph:
     kind = KINDS[int(rng.integers(len(KINDS)))]
     found = slots(graph, kind, int(rng.integers(len(graph))))
     # without a slot the graph stays: to try another kind instead would make the ways there and back unequal
-    return moved(graph, kind, found[int(rng.integers(len(found)))]) if found else graph
-
-
-@lru_cache(maxsize=256)
-def _pairs(n: int) -> list[tuple[int, int]]:
-    return [(u, v) for u in range(n) for v in range(n) if u != v]
+    return moved(graph, found[int(rng.integers(len(found)))]) if found else graph
 
 
 def move_arcs(
@@ -83,8 +80,6 @@ def move_arcs(
     n_proposals: int,
 ) -> Graph:
     """Metropolis: some proposals, each taken with the ratio of the probabilities of the families it changes."""
-    if len(graph) < 2:
-        return graph
     for log_chance in np.log1p(-rng.random(n_proposals)):
         new = propose(graph, rng)
         changed = differences(graph, new)
@@ -99,18 +94,6 @@ def move_arcs(
 def differences(graph: Graph, other: Graph) -> list[int]:
     """Columns whose parents are not the same."""
     return [v for v, (a, b) in enumerate(zip(graph, other, strict=True)) if a != b]
-
-
-def _with(graph: Graph, parents: dict[int, int]) -> Graph:
-    return tuple(parents.get(v, mask) for v, mask in enumerate(graph))
-
-
-class Parents(NamedTuple):
-    """The sets of parents that a member may have."""
-
-    masks: list[int]  # of all its parents, also those outside the block
-    before: NDArray[np.intp]  # members that must come before it, as masks of the block
-    logs: NDArray[np.float64]
 
 
 def blocks(n_columns: int, size: int, rng: np.random.Generator) -> list[list[int]]:
@@ -145,53 +128,44 @@ def draw_block(
     return tuple(new)
 
 
-def reached_from(graph: Graph, members: Sequence[int]) -> dict[int, int]:
+def reached_from(graph: Graph, members: Sequence[int]) -> list[int]:
     """For each column outside a block, the members from which a path leads to it through columns outside."""
     place = {column: 1 << i for i, column in enumerate(members)}
-    found: dict[int, int] = {}
 
+    @cache
     def of(column: int) -> int:
-        if column in place:
-            return place[column]
-        if column not in found:
-            found[column] = 0  # a graph without cycles does not come back here
-            for parent in bits(graph[column]):
-                found[column] |= of(parent)
-        return found[column]
+        return place[column] if column in place else reduce(or_, map(of, bits(graph[column])), 0)
 
-    for column in range(len(graph)):
-        of(column)
-    return found
+    return [of(column) for column in range(len(graph))]
 
 
 def _sets(
     graph: Graph,
     members: Sequence[int],
     i: int,
-    reached: dict[int, int],
+    reached: Sequence[int],
     rules: Rules,
     n_states: Sequence[int],
     log_score: Callable[[int, int], float],
-) -> Parents:
-    """What the parents of a member can be: those outside as they are, those inside any within the rules."""
+) -> tuple[list[int], NDArray[np.intp], NDArray[np.float64]]:
+    """What the parents of a member can be: those outside as they are, those inside any within the rules.
+
+    Masks of all its parents, of the members that must come before it, and the scores.
+    """
     child = members[i]
     outside = graph[child] & ~mask_of(members)
-    behind = 0
-    for column in bits(outside):
-        behind |= reached[column]
+    behind = union_of(reached, outside)
     needed = rules.must[child]
     free = [j for j, u in enumerate(members) if j != i and not (rules.never[child] | needed) >> u & 1]
     fixed = [j for j, u in enumerate(members) if needed >> u & 1]
     room = rules.max_parents - outside.bit_count() - len(fixed)
     masks, before = [], []
-    for size in range(min(room, len(free)) + 1):
-        for some in combinations(free, size):
-            inside = [*fixed, *some]
-            mask = outside | mask_of([members[j] for j in inside])
-            if cells(mask | 1 << child, n_states) <= rules.max_cells:
-                masks.append(mask)
-                before.append(behind | mask_of(inside))
-    return Parents(masks, np.array(before, np.intp), np.array([log_score(child, mask) for mask in masks]))
+    for some in chain.from_iterable(combinations(free, size) for size in range(min(room, len(free)) + 1)):
+        mask = outside | mask_of(members[j] for j in (*fixed, *some))
+        if cells(mask | 1 << child, n_states) <= rules.max_cells:
+            masks.append(mask)
+            before.append(behind | mask_of((*fixed, *some)))
+    return masks, np.array(before, np.intp), np.array([log_score(child, mask) for mask in masks])
 
 
 def draw_layers(weights: NDArray[np.float64], rng: np.random.Generator) -> list[tuple[int, int, int]]:
@@ -199,42 +173,38 @@ def draw_layers(weights: NDArray[np.float64], rng: np.random.Generator) -> list[
 
     The weights [m, 2^m] are logarithms of those of each set of columns that come before a column.
     """
-    m = len(weights)
-    later = _later(weights)
+    later = _Later(weights)
     found, last, done = [], 0, 0
-    while done < 2**m - 1:
-        following = _subsets(2**m - 1 & ~done)[1:]
-        logs = later.steps(last, done, following) + later.sums[done | following, following]
+    while done < later.all:
+        following, logs = later.weights(last, done)
         layer = int(following[_drawn(logs, rng)])
         found.append((layer, last, done))
         last, done = layer, done | layer
     return found
 
 
-class _Later(NamedTuple):
-    """Sums over the layers that follow."""
+class _Later:
+    """Sums over the layers that follow, by what came before: all columns `done`, the `last` layer of them."""
 
-    sums: NDArray[np.float64]  # [done, last], log of the sum over all ways to go on
-    hit: NDArray[np.float64]  # [m, done, last], log of the weight of sets within `done` with one of `last`
-    roots: NDArray[np.float64]  # [m], log of the weight of no columns before
+    def __init__(self, weights: NDArray[np.float64]) -> None:
+        m, size = weights.shape
+        self.all, self.members = size - 1, _members(m)
+        self.hit = _hits(weights)  # [m, done, last], log of the weight of sets within `done` with one of `last`
+        self.roots = weights[:, 0]  # [m], log of the weight of no columns before
+        self.sums = np.full((size, size), NEVER)  # [done, last], log of the sum over all ways to go on
+        self.sums[-1] = 0.0
+        # larger sets first: sums over what follows them are known then
+        for done in sorted(range(1, self.all), key=int.bit_count, reverse=True):
+            last = _subsets(done)[1:]
+            logs = self.weights(last, done)[1]
+            top = logs.max(axis=1, keepdims=True)
+            self.sums[done, last] = np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0]
 
-    def steps(self, last: int | NDArray[np.intp], done: int, following: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Log of the weight of each layer that may follow [..., layers]."""
+    def weights(self, last: int | NDArray[np.intp], done: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """The layers that may follow, and log of the weight of all ways to go on with each [..., layers]."""
+        following = _subsets(self.all & ~done)[1:]
         each = self.hit[:, done, last] if done else self.roots
-        return each.T @ _members(len(self.roots))[:, following]
-
-
-def _later(weights: NDArray[np.float64]) -> _Later:
-    m = len(weights)
-    later = _Later(np.full((2**m, 2**m), NEVER), _hits(weights), weights[:, 0])
-    later.sums[-1] = 0.0
-    # larger sets first: sums over what follows them are known then
-    for done in sorted(range(1, 2**m - 1), key=int.bit_count, reverse=True):
-        last, following = _subsets(done)[1:], _subsets(2**m - 1 & ~done)[1:]
-        logs = later.steps(last, done, following) + later.sums[done | following, following]
-        top = logs.max(axis=1, keepdims=True)
-        later.sums[done, last] = np.log(np.exp(logs - top).sum(axis=1)) + top[:, 0]
-    return later
+        return following, each.T @ self.members[:, following] + self.sums[done | following, following]
 
 
 def _hits(weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -244,9 +214,7 @@ def _hits(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     m, size = weights.shape
     with_one = np.where(_members(m)[:, None] > 0, weights, NEVER)  # [m, m, 2^m]: sets that have the first index
-    for j in range(m):  # now all sets within a set
-        halves = with_one.reshape(m, m, size >> j + 1, 2, 1 << j)
-        halves[..., 1, :] = np.logaddexp(halves[..., 0, :], halves[..., 1, :])
+    inside(np.logaddexp, with_one)  # now all sets within a set
     found = np.full((m, size, size), NEVER)
     done = np.arange(size)
     for last in range(1, size):

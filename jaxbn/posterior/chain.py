@@ -22,28 +22,20 @@ from jaxbn.cuts.blanket import Factor, factors_of
 from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import WEIGHT, choice_cost
 from jaxbn.groups.grouping import Grouping
-from jaxbn.posterior.all_cuts import Choice, CutSums, choice_of, sum_over_cuts
+from jaxbn.groups.levels import draw_groups
 from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs
-from jaxbn.posterior.group_moves import draw_groups
+from jaxbn.posterior.cut_posterior import Choice, CutSums, choice_of, sum_over_cuts
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.evidence import coding_evidence
+from jaxbn.scores.evidence import ARC_CHARGE, coding_evidence, log_prior
 from jaxbn.scores.families import family_score
-from jaxbn.scores.parent_prior import ARC_CHARGE, log_links, log_parent_prior
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits, cells, mask_of
 
-PROPOSALS = 1
-"""Moves of arcs in a sweep for each ordered pair of columns."""
-
-PLAIN_BINS = 4
-"""Bins of equal frequency by which arcs of a variable are proposed, where no cuts are known that may suit."""
-
-TRUST = 0.5
-"""The power of the probability of graphs with such bins, by which they are proposed."""
-
-BLOCK = 6
-"""Columns among which all arcs are drawn together, at most."""
+PROPOSALS = 1  # moves of arcs in a sweep for each ordered pair of columns
+PLAIN_BINS = 4  # bins of equal frequency by which a variable's arcs are proposed, where no cuts are known that may suit
+TRUST = 0.5  # the power of the probability of graphs with such bins, by which they are proposed
+BLOCK = 6  # columns among which all arcs are drawn together, at most
 
 LogScore = Callable[[int, int], float]
 """The score of a child with the parents of a bit mask."""
@@ -128,7 +120,9 @@ class Chain:
             # with probability min(1, M(G') R(G) / (M(G) R(G'))), it leaves the posterior invariant
             # (docs/maths.md, "Draws of cuts and arcs").
             for c, then in zip(tried, self._summed(list(tried.values()), v), strict=True):
-                gain = self._gain(v, (states[c], now[c]), (tried[c], then))
+                changed = differences(states[c].graph, tried[c].graph)
+                gain = then.log_evidence + self._rest(tried[c], v, changed)
+                gain -= now[c].log_evidence + self._rest(states[c], v, changed)
                 if np.log1p(-rngs[c].random()) < gain - found[c][1]:
                     states[c], now[c] = tried[c], then
         # whatever became of the proposal: arcs were judged without the cuts of v, so these are drawn given the arcs
@@ -160,12 +154,6 @@ class Chain:
         plain = self._plain(state, v)
         new = draw_block(state.graph, [v, *others.tolist()], self.rules, one_bin, plain, rng)
         return new, sum(plain(w, new[w]) - plain(w, state.graph[w]) for w in differences(state.graph, new))
-
-    def _gain(self, v: int, old: tuple[State, CutSums], new: tuple[State, CutSums]) -> float:
-        """Log of how much more probable a graph is than another, the cuts of a variable summed out."""
-        changed = differences(old[0].graph, new[0].graph)
-        after, before = (sums.log_evidence + self._rest(state, v, changed) for state, sums in (new, old))
-        return after - before
 
     def _choice(self, state: State, v: int) -> Choice:
         """The ways to cut a variable given its blanket."""
@@ -199,8 +187,8 @@ class Chain:
         """What the changed families have beyond the sum over a variable's cuts: priors, and families without it."""
         graph, total = state.graph, 0.0
         for child in changed:
-            total += log_parent_prior(len(graph), graph[child].bit_count(), self.arc_charge)
-            total += log_links(self.names[child], (self.names[p] for p in bits(graph[child])), self.rules.links)
+            parents = [self.names[p] for p in bits(graph[child])]
+            total += log_prior(self.names[child], parents, len(graph), self.rules.links, self.arc_charge)
             if child != v and not graph[child] >> v & 1:
                 total += family_score(state.columns[child], [state.columns[p] for p in bits(graph[child])], WEIGHT)
         return total

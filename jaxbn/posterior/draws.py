@@ -18,6 +18,7 @@ from jaxbn.learning.passes import Learned
 from jaxbn.posterior.chain import Chain, State
 from jaxbn.runtime.files import PathLike
 from jaxbn.scores.coded_table import Coding
+from jaxbn.scores.evidence import effective_parents
 from jaxbn.structure.constraints import bits
 
 FORMAT, VERSION = "jaxbn.posterior", 2
@@ -46,17 +47,16 @@ class Draw(NamedTuple):
 
 def draw_of(chain: Chain, state: State, number: int, sweep: int) -> Draw:
     """A state as a draw."""
-    names = chain.names
-    varied = [column.n_states > 1 for column in state.columns]
-    parents = {
-        name: tuple(
-            names[p]
-            for p in bits(state.graph[v])
-            if (varied[v] and varied[p]) or chain.rules.must[v] >> p & 1 or not chain.moves_arcs
-        )
-        for v, name in enumerate(names)
-    }
-    return Draw(number, sweep, chain.log_target(state), parents, *split_codings(state.codings, names))
+    parents = _parents(chain, state.graph)
+    if chain.moves_arcs:
+        columns, required = dict(zip(chain.names, state.columns, strict=True)), chain.rules.required
+        parents = {name: effective_parents(name, found, columns, required) for name, found in parents.items()}
+    return Draw(number, sweep, chain.log_target(state), parents, *split_codings(state.codings, chain.names))
+
+
+def _parents(chain: Chain, graph: Sequence[int]) -> dict[str, tuple[str, ...]]:
+    """The parents of all columns by name."""
+    return {name: tuple(chain.names[p] for p in bits(mask)) for name, mask in zip(chain.names, graph, strict=True)}
 
 
 @dataclass
@@ -91,9 +91,8 @@ def open_kept(path: PathLike | None, run: Mapping[str, Any]) -> Iterator[tuple[K
 def restored(chain: Chain, found: Sequence[Any]) -> tuple[int, State]:
     """A chain's sweeps done and state, as the file has them."""
     sweep, graph, edges, groups = found
-    parents = {name: tuple(chain.names[p] for p in bits(mask)) for name, mask in zip(chain.names, graph, strict=True)}
     codings: dict[str, Coding] = {name: Binning(np.array(cuts)) for name, cuts in edges.items()}
-    return int(sweep), chain.begin(parents, codings | _groupings(groups))
+    return int(sweep), chain.begin(_parents(chain, graph), codings | _groupings(groups))
 
 
 def _state_to_json(state: State) -> tuple[list[int], dict[str, list[float]], dict[str, Any]]:
@@ -114,14 +113,6 @@ def _draw_to_json(draw: Draw) -> list[Any]:
 
 def _draw_from_json(found: Sequence[Any]) -> Draw:
     chain, sweep, evidence, parents, binnings, groups = found
-    return Draw(
-        int(chain),
-        int(sweep),
-        float(evidence),
-        {name: tuple(some) for name, some in parents.items()},
-        {
-            name: Binning(np.array(edges), lower=low, upper=high, method="draw")
-            for name, (edges, low, high) in binnings.items()
-        },
-        _groupings(groups),
-    )
+    arcs = {name: tuple(some) for name, some in parents.items()}
+    own = {n: Binning(np.array(c), lower=low, upper=high, method="draw") for n, (c, low, high) in binnings.items()}
+    return Draw(int(chain), int(sweep), float(evidence), arcs, own, _groupings(groups))

@@ -26,8 +26,7 @@ from jaxbn.posterior.draws import Draw
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = 12
-"""Most arcs that are printed."""
+SHOWN = 12  # most arcs that are printed
 
 
 class Agreement:
@@ -201,20 +200,14 @@ class Posterior(Agreement):
         Columns ``mean``, ``effective_size`` (how many independent draws theirs are worth) and ``r_hat`` (near 1 where
         chains agree; above 1.05, draw more). NaN with fewer than four draws in a chain.
         """
-        found = {"evidence": self._by_chain([draw.evidence for draw in self.draws])}
-        found["arcs"] = self._by_chain([sum(map(len, draw.parents.values())) for draw in self.draws])
-        for parent, child in self.strengths:
-            has = [float(parent in draw.parents[child]) for draw in self.draws]
-            found[f"{parent} -> {child}"] = self._by_chain(has)
-        for name in self.table.continuous:
-            found[f"bins of {name}"] = self._by_chain([draw.binnings[name].n_bins for draw in self.draws])
-        for name in self.draws[0].groupings:
-            found[f"groups of {name}"] = self._by_chain([draw.groupings[name].n_groups for draw in self.draws])
-        rows = {
-            name: (float(values.mean()), effective_size(values), r_hat(values))
-            for name, values in found.items()
-            if np.ptp(values) > 0
-        }
+        draws = self.draws
+        found: dict[str, list[float]] = {"evidence": [draw.evidence for draw in draws]}
+        found["arcs"] = [sum(map(len, draw.parents.values())) for draw in draws]
+        found |= {f"{p} -> {child}": [p in draw.parents[child] for draw in draws] for p, child in self.strengths}
+        found |= {f"bins of {name}": [draw.binnings[name].n_bins for draw in draws] for name in self.table.continuous}
+        found |= {f"groups of {name}": [draw.groupings[name].n_groups for draw in draws] for name in draws[0].groupings}
+        varied = {name: each for name, values in found.items() if np.ptp(each := self._by_chain(values)) > 0}
+        rows = {name: (float(each.mean()), effective_size(each), r_hat(each)) for name, each in varied.items()}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["mean", "effective_size", "r_hat"])
 
     def _by_chain(self, values: list[float]) -> NDArray[np.float64]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from jaxbn.cuts.binning import Binning
 from jaxbn.cuts.methods import GRID, Evidence, MaxBins, Method, as_method
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
-from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, arcs_and_names, as_parents
+from jaxbn.inputs.graph import MAX_TABLE_CELLS, GraphLike, Parents, arcs_and_names, as_parents
 from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.checkpoint import described
@@ -35,21 +36,14 @@ from jaxbn.runtime.progress import Progress
 from jaxbn.runtime.shapes import FEW_POSITIONS
 from jaxbn.runtime.workers import in_workers, n_workers
 from jaxbn.scores.coded_table import CodedTable, Coding
-from jaxbn.scores.density import shaped
-from jaxbn.scores.parent_prior import arc_charge
+from jaxbn.scores.evidence import arc_charge, shaped
 from jaxbn.structure.constraints import Constraints, Rules, as_constraints
 
-WRITE_EVERY = 10.0
-"""Seconds between two writings of the checkpoint."""
-
-PLAIN_BINS = 5
-"""With which chains begin where there was no time to find better ones."""
-
-OTHER_STARTS = (3, 7, 9, 4, 6, 8, 2)
-"""Plain bins with which the search begins that finds the start of each chain but the first."""
-
-ENOUGH_DRAWS, APART = 20, 1.5
-"""Draws of each chain from which on chains with an R-hat above the second are said to disagree."""
+WRITE_EVERY = 10.0  # seconds between two writings of the checkpoint
+PLAIN_BINS = 5  # with which chains begin where there was no time to find better ones
+OTHER_STARTS = (3, 7, 9, 4, 6, 8, 2)  # plain bins with which the searches for starts of the other chains begin
+ENOUGH_DRAWS = 20  # draws of each chain from which on chains may be said to disagree,
+APART = 1.5  # where their R-hat is above this
 
 
 @old_keywords
@@ -146,10 +140,8 @@ def sample_posterior(
         checks.at_least("seed", seed, 0)
         run = {}
         if checkpoint is not None:  # which needs the fingerprint of the table
-            run = described(table, rules, grouped)
-            run |= {
-                name: options.described()[name] for name in ("min_width", "max_bins", "shape", "weight", "arc_gain")
-            }
+            run, own = described(table, rules, grouped), options.described()
+            run |= {name: own[name] for name in ("min_width", "max_bins", "shape", "weight", "arc_gain")}
             run["graph"] = None if fixed is None else {name: list(found) for name, found in fixed.items()}
             run |= {"chains": chains, "burn_in": burn_in, "thin": thin, "seed": seed}
         coded = CodedTable(table, grouped, rules.max_cells, options.flat)
@@ -277,8 +269,17 @@ def _starts(
     progress: bool,
 ) -> list[Learned]:
     """Where the chains begin."""
+
+    def learned(parents: Parents, codings: Mapping[str, Coding]) -> Learned:
+        for name in (*table.continuous, *grouped):
+            if name not in codings:
+                why = f"has no cuts or groups of {name!r}; begin with a network learned from this table, or pass "
+                raise ArgumentError("start", why, Mention("merge_levels"))
+        own = {name: codings[name] for name in (*table.continuous, *grouped)}
+        return Learned((), {name: tuple(parents[name]) for name in table.names}, own, 0.0, 0.0)
+
     if start is not None:
-        return [_learned(table, start.parents if fixed is None else fixed, start.codings, grouped)] * chains
+        return [learned(start.parents if fixed is None else fixed, start.codings)] * chains
     common: dict[str, Any] = {"columns": Columns(merge_levels=grouped), "max_cells": rules.max_cells}
     common["method"] = replace(options, grid=GRID)
     if fixed is not None:
@@ -287,29 +288,15 @@ def _starts(
             codings = discretize(table, fixed, **common).codings
         if ending.interrupted:
             raise KeyboardInterrupt
-        return [_learned(table, fixed, codings, grouped)] * chains
+        return [learned(fixed, codings)] * chains
     common |= {"max_parents": rules.max_parents, "progress": progress, "seed": seed}
     common["constraints"] = rules.constraints
     if time_limit is not None:
         common["time_limit"] = time_limit / (2 * chains)
-    first = learn(table, **common)
-    found = [_learned(table, first.parents, first.codings, grouped)]
-    for c in range(1, chains):
+    nets = [learn(table, **common)]
+    for bins in islice(cycle(OTHER_STARTS), chains - 1):
         if limits.over():  # the others begin where the first does
-            return found + found[:1] * (chains - c)
-        bins = OTHER_STARTS[(c - 1) % len(OTHER_STARTS)]
-        other = learn(table, **{**common, "method": replace(common["method"], initial_bins=bins)}, restarts=1)
-        found.append(_learned(table, other.parents, other.codings, grouped))
-    return found
-
-
-def _learned(table: Table, parents: Any, codings: Any, grouped: Sequence[str]) -> Learned:
-    for name in (*table.continuous, *grouped):
-        if name not in codings:
-            raise ArgumentError(
-                "start",
-                f"has no cuts or groups of {name!r}; begin with a network learned from this table, or pass ",
-                Mention("merge_levels"),
-            )
-    own = {name: codings[name] for name in (*table.continuous, *grouped)}
-    return Learned((), {name: tuple(parents[name]) for name in table.names}, own, 0.0, 0.0)
+            nets += nets[:1] * (chains - len(nets))
+            break
+        nets.append(learn(table, **{**common, "method": replace(common["method"], initial_bins=bins)}, restarts=1))
+    return [learned(net.parents, net.codings) for net in nets]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,12 +28,9 @@ Columns = Mapping[str, Column]
 Coding = Binning | Grouping
 """How a variable is coded: cut into bins, or its levels merged."""
 
-STARTING_GROUPS = 10
-"""Groups of levels that a search begins with."""
-
-
-COLUMNS_KEPT = 2**29
-"""Bytes of codes that are remembered."""
+STARTING_GROUPS = 10  # groups of levels that a search begins with
+COLUMNS_KEPT = 2**29  # bytes of codes that are remembered
+NEARLY = 1.5  # up to so many times the positions of a grid, a column has none: a grid is searched twice, or more often
 
 
 class Start(NamedTuple):
@@ -40,10 +38,6 @@ class Start(NamedTuple):
 
     columns: dict[str, Column]
     binnings: dict[str, Coding]
-
-
-NEARLY = 1.5
-"""A column with up to this many times the positions of a grid has none: a grid is searched twice, and more after it."""
 
 
 @dataclass
@@ -93,11 +87,11 @@ class CodedTable:
         """All variables, in column order."""
         return self.table.names
 
-    def column(self, name: str, codes: NDArray[np.integer], identity: bytes, declared: int) -> Column:
-        """The column with these codes; `identity` says what made them, and `declared` how many there may be."""
+    def column(self, name: str, identity: bytes, declared: int, codes: Callable[[], NDArray[np.integer]]) -> Column:
+        """The column with the codes made here; `identity` says how, and `declared` how many there may be."""
         known = self._keys.get((name, identity))
         if known is None:
-            dense, n_states = compact_known(codes)
+            dense, n_states = compact_known(codes())
             wide = dense.astype(np.int32, copy=False)  # so that products of codes fit
             known = self._keys[name, identity] = Column(_key(name, identity), wide, n_states, declared)
             if len(self._keys) * wide.nbytes > COLUMNS_KEPT:
@@ -108,21 +102,22 @@ class CodedTable:
         """A continuous variable coded by a binning, or a discrete one by a grouping."""
         if isinstance(binning, Grouping):
             of_level = np.append(binning(self.table.levels[name], name=name), MISSING)
-            codes = of_level[self.table.codes[name]]
-            return self.column(name, codes, repr(binning.groups).encode(), binning.n_groups)
-        identity = binning.cuts.tobytes()
-        known = self._keys.get((name, identity))
-        return known or self.column(name, self._binned(name, binning.cuts), identity, binning.n_bins)
+            codes = self.table.codes[name]
+            return self.column(name, repr(binning.groups).encode(), binning.n_groups, lambda: of_level[codes])
 
-    def _binned(self, name: str, edges: NDArray[np.float64]) -> NDArray[np.signedinteger]:
-        """The bins of a continuous variable, as a binning has them, -1 where it has no value."""
-        # the rows are sorted already: only the cuts are searched for, and bins are written in the order of the values
-        known = self.ordered[name]
-        first = np.searchsorted(known.values, edges)
-        codes = np.full(self.table.n_rows, MISSING, narrow(len(edges) + 1))
-        sizes = np.diff(first, prepend=0, append=len(known.values))
-        codes[known.order] = np.repeat(np.arange(len(edges) + 1, dtype=codes.dtype), sizes)
-        return codes
+        def bins() -> NDArray[np.integer]:
+            # the rows are sorted already: only the cuts are searched for, and bins come in the order of the values
+            values, n_bins = self.ordered[name].values, binning.n_bins
+            sizes = np.diff(np.searchsorted(values, binning.cuts), prepend=0, append=len(values))
+            return self._by_rows(name, np.repeat(np.arange(n_bins, dtype=narrow(n_bins)), sizes))
+
+        return self.column(name, binning.cuts.tobytes(), binning.n_bins, bins)
+
+    def _by_rows(self, name: str, codes: NDArray[np.integer]) -> NDArray[np.integer]:
+        """The codes of a continuous variable's values, in ascending order, by the rows; -1 where it has no value."""
+        by_rows = np.full(self.table.n_rows, MISSING, codes.dtype)
+        by_rows[self.ordered[name].order] = codes
+        return by_rows
 
     def known_codes(self, name: str) -> NDArray[np.int32]:
         """The codes of a discrete variable in the rows that have it."""
@@ -160,7 +155,7 @@ class CodedTable:
         return Start(columns, dict(binnings))
 
     def _levels(self, name: str) -> Column:
-        return self.column(name, self.table.codes[name], b"levels", len(self.table.levels[name]))
+        return self.column(name, b"levels", len(self.table.levels[name]), lambda: self.table.codes[name])
 
     def fitting(self, start: Start, parents: Parents) -> Start:
         """The same start with fewer bins or groups where a table would have too many cells."""
@@ -193,11 +188,10 @@ class CodedTable:
         if kind == "frequency":
             binning = replace(equal_frequency_binning(self.ordered[name], n_bins), method=NOT_CUT)
             return self.coded(name, binning), binning
-        known = self.ordered[name]
-        codes = np.full(self.table.n_rows, MISSING, np.int32)
-        codes[known.order] = equal_width_codes(known.values, n_bins)
-        binning = replace(equal_width_binning(known.values, n_bins), method=NOT_CUT)
-        return self.column(name, codes, b"equal width %d" % n_bins, binning.n_bins), binning
+        values = self.ordered[name].values
+        binning = replace(equal_width_binning(values, n_bins), method=NOT_CUT)
+        codes = partial(self._by_rows, name, equal_width_codes(values, n_bins))
+        return self.column(name, b"equal width %d" % n_bins, binning.n_bins, codes), binning
 
 
 def same_coding(a: Coding, b: Coding) -> bool:
@@ -220,8 +214,3 @@ def initial_bins(table: Table, grouped: Sequence[str] = ()) -> int:
     if sizes:
         return max(min(n, STARTING_GROUPS) if name in grouped else n for name, n in sizes.items())
     return round(math.log(len(table.names)) + 1)
-
-
-def largest_cardinality(columns: Columns, names: Sequence[str] | None = None) -> int:
-    """The largest number of states among some variables, or all."""
-    return max(columns[name].n_states for name in (columns if names is None else names))

@@ -23,19 +23,12 @@ from jaxbn.counts.codes import Column
 from jaxbn.counts.device import Counter, best_counter
 from jaxbn.counts.host import counts_of
 from jaxbn.cuts.problem import table
-from jaxbn.scores.parent_prior import log_parent_prior
+from jaxbn.scores.evidence import log_parent_prior
 
-ROWS_KEPT = 2**27
-"""Bytes of sums that are remembered for columns that changed since."""
-
-COUNTS_KEPT = 2**24
-"""Counts of single sets that are remembered."""
-
-SUM_BITS = 49
-"""Most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63."""
-
-TABLES_KEPT = 2**25
-"""Entries of tables of logarithms that are remembered in any case."""
+ROWS_KEPT = 2**27  # bytes of sums that are remembered for columns that changed since
+COUNTS_KEPT = 2**24  # counts of single sets that are remembered
+SUM_BITS = 49  # most bits of a sum over one set; 22 of these and the bits of a tie rule then fit in 63
+TABLES_KEPT = 2**25  # entries of tables of logarithms that are remembered in any case
 
 
 @lru_cache(maxsize=64)
@@ -157,7 +150,7 @@ class SetScores:
     def family(self, child: int, parents: Sequence[int]) -> int:
         """The score of a child with some parents, in units."""
         if not parents:
-            total = int(self.sums((), 1)[child]) - self._empty(child)
+            total = int(self.sums((), 1)[child]) - int(self._tables[self.n_states[child]][self.n_rows])  # one cell
         else:
             # by the base without the last parent, for which the sums with *every* further column were counted in one go
             rest = tuple(parents[:-1])
@@ -183,8 +176,11 @@ class SetScores:
     def grown(self, child: int, parents: Sequence[int]) -> NDArray[np.int64]:
         """Scores of a child with some parents and each further column, [N]; at a parent, the family without it."""
         base, family, r = tuple(parents), (*parents, child), self.n_states[child]
-        if not self._current(self._key(family), 1) and not self._current(self._key(base), r):
-            self._count_both(base, child)
+        if not self._current(self._key(family), 1) and not self._current(self._key(base), r):  # both in one go
+            tables, columns = [self._tables[each] for each in self._cardinalities], np.arange(self.n_columns)
+            of_family, of_base = self._count_with().family_sums(base, child, tables, columns)
+            self._store(family, [1], of_family[None], columns)
+            self._store(base, self._cardinalities, of_base, columns)
         found = self.sums(family, 1) - self.sums(base, r) + self.prior(child, parents, 1)
         if self.links is not None and self.arc_charge:
             found = found + np.array(self._of_link(child, range(self.n_columns)), np.int64)
@@ -253,14 +249,6 @@ class SetScores:
             known.sums, known.versions = values, self._versions.copy()
             self._rows[self._key(base), r] = known
 
-    def _count_both(self, parents: tuple[int, ...], child: int) -> None:
-        """Count a family and its parents in one go."""
-        columns = np.arange(self.n_columns)
-        tables = [self._tables[r] for r in self._cardinalities]
-        family, base = self._count_with().family_sums(parents, child, tables, columns)
-        self._store((*parents, child), [1], family[None], columns)
-        self._store(parents, self._cardinalities, base, columns)
-
     def _count_with(self) -> Counter:
         if self._counter is None:
             self._counter = self._make_counter(self.columns)
@@ -298,10 +286,6 @@ class SetScores:
     def _key(self, base: Sequence[int]) -> tuple[int, ...]:
         known = self._known
         return tuple(sorted([known[i] for i in base]))
-
-    def _empty(self, child: int) -> int:
-        """F of no columns: one cell with all rows."""
-        return int(self._tables[self.n_states[child]][self.n_rows])
 
     def _forget(self) -> None:
         """Drop the oldest sums of bases that are no longer there, once they are too many."""

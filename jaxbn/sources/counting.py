@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,16 +50,6 @@ class Coded:
             states = np.arange(len(self.levels)) if self.groups is None else self.groups[: len(self.levels)]
         return np.append(states, self.size).astype(np.intp)
 
-
-class _Base(NamedTuple):
-    """A column read once for all its codings: at all their cuts, or as levels."""
-
-    name: str
-    cuts: NDArray[np.float64] | None
-    unit: Unit
-    levels: tuple[Level, ...]
-    other: int  # the code of levels that are not listed: that of missing entries if they are none
-
     def codes(self, batch: Any) -> NDArray[np.signedinteger]:
         """Positions among the cuts or levels [rows], the last one for missing entries."""
         of = signed_name(self.name)
@@ -68,8 +58,12 @@ class _Base(NamedTuple):
         column = batch.column(self.name)
         if self.cuts is None:
             known = level_codes(self.name, column, self.levels)
-            absent = np.asarray(column.is_null(nan_is_null=True)) if self.other < len(self.levels) else known < 0
-            return np.where(known >= 0, known, np.where(absent, len(self.levels), self.other))
+            if self.groups is None:
+                return np.where(known >= 0, known, len(self.levels))
+            # levels of no group join those of the last entry: the first level in it will do
+            other = np.flatnonzero(self.groups == self.groups[-1])[0]
+            absent = np.asarray(column.is_null(nan_is_null=True))
+            return np.where(known >= 0, known, np.where(absent, len(self.levels), other))
         values = floats(self.name, column, self.unit)
         codes = np.searchsorted(self.cuts, values, side="right")
         if len(values) and np.isnan(values.min()):
@@ -81,7 +75,7 @@ class _Base(NamedTuple):
 class Counting:
     """The task of counting some requests, without the rows that lack an entry of the columns to `drop` them by."""
 
-    bases: tuple[_Base, ...]
+    bases: tuple[Coded, ...]  # each column at the cuts of all its codings, or as levels
     lookups: tuple[tuple[int, NDArray[np.intp]], ...]  # the base and the states of its positions
     requests: tuple[tuple[int, ...], ...]  # by numbers of lookups
     shapes: tuple[tuple[int, ...], ...]
@@ -90,9 +84,15 @@ class Counting:
     @classmethod
     def of_requests(cls, requests: Sequence[Sequence[Coded]], *, drop: tuple[str, ...] = ()) -> Counting:
         """The task for some requests; equal objects are coded once."""
+
+        def base(name: str) -> Coded:
+            codings = [one for one in coded if one.name == name]
+            every = [one.cuts for one in codings if one.cuts is not None]
+            return replace(codings[0], cuts=np.unique(np.concatenate(every))) if every else codings[0]
+
         coded = list({id(one): one for request in requests for one in request}.values())
         names = sorted({one.name for one in coded})
-        bases = tuple(_base([one for one in coded if one.name == name]) for name in names)
+        bases = tuple(map(base, names))
         place = {id(one): i for i, one in enumerate(coded)}
         lookups = tuple((names.index(one.name), one.lookup(bases[names.index(one.name)].cuts)) for one in coded)
         numbers = tuple(tuple(place[id(one)] for one in request) for request in requests)
@@ -108,38 +108,26 @@ class Counting:
         """The counts of some rows."""
         tables = [np.zeros(math.prod(shape), np.int64) for shape in self.shapes]
         for _, batch in batches:
-            self._add(batch, tables)
+            read = [base.codes(batch) for base in self.bases]
+            if self.drop:
+                absent = [batch.column(name).is_null(nan_is_null=True) for name in self.drop]
+                complete = ~np.logical_or.reduce([np.asarray(each) for each in absent])
+                read = [codes[complete] for codes in read]
+            # A column is read once, at all cuts that any request has for it; the coding of a request is a look-up of
+            # these finer codes, which takes far less time than another search among the cuts.
+            codes = [states.take(read[base]) for base, states in self.lookups]
+            for request, shape, table in zip(self.requests, self.shapes, tables, strict=True):
+                cell, _ = cells([(codes[i], size) for i, size in zip(request, shape, strict=True)], len(read[0]))
+                if len(table) <= 2 * len(cell):
+                    table += np.bincount(cell, minlength=len(table))
+                else:
+                    np.add.at(table, cell, 1)
         return [table.reshape(shape) for table, shape in zip(tables, self.shapes, strict=True)]
-
-    def _add(self, batch: Any, tables: Sequence[NDArray[np.int64]]) -> None:
-        read = [base.codes(batch) for base in self.bases]
-        if self.drop:
-            absent = [batch.column(name).is_null(nan_is_null=True) for name in self.drop]
-            complete = ~np.logical_or.reduce([np.asarray(each) for each in absent])
-            read = [codes[complete] for codes in read]
-        # A column is read once, at all cuts that any request has for it; the coding of a request is a look-up of these
-        # finer codes, which takes far less time than another search among the cuts.
-        codes = [states.take(read[base]) for base, states in self.lookups]
-        for request, shape, table in zip(self.requests, self.shapes, tables, strict=True):
-            cell, _ = cells([(codes[i], size) for i, size in zip(request, shape, strict=True)], len(read[0]))
-            if len(table) <= 2 * len(cell):
-                table += np.bincount(cell, minlength=len(table))
-            else:
-                np.add.at(table, cell, 1)
 
     @staticmethod
     def merge(one: list[NDArray[np.int64]], other: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
         """The counts of both parts."""
         return [a + b for a, b in zip(one, other, strict=True)]
-
-
-def _base(codings: Sequence[Coded]) -> _Base:
-    first = codings[0]
-    cuts = None if first.cuts is None else np.unique(np.concatenate([one.cuts for one in codings]))
-    other = len(first.levels)
-    if first.groups is not None:  # levels of no group join those of the last entry: the first level in it will do
-        other = int(np.flatnonzero(first.groups == first.groups[-1])[0])
-    return _Base(first.name, cuts, first.unit, first.levels, other if other != MISSING else len(first.levels))
 
 
 # --- one column of a batch, a ``pyarrow.RecordBatch``

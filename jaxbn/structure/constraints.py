@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from jaxbn.inputs.graph import MAX_TABLE_CELLS, as_arc, as_parents, check_max_ce
 from jaxbn.inputs.states import signed_name
 from jaxbn.inputs.table import Table
 from jaxbn.scores.coded_table import Columns
-from jaxbn.scores.parent_prior import Links
+from jaxbn.scores.evidence import Links
 
 Group = str | Iterable[str]
 Arcs = Iterable[tuple[Group, Group]]
@@ -195,13 +196,9 @@ class Rules:
     def candidates(self, name: str, others: Sequence[str], chosen: Sequence[str], columns: Columns) -> list[str]:
         """Others that may still join the parents of a variable: those with which its table is not too large."""
         own = math.prod(columns[member].size for member in (name, *chosen))
-        return [
-            other
-            for other in (others if len(chosen) < self.max_parents else ())
-            if other not in chosen
-            and (other, name) not in self.forbidden
-            and own * columns[other].size <= self.max_cells
-        ]
+        free = [other for other in others if other not in chosen and (other, name) not in self.forbidden]
+        fitting = [other for other in free if own * columns[other].size <= self.max_cells]
+        return fitting if len(chosen) < self.max_parents else []
 
     def _mask(self, names: Iterable[str]) -> int:
         return mask_of(self.names.index(name) for name in names)
@@ -212,20 +209,12 @@ def _check_required(
 ) -> None:
     for child, found in needed.items():
         if len(found) > max_parents:
-            raise ArgumentError(
-                "required",
-                f"gives {child!r} {len(found)} parents; raise ",
-                Mention("max_parents"),
-                f", which is {max_parents}",
-            )
+            why = f"gives {child!r} {len(found)} parents; raise "
+            raise ArgumentError("required", why, Mention("max_parents"), f", which is {max_parents}")
         for parent, (argument, arcs) in product(found, ruled_out.items()):
             if (parent, child) in arcs:
-                raise ArgumentError(
-                    "required",
-                    f"has the arc {parent!r} -> {child!r}, but ",
-                    Mention(argument),
-                    " rules it out; change one of them",
-                )
+                why = f"has the arc {parent!r} -> {child!r}, but "
+                raise ArgumentError("required", why, Mention(argument), " rules it out; change one of them")
 
 
 def _each(arcs: Iterable[Any]) -> Iterator[Any]:
@@ -250,19 +239,11 @@ def _log_odds(
             why = "is linked with itself" if first == second else "is there twice"
             raise ArgumentError("links", f"has the pair ({first!r}, {second!r}), which {why}; leave it out")
         if not checks.is_number(p) or not 0 < p < 1:
-            raise ArgumentError(
-                "links",
-                f"gives ({first!r}, {second!r}) the probability {p!r}; give one between 0 and 1, or put the arc into ",
-                Mention("required"),
-                " or ",
-                Mention("forbidden"),
-            )
+            why = f"gives ({first!r}, {second!r}) the probability {p!r}; give one between 0 and 1, or put the arc into "
+            raise ArgumentError("links", why, Mention("required"), " or ", Mention("forbidden"))
         if {(first, second), (second, first)} <= banned:
-            raise ArgumentError(
-                "links",
-                f"has the pair ({first!r}, {second!r}), but other constraints rule out both directions; "
-                "leave it out, or change these",
-            )
+            why = f"has the pair ({first!r}, {second!r}), but other constraints rule out both directions"
+            raise ArgumentError("links", f"{why}; leave it out, or change these")
         found[pair] = math.log(p) - math.log1p(-p)
     return found
 
@@ -277,9 +258,8 @@ def _backwards(tiers: Iterable[Iterable[str]], known: Sequence[str]) -> frozense
     for number, tier in enumerate(tiers):
         for name in _names("tiers", tier, known):
             if tier_of.setdefault(name, number) != number:
-                raise ArgumentError(
-                    "tiers", f"has {name!r} in the tiers {tier_of[name] + 1} and {number + 1}; keep it in one of them"
-                )
+                both = f"{tier_of[name] + 1} and {number + 1}"
+                raise ArgumentError("tiers", f"has {name!r} in the tiers {both}; keep it in one of them")
     return frozenset((late, early) for late in tier_of for early in tier_of if tier_of[late] > tier_of[early])
 
 
@@ -299,10 +279,7 @@ def _arcs(argument: str, arcs: Iterable[Any], names: Sequence[str]) -> list[tupl
 
 def mask_of(columns: Iterable[int]) -> int:
     """The mask of some columns."""
-    mask = 0
-    for column in columns:
-        mask |= 1 << column
-    return mask
+    return reduce(or_, (1 << column for column in columns), 0)
 
 
 def bits(mask: int) -> list[int]:
@@ -322,10 +299,7 @@ def cells(members: int, n_states: Sequence[int]) -> int:
 
 def union_of(sets: Sequence[int], columns: int) -> int:
     """The union of the sets of some columns, all as masks."""
-    union = 0
-    for column in bits(columns):
-        union |= sets[column]
-    return union
+    return reduce(or_, [sets[column] for column in bits(columns)], 0)
 
 
 def ancestors(graph: Sequence[int], column: int) -> int:

@@ -27,14 +27,9 @@ from jaxbn.runtime import limits
 from jaxbn.structure.constraints import bits, mask_of, union_of
 from jaxbn.structure.families import FamilyTable
 
-STEPS = 100
-"""Steps of the prices."""
-
-LENGTH = 0.1
-"""Length of the first steps, as a share of the step that would close the gap if prices did not interact."""
-
-STALLS = 8
-"""Steps without a better bound after which steps become shorter."""
+STEPS = 100  # steps of the prices
+LENGTH = 0.1  # length of the first steps, as a share of the step that would close the gap if prices did not interact
+STALLS = 8  # steps without a better bound after which steps become shorter
 
 
 def cycle_bound(table: FamilyTable, reached: int, steps: int = STEPS) -> int:

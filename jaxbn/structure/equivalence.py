@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, NamedTuple
 
-from jaxbn.inputs.graph import Parents
+from jaxbn.inputs.graph import Parents, children_of
 from jaxbn.inputs.later import nx
 
 if TYPE_CHECKING:
@@ -110,11 +110,7 @@ class Distance(NamedTuple):
 
 def class_of(parents: Parents) -> Cpdag:
     """The class of an acyclic graph: arcs into a common child of two without a link, and what follows (Meek 1995)."""
-    linked: dict[str, set[str]] = {name: set() for name in parents}
-    for child, of_child in parents.items():
-        for parent in of_child:
-            linked[child].add(parent)
-            linked[parent].add(child)
+    linked = {name: {*parents[name], *found} for name, found in children_of(parents).items()}
     directed = {
         (parent, child)
         for child, of_child in parents.items()

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,22 +24,15 @@ from numpy.typing import NDArray
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.runtime import limits
 from jaxbn.scores.set_scores import SetScores
-from jaxbn.structure.constraints import Rules, bits, mask_of
+from jaxbn.structure.constraints import Rules, bits, mask_of, union_of
 
-MOST_COLUMNS = 20
-"""Columns up to which the search is meant to be used: with two more it takes 0.5 GB and twenty seconds."""
-
-MOST_SETS = 2**18
-"""Sets of columns that are counted at most: a minute and a few hundred megabytes."""
-
-ARC = 2**8
-"""A value is a score times this, minus its arcs, so that ties go to fewer arcs; 20 columns have at most 190."""
-
-NOTHING = -(2**62)
-"""The value of what is impossible; the sum of two still fits in an int64."""
-
-FEW_COLUMNS, SETS_AT_ONCE = 10, 2**12
-"""Up to so many columns the list of all sets is kept; so many sets are handled at once, to fit in a processor cache."""
+MOST_COLUMNS = 20  # up to which the search is meant to be used: with two more it takes 0.5 GB and twenty seconds
+MOST_SETS = 2**18  # sets of columns that are counted at most: a minute and a few hundred megabytes
+ARC = 2**8  # a value is a score times this, minus its arcs, so that ties go to fewer arcs; 20 columns have at most 190
+NOTHING = -(2**62)  # the value of what is impossible; the sum of two still fits in an int64
+FEW_COLUMNS = 10  # up to so many columns the list of all sets is kept
+SETS_AT_ONCE = 2**12  # so many sets are handled at once, to fit in a processor cache
+ORDERS = Mention("search", "orders")
 
 
 @dataclass(frozen=True)
@@ -57,21 +51,15 @@ def exact_structure(scores: SetScores, rules: Rules) -> Structure:
     """The structure with the highest score, proved; a ValueError if more than 20 columns have several states."""
     live = _live(rules)
     if len(live) > MOST_COLUMNS:
-        raise ArgumentError(
-            "search",
-            f"weighs all subsets of the columns and takes up to {MOST_COLUMNS} of them, and {len(live)} have more than "
-            "one state; use ",
-            Mention("search", "orders"),
-            " or leave out columns",
-            subject="the exact search",
-        )
+        many = f"takes up to {MOST_COLUMNS} of them, and {len(live)} have more than one state"
+        raise _refused(f"weighs all subsets of the columns and {many}; use ", ORDERS, " or leave out columns")
     families = _all_families(scores, rules, live)
     best = np.full((len(live), 1 << max(len(live) - 1, 0)), NOTHING, np.int64)
     for place, (masks, values) in enumerate(families):
         limits.check()
         # a column is never its own parent, so its bit is dropped: half the memory
         best[place, without_bit(masks, place)] = values
-        best_inside(best[place])
+        inside(np.maximum, best[place])
     value, order = best_order(best)
     parents: list[tuple[int, ...]] = [()] * scores.n_columns
     before = 0
@@ -87,6 +75,10 @@ def exact_structure(scores: SetScores, rules: Rules) -> Structure:
     return Structure(tuple(parents), score, bound=score, proved=True, families=n_families)
 
 
+def _refused(*why: str | Mention) -> ArgumentError:
+    return ArgumentError("search", *why, subject="the exact search")
+
+
 def is_feasible(rules: Rules, most_sets: int = MOST_SETS) -> bool:
     """Whether the exact search takes these columns, counting no more sets than this."""
     live = len(_live(rules))
@@ -100,10 +92,8 @@ def _n_sets(rules: Rules, live: int) -> int:
 
 def _live(rules: Rules) -> list[int]:
     """Columns that can have arcs."""
-    touched = 0
-    for child, must in enumerate(rules.must):
-        touched |= must | (1 << child if must else 0)
-    return [i for i, states in enumerate(rules.n_states) if states > 1 or touched >> i & 1]
+    needed = union_of(rules.must, (1 << len(rules.must)) - 1)
+    return [i for i, states in enumerate(rules.n_states) if states > 1 or rules.must[i] or needed >> i & 1]
 
 
 def _all_families(
@@ -113,15 +103,8 @@ def _all_families(
     most = max(min(rules.max_parents, len(live) - 1), 0)
     n_sets = _n_sets(rules, len(live))
     if n_sets > MOST_SETS:
-        raise ArgumentError(
-            "search",
-            f"counts {n_sets:,} sets with max_parents {rules.max_parents} and {len(live)} columns, more than "
-            f"{MOST_SETS:,}; lower ",
-            Mention("max_parents"),
-            " or use ",
-            Mention("search", "orders"),
-            subject="the exact search",
-        )
+        many = f"with max_parents {rules.max_parents} and {len(live)} columns, more than {MOST_SETS:,}"
+        raise _refused(f"counts {n_sets:,} sets {many}; lower ", Mention("max_parents"), " or use ", ORDERS)
     for size in range(1, most + 1):
         scores.count_sets(live, size)
     # a set of this size is a child with all its parents, never parents alone, so only its sum with r = 1 is asked for
@@ -174,12 +157,12 @@ def without_bit(sets: NDArray[np.integer], bit: int | NDArray[np.integer]) -> ND
     return (sets & low) | ((sets >> 1) & ~low)
 
 
-def best_inside(values: NDArray[np.int64]) -> None:
-    """Replace the value of every subset [..., 2^M] by the largest among its own subsets, in place."""
-    # after bit b, a set has the largest value among its subsets that differ from it in bits 0 to b alone
+def inside(joined: np.ufunc, values: NDArray[Any]) -> None:
+    """Replace the value of every subset [..., 2^M] by those of all its own subsets joined, in place."""
+    # after bit b, a set has the values of its subsets that differ from it in bits 0 to b alone
     for bit in range(values.shape[-1].bit_length() - 1):
         halves = values.reshape(-1, 2, 1 << bit)  # sets without the bit, and the same sets with it
-        np.maximum(halves[:, 1], halves[:, 0], out=halves[:, 1])
+        joined(halves[:, 1], halves[:, 0], out=halves[:, 1])
 
 
 def best_order(best: NDArray[np.int64]) -> tuple[int, list[int]]:

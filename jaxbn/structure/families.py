@@ -8,6 +8,7 @@ everything that was scored on the way can be used later.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,7 @@ from numpy.typing import NDArray
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules, bits
 
-ARC_BITS = 13
-"""Values are scores times 2 to this, minus the number of parents: ties go to fewer arcs."""
+ARC_BITS = 13  # values are scores times 2 to this, minus the number of parents: ties go to fewer arcs
 
 
 class FamilyPool:
@@ -26,14 +26,11 @@ class FamilyPool:
     def __init__(self, child: int, scores: SetScores, rules: Rules) -> None:
         self.child, self.n_columns = child, scores.n_columns
         self.scored = 1  # families that were scored, whether they joined or not
-        self.masks: list[int] = []
-        self.values: list[int] = []
         self._scores, self._rules = scores, rules
         self._required = rules.must[child]
         self.most_parents = max(rules.max_parents, self._required.bit_count(), 1)
         self._grown: dict[int, NDArray[np.int64] | None] = {}  # [N] values with each further parent, if one may join
-        self._known: set[int] = set()
-        self._join(self._required, self._value(self._required))
+        self.values = {self._required: self._value(self._required)}  # of each family by its parents
 
     def grow(self, parents: int, value: int) -> bool:
         """Score a family with each further parent, unless done before; returns whether any joined the pool."""
@@ -53,32 +50,31 @@ class FamilyPool:
             smaller = self._grown.get(parents & ~(1 << parent))
             if smaller is not None:
                 np.maximum(beaten, smaller, out=beaten)
-        before = len(self.masks)
+        before = len(self.values)
         for i in np.flatnonzero(grown > beaten).tolist():
             if further >> i & 1:
-                self._join(parents | 1 << i, int(grown[i]))
-        return len(self.masks) > before
+                self.values.setdefault(parents | 1 << i, int(grown[i]))
+        return len(self.values) > before
 
     def add(self, parents: int) -> None:
         """Add a family to the pool, if the rules permit it."""
         if self._rules.permits(self.child, parents):
-            self._join(parents, self._value(parents))
+            self.values.setdefault(parents, self._value(parents))
 
     def refine(self, parents: int) -> bool:
         """Score the families with one parent dropped or replaced; returns whether any joined the pool."""
-        before = len(self.masks)
+        before = len(self.values)
         for parent in bits(parents & ~self._required):
             fewer = parents & ~(1 << parent)
             value = self._value(fewer)
-            self._join(fewer, value)
+            self.values.setdefault(fewer, value)
             self.grow(fewer, value)
-        return len(self.masks) > before
+        return len(self.values) > before
 
     def grow_freely(self) -> None:
         """Grow the best family regardless of any order, until no extension is better."""
-        best = self.values.index(max(self.values))
-        while self.grow(self.masks[best], self.values[best]):
-            best = self.values.index(max(self.values))
+        while self.grow(*max(self.values.items(), key=lambda family: family[1])):
+            pass
 
     def look_at_pairs(self) -> None:
         """Grow every single-parent family, even if the parent does not help alone: two may help together."""
@@ -89,12 +85,6 @@ class FamilyPool:
 
     def _value(self, parents: int) -> int:
         return (self._scores.family(self.child, tuple(bits(parents))) << ARC_BITS) - parents.bit_count()
-
-    def _join(self, parents: int, value: int) -> None:
-        if parents not in self._known:
-            self._known.add(parents)
-            self.masks.append(parents)
-            self.values.append(value)
 
 
 def pools_of(scores: SetScores, rules: Rules) -> list[FamilyPool]:
@@ -148,11 +138,11 @@ class FamilyTable:
         new = [
             (pool.child, mask, value)
             for pool, known in zip(self.pools, self._known, strict=True)
-            for mask, value in zip(pool.masks[known:], pool.values[known:], strict=True)
+            for mask, value in islice(pool.values.items(), known, None)
         ]
         if not new:
             return
-        self._known = [len(pool.masks) for pool in self.pools]
+        self._known = [len(pool.values) for pool in self.pools]
         parents = [bits(mask) for _, mask, _ in new]
         padded = [some + [self.n_columns] * (len(self.members) - len(some)) for some in parents]
         child = np.append(self.child, [family[0] for family in new])

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.structure.constraints import bits, union_of
-from jaxbn.structure.exact import NOTHING, best_inside, best_order, without_bit
+from jaxbn.structure.exact import NOTHING, best_order, inside, without_bit
 from jaxbn.structure.families import FamilyTable, Standing
 
-WIDTH = 8
-"""Columns of a block."""
+WIDTH = 8  # columns of a block
 
 
 def climb(table: FamilyTable, order: Sequence[int], should_stop: Callable[[], bool]) -> tuple[list[int], Standing]:
@@ -48,6 +47,11 @@ def climb(table: FamilyTable, order: Sequence[int], should_stop: Callable[[], bo
 def insertion_gains(table: FamilyTable, standing: Standing) -> NDArray[np.int64]:
     """What every column wins by moving to every gap, [N + 1 gaps, N]; gap i is in front of the column at place i."""
     n = table.n_columns
+    # The best family of every column at every gap, [N + 1, N], -1 where none fits: a family fits at the gap behind its
+    # last parent, and at all later ones. Of several the last one stays, which is the best.
+    own = np.full((n + 1, n), -1)
+    own[standing.last + 1, table.child] = table.numbers
+    np.maximum.accumulate(own, axis=0, out=own)
     worth, place = table.worth, standing.place[:n]
     now = worth[standing.best]
     # At [place, column]: what the column at that place is worth with this column before it, less its worth with this
@@ -63,7 +67,6 @@ def insertion_gains(table: FamilyTable, standing: Standing) -> NDArray[np.int64]
     np.cumsum(passed[:-1], axis=0, out=before[1:])
     # the equation of docs/maths.md, "The best structure": its own family there, less now, and the sums over the columns
     # before its old place, less those before the gap
-    own = _own_families(table, standing)
     gains = worth[own]
     gains -= before
     gains += before[place, np.arange(n)] - now
@@ -103,15 +106,6 @@ def _with_one_less(
             with_it |= members == lost
         others = np.maximum.reduceat(np.where(with_it, -1, standing.fits), table.starts)
         yield children, parents[children], others[children]
-
-
-def _own_families(table: FamilyTable, standing: Standing) -> NDArray[np.intp]:
-    """The best family of every column at every gap, [N + 1, N]; -1 where none fits."""
-    own = np.full((table.n_columns + 1, table.n_columns), -1)
-    # a family fits at the gap behind its last parent, and at all later ones
-    own[standing.last + 1, table.child] = table.numbers  # of several the last one stays, which is the best
-    np.maximum.accumulate(own, axis=0, out=own)
-    return own
 
 
 def _disjoint(gain: NDArray[np.int64], gaps: NDArray[np.intp], standing: Standing) -> Iterator[tuple[int, int]]:
@@ -197,7 +191,7 @@ def arranged(table: FamilyTable, order: list[int], first: int, width: int) -> li
     own = place[table.child[families]]
     best = np.full((width, 1 << (width - 1)), NOTHING)
     best[own, without_bit(inner, own)] = table.worth[families]  # of several the last stays, the best
-    best_inside(best)
+    inside(np.maximum, best)
     value, found = best_order(best)
     now = sum(int(best[i, -1 << i]) for i in range(width))  # with all columns of higher numbers in front
     if value <= now:

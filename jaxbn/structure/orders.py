@@ -22,14 +22,9 @@ from jaxbn.structure.exact import Structure
 from jaxbn.structure.families import ARC_BITS, FamilyTable, pools_of
 from jaxbn.structure.order_moves import Blocks, climb, rivals
 
-STARTS = 3
-"""Random orders that are improved on their own."""
-
-PATIENCE = 60
-"""An order is left as it is after this many blocks in a row without a gain."""
-
-WIDE = 20
-"""With at most this many columns, families are also scored far from where orders lead."""
+STARTS = 3  # random orders that are improved on their own
+PATIENCE = 60  # an order is left as it is after this many blocks in a row without a gain
+WIDE = 20  # with at most this many columns, families are also scored far from where orders lead
 
 
 def order_structure(
@@ -161,8 +156,6 @@ class _Search:
 
     def _legal(self, order: list[int]) -> list[int]:
         """The same order, with each column delayed until its required parents precede it."""
-        if not any(self.rules.must):
-            return order
         found: list[int] = []
         placed = 0
         while order:
@@ -179,7 +172,7 @@ class _Search:
         # scored again rather than taken from the values, which have the arcs subtracted
         units = [self.scores.family(child, tuple(bits(mask))) for child, mask in enumerate(masks)]
         if bound is None:
-            bound = sum(max(pool.values) for pool in self.pools)
+            bound = sum(max(pool.values.values()) for pool in self.pools)
         return Structure(
             tuple(tuple(bits(mask)) for mask in masks),
             self.scores.nats(sum(units)),

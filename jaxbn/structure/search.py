@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.scores.coded_table import Columns
-from jaxbn.scores.parent_prior import ARC_CHARGE
+from jaxbn.scores.evidence import ARC_CHARGE
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Rules
 from jaxbn.structure.cycle_bound import STEPS
@@ -16,13 +16,8 @@ from jaxbn.structure.exact import exact_structure, is_feasible
 from jaxbn.structure.orders import PATIENCE, STARTS, order_structure
 
 SEARCHES = ("auto", "exact", "orders", "k2")
-
-
-MOST_ROWS = 2 * 10**8
-"""Rows of all sets that the exact search may count, by default, while the cuts still move: some seconds."""
-
-QUICK_PATIENCE = 10
-"""Blocks that may fail in a search over orders, from one start, while the cuts still move."""
+MOST_ROWS = 2 * 10**8  # rows of all sets that the exact search may count while the cuts still move: some seconds
+QUICK_PATIENCE = 10  # blocks that may fail in a search over orders, from one start, while the cuts still move
 
 
 class Arcs(NamedTuple):

@@ -21,8 +21,7 @@ from jaxbn.learning.holes.rounds import observed_evidence
 from jaxbn.learning.options import in_objects
 from jaxbn.model.imputing.donors import matched_donors
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.evidence import EvidenceCache
-from jaxbn.scores.parent_prior import ARC_CHARGE
+from jaxbn.scores.evidence import ARC_CHARGE, EvidenceCache
 from jaxbn.scores.tables import family_counts, k2_score
 from tests.reference import holed_cuts
 

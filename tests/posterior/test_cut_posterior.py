@@ -43,7 +43,7 @@ def test_narrow_bins_are_left_out() -> None:
 @pytest.mark.parametrize("bins", [1, 2, 6, 10])
 def test_the_price_changes_nothing(bins: int) -> None:
     from jaxbn.cuts.discretize_variable import variable_request
-    from jaxbn.posterior.all_cuts import choice_of, sum_over_cuts
+    from jaxbn.posterior.cut_posterior import choice_of, sum_over_cuts
 
     variable = random_variable(1, 40, n_parents=1, spouses=(0, 2), n_values=10)
     (found,) = sum_over_cuts([choice_of(variable_request(**variable), None)], [bins])
@@ -113,7 +113,7 @@ def test_chances_of_cuts_add_up_to_the_expected_number(n: int) -> None:
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_few_bins_are_summed_where_the_evidence_is_all_for_many(most: int) -> None:
     from jaxbn.cuts.discretize_variable import variable_request
-    from jaxbn.posterior.all_cuts import choice_of, sum_over_cuts
+    from jaxbn.posterior.cut_posterior import choice_of, sum_over_cuts
     from tests.reference.evidence import evidence_cost
 
     values = np.repeat(np.arange(300.0), 9)  # a parent that changes with every value: many bins say it all

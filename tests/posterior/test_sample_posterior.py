@@ -20,7 +20,7 @@ from jaxbn.learning.options import in_objects
 from jaxbn.posterior.chain import Chain
 from jaxbn.posterior.results import effective_size, r_hat
 from jaxbn.runtime import limits
-from jaxbn.scores.parent_prior import arc_charge
+from jaxbn.scores.evidence import arc_charge
 
 mpl.use("Agg")
 

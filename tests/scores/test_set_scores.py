@@ -13,8 +13,8 @@ from jaxbn.counts.device import DeviceCounter
 from jaxbn.counts.host import HostCounter
 from jaxbn.runtime import devices
 from jaxbn.scores import set_scores
+from jaxbn.scores.evidence import ARC_CHARGE
 from jaxbn.scores.families import family_score
-from jaxbn.scores.parent_prior import ARC_CHARGE
 from jaxbn.scores.set_scores import SetScores, _counted_with
 from jaxbn.structure.constraints import mask_of
 from tests.helpers.coded_columns import coded, random_columns

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxbn
-from jaxbn.scores.shrinkage import shrunken_weights
+from jaxbn.scores.tables import shrunken_weights
 from tests.reference import shrinkage as reference
 
 

@@ -20,11 +20,10 @@ import jaxbn
 from jaxbn.cuts.methods import ARC_GAIN
 from jaxbn.inputs.table import as_frame, as_table
 from jaxbn.learning import large
-from jaxbn.learning.near_families import NEAR, best_of_families, expected_score, near_families
+from jaxbn.learning.all_rows import NEAR, best_of_families, expected_score, near_families
 from jaxbn.learning.options import in_objects
 from jaxbn.scores.coded_table import CodedTable
-from jaxbn.scores.evidence import EvidenceCache
-from jaxbn.scores.parent_prior import ARC_CHARGE, arc_charge
+from jaxbn.scores.evidence import ARC_CHARGE, EvidenceCache, arc_charge
 from jaxbn.sources.counting import Coded, Counting
 from jaxbn.sources.source import as_source
 from jaxbn.sources.survey import KEPT, Survey, threshold

@@ -10,7 +10,7 @@ import pytest
 import jaxbn
 from jaxbn.counts.codes import Column
 from jaxbn.inputs.table import as_table
-from jaxbn.scores.parent_prior import ARC_CHARGE
+from jaxbn.scores.evidence import ARC_CHARGE
 from jaxbn.scores.set_scores import SetScores
 from jaxbn.structure.constraints import Constraints, Rules
 from jaxbn.structure.exact import exact_structure

@@ -22,17 +22,11 @@ from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
 from jaxbn.scores.tables import family_counts, posterior_means
 
-HOLES = 18
-"""Added to the seed of the draws for missing entries."""
-
-FEW_ENTRIES, MANY_SWEEPS, FEW_SWEEPS = 10**6, 10, 4
-"""Rows times columns up to which expected values get many sweeps; the sweeps up to there, and beyond."""
-
-SWEEPS = 2
-"""Times that every column is drawn; the first time, missing values of its neighbours come from their bins alone."""
-
-LEAST = 1e-6
-"""Smallest probability that the regressions may give a level."""
+HOLES = 18  # added to the seed of the draws for missing entries
+FEW_ENTRIES = 10**6  # rows times columns up to which expected values get many sweeps
+MANY_SWEEPS, FEW_SWEEPS = 10, 4  # the sweeps up to there, and beyond
+SWEEPS = 2  # times that a column is drawn; the first time, missing values of its neighbours come from their bins alone
+LEAST = 1e-6  # smallest probability that the regressions may give a level
 
 Codes = NDArray[np.int32]
 States = Mapping[str, tuple[Codes, Codes]]

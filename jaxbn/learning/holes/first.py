@@ -10,18 +10,16 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from jaxbn.counts.codes import Column
+from jaxbn.inputs.later import nx
 from jaxbn.inputs.table import Table
 from jaxbn.learning.holes.completion import HOLES, completed, expected
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns
 from jaxbn.scores.tables import family_counts, k2_score
 
-FEWEST_BINS, MOST_BINS = 4, 10
-"""Bins of equal frequency that the pairs are scored with."""
+FEWEST_BINS, MOST_BINS = 4, 10  # bins of equal frequency that the pairs are scored with
 
 
 def first_completion(data: CodedTable, rng: np.random.Generator) -> Table:
@@ -46,25 +44,15 @@ def _tree(data: CodedTable) -> tuple[dict[str, tuple[str, ...]], dict[str, Codin
 
 def best_tree(columns: Columns) -> dict[str, tuple[str, ...]]:
     """The forest with the largest sum of gains per row (Chow and Liu 1968); only arcs with a gain."""
-    names = list(columns)
-    pairs = list(itertools.combinations(range(len(names)), 2))
-    gains = np.array([gain(columns[names[i]], columns[names[j]]) for i, j in pairs])
-    kept = [(i, j, g) for (i, j), g in zip(pairs, gains, strict=True) if g > 0]
-    parents: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
-    if not kept:
-        return parents
-    left, right, weight = (np.array(each) for each in zip(*kept, strict=True))
-    n = len(names)
-    # gains with their signs turned: what remains is the tree with the largest sum
-    tree = minimum_spanning_tree(coo_array((-weight, (left, right)), (n, n)).tocsr())
-    done: set[int] = set()
-    for root in range(n):
-        if root in done:
-            continue
-        order, before = breadth_first_order(tree, root, directed=False)
-        done.update(int(i) for i in order)
-        for child in order[1:]:
-            parents[names[child]] = (names[before[child]],)
+    graph = nx.Graph()
+    graph.add_nodes_from(columns)
+    pairs = ((a, b, gain(columns[a], columns[b])) for a, b in itertools.combinations(columns, 2))
+    graph.add_weighted_edges_from(pair for pair in pairs if pair[2] > 0)
+    tree = nx.maximum_spanning_tree(graph)
+    parents: dict[str, tuple[str, ...]] = dict.fromkeys(columns, ())
+    for part in nx.connected_components(tree):
+        root = next(name for name in columns if name in part)
+        parents |= {child: (parent,) for parent, child in nx.bfs_edges(tree, root)}
     return parents
 
 

@@ -25,17 +25,10 @@ from jaxbn.scores.coded_table import CodedTable, Coding, same_coding
 from jaxbn.scores.evidence import EvidenceCache
 from jaxbn.scores.tables import k2_score
 
-PLAIN_ROUNDS = (completed, completed)
-"""How rows are completed after the first time, where networks are not compared; fewer if nothing changes."""
-
-COMPARED_ROUNDS = (expected, expected, matched, matched)
-"""The same where they are compared."""
-
-MOST_ENTRIES = 10**6
-"""Rows times columns of a table whose networks of all rounds are compared."""
-
-TOLERANCE = 1e-4
-"""EM ends when a round gains less than this for each row, in nats, where networks are compared."""
+PLAIN_ROUNDS = (completed, completed)  # how rows are completed after the first time; fewer if nothing changes
+COMPARED_ROUNDS = (expected, expected, matched, matched)  # the same where networks are compared
+MOST_ENTRIES = 10**6  # rows times columns of a table whose networks of all rounds are compared
+TOLERANCE = 1e-4  # EM ends when a round gains less than this for each row, in nats, where networks are compared
 
 
 def settle(many: ManyRuns, plan: Plan, holed: CodedTable, rng: np.random.Generator) -> Learned:

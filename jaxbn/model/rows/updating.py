@@ -16,8 +16,7 @@ from jaxbn.inputs.later import pd
 from jaxbn.model.inference.em import expected_counts, tell_left_out
 from jaxbn.model.observations import encode_frame, frame_of, warn_caller
 from jaxbn.model.rows.scores import score_samples
-from jaxbn.scores.shrinkage import shrunken_weights
-from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means
+from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means, shrunken_weights
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet

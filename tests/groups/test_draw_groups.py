@@ -12,10 +12,11 @@ from scipy.special import logsumexp
 import jaxbn
 from jaxbn.cuts.blanket import factors_of
 from jaxbn.groups.grouping import Grouping
+from jaxbn.groups.levels import all_partitions, draw_groups
+from jaxbn.groups.merging import Visits
 from jaxbn.inputs.table import as_table
 from jaxbn.learning.options import in_objects
 from jaxbn.posterior.chain import Chain
-from jaxbn.posterior.group_moves import draw_groups
 from jaxbn.scores.coded_table import CodedTable
 from tests.helpers.coded_columns import numbered_rules
 from tests.reference import groups as reference
@@ -70,20 +71,13 @@ def test_partitions_are_drawn_by_their_probabilities(most: int) -> None:
 
 def test_each_step_is_in_detailed_balance() -> None:
     """One level at a time, from every partition: the weights of its places are those of the partitions they make."""
-    from jaxbn.groups.levels import every_level
-    from jaxbn.groups.merging import Groups, rows_of
-    from jaxbn.posterior.group_moves import _log_weights
-
-    problem = every_level(CODES, factors_of([PARENT], [(CHILD, [SPOUSE])], 30), 4, 0.5)
+    problem = all_partitions(CODES, factors_of([PARENT], [(CHILD, [SPOUSE])], 30), 4)
     logs = {p: reference.evidence(CODES, dict(enumerate(p)), [PARENT], [(CHILD, [SPOUSE])]) for p in PARTITIONS}
     for partition in PARTITIONS:
         for unit in range(4):
-            where = np.array(partition)
-            groups = Groups(problem, where, int(where.max()) + 2)
-            groups.n += 1
-            rows = at, counts, size, total = rows_of(problem.units, unit)
-            groups.add(partition[unit], at, -counts, -size, -total)
-            weights = _log_weights(problem, groups, partition[unit], groups.gains(*rows))
+            visits, rows = Visits(problem, np.array(partition), 4), problem.rows_of(unit)
+            visits.groups.add(partition[unit], rows, -1)
+            weights = visits.weights(partition[unit], visits.groups.gains(rows))
             found: dict[tuple[int, ...], float] = {}
             for place in np.flatnonzero(np.isfinite(weights)):
                 moved = [int(place) if i == unit else g for i, g in enumerate(partition)]
