@@ -190,15 +190,16 @@ def _reasons(table: Table, keep: Collection[str], infers: bool) -> Iterator[tupl
 
 def _alone(table: Table, name: str, infers: bool) -> str | None:
     """What is wrong with a column by itself."""
-    absent = table.absent(name)
-    share = float(absent.mean())
-    known = _column(table, name)[~absent]
+    known, share = _column(table, name), 0.0
+    if name in table.holes:
+        absent = table.absent(name)
+        known, share = known[~absent], float(absent.mean())
     if len(known) and known.min() == known.max() and (infers or not share):
         return "which has the same value in every row"
     if name in table.units or len(known) <= FEW_ROWS:
         return None
     if name in table.values:
-        whole = bool((known == np.floor(known)).all())
+        whole = all(bool((some == np.floor(some)).all()) for some in (known[:FEW_ROWS], known))
         numbers_rows = whole and (known.max() - known.min() == len(known) - 1 or IDENTIFIER.search(name))
         return EACH_ROW if numbers_rows and len(np.unique(known)) == len(known) else None
     text, distinct = isinstance(table.levels[name][0], str), np.count_nonzero(np.bincount(known))

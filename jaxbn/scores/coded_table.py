@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -87,11 +86,13 @@ class CodedTable:
         """All variables, in column order."""
         return self.table.names
 
-    def column(self, name: str, identity: bytes, declared: int, codes: Callable[[], NDArray[np.integer]]) -> Column:
-        """The column with the codes made here; `identity` says how, and `declared` how many there may be."""
+    def column(
+        self, name: str, identity: bytes, declared: int, codes: Callable[[], tuple[NDArray[np.integer], int]]
+    ) -> Column:
+        """The column with the codes made here, without gaps; `identity` says how, and `declared` how many may be."""
         known = self._keys.get((name, identity))
         if known is None:
-            dense, n_states = compact_known(codes())
+            dense, n_states = codes()
             wide = dense.astype(np.int32, copy=False)  # so that products of codes fit
             known = self._keys[name, identity] = Column(_key(name, identity), wide, n_states, declared)
             if len(self._keys) * wide.nbytes > COLUMNS_KEPT:
@@ -103,13 +104,16 @@ class CodedTable:
         if isinstance(binning, Grouping):
             of_level = np.append(binning(self.table.levels[name], name=name), MISSING)
             codes = self.table.codes[name]
-            return self.column(name, repr(binning.groups).encode(), binning.n_groups, lambda: of_level[codes])
+            return self.column(
+                name, repr(binning.groups).encode(), binning.n_groups, lambda: compact_known(of_level[codes])
+            )
 
-        def bins() -> NDArray[np.integer]:
+        def bins() -> tuple[NDArray[np.integer], int]:
             # the rows are sorted already: only the cuts are searched for, and bins come in the order of the values
-            values, n_bins = self.ordered[name].values, binning.n_bins
+            values = self.ordered[name].values
             sizes = np.diff(np.searchsorted(values, binning.cuts), prepend=0, append=len(values))
-            return self._by_rows(name, np.repeat(np.arange(n_bins, dtype=narrow(n_bins)), sizes))
+            sizes = sizes[sizes > 0]  # bins without a value have no code
+            return self._by_rows(name, np.repeat(np.arange(len(sizes), dtype=narrow(len(sizes))), sizes)), len(sizes)
 
         return self.column(name, binning.cuts.tobytes(), binning.n_bins, bins)
 
@@ -155,7 +159,7 @@ class CodedTable:
         return Start(columns, dict(binnings))
 
     def _levels(self, name: str) -> Column:
-        return self.column(name, b"levels", len(self.table.levels[name]), lambda: self.table.codes[name])
+        return self.column(name, b"levels", len(self.table.levels[name]), lambda: compact_known(self.table.codes[name]))
 
     def fitting(self, start: Start, parents: Parents) -> Start:
         """The same start with fewer bins or groups where a table would have too many cells."""
@@ -190,8 +194,9 @@ class CodedTable:
             return self.coded(name, binning), binning
         values = self.ordered[name].values
         binning = replace(equal_width_binning(values, n_bins), method=NOT_CUT)
-        codes = partial(self._by_rows, name, equal_width_codes(values, n_bins))
-        return self.column(name, b"equal width %d" % n_bins, binning.n_bins, codes), binning
+        codes = equal_width_codes(values, n_bins)
+        identity = b"equal width %d" % n_bins
+        return self.column(name, identity, binning.n_bins, lambda: compact_known(self._by_rows(name, codes))), binning
 
 
 def same_coding(a: Coding, b: Coding) -> bool:
