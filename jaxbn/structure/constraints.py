@@ -279,7 +279,7 @@ def _arcs(argument: str, arcs: Iterable[Any], names: Sequence[str]) -> list[tupl
 
 def mask_of(columns: Iterable[int]) -> int:
     """The mask of some columns."""
-    return reduce(or_, (1 << column for column in columns), 0)
+    return reduce(or_, [1 << column for column in columns], 0)
 
 
 def bits(mask: int) -> list[int]:
