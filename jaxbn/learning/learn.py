@@ -244,8 +244,9 @@ def _search(many: ManyRuns, plan: Plan, table: CodedTable, rng: np.random.Genera
     with limits.ending_early() as ending:
         try:
             many.resume(range(runs.n_runs))
+            job = OneRun(plan, runs.data)
             for numbers in runs.rounds():
-                many.do(numbers, run, OneRun(plan, runs.data))
+                many.do(numbers, run, job)
             if table.table.holes:
                 return settle(many, plan, table, rng), ending
             best = on_all_rows(many.best) if sampled else many.best

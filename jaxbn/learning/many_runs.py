@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 from jaxbn.inputs.graph import Parents
 from jaxbn.learning.checkpoint import Checkpoint, exchanged
@@ -19,18 +20,21 @@ from jaxbn.learning.solver import Learner, Solver, run_alone, run_each
 from jaxbn.runtime import limits, workers
 from jaxbn.runtime.processes import Team
 from jaxbn.runtime.progress import Progress
-from jaxbn.scores.coded_table import CodedTable
+from jaxbn.scores.coded_table import CodedTable, Coding
 
 Maker = Callable[[int, Watcher], tuple[Solver, Learner[Learned]]]
 """Makes the run of a number when its turn comes; the watcher follows it."""
+
+Answers = dict[tuple[Any, ...], Coding]
+"""Of a solver, by questions."""
 
 FINISH = -1
 """The number that stands for the last steps of the best run."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OneRun:
-    """A run by its number and the runs before it, for worker processes."""
+    """A run by its number and what was found before it, for worker processes: other runs and answers to questions."""
 
     plan: Plan
     data: CodedTable
@@ -39,10 +43,14 @@ class OneRun:
     def _runs(self) -> Runs:
         return self.plan.runs(self.data)
 
-    def __call__(self, question: tuple[int, dict[int, Learned]]) -> tuple[tuple[int, Learned], None]:
-        """The number of the run and what it found."""
-        number, found = question
-        return (number, run_alone(self._runs.learner(number, found, lambda *_: None), self._runs.solver)), None
+    def __call__(self, question: tuple[int, dict[int, Learned], Answers]) -> tuple[tuple[int, Learned, Answers], None]:
+        """The number of the run, what it found, and new answers."""
+        number, found, answers = question
+        runs = self._runs
+        runs.solver.binnings |= answers
+        before = runs.solver.binnings.copy()
+        learned = run_alone(runs.learner(number, found, lambda *_: None), runs.solver)
+        return (number, learned, {key: own for key, own in runs.solver.binnings.items() if key not in before}), None
 
 
 @dataclass
@@ -80,13 +88,19 @@ class ManyRuns:
             return
         n_rows, left = job.data.table.n_rows, self.runs.n_runs - len(self.found)
         count = min(workers.n_workers(n_rows), len(todo))
-        if count > 1 and self.each is None:
+        if count > 1 and self.each is None and not workers.are_there():
             self._do_here(todo[:1], make)
             todo, left = todo[1:], left - 1
-        if workers.are_worth_it(count, left * (self.each or 0.0)):
-            with workers.in_workers(job, [(i, dict(self.found)) for i in todo], n_rows, at_once=True) as found:
-                for number, learned in found:
+        if count > 1 and (self.each is None or workers.are_worth_it(count, left * self.each)):
+            began, answers = time.monotonic(), self.runs.solver.binnings
+            questions = [(i, dict(self.found), answers.copy()) for i in todo]
+            for name in job.data.ordered:  # found once, and sent with the table
+                job.data.shapes_of(name)
+            with workers.in_workers(job, questions, n_rows, at_once=True) as found:
+                for number, learned, new in found:
+                    answers |= new
                     self.keep(number, learned)
+            self.each = (time.monotonic() - began) * count / max(len(todo), 1)
         else:
             self._do_here(todo, make)
 

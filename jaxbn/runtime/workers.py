@@ -74,7 +74,10 @@ class _Kept(NamedTuple):
     pool: Any
     size: int
     env: dict[str, str]
-    until: float  # by time.monotonic()
+    folder: tempfile.TemporaryDirectory[str]
+    until: float = 0.0  # by time.monotonic()
+    job: Any = None  # the last one: asked again, it is where it was, with all that it remembers
+    n_jobs: int = 0  # so far
 
 
 _kept: _Kept | None = None
@@ -159,25 +162,22 @@ def _from_pool(job: Job[Question, Answer], waiting: deque[Question], size: int) 
     shown: dict[Any, Any] = {}  # a warning is shown as often as if it came from here
     done = False
     try:
-        with tempfile.TemporaryDirectory(prefix="jaxbn") as folder:
-            file = Path(folder) / "job"
-            file.write_bytes(pickle.dumps((job, LOG.getEffectiveLevel())))
-            pool = _pool(size)
-            while waiting or running:
-                limits.check()
-                with _without_interrupts():  # Ctrl-C is for this process alone, and a question may start workers
-                    while waiting:
-                        running |= {pool.submit(_steps, file, waiting[0]): waiting.popleft()}
-                for future in wait(running, PAUSE, FIRST_COMPLETED).done:
-                    answers, rest, warned, logged = future.result()
-                    for each in warned:
-                        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno, registry=shown)
-                    for record in logged:
-                        logging.getLogger(record.name).handle(record)
-                    del running[future]
-                    if rest is not None:
-                        waiting.append(rest)
-                    yield from answers
+        pool, file = _pool(size), _file_of(job)
+        while waiting or running:
+            limits.check()
+            with _without_interrupts():  # Ctrl-C is for this process alone, and a question may start workers
+                while waiting:
+                    running |= {pool.submit(_steps, file, waiting[0]): waiting.popleft()}
+            for future in wait(running, PAUSE, FIRST_COMPLETED).done:
+                answers, rest, warned, logged = future.result()
+                for each in warned:
+                    warnings.warn_explicit(each.message, each.category, each.filename, each.lineno, registry=shown)
+                for record in logged:
+                    logging.getLogger(record.name).handle(record)
+                del running[future]
+                if rest is not None:
+                    waiting.append(rest)
+                yield from answers
         done = True
     except Exception as error:  # no semaphores, say, levels of a column that cannot be sent, or an error of a task
         LOG.warning("what is left is done without worker processes: %s", str(error).split("\n")[0])
@@ -202,8 +202,20 @@ def _pool(size: int) -> Any:
     if _kept is None or _kept.size < size or _kept.env != env or time.monotonic() > _kept.until:
         end()
         # an idle worker ends by itself, but later than it is asked again: none goes while a question is on its way
-        _kept = _Kept(ProcessPoolExecutor(size, initializer=_begin, env=env, timeout=2 * STAYS), size, env, 0.0)
+        pool = ProcessPoolExecutor(size, initializer=_begin, env=env, timeout=2 * STAYS)
+        _kept = _Kept(pool, size, env, tempfile.TemporaryDirectory(prefix="jaxbn"))
     return _kept.pool
+
+
+def _file_of(job: Job[Any, Any]) -> Path:
+    """Where workers find a job."""
+    global _kept
+    assert _kept is not None
+    if _kept.job is not job:
+        number = _kept.n_jobs + 1
+        Path(_kept.folder.name, str(number)).write_bytes(pickle.dumps((job, LOG.getEffectiveLevel())))
+        _kept = _kept._replace(job=job, n_jobs=number)
+    return Path(_kept.folder.name, str(_kept.n_jobs))
 
 
 @atexit.register
@@ -212,6 +224,7 @@ def end() -> None:
     global _kept
     if _kept is not None:
         _kept.pool.shutdown(wait=True, kill_workers=True)
+        _kept.folder.cleanup()
         _kept = None
 
 

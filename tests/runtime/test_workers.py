@@ -21,7 +21,7 @@ from jaxbn.runtime.devices import AS_ACCELERATOR
 from jaxbn.runtime.memory import LIMIT
 from jaxbn.runtime.threads import MANY_ROWS, THREADS
 from jaxbn.runtime.workers import WORKER_BYTES, in_workers, n_workers
-from tests.helpers.jobs import Step, Steps, surroundings
+from tests.helpers.jobs import Remembering, Step, Steps, surroundings
 
 HOME = os.getpid()
 
@@ -127,6 +127,20 @@ def test_the_next_call_finds_the_workers_of_the_last(monkeypatch: pytest.MonkeyP
 def test_those_that_are_known_to_be_worth_it_begin_at_once() -> None:
     with in_workers(Steps(home=HOME), [(task, 0) for task in range(6)], n_rows=100, at_once=True) as found:
         assert HOME not in {each.process for each in found}
+
+
+def test_a_job_that_is_asked_again_has_what_it_remembers() -> None:
+    """Another one begins anew."""
+
+    def asked(job: Remembering) -> list[tuple[int, int]]:
+        with in_workers(job, range(8), n_rows=100, at_once=True) as found:
+            return list(found)
+
+    job = Remembering()
+    twice = asked(job) + asked(job)
+    assert sum(max(times for process, times in twice if process == own) for own in dict(twice)) == 16
+    assert max(times for _, times in asked(Remembering())) <= 8
+    assert not job.asked  # none was done here
 
 
 def test_warnings_and_logs_are_told_here(caplog: pytest.LogCaptureFixture) -> None:
