@@ -25,7 +25,7 @@ from jaxbn.inputs import checks
 from jaxbn.runtime import limits
 
 SHAPE_GRID = 512
-"""Positions on which shapes are compared; with the best shape, cuts are then placed among all rows."""
+"""Positions on which shapes are compared; with the best one, cuts are then placed among all rows or down to these."""
 
 
 class Request(NamedTuple):
@@ -169,8 +169,8 @@ def best_binnings(
 
 def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int) -> list[Binning]:
     """The best binning of each variable over all its shapes."""
-    if grid is None:
-        requests = [_with_best_shape(request) for request in requests]
+    if grid is None or refinements > 1:
+        requests = _with_best_shapes(requests)
     charged = [problem for request in requests for problem in _evidence_problems(request, grid)]
     solutions, binnings = iter(solve_charged(charged, grid, refinements)), []
     for request in requests:
@@ -180,12 +180,12 @@ def _by_evidence(requests: Sequence[Request], grid: int | None, refinements: int
     return binnings
 
 
-def _with_best_shape(request: Request) -> Request:
-    """Choose the shape on a coarse grid: shapes differ in cost by far more than the grid loses."""
-    if len(request.shapes) < 2 or request.ordered.n_distinct <= 2 * SHAPE_GRID:
-        return request
-    (found,) = _by_evidence([request], SHAPE_GRID, 1)
-    return request._replace(shapes=(found.shape,))  # type: ignore[arg-type]
+def _with_best_shapes(requests: Sequence[Request]) -> list[Request]:
+    """Choose shapes on a coarse grid: these differ in cost by far more than the grid loses."""
+    open_ones = {i: r for i, r in enumerate(requests) if len(r.shapes) > 1 and r.ordered.n_distinct > 2 * SHAPE_GRID}
+    found = zip(open_ones.items(), _by_evidence(list(open_ones.values()), SHAPE_GRID, 1), strict=True)
+    chosen = {i: request._replace(shapes=(binning.shape,)) for (i, request), binning in found}  # type: ignore[arg-type]
+    return [chosen.get(i, request) for i, request in enumerate(requests)]
 
 
 def _evidence_problems(request: Request, grid: int | None) -> list[Charged]:

@@ -136,6 +136,20 @@ def test_cuts_to_the_last_row_are_nearly_the_best(method):
     assert max(behind) < 2.5
 
 
+def test_the_shape_is_chosen_before_cuts_are_placed_down_to_rows():
+    """On a coarse grid, and it is the one with which the placed cuts cost least."""
+    rng = np.random.default_rng(0)
+    for values in (rng.lognormal(size=3000), rng.uniform(size=3000)):
+        parent = (values + rng.normal(0, 0.3, 3000) > np.median(values)).astype(int)
+        request = variable_request(values, [parent], [])
+        assert len(request.shapes) == 2
+        (found,) = best_binnings([request], "evidence", FINE_GRID, FINE)
+        alone = [request._replace(shapes=(shape,)) for shape in request.shapes]
+        each = best_binnings(alone, "evidence", FINE_GRID, FINE)
+        best = min(each, key=lambda binning: binning.cost)
+        assert (found.cost, found.shape) == (best.cost, best.shape)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_no_more_positions_than_the_grid_has_is_exact(method):
     requests = [request_of(random_variable(seed, 120, **BLANKETS[seed % len(BLANKETS)])) for seed in range(10)]

@@ -21,6 +21,7 @@ from jaxbn.model.lines import fit_lines, rulers
 from jaxbn.model.lines.line import Line
 from jaxbn.model.lines.regression import WEAK, Family, Prior, Sums, fit_line, posterior
 from jaxbn.model.lines.rows import lean, range_ratios, state_scores
+from jaxbn.runtime.threads import THREADS
 from tests.reference import lines as reference
 
 GRAPH = {"b": ["a", "kind"], "c": ["a", "b"]}
@@ -585,3 +586,20 @@ def test_of_many_rows_few_choose_the_ruler_and_some_are_fitted(net, monkeypatch)
     monkeypatch.setattr(fit_lines, "MOST_ROWS", 1400)
     assert coefficients(shared=True).keys() == found.keys()
     assert set(seen) == {3000, 1000}  # every third
+
+
+def test_lines_are_the_same_in_any_number_of_threads_and_few_when_time_is_over(net, monkeypatch, caplog):
+    frame = net.sample(9000, seed=1)
+
+    def found() -> dict:
+        lines = jaxbn.fit(frame, net.graph, net.binnings).lines
+        return {name: (line.ruler, line.coefficients.tolist(), line.slopes) for name, line in lines.items()}
+
+    monkeypatch.setenv(THREADS, "1")
+    alone = found()
+    monkeypatch.setenv(THREADS, "4")
+    assert found() == alone
+    monkeypatch.setattr(fit_lines, "GRACE", 0.0)
+    monkeypatch.setattr(fit_lines.limits, "over", lambda: True)
+    assert found() == {}
+    assert "no time for the lines of more than 0 variables" in caplog.text

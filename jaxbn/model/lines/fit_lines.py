@@ -19,6 +19,7 @@ from jaxbn.model.lines.line import Floats, Integers, Line
 from jaxbn.model.lines.rows import Parts
 from jaxbn.model.lines.rulers import COMPARED, Rows
 from jaxbn.runtime import limits
+from jaxbn.runtime.threads import in_threads
 
 BENT = 1.5
 """Distances to both sides of the median that differ by more than this factor are not those of a straight line."""
@@ -26,7 +27,7 @@ BENT = 1.5
 NEAREST = 24
 """Candidates that are looked at for the numbers that a line follows beside the parents."""
 
-MOST_ROWS = 2**18
+MOST_ROWS = 2**17
 """Rows that lines are fitted to, at most: with so many, further ones hardly change a coefficient."""
 
 GRACE = 1.0
@@ -41,13 +42,9 @@ def fit_lines(net: Fitted, columns: Mapping[str, Integers], values: Mapping[str,
     some = slice(None, None, -(-len(columns[net.names[0]]) // MOST_ROWS) or 1)
     codes = np.stack([columns[name][some] for name in net.names], axis=1)  # [rows, variables]
     values = {name: column[some] for name, column in values.items()}
-    found, before, links = dict[str, Line](), list[str](), nx.Graph(net.graph)
+    before, links, unknown = list[str](), nx.Graph(net.graph), list[Rows]()
     parts, few_parts = dict[tuple[str, Kind], Parts](), dict[tuple[str, Kind], Parts]()
-    began = time.monotonic()
     for name in (net.names[v] for v in net.network.structure.order):
-        if limits.over() and time.monotonic() - began > GRACE:
-            LOG.warning("no time for the lines of more than %d variables", len(found))
-            break
         if name not in net.binnings or net.binnings[name].shape is None:
             continue
         parents = tuple(p for p in net.parents[name] if p in net.binnings)
@@ -56,14 +53,24 @@ def fit_lines(net: Fitted, columns: Mapping[str, Integers], values: Mapping[str,
         children = tuple(c for c in ordered if name in net.parents[c])
         if parents or children:
             others = _nearest(links, name, [other for other in before if other not in parents])
-            family = [net.names.index(n) for n in (*net.parents[name], name)]
             numbers = {n: values[n] for n in (*parents, *others, name)}
             shared = parts if len(codes) <= COMPARED else {}  # of more rows, all columns may be too much to remember
-            rows = Rows(net, name, parents, others, children, codes, numbers, shared, few_parts)
-            line = rows.take(np.flatnonzero((codes[:, family] != MISSING).all(axis=1))).best_line()
-            found |= {} if line is None else {name: replace(line, slopes=_slopes(net, name, line))}
+            unknown.append(Rows(net, name, parents, others, children, codes, numbers, shared, few_parts))
         before.append(name)
-    return found
+    began, done = time.monotonic(), list[str]()
+
+    def line_of(rows: Rows) -> Line | None:
+        if limits.over() and time.monotonic() - began > GRACE:
+            return None
+        done.append(rows.name)
+        family = [net.names.index(n) for n in (*net.parents[rows.name], rows.name)]
+        line = rows.take(np.flatnonzero((codes[:, family] != MISSING).all(axis=1))).best_line()
+        return line and replace(line, slopes=_slopes(net, rows.name, line))
+
+    found = {rows.name: line for rows, line in zip(unknown, in_threads(line_of, unknown, rows=len(codes)), strict=True)}
+    if len(done) < len(unknown):
+        LOG.warning("no time for the lines of more than %d variables", len(done))
+    return {name: line for name, line in found.items() if line is not None}
 
 
 def _nearest(links: nx.Graph, name: str, others: Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from jaxbn.model.lines.rows import Parts, cells_of, part_of, score_of, scores_of
 KINDS: tuple[Kind, ...] = ("bin", "column", "number", "logarithm")
 """Rulers that are compared."""
 
-COMPARED, SOME = 50_000, 20_000
+COMPARED, SOME = 2**15, 20_000
 """Rows by which rulers are compared, all being used by the one that is chosen, and rows by which numbers are chosen."""
 
 KNOWN = 0.95
