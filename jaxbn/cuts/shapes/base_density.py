@@ -86,7 +86,7 @@ def flat_shape(column: ValueCounts, recording: Recording, charge: float = 0.0) -
 
 
 def _log_weights(column: ValueCounts, recording: Recording) -> float:
-    return float((column.counts * np.log(recording.weight(column.values))).sum())
+    return float((column.counts * np.log(recording.weight(column.values))).sum()) if recording.has_digits else 0.0
 
 
 def histograms_mean(column: ValueCounts, recording: Recording, charge: float = 0.0, atoms: bool = False) -> Shape:
@@ -112,16 +112,16 @@ def cells(column: ValueCounts, recording: Recording) -> tuple[NDArray[np.float64
     tails ever finer ones.
     """
     values, counts = column
-    gaps = midpoints(values[:-1], values[1:])
     before = np.cumsum(counts)[:-1]  # rows up to each gap
-    kept = np.arange(len(gaps))
+    kept = np.arange(len(before))
     if len(values) > EVERY_VALUE:
         n = int(counts.sum())
         tails = 2 ** np.arange(int(np.log2(max(n // QUANTILES, 1))) + 1)
         wanted = np.unique(np.concatenate([np.arange(1, QUANTILES) * n / QUANTILES, tails, n - tails]))
         at = np.searchsorted(before, wanted)  # the first gap with as many rows before it
-        kept = np.unique(np.clip(np.concatenate([at - 1, at]), 0, len(gaps) - 1))
-    knots = np.concatenate([[values[0] - recording.half], gaps[kept], [values[-1] + recording.half]])
+        kept = np.unique(np.clip(np.concatenate([at - 1, at]), 0, len(before) - 1))
+    gaps = midpoints(values[kept], values[kept + 1])
+    knots = np.concatenate([[values[0] - recording.half], gaps, [values[-1] + recording.half]])
     # neighbours may be so close that no number lies between them, or none on the ruler from 0 to 1: rows at one knot
     # belong to the cell that it begins
     ends = recording.length(knots)
