@@ -222,7 +222,7 @@ def questions(case: str) -> Iterator[tuple[str, Work]]:
     arrays = jax.ShapeDtypeStruct
     groups, n_columns = bucket(min(GRID, n_rows), 128), n_continuous + n_discrete
     table = arrays((bucket(n_rows + 2048, 4096),), np.float64)
-    for cells in (32, 128, 512):
+    for cells in (64, 256, 1024):
         for program, per_variable in ((best_by_number, 2), (best_with_cuts, 1)):
             size = bucket(per_variable * n_continuous, 1)
             shapes: Any = (
