@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents
-from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import Table
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.imputing.donors import MOST_STATES, donors_of, features_of, indicators, matched_donors, predictors_of
@@ -202,7 +201,10 @@ def _in_turn(known: Codes, drawn: Codes, rng: np.random.Generator) -> NDArray[np
     by_state = shuffled[np.argsort(known[shuffled], kind="stable")]
     counts = np.bincount(known[shuffled], minlength=int(drawn.max(initial=0)) + 1)
     first = np.cumsum(counts) - counts
-    rank = pd.Series(drawn).groupby(drawn).cumcount().to_numpy()
+    order = np.argsort(drawn, kind="stable")
+    sizes = np.bincount(drawn, minlength=len(counts))
+    rank = np.empty(len(drawn), np.intp)
+    rank[order] = np.arange(len(drawn)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.asarray(by_state[first[drawn] + rank % np.maximum(counts[drawn], 1)], np.intp)
 
 
