@@ -27,11 +27,6 @@ class Column(NamedTuple):
         """States that a table of the variable has."""
         return max(self.n_states, self.declared)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether no row lacks it."""
-        return int(self.codes.min(initial=0)) >= 0
-
     def taken(self, rows: Any) -> NDArray[np.signedinteger]:
         """The codes of some rows, in as few bits as they need: then more of a long column fits in the cache."""
         return self.codes.astype(narrow(self.n_states))[rows]

@@ -248,7 +248,7 @@ def suits_device(some: Sequence[Column], n_rows: int) -> bool:
 def counts_of_sets(sets: Sequence[Sequence[Column]]) -> list[Counts]:
     """The counts of some sets of columns, all at once; rows that lack one of a set's columns are left out of it."""
     n_rows = len(sets[0][0].codes) if sets else 0
-    there = [some for some in sets if suits_device(some, n_rows) and all(column.is_complete for column in some)]
+    there = [some for some in sets if suits_device(some, n_rows) and all(c.codes.min(initial=0) >= 0 for c in some)]
     tables = {id(some): own for some, own in zip(there, tables_of(there) if there else [], strict=True)}
 
     def count(some: Sequence[Column]) -> Counts:

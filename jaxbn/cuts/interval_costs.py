@@ -18,7 +18,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from jaxbn.cuts.grouped_rows import GroupedRows
-from jaxbn.cuts.on_accelerator import MOST_STATES
+from jaxbn.cuts.on_accelerator import MOST_STATES, shared_tables
 from jaxbn.cuts.problem import ENTROPY, Solution, padded, table
 from jaxbn.kernels.dense_partitions import CELLS, dense_costs
 from jaxbn.kernels.interval_costs import Widths, earliest_start, further_layers, interval_costs, priced_intervals
@@ -130,7 +130,7 @@ def _fill(matrices: Sequence[CostMatrix]) -> None:
             return
         costs = tuple(_room(groups) for _ in matrices)
         widths = tuple(matrix.widths() for matrix in matrices)
-        tables = _device_tables(problem.bases, shape.length)
+        tables = shared_tables(problem.bases, shape.length, (False, True))
         for i, entries in enumerate(problem.chunks(shape)):
             costs = interval_costs(widths, entries, tables, costs, np.bool_(i > 0), spread=spread)
     for matrix, found in zip(matrices, costs, strict=True):
@@ -145,14 +145,6 @@ def _room(groups: int) -> Array:
         return _spare[groups].pop()
     except IndexError:
         return jax.device_put(np.zeros((groups, groups)))
-
-
-@lru_cache(maxsize=8)
-def _device_tables(bases: tuple[float, ...], length: int) -> Array:
-    """The tables that all cells share (`GroupedRows.places`), and their steps [2 · tables · length]."""
-    return jax.device_put(
-        np.concatenate([table(base, length, steps=steps) for steps in (False, True) for base in bases])
-    )
 
 
 @lru_cache(maxsize=32)

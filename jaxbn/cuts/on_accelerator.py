@@ -141,16 +141,15 @@ def _solved(
     counted: Any = [np.stack(field) for field in zip(*dense, strict=True)]
     first, of_cuts = np.zeros(len(charges)), np.full((len(charges), shape.layers or shape.groups), np.inf)
     for b, charge in enumerate(charges):
-        own = charge.of_cuts if isinstance(charge, CutCosts) else charge
+        own, first[b] = charge if isinstance(charge, CutCosts) else (charge, 0.0)
         of_cuts[b, : len(own)] = own
-        first[b] = charge.first if isinstance(charge, CutCosts) else 0.0
     with double():
         every = *counted, source, of_cuts, first
         filled = [np.append(a, a[:1].repeat(size - len(a), axis=0), axis=0) for a in every]
         *arrays, number, costs, empty = jax.device_put(filled, spread_over(devices, "problems"))
         if shape.rows:
             arrays[0] = with_counts(arrays[0], counts_at(list(asked.values()), shape.cells, shape.groups), number)
-        shared = _tables(shape.bases, shape.length, devices)
+        shared = shared_tables(shape.bases, shape.length, devices=devices)
         if shape.layers:
             answer = best_by_number(Counted(*arrays), shared, costs, spread=shape.spread)
         else:
@@ -164,7 +163,10 @@ def _solved(
     return found
 
 
-@lru_cache(maxsize=8)
-def _tables(bases: tuple[float, ...], length: int, devices: tuple[Any, ...]) -> Array:
-    """The tables that all cells share, on every device [tables · length]."""
-    return jax.device_put(np.concatenate([table(base, length) for base in bases]), spread_over(devices))
+@lru_cache(maxsize=16)
+def shared_tables(
+    bases: tuple[float, ...], length: int, steps: tuple[bool, ...] = (False,), devices: tuple[Any, ...] = ()
+) -> Array:
+    """The tables that all cells share (`GroupedRows.places`), or their steps, or both, on each of some devices."""
+    tables = [table(base, length, steps=each) for each in steps for base in bases]
+    return jax.device_put(np.concatenate(tables), spread_over(devices) if devices else None)

@@ -264,6 +264,4 @@ class _Expected:
             total = self.merge(total, [*found.counts, np.array(found.left_out)])
         return total
 
-    @staticmethod
-    def merge(one: list[NDArray[Any]], other: list[NDArray[Any]]) -> list[NDArray[Any]]:
-        return [a + b for a, b in zip(one, other, strict=True)]
+    merge = staticmethod(Counting.merge)

@@ -169,7 +169,8 @@ class Solver:
 
     def _counted_factors(self, cut: Cut, order: NDArray[np.integer]) -> list[Factor] | None:
         """The blanket where a device counts it, and the host sees the counts of each family only; else None."""
-        families = [cut.parents, *((*spouses, child) for child, spouses in cut.children)]
+        pairs = [((), cut.parents), *((spouses, (child,)) for child, spouses in cut.children)]  # contexts and outcomes
+        families = [(*given, *told) for given, told in pairs]
         if self.data.table.holes or not all(suits_device(family, len(order)) for family in families):
             return None
         keys = [tuple(column.key for column in family) for family in families]
@@ -180,13 +181,12 @@ class Solver:
         if unknown:
             self.tables |= zip(unknown, tables_of(list(unknown.values())), strict=True)
         code: Any = partial(Deferred, order=order)  # in place of an array
-        (_, own), *others = zip(families, (self.tables[key] for key in keys), strict=True)
-        parents = code(cut.parents, own)
-        found = [Factor(code((), own.sum()), parents, parents, 1, len(parents.counts), own.size, 1)]
-        for family, counts in others:
-            contexts, states = counts.sum(axis=-1), counts.sum(axis=tuple(range(counts.ndim - 1)))
-            context, outcome, cell = code(family[:-1], contexts), code(family[-1:], states), code(family, counts)
-            sizes = len(context.counts), len(cell.counts), counts.shape[-1], contexts.size
+        found = []
+        for (given, told), key in zip(pairs, keys, strict=True):
+            counts, axes = self.tables[key], tuple(range(len(key)))
+            contexts, states = counts.sum(axis=axes[len(given) :]), counts.sum(axis=axes[: len(given)])
+            context, outcome, cell = code(given, contexts), code(told, states), code((*given, *told), counts)
+            sizes = len(context.counts), len(cell.counts), states.size, contexts.size
             found.append(Factor(context, outcome, cell, *sizes))
         return found
 

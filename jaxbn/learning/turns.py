@@ -307,8 +307,7 @@ class TurnRuns(Passes):
         chosen = [name for name in names if rng.random() < PERTURBED] or [names[rng.integers(len(names))]]
         for name in chosen:
             size = int(rng.integers(FEWEST, MOST + 1))
-            plain = self.data.plain_groups if name in self.data.grouped else self.data.plain_bins
-            start.columns[name], start.binnings[name] = plain(name, size)
+            start.columns[name], start.binnings[name] = self.data.plain(name, size)
         return start
 
 

@@ -133,13 +133,10 @@ class CodedTable:
 
         For a variable to be grouped, the most frequent levels stand alone and all others together.
         """
-        columns = {name: self._levels(name) for name in self.table.codes}
-        binnings: dict[str, Coding] = {}
-        for name in self.grouped:
-            columns[name], binnings[name] = self.plain_groups(name, STARTING_GROUPS)
-        for name in self.table.values:
-            columns[name], binnings[name] = self.plain_bins(name, n_bins, kind)
-        return Start({name: columns[name] for name in self.names}, binnings)
+        plain = {name: self.plain(name, STARTING_GROUPS) for name in self.grouped}
+        plain |= {name: self.plain(name, n_bins, kind) for name in self.table.values}
+        columns = {name: plain[name][0] if name in plain else self._levels(name) for name in self.names}
+        return Start(columns, {name: coding for name, (_, coding) in plain.items()})
 
     def grid(self, name: str, most: int | None) -> int | None:
         """The grid of a variable: `most` positions, or None if it has no more than `NEARLY` times these."""
@@ -169,9 +166,7 @@ class CodedTable:
             while math.prod(columns[name].size for name in family) > self.max_cells:
                 free = [name for name in family if name in binnings and name not in self.given]
                 name = max(free, key=lambda name: columns[name].size)
-                half = columns[name].size // 2
-                plain = self.plain_groups(name, half) if name in self.grouped else self.plain_bins(name, half)
-                columns[name], binnings[name] = plain
+                columns[name], binnings[name] = self.plain(name, columns[name].size // 2)
         return Start(columns, binnings)
 
     def check_cells(self, parents: Parents) -> None:
@@ -180,23 +175,25 @@ class CodedTable:
         fixed |= {name: binning.n_bins for name, binning in self.given.items()}
         check_table_sizes(parents, {name: fixed.get(name, 1) for name in self.names}, self.max_cells)
 
-    def plain_groups(self, name: str, n_groups: int) -> tuple[Column, Grouping]:
-        """A discrete variable with its most frequent levels alone and all others together."""
-        grouping = frequency_grouping(self.table.levels[name], self.known_codes(name), n_groups)
-        return self.coded(name, grouping), grouping
+    def plain(self, name: str, size: int, kind: str = "frequency") -> tuple[Column, Coding]:
+        """A variable in so many groups, the most frequent levels alone and all others together, or in so many bins.
 
-    def plain_bins(self, name: str, n_bins: int, kind: str = "frequency") -> tuple[Column, Binning]:
-        """A continuous variable in bins of equal `"width"` or `"frequency"`, or in those that it was given."""
-        if name in self.given:
-            return self.coded(name, self.given[name]), self.given[name]
-        if kind == "frequency":
-            binning = replace(equal_frequency_binning(self.ordered[name], n_bins), method=NOT_CUT)
-            return self.coded(name, binning), binning
-        values = self.ordered[name].values
-        binning = replace(equal_width_binning(values, n_bins), method=NOT_CUT)
-        codes = equal_width_codes(values, n_bins)
-        identity = b"equal width %d" % n_bins
-        return self.column(name, identity, binning.n_bins, lambda: compact_known(self._by_rows(name, codes))), binning
+        Bins are of equal `"width"` or `"frequency"`, or those that the variable was given.
+        """
+        coding: Coding
+        if name in self.grouped:
+            coding = frequency_grouping(self.table.levels[name], self.known_codes(name), size)
+        elif name in self.given:
+            coding = self.given[name]
+        elif kind == "frequency":
+            coding = replace(equal_frequency_binning(self.ordered[name], size), method=NOT_CUT)
+        else:
+            values = self.ordered[name].values
+            coding = replace(equal_width_binning(values, size), method=NOT_CUT)
+            codes, identity = equal_width_codes(values, size), b"equal width %d" % size
+            own = self.column(name, identity, coding.n_bins, lambda: compact_known(self._by_rows(name, codes)))
+            return own, coding
+        return self.coded(name, coding), coding
 
 
 def same_coding(a: Coding, b: Coding) -> bool:

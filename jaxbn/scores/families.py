@@ -48,7 +48,8 @@ def _score(family: Family, counts: Counts, weight: float) -> float:
     """The score of a family from the counts of the rows that have all its members."""
     child, cells, contexts = family.child, counts.count, counts.of_contexts
     if not family.parents or cells.sum() == len(child.codes):
-        return k2_of_counts(cells, contexts, _n_observed(counts), weight)
+        n_observed = np.count_nonzero(np.bincount(counts.cell % counts.shape[-1]))  # states of the child
+        return k2_of_counts(cells, contexts, int(n_observed), weight)
     # To be comparable, all families of a child are scored on the same rows: those that have the child. Rows that lack
     # a parent are counted apart.
     own = counts_of([(child.codes, child.n_states)])
@@ -60,13 +61,6 @@ def structure_score(parents: Parents, columns: Mapping[str, Column]) -> float:
     """The K2 score of a structure: the sum of those of its families."""
     families = [Family(columns[name], tuple(columns[p] for p in found)) for name, found in parents.items()]
     return math.fsum(score_families([(family, 1.0) for family in families]))
-
-
-def _n_observed(counts: Counts) -> int:
-    """Observed states of the last column, the child."""
-    seen = np.zeros(counts.shape[-1], bool)
-    seen[counts.cell % counts.shape[-1]] = True
-    return int(seen.sum())
 
 
 def first_best(scores: Sequence[float]) -> int:

@@ -125,7 +125,7 @@ class Counting:
         return [table.reshape(shape) for table, shape in zip(tables, self.shapes, strict=True)]
 
     @staticmethod
-    def merge(one: list[NDArray[np.int64]], other: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    def merge(one: list[NDArray[Any]], other: list[NDArray[Any]]) -> list[NDArray[Any]]:
         """The counts of both parts."""
         return [a + b for a, b in zip(one, other, strict=True)]
 

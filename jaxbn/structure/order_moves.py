@@ -100,10 +100,7 @@ def _with_one_less(
         children = np.flatnonzero(parents < table.n_columns)
         if not len(children):
             return
-        lost = parents[table.child]
-        with_it = table.members[0] == lost
-        for members in table.members[1:]:
-            with_it |= members == lost
+        with_it = (table.members == parents[table.child]).any(axis=0)
         others = np.maximum.reduceat(np.where(with_it, -1, standing.fits), table.starts)
         yield children, parents[children], others[children]
 
