@@ -103,8 +103,8 @@ class AverageNet(InFiles):
         """
         found = [net.predict_proba(data, target, unknown=unknown) for net in self.networks]
         weights = self._weights_of_rows(data, target, unknown)
-        shared = [each.to_numpy() @ self._shares(net, target) for net, each in zip(self.networks, found, strict=True)]
-        chances = sum(weight[:, None] * own for weight, own in zip(weights, shared, strict=True))
+        each = zip(weights, found, self.networks, strict=True)
+        chances = sum(weight[:, None] * (own.to_numpy() @ self._shares(net, target)) for weight, own, net in each)
         chances = np.minimum(chances, 1.0)  # by rounding alone it can be more
         return pd.DataFrame(chances, index=found[0].index, columns=self._states(target))
 
@@ -158,8 +158,7 @@ class AverageNet(InFiles):
         wanted = [targets] if isinstance(targets, str) else list(targets)
         total: Any = 0.0
         for weight, net in zip(self._weights(given), self.networks, strict=True):
-            answer = net.query(wanted, given)
-            chances = answer.to_numpy().reshape([len(queries.states(net, name)) for name in wanted])
+            chances = net.query(wanted, given).to_numpy().reshape([len(queries.states(net, n)) for n in wanted])
             for axis, name in enumerate(wanted):
                 chances = np.moveaxis(np.tensordot(chances, self._shares(net, name), (axis, 0)), -1, axis)
             total = total + weight * chances

@@ -11,18 +11,16 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from jaxbn.cuts.shapes.inside import SLIVER
-from jaxbn.cuts.shapes.scores import Lean
+from jaxbn.cuts.shapes.scores import Floats, Lean
 from jaxbn.inputs.columns import Level
 from jaxbn.inputs.later import pd
-from jaxbn.inputs.units import from_numbers
+from jaxbn.inputs.units import NUMBER, from_numbers
 from jaxbn.model.inference.questions import joint
 from jaxbn.model.queries import check_targets, states
 from jaxbn.structure.equivalence import parent_sets
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
-
-Floats = NDArray[np.float64]
 
 MEANS = np.linspace(-4.0, 4.0, 321)  # where normal scores may lie in a context
 HALVINGS = 16  # of the interval in which their scale is searched
@@ -77,9 +75,8 @@ def with_drawn_tables(net: BayesNet, rng: np.random.Generator) -> BayesNet:
 
 def in_units(net: BayesNet, outcome: str, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
     """Means of the outcome in the units of its column."""
-    if outcome not in net.binnings:
-        return dict(columns)
-    return {name: from_numbers(values, net.binnings[outcome].unit) for name, values in columns.items()}
+    unit = net.binnings[outcome].unit if outcome in net.binnings else NUMBER
+    return {name: from_numbers(values, unit) for name, values in columns.items()}
 
 
 def _worth(net: BayesNet, outcome: str, level: Level | None) -> NDArray[np.float64]:
@@ -156,8 +153,7 @@ def influence(net: BayesNet, target: str, given: Mapping[str, Any]) -> pd.DataFr
     rows = []
     for name, value in given.items():
         alone = net.query(target, {name: value})
-        rest = {other: v for other, v in given.items() if other != name}
-        without = net.query(target, rest)
+        without = net.query(target, {other: v for other, v in given.items() if other != name})
         pairs = ((alone, nothing), (everything, without))
         changes = [float(now.iloc[likeliest] - before.iloc[likeliest]) for now, before in pairs]
         rows.append((*changes, *(_divergence(now.to_numpy(), before.to_numpy()) for now, before in pairs)))

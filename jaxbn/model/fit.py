@@ -32,8 +32,6 @@ from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.scores.tables import family_counts, level_shares, posterior_means
 from jaxbn.sources.source import as_source
 
-__all__ = ["BayesNet", "fit"]
-
 Columns = Mapping[str, NDArray[np.float64]]
 
 

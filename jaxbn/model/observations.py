@@ -219,10 +219,9 @@ def _number(name: str, value: Any, unit: Unit, *, finite: bool = True) -> float:
 def tell_once(net: Fitted, about: Hashable, message: str) -> None:
     """Warn, but never twice about the same thing for the same network; the line named is the caller's own."""
     told = net.__dict__.setdefault("_told", set())
-    if about in told:
-        return
-    told.add(about)
-    warn_caller(message)
+    if about not in told:
+        told.add(about)
+        warn_caller(message)
 
 
 def warn_caller(message: str) -> None:
@@ -237,10 +236,8 @@ def tell_far(net: Fitted, name: str, values: NDArray[np.float64]) -> None:
     """Point out values of a continuous variable far outside the range it was fitted to; NaN is ignored."""
     low, high = net.bounds[name]
     reach = FAR * (high - low)
-    if not (0 < reach < np.inf):
-        return
     far = values[(values < low - reach) | (values > high + reach)]
-    if not len(far):
+    if not (0 < reach < np.inf and len(far)):
         return
     unit = net.binnings[name].unit
     ends = " to ".join(short_numbers([low, high], unit=unit))

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, reduce
 from itertools import chain, combinations
 from operator import or_
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +34,19 @@ Graph = tuple[int, ...]
 Slot = tuple[tuple[int, int], ...]
 """The columns whose parents a move changes, and the mask of what joins or leaves them."""
 
+LogScore = Callable[[int, int], float]
+"""The score of a child with the parents of a bit mask."""
+
 KINDS = ("toggle", "reverse", "swap")
 NEVER = -1e300  # log of the weight of what cannot be; unlike -inf it can be multiplied by zero
+
+
+class Families(NamedTuple):
+    """Which families a graph may have, and their scores."""
+
+    rules: Rules
+    n_states: Sequence[int]  # of each column
+    log_score: LogScore
 
 
 def slots(graph: Graph, kind: str, child: int = 0) -> Sequence[Slot]:
@@ -71,23 +83,14 @@ def propose(graph: Graph, rng: np.random.Generator) -> Graph:
     return moved(graph, found[int(rng.integers(len(found)))]) if found else graph
 
 
-def move_arcs(
-    graph: Graph,
-    rules: Rules,
-    n_states: Sequence[int],
-    log_score: Callable[[int, int], float],
-    rng: np.random.Generator,
-    n_proposals: int,
-) -> Graph:
+def move_arcs(graph: Graph, families: Families, rng: np.random.Generator, n_proposals: int) -> Graph:
     """Metropolis: some proposals, each taken with the ratio of the probabilities of the families it changes."""
     for log_chance in np.log1p(-rng.random(n_proposals)):
         new = propose(graph, rng)
         changed = differences(graph, new)
-        if not changed or not rules.allows(new, changed, n_states):
-            continue
-        gain = sum(log_score(v, new[v]) - log_score(v, graph[v]) for v in changed)
-        if log_chance < gain:
-            graph = new
+        if changed and families.rules.allows(new, changed, families.n_states):
+            gain = sum(families.log_score(v, new[v]) - families.log_score(v, graph[v]) for v in changed)
+            graph = new if log_chance < gain else graph
     return graph
 
 
@@ -103,17 +106,10 @@ def blocks(n_columns: int, size: int, rng: np.random.Generator) -> list[list[int
     return [each.tolist() for each in np.array_split(order, n_blocks)]
 
 
-def draw_block(
-    graph: Graph,
-    members: Sequence[int],
-    rules: Rules,
-    n_states: Sequence[int],
-    log_score: Callable[[int, int], float],
-    rng: np.random.Generator,
-) -> Graph:
+def draw_block(graph: Graph, members: Sequence[int], families: Families, rng: np.random.Generator) -> Graph:
     """Gibbs: all arcs among some columns drawn together, given all others."""
     reached = reached_from(graph, members)
-    sets = [_sets(graph, members, i, reached, rules, n_states, log_score) for i in range(len(members))]
+    sets = [_sets(graph, members, i, reached, families) for i in range(len(members))]
     # sets of parents that put the same members before a column count as one until the layers are drawn
     weights = np.full((len(members), 2 ** len(members)), NEVER)
     for own, (_, before, logs) in zip(weights, sets, strict=True):
@@ -140,19 +136,13 @@ def reached_from(graph: Graph, members: Sequence[int]) -> list[int]:
 
 
 def _sets(
-    graph: Graph,
-    members: Sequence[int],
-    i: int,
-    reached: Sequence[int],
-    rules: Rules,
-    n_states: Sequence[int],
-    log_score: Callable[[int, int], float],
+    graph: Graph, members: Sequence[int], i: int, reached: Sequence[int], families: Families
 ) -> tuple[list[int], NDArray[np.intp], NDArray[np.float64]]:
     """What the parents of a member can be: those outside as they are, those inside any within the rules.
 
     Masks of all its parents, of the members that must come before it, and the scores.
     """
-    child = members[i]
+    child, (rules, n_states, log_score) = members[i], families
     outside = graph[child] & ~mask_of(members)
     behind = union_of(reached, outside)
     needed = rules.must[child]

@@ -9,7 +9,7 @@ all cuts and groups as they are, among a few columns at a time. Each of these st
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from jaxbn.cuts.discretize_variable import Request
 from jaxbn.cuts.evidence import WEIGHT, choice_cost
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import draw_groups
-from jaxbn.posterior.arcs import Graph, blocks, differences, draw_block, move_arcs
+from jaxbn.posterior.arcs import Families, Graph, LogScore, blocks, differences, draw_block, move_arcs
 from jaxbn.posterior.cut_posterior import Choice, CutSums, choice_of, sum_over_cuts
 from jaxbn.runtime import limits
 from jaxbn.scores.coded_table import CodedTable, Coding
@@ -36,9 +36,6 @@ PROPOSALS = 1  # moves of arcs in a sweep for each ordered pair of columns
 PLAIN_BINS = 4  # bins of equal frequency by which a variable's arcs are proposed, where no cuts are known that may suit
 TRUST = 0.5  # the power of the probability of graphs with such bins, by which they are proposed
 BLOCK = 6  # columns among which all arcs are drawn together, at most
-
-LogScore = Callable[[int, int], float]
-"""The score of a child with the parents of a bit mask."""
 
 
 class State(NamedTuple):
@@ -131,7 +128,11 @@ class Chain:
 
     def _summed(self, states: Sequence[State], v: int) -> list[CutSums]:
         """The sums over all cuts of a variable in the states of some chains."""
-        choices = [self._choice(state, v) for state in states]
+        ordered, width = self.data.ordered[self.names[v]], self.min_widths.get(self.names[v], 0.0)
+        shapes, choices = self.data.shapes_of(self.names[v]), list[Choice]()
+        for state in states:
+            request = Request(ordered, self._factors(state, v, ordered.order), 1.0, min_width=width, shapes=shapes)
+            choices.append(choice_of(request, self.grid, self._most_states(state, v)))
         limits.check()
         return sum_over_cuts(choices, [state.columns[v].n_states for state in states])
 
@@ -152,16 +153,8 @@ class Chain:
         # arcs are allowed if one bin of v fits; the sums over its cuts have no more bins than fit (`_most_states`)
         one_bin = [1 if i == v else column.size for i, column in enumerate(state.columns)]
         plain = self._plain(state, v)
-        new = draw_block(state.graph, [v, *others.tolist()], self.rules, one_bin, plain, rng)
+        new = draw_block(state.graph, [v, *others.tolist()], Families(self.rules, one_bin, plain), rng)
         return new, sum(plain(w, new[w]) - plain(w, state.graph[w]) for w in differences(state.graph, new))
-
-    def _choice(self, state: State, v: int) -> Choice:
-        """The ways to cut a variable given its blanket."""
-        name = self.names[v]
-        ordered = self.data.ordered[name]
-        factors, width = self._factors(state, v, ordered.order), self.min_widths.get(name, 0.0)
-        request = Request(ordered, factors, 1.0, min_width=width, shapes=self.data.shapes_of(name))
-        return choice_of(request, self.grid, self._most_states(state, v))
 
     def _factors(self, state: State, v: int, rows: NDArray[np.integer] | slice) -> list[Factor]:
         """The families of a variable, for some rows in their order."""
@@ -233,14 +226,13 @@ class Chain:
     # --- arcs, all cuts as they are
 
     def _move_arcs(self, state: State, rng: np.random.Generator) -> State:
-        n, log_score = len(self.names), self._log_scores(state.columns)
-        sizes = [column.size for column in state.columns]
-        graph = state.graph
+        n, graph, sizes = len(self.names), state.graph, [column.size for column in state.columns]
+        families = Families(self.rules, sizes, self._log_scores(state.columns))
         for members in blocks(n, BLOCK, rng):
             limits.check()
-            graph = draw_block(graph, members, self.rules, sizes, log_score, rng)
+            graph = draw_block(graph, members, families, rng)
         if n > BLOCK:  # else all arcs have just been drawn together
-            graph = move_arcs(graph, self.rules, sizes, log_score, rng, PROPOSALS * n * (n - 1))
+            graph = move_arcs(graph, families, rng, PROPOSALS * n * (n - 1))
         return state._replace(graph=graph)
 
     def _log_scores(self, columns: Sequence[Column]) -> LogScore:

@@ -78,9 +78,8 @@ class CutPosterior:
         """
         ranks = self._sums.draw(np.random.default_rng(seed), checks.at_least("n", n, 1))
         values = self._ordered.values
-        low, high = float(values[0]), float(values[-1])
         edges = [self._ordered.edges(each) for each in ranks]
-        return [Binning(each, lower=low, upper=high, method="draw") for each in edges]
+        return [Binning(each, lower=float(values[0]), upper=float(values[-1]), method="draw") for each in edges]
 
     def __repr__(self) -> str:
         where = "" if self.exact else f" on a grid of {len(self.cuts)} positions"
@@ -191,7 +190,7 @@ class CutSums:
 
     def cut_chances(self) -> NDArray[np.float64]:
         """Probability of a cut at each inner position [P - 1]."""
-        room = len(self.walk.layers)
+        room, groups = len(self.walk.layers), self.choice.groups
         logs, _ = _weights(self.choice, self.price, room)
         # Numbers of bins that the walk hardly takes may weigh so much at the price that beside them all others vanish:
         # weights are relative to the most probable number, and those that are negligible in the end have none.
@@ -200,33 +199,32 @@ class CutSums:
         weights = np.zeros(room)
         weights[1 : n + 1][kept] = np.exp(logs[1 : n + 1][kept] + float(self.walk.log_total) - top)
         with double(), on_host():
-            found = boundary_chances(self.walk, weights, np.int32(self.choice.groups.n))
-        return np.asarray(found)[1 : self.choice.groups.n]
+            return np.asarray(boundary_chances(self.walk, weights, np.int32(groups.n)))[1 : groups.n]
 
     def draw(self, rng: np.random.Generator, n: int = 1) -> list[NDArray[np.integer]]:
         """Cuts drawn from their exact posterior: ranks that a cut falls after, ascending, for each of n draws."""
         known = len(self.walk.layers) - 1
         chances = self.bin_chances[:known]
         n_bins = rng.choice(len(chances), n, p=chances / chances.sum()) + 1
-        uniform = rng.random((n, known))
+        uniform, groups = rng.random((n, known)), self.choice.groups
         with double(), on_host():
-            found = draw_boundaries(self.walk, n_bins.astype(np.int32), uniform, np.int32(self.choice.groups.n))
-        ends = np.asarray(found)
-        positions = self.choice.groups.positions
-        return [positions[np.flatnonzero(each)[1:-1]] - 1 for each in ends]
+            ends = np.asarray(draw_boundaries(self.walk, n_bins.astype(np.int32), uniform, np.int32(groups.n)))
+        return [groups.positions[np.flatnonzero(each)[1:-1]] - 1 for each in ends]
 
 
-def sum_over_cuts(choices: Sequence[Choice], bins_before: Sequence[int | None] | None = None) -> list[CutSums]:
+def sum_over_cuts(choices: Sequence[Choice], bins_before: Sequence[int] | None = None) -> list[CutSums]:
     """The sums of several variables; probable numbers of bins, where known, save time and change nothing else."""
-    expected = bins_before or [None] * len(choices)
+    expected = bins_before or [BINS_EXPECTED] * len(choices)
     matrices = cost_matrices([choice.groups for choice in choices])
     return [_summed(*each) for each in zip(choices, expected, matrices, strict=True)]
 
 
-def _summed(choice: Choice, expected: int | None, matrix: CostMatrix) -> CutSums:
+def _summed(choice: Choice, expected: int, matrix: CostMatrix) -> CutSums:
     """Sums of one variable: at better prices, or with more room, until every number of bins that matters is known."""
-    price, n_groups = choice.slope(BINS_EXPECTED if expected is None else expected), choice.groups.n
-    size = _size(n_groups, matrix.shape.groups)
+    price, n_groups = choice.slope(expected), choice.groups.n
+    # a walk's work is the square of the groups that it has room for, and every size is a program to compile
+    steps = -(-n_groups // SIZE_STEP) * SIZE_STEP
+    size = min(steps if steps <= 4 * SIZE_STEP else bucket(n_groups, SIZE_STEP), matrix.shape.groups)
     room, tried = min(ROOM, size) + 1, 0
     while True:
         limits.check()
@@ -269,12 +267,6 @@ def _better_price(price: float, log_ends: NDArray[np.float64], best: int, steps:
     for v in range(n_groups):
         expected[v + 1] = 1 + back[v, : v + 1] @ expected[: v + 1]
     return float(price + LEAP / expected[-1])
-
-
-def _size(n_groups: int, most: int) -> int:
-    """Room for the groups of a walk: its work is their square, and every size is a program to compile."""
-    steps = -(-n_groups // SIZE_STEP) * SIZE_STEP
-    return min(steps if steps <= 4 * SIZE_STEP else bucket(n_groups, SIZE_STEP), most)
 
 
 def _weights(choice: Choice, price: float, room: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -105,10 +105,9 @@ def _groupings(found: Mapping[str, Any]) -> dict[str, Grouping]:
 
 
 def _draw_to_json(draw: Draw) -> list[Any]:
-    parents = {name: list(found) for name, found in draw.parents.items()}
     binnings = {name: [p.cuts.tolist(), p.lower, p.upper] for name, p in draw.binnings.items()}
     groups = {name: grouping.groups for name, grouping in draw.groupings.items()}
-    return [draw.chain, draw.sweep, draw.evidence, parents, binnings, groups]
+    return [draw.chain, draw.sweep, draw.evidence, draw.parents, binnings, groups]
 
 
 def _draw_from_json(found: Sequence[Any]) -> Draw:

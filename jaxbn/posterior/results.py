@@ -212,11 +212,8 @@ class Posterior(Agreement):
 
     def _by_chain(self, values: list[float]) -> NDArray[np.float64]:
         """Values of the draws [chains, draws], as many of each chain as the shortest has."""
-        chains: dict[int, list[float]] = {}
-        for draw, value in zip(self.draws, values, strict=True):
-            chains.setdefault(draw.chain, []).append(value)
-        shortest = min(map(len, chains.values()))
-        return np.array([each[:shortest] for each in chains.values()], np.float64)
+        sizes = [*Counter(draw.chain for draw in self.draws).values()]  # they are there chain after chain
+        return np.array([each[: min(sizes)] for each in np.split(np.array(values, np.float64), np.cumsum(sizes)[:-1])])
 
     def effect(self, cause: str, outcome: str, **options: Any) -> pd.DataFrame:
         """The mean of a variable where another one is set, and its range over the draws; see ``AverageNet.effect``.
@@ -296,25 +293,23 @@ def group_counts(found: Posterior, name: str) -> str:
 # sums autocorrelations over all halves up to the first negative pair (Geyer's rule).
 
 
-def _halves(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each chain in two halves [2 · chains, draws // 2]; the middle draw of an odd number is left out."""
-    half = values.shape[1] // 2
-    return np.concatenate([values[:, :half], values[:, values.shape[1] - half :]])
+def _in_halves(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
+    """Each chain in two halves [2 · chains, draws // 2]; the middle draw of an odd number is left out.
 
-
-def _variances(halves: NDArray[np.float64]) -> tuple[float, float]:
-    """The mean variance within the halves, and the estimate of the variance of all."""
-    n = halves.shape[1]
+    And the mean variance within the halves, and the estimate of the variance of all.
+    """
+    n = values.shape[1] // 2
+    halves = np.concatenate([values[:, :n], values[:, values.shape[1] - n :]])
     within = float(halves.var(axis=1, ddof=1).mean())
     between = n * float(halves.mean(axis=1).var(ddof=1))
-    return within, (n - 1) / n * within + between / n
+    return halves, within, (n - 1) / n * within + between / n
 
 
 def r_hat(values: NDArray[np.float64]) -> float:
     """Split R-hat of some chains [chains, draws]: near 1 where they agree; NaN if nothing varies, or draws are few."""
     if values.shape[1] < 4:
         return float("nan")
-    within, total = _variances(_halves(values))
+    _, within, total = _in_halves(values)
     if within == 0:
         return float("nan") if total == 0 else float("inf")
     return float(np.sqrt(total / within))
@@ -324,9 +319,8 @@ def effective_size(values: NDArray[np.float64]) -> float:
     """How many independent draws the draws of some chains [chains, draws] are worth; NaN where nothing varies."""
     if values.shape[1] < 4:
         return float("nan")
-    halves = _halves(values)
+    halves, within, total = _in_halves(values)
     m, n = halves.shape
-    within, total = _variances(halves)
     if total == 0:
         return float("nan")
     centred = halves - halves.mean(axis=1, keepdims=True)

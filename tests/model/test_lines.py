@@ -17,7 +17,7 @@ from jaxbn.cuts.shapes.scores import Lean, Part, _log_mass
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.formats.json_file import from_dict, to_dict
 from jaxbn.inputs.columns import MISSING
-from jaxbn.model.lines import fit_lines, rulers
+from jaxbn.model.lines import fit_lines
 from jaxbn.model.lines.line import Line
 from jaxbn.model.lines.regression import WEAK, Family, Prior, Sums, fit_line, posterior
 from jaxbn.model.lines.rows import lean, range_ratios, state_scores
@@ -42,7 +42,7 @@ def net() -> jaxbn.BayesNet:
     """With lines of normal scores, which states of children tell of as well."""
     data = rows(1500)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rulers, "KINDS", ("bin", "column"))
+        patch.setattr(fit_lines, "KINDS", ("bin", "column"))
         found = jaxbn.fit(data, GRAPH, jaxbn.discretize(data, GRAPH, max_bins=5).codings)
     assert {name: line.children for name, line in found.lines.items()} == {"a": ("b", "c"), "b": ("c",), "c": ()}
     return found
@@ -567,18 +567,18 @@ def test_a_value_beyond_all_others_leaves_no_line_of_numbers():
 
 
 def test_of_many_rows_few_choose_the_ruler_and_some_are_fitted(net, monkeypatch):
-    frame, seen, own = net.sample(3000, seed=1), [], rulers.Rows.best_line
+    frame, seen, own = net.sample(3000, seed=1), [], fit_lines.Rows.best_line
 
     def coefficients(shared: bool) -> dict:
-        def spied(given: rulers.Rows) -> Line | None:
+        def spied(given: fit_lines.Rows) -> Line | None:
             seen.append(len(given.codes))
             return own(given if shared else given._replace(few_parts={}))
 
-        monkeypatch.setattr(rulers.Rows, "best_line", spied)
+        monkeypatch.setattr(fit_lines.Rows, "best_line", spied)
         lines = jaxbn.fit(frame, net.graph, net.binnings).lines
         return {name: (line.ruler, line.coefficients.tolist()) for name, line in lines.items()}
 
-    monkeypatch.setattr(rulers, "COMPARED", 500)
+    monkeypatch.setattr(fit_lines, "COMPARED", 500)
     found = coefficients(shared=True)
     assert found
     assert found == coefficients(shared=False)  # of the rows that are compared all variables share the parts

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import logsumexp
 
 from jaxbn.posterior import arcs
-from jaxbn.posterior.arcs import Graph, blocks, draw_block
+from jaxbn.posterior.arcs import Families, Graph, blocks, draw_block
 from jaxbn.structure.constraints import Rules, mask_of
 from tests.helpers.coded_columns import numbered_rules
 from tests.reference.structure import all_graphs
@@ -75,7 +75,7 @@ def test_every_graph_has_its_exact_probability(
 ) -> None:
     log_score, inside = scores(scale), mask_of(sorted(members))
     found = exact_chances(
-        lambda: draw_block(graph, members, rules, STATES, log_score, np.random.default_rng()), monkeypatch
+        lambda: draw_block(graph, members, Families(rules, STATES, log_score), np.random.default_rng()), monkeypatch
     )
     outside = [~inside if v in members else ~0 for v in range(N)]  # parents that must stay
     possible = [g for g in GRAPHS if all((a ^ b) & kept == 0 for a, b, kept in zip(g, graph, outside, strict=True))]
@@ -90,7 +90,8 @@ def test_every_graph_has_its_exact_probability(
 
 def test_draws_follow_these_probabilities() -> None:
     log_score, rng, n = scores(1.0), np.random.default_rng(0), 4000
-    drawn = Counter(draw_block(GRAPHS[0], range(N), FREE, STATES, log_score, rng) for _ in range(n))
+    families = Families(FREE, STATES, log_score)
+    drawn = Counter(draw_block(GRAPHS[0], range(N), families, rng) for _ in range(n))
     logs = np.array([sum(log_score(v, g[v]) for v in range(N)) for g in GRAPHS])
     chances = np.exp(logs - logsumexp(logs))
     statistic = sum((drawn[g] - n * p) ** 2 / (n * p) for g, p in zip(GRAPHS, chances, strict=True) if n * p > 5)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import Parents, markov_blanket
-from jaxbn.model.imputing.ridge import RidgeRegressions, Scale, fit_line, places
+from jaxbn.model.imputing.ridge import Array, RidgeRegressions, Scale, fit_line, places
 from jaxbn.model.imputing.stacking import CELLS, MOST_ROWS, NEAREST, Nearest, Neighbours, likeliest_weights
 from jaxbn.model.inference.answers import draw_completions, posteriors
 from jaxbn.model.inference.em import Counter, Weight, means
@@ -39,7 +39,6 @@ from jaxbn.model.inference.network import Network, draw_states
 from jaxbn.model.inference.tasks import Evidence
 from jaxbn.runtime import limits
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 NEAREST_BY_LINE = (4, 10, 30, 100)  # numbers of rows with the nearest predictions; an expert for each
@@ -182,10 +181,7 @@ def _by_line(
 
 def _all_parts(parts: Iterable[tuple[slice, Nearest]], rows: NDArray[np.intp]) -> Nearest:
     """Neighbours that were found part by part, as one, by their positions in the table: `rows` are those compared."""
-    found = [nearest for _, nearest in parts]
-    if not found:
-        return Nearest(np.zeros((0, 1), np.intp), np.ones((0, 1)))
-    nearest, weights = (np.concatenate(each) for each in zip(*found, strict=True))
+    nearest, weights = (np.concatenate(each) for each in zip(*(found for _, found in parts), strict=True))
     return Nearest(rows[nearest], weights)
 
 
@@ -215,14 +211,10 @@ def evidence_inside_bins(
     if not evidence:
         return {}
     counter = Counter(network.structure, codes, evidence=evidence)
-
-    def posterior() -> dict[int, Array]:
-        return posteriors(network, codes, evidence, tasks=counter.tasks)
-
-    said = _said(network, parents, codes, values, posterior())
+    said = _said(network, parents, codes, values, posteriors(network, codes, evidence, tasks=counter.tasks))
     together = absent[:, list(evidence)].sum(axis=1, keepdims=True)
     for _ in range(ROUNDS):
-        for i, chances in posterior().items():
+        for i, chances in posteriors(network, codes, evidence, tasks=counter.tasks).items():
             wanting = np.log(np.maximum(said[i], LEAST) / np.maximum(chances, LEAST))
             evidence[i][absent[:, i]] += wanting / together[absent[:, i]]  # the missing numbers of a row move together
         network = means(network.structure, counter.expected(network).counts, alphas)

@@ -223,10 +223,6 @@ def _with_levels(
 
 def _put(column: pd.Series, gone: NDArray[np.intp], values: Any) -> pd.Series:
     """The column with these values at these positions; its type stays, where it can hold them."""
-    if isinstance(column.dtype, np.dtype):
-        plain = column.to_numpy(copy=True)
-        plain[gone] = np.asarray(values, column.dtype)
-        return pd.Series(plain, index=column.index, name=column.name, dtype=column.dtype)  # else texts become str
     array = column.array.copy()
-    array[gone] = values
-    return pd.Series(array, index=column.index, name=column.name)
+    array[gone] = np.asarray(values, column.dtype) if isinstance(column.dtype, np.dtype) else values
+    return pd.Series(array, index=column.index, name=column.name, dtype=column.dtype)  # else texts become str

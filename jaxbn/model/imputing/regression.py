@@ -18,12 +18,12 @@ from scipy.special import softmax
 
 from jaxbn.model.fitted import Fitted
 from jaxbn.model.imputing.donors import features_of
+from jaxbn.model.imputing.ridge import Array
 from jaxbn.model.imputing.stacking import Mixture, Votes, fit_mixture, fit_votes
 from jaxbn.model.inference.answers import log_posterior, observed_places
 from jaxbn.model.inference.em import expected_counts
 from jaxbn.runtime import limits
 
-Array = NDArray[np.float64]
 ROUNDS = 10  # rounds at most
 SETTLED = 1e-3  # rounds end when entries change by less than this on average, in deviations of their column
 
@@ -51,10 +51,8 @@ def fit_regressions(net: Fitted, codes: NDArray[np.int32], values: Mapping[str, 
             has = ~rows.gone[name]
             if has.sum() < 2:
                 continue
-            if name in values:
-                experts[name] = fit_mixture(*rows.told(name, has), values[name][has])
-            else:
-                experts[name] = fit_votes(*rows.told(name, has), codes[has, i])
+            told = rows.told(name, has)
+            experts[name] = fit_mixture(*told, values[name][has]) if name in values else fit_votes(*told, codes[has, i])
             change = max(change, rows.fill(name, experts[name]))
         if change < SETTLED:
             break
@@ -70,12 +68,9 @@ class _Predicted(NamedTuple):
 
     def told(self, name: str, rows: NDArray[np.bool_]) -> tuple[Array, Array, NDArray[np.bool_]]:
         """For some rows: the network's prediction of a column, the other columns, and which of these are observed."""
-        features, known = features_of(
-            {other: column[rows] for other, column in self.filled.items()},
-            {other: ~gone[rows] for other, gone in self.gone.items()},
-            [other for other in self.filled if other != name],
-        )
-        return self.said[name][rows], features, known
+        filled = {other: column[rows] for other, column in self.filled.items()}
+        known = {other: ~gone[rows] for other, gone in self.gone.items()}
+        return self.said[name][rows], *features_of(filled, known, [other for other in filled if other != name])
 
     def fill(self, name: str, expert: Mixture | Votes | None) -> float:
         """Fill in a column's missing entries given the others; returns the mean change, in standard deviations."""

@@ -26,10 +26,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar, nnls
 from scipy.special import softmax
 
-from jaxbn.model.imputing.ridge import Line, fit_line
+from jaxbn.model.imputing.ridge import Array, Line, fit_line
 from jaxbn.runtime import limits
-
-Array = NDArray[np.float64]
 
 MOST_COMPARED = 2000  # rows among which nearest neighbours are looked for
 MOST_FITTED = 50_000  # rows that experts are fitted to: more of them would hardly change a regression
@@ -55,7 +53,7 @@ class Mixture(NamedTuple):
 
     def __call__(self, mean: Array, others: Array, known: NDArray[np.bool_]) -> Array:
         """The weighted prediction, [rows, 1]; arguments as for ``fit_mixture``."""
-        near = None if self.neighbours is None else self.neighbours.means(self.targets, known, others)
+        near = _near(self.neighbours, self.targets, known, others)
         said = _said_of_numbers(mean[:, 0], self.line(others), self.rest(others), near) @ self.weights
         return np.clip(said, self.line.low, self.line.high)[:, None]
 
@@ -73,21 +71,16 @@ def fit_mixture(mean: Array, others: Array, known: NDArray[np.bool_], target: Ar
     line, by_line = fit_line(others, target)
     rest, by_rest = fit_line(others, target - mean)
     some = slice(MOST_COMPARED)
-    neighbours, targets, near = None, np.zeros((0, 2)), None
-    if NEAREST[0] < n <= MOST_ROWS and others.shape[1]:
-        neighbours = Neighbours.of(others[some])
-        targets = np.column_stack([target, target - by_line])[some]
-        near = neighbours.means(targets, known[some])
-    said = _said_of_numbers(mean[some], by_line[some], by_rest[some], near)
+    neighbours = Neighbours.of(others[some]) if NEAREST[0] < n <= MOST_ROWS and others.shape[1] else None
+    targets = np.column_stack([target, target - by_line])[some]
+    said = _said_of_numbers(mean[some], by_line[some], by_rest[some], _near(neighbours, targets, known[some]))
     return Mixture(line, rest, neighbours, targets, least_squares_weights(said, target[some]))
 
 
-def _said_of_numbers(mean: Array, by_line: Array, by_rest: Array, near: Array | None) -> Array:
+def _said_of_numbers(mean: Array, by_line: Array, by_rest: Array, near: Array) -> Array:
     """What each expert says, [rows, experts]."""
-    said = [mean, by_line, mean + by_rest]
-    if near is not None:  # for each number of neighbours: their mean, and the regression with their mean residual
-        said += [*near[..., 0].T, *(by_line[:, None] + near[..., 1]).T]
-    return np.column_stack(said)
+    # for each number of neighbours: their mean, and the regression with their mean residual
+    return np.column_stack([mean, by_line, mean + by_rest, *near[..., 0].T, *(by_line[:, None] + near[..., 1]).T])
 
 
 def least_squares_weights(said: Array, target: Array) -> Array:
@@ -113,10 +106,10 @@ class Votes(NamedTuple):
 
     def __call__(self, posterior: Array, others: Array, known: NDArray[np.bool_]) -> Array:
         """Probabilities of the levels, [rows, levels]; arguments as for ``fit_votes``."""
-        by_lines = None
+        by_lines = list[Array]()
         if self.lines:
-            by_lines = _chances(np.column_stack([line(others) for line in self.lines]), self.shares, self.sharpness)
-        near = None if self.neighbours is None else self.neighbours.means(self.signs, known, others)
+            by_lines = [_chances(np.column_stack([line(others) for line in self.lines]), self.shares, self.sharpness)]
+        near = _near(self.neighbours, self.signs, known, others)
         return np.einsum("e,erk->rk", self.weights, _said_of_levels(posterior, by_lines, near, self.floor))
 
 
@@ -130,30 +123,26 @@ def fit_votes(posterior: Array, others: Array, known: NDArray[np.bool_], codes: 
     signs = np.eye(n_levels)[codes]
     fitted = np.random.default_rng(0).permutation(len(codes))[:MOST_FITTED]
     some = fitted[:MOST_COMPARED]
-    lines, sharpness, by_lines = list[Line](), 1.0, None
+    lines, sharpness, by_lines = list[Line](), 1.0, list[Array]()
     shares = signs.mean(axis=0)
     if n_levels <= MOST_LEVELS and others.shape[1]:
         found = [fit_line(others[fitted], signs[fitted, level]) for level in range(n_levels)]
         lines, said = [line for line, _ in found], np.column_stack([left_out for _, left_out in found])[: len(some)]
         sharpness = _sharpness(said, shares, codes[some])
-        by_lines = _chances(said, shares, sharpness)
-    neighbours, near = None, None
-    if NEAREST[0] < len(codes) <= MOST_ROWS and others.shape[1]:
-        neighbours = Neighbours.of(others[some])
-        near = neighbours.means(signs[some], known[some])
+        by_lines = [_chances(said, shares, sharpness)]
+    neighbours = Neighbours.of(others[some]) if NEAREST[0] < len(codes) <= MOST_ROWS and others.shape[1] else None
+    near = _near(neighbours, signs[some], known[some])
     floor = 1 / (len(some) + 1)
     experts = _said_of_levels(posterior[some], by_lines, near, floor)
     weights = likeliest_weights(experts[:, np.arange(len(some)), codes[some]])
-    kinds = [n for n in (1, int(by_lines is not None), 0 if near is None else near.shape[1]) if n]
+    kinds = [n for n in (1, len(by_lines), near.shape[1]) if n]
     equal = np.concatenate([np.full(n, 1 / n / len(kinds)) for n in kinds])  # every kind of expert has the same sum
     return Votes(lines, shares, sharpness, neighbours, signs[some], floor, (weights + equal) / 2)
 
 
-def _said_of_levels(posterior: Array, by_lines: Array | None, near: Array | None, floor: float) -> Array:
+def _said_of_levels(posterior: Array, by_lines: list[Array], near: Array, floor: float) -> Array:
     """What each expert says, [experts, rows, levels]."""
-    found = [] if by_lines is None else [by_lines]
-    found += [] if near is None else list(near.swapaxes(0, 1))
-    chances = [np.clip(each, 0, 1) + floor for each in found]
+    chances = [np.clip(each, 0, 1) + floor for each in (*by_lines, *near.swapaxes(0, 1))]
     return np.stack([posterior, *(each / each.sum(axis=1, keepdims=True) for each in chances)])
 
 
@@ -231,7 +220,7 @@ class Neighbours(NamedTuple):
         asked = self.rows[: len(known)] if features is None else (features - self.center) / self.scale
         squares = (self.rows**2).T
         step = max(1, CELLS // len(self.rows))
-        for first in range(0, len(asked), step):
+        for first in range(0, max(len(asked), 1), step):
             limits.check()
             part = slice(first, min(first + step, len(asked)))
             has = known[part].astype(np.float64)
@@ -241,6 +230,13 @@ class Neighbours(NamedTuple):
             if features is None:
                 apart[np.arange(len(seen)), np.arange(part.start, part.stop)] = np.inf
             yield part, _nearest(apart)
+
+
+def _near(neighbours: Neighbours | None, targets: Array, known: NDArray[np.bool_], rows: Array | None = None) -> Array:
+    """What neighbours have, see ``Neighbours.means``; without any, for no number of them."""
+    if neighbours is None:
+        return np.zeros((len(known), 0, targets.shape[1]))
+    return neighbours.means(targets, known, rows)
 
 
 def _nearest(apart: Array) -> Nearest:

@@ -24,9 +24,7 @@ def log_likelihood(network: Network, codes: Codes) -> Array:
         rows, places = observed_places(network.structure, codes, child)
         result[rows] += network.log_tables[child].take(places)
     for task in take_apart(network.structure, codes, drop_barren=True):
-        sums = np.empty(task.n_distinct)
-        for part, done in task.eliminated(network, LOG_SUMS):
-            sums[part] = done.totals[-1]
+        sums = np.concatenate([done.totals[-1] for _, done in task.eliminated(network, LOG_SUMS)])
         result[task.rows] += sums[task.where]
     return result
 
@@ -55,9 +53,7 @@ def log_posterior(network: Network, codes: Codes, target: int, *, evidence: Evid
     """
     result = np.zeros((len(codes), network.structure.sizes[target]))
     for task in take_apart(network.structure, codes, drop_barren=True, target=target, evidence=evidence):
-        logs = np.empty((task.n_distinct, result.shape[1]))
-        for part, found in task.eliminated(network, LOG_SUMS):
-            logs[part] = found.products[-1]
+        logs = np.concatenate([done.products[-1] for _, done in task.eliminated(network, LOG_SUMS)])
         result[task.rows] = logs[task.where]
     return result
 
@@ -71,9 +67,7 @@ def marginals(network: Network, codes: Codes, *, tasks: Iterable[Task] | None = 
 
     `tasks` are those of the table, without leaving out barren variables, if it has been taken apart before.
     """
-    if tasks is None:
-        tasks = take_apart(network.structure, codes, drop_barren=False)
-    for task in tasks:
+    for task in take_apart(network.structure, codes, drop_barren=False) if tasks is None else tasks:
         steps = task.plan.steps
         chances = [np.empty((task.n_distinct, network.structure.sizes[step.variable])) for step in steps]
         for part, _, beliefs in task.beliefs(network):
@@ -115,10 +109,9 @@ def draw_completions(network: Network, codes: Codes, seed: int | np.random.Gener
         _fill(network, task, result, LOG_SUMS, draw)
     for variable in network.structure.order:  # what is left has no observed descendant: drawn forwards, parents first
         rows = np.flatnonzero(result[:, variable] == MISSING)
-        if len(rows):
-            family = [result[rows, parent] for parent in network.structure.parents[variable]]
-            table = network.tables[variable][tuple(family)]  # [n, K], or [K] without parents
-            result[rows, variable] = draw_states(np.atleast_2d(table), chances[rows, variable])
+        family = [result[rows, parent] for parent in network.structure.parents[variable]]
+        table = network.tables[variable][tuple(family)]  # [n, K], or [K] without parents
+        result[rows, variable] = draw_states(np.atleast_2d(table), chances[rows, variable])
     return result
 
 

@@ -14,7 +14,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -79,13 +79,9 @@ class Plan(NamedTuple):
         totals: list[Array] = []
         for step, own in zip(self.steps, factors, strict=True):
             arrays = [*own, *[totals[k].reshape(-1, *shape) for k, shape in step.inflow]]
-            if len(arrays) > 1:
-                arrays.sort(key=attrgetter("size"))  # small ones first: only the last products are large
-            product = arrays[0]
-            for array in arrays[1:]:
-                product = times(product, array)
-            products.append(product)
-            totals.append(total(product))
+            arrays.sort(key=attrgetter("size"))  # small ones first: only the last products are large
+            products.append(reduce(times, arrays))
+            totals.append(total(products[-1]))
         return Forward(self, products, totals)
 
 

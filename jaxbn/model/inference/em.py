@@ -59,8 +59,7 @@ class Counter:
     def __init__(self, structure: Structure, codes: Codes, *, evidence: Evidence | None = None) -> None:
         self.structure, self.evidence = structure, evidence or {}
         self.tasks, self.left_out = _affordable(structure, codes, self.evidence)
-        n_cells = sum(task.n_cells for task in self.tasks)
-        self.most_rounds = LONG_ROUNDS * _budget(codes) // max(n_cells, 1)
+        self.most_rounds = LONG_ROUNDS * _budget(codes) // max(sum(task.n_cells for task in self.tasks), 1)
         shapes = [[structure.sizes[v] for v in family] for family in structure.families]
         self.observed = [  # counts of every family over the rows that have all of it
             np.bincount(observed_places(structure, codes, child)[1], minlength=math.prod(shape)).reshape(shape)
@@ -175,8 +174,7 @@ def fit_by_em(
     The Dirichlet weight `alpha` of each cell may be one for each variable's table, or for each of its cells. What else
     is known of missing entries, `evidence`, is a part of what was observed; a `counter` is of the same rows.
     """
-    n = len(structure.sizes)
-    alphas: Sequence[Weight] = [float(alpha)] * n if isinstance(alpha, int | float) else alpha
+    alphas: Sequence[Weight] = [float(alpha)] * len(structure.sizes) if isinstance(alpha, int | float) else alpha
     limits.check()
     counter = counter or Counter(structure, codes, evidence=evidence)
     now = start or means(structure, counter.observed, alphas)

@@ -19,10 +19,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.shapes.scores import Ends, Kind, Lean, Normal
+from jaxbn.cuts.shapes.scores import Ends, Floats, Kind, Lean, Normal
 from jaxbn.inputs.checks import ArgumentError
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.integer[Any]]
 Lines = Literal["auto", False]
 SCORES = {"bin": "normal scores", "column": "normal scores", "number": "numbers", "logarithm": "logarithms"}

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from jaxbn.cuts.shapes.scores import Ends, Kind, Lean, Part
-from jaxbn.model.lines.line import Floats, Integers, Line
+from jaxbn.cuts.shapes.scores import Ends, Floats, Kind, Lean, Part
+from jaxbn.model.lines.line import Integers, Line
 
 SHRINKAGE = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Rows that the line of a family may count for in each of its cells."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from jaxbn.cuts.shapes.scores import Kind, Lean, Part
+from jaxbn.cuts.shapes.scores import Floats, Kind, Lean, Part
 from jaxbn.inputs.columns import MISSING
 from jaxbn.model.fitted import Fitted
-from jaxbn.model.lines.line import Floats, Integers, Line
+from jaxbn.model.lines.line import Integers, Line
 from jaxbn.model.observations import Unknown, encode_frame, frame_of, numbers_of
 
 Parts = tuple[Part, NDArray[np.bool_]]

@@ -73,8 +73,7 @@ def sample(net: BayesNet, n: int, seed: int | np.random.Generator, given: Mappin
             values[name] = net.inside(name).draw(own, rng, lean=found)
         else:
             values[name] = decode(net, name, own, rng)
-    units = {name: binning.unit for name, binning in net.binnings.items()}
-    shown = {name: from_numbers(values[name], units[name]) if name in units else values[name] for name in net.names}
+    shown = {n: from_numbers(values[n], net.binnings[n].unit) if n in net.binnings else values[n] for n in net.names}
     return pd.DataFrame(shown)
 
 
@@ -142,8 +141,7 @@ def _known(
         chosen, found = draw_states(weights.T[codes], rng.random(len(codes))), np.empty(len(codes))
         for k, (part, _) in enumerate(parts):
             mine = chosen == k
-            own = leaning and leaning.take(mine)
-            found[mine] = _known(net, name, part, codes[mine], rng, own)
+            found[mine] = _known(net, name, part, codes[mine], rng, leaning and leaning.take(mine))
         return found
     span = as_range(net, name, value)
     if span is None:

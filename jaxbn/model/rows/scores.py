@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jaxbn.cuts.shapes.scores import Floats
 from jaxbn.inputs import checks
 from jaxbn.inputs.columns import MISSING
 from jaxbn.inputs.graph import topological_order
@@ -23,8 +24,6 @@ from jaxbn.model.queries import log_inside_states
 
 if TYPE_CHECKING:
     from jaxbn.model.bayesnet import BayesNet
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

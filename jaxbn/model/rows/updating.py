@@ -38,8 +38,7 @@ def update(net: BayesNet, data: Any, tell: bool) -> BayesNet:
     if tell:
         tell_unlike(net, frame)
     net = _with_levels(net, frame)
-    codes = encode_frame(net, frame, "error")
-    added = _counts(net, codes)
+    added = _counts(net, encode_frame(net, frame, "error"))
     counts = {name: net.counts[name] + added[name] for name in net.names}
     level_counts = dict(net.level_counts)
     for name in net.groupings:
@@ -69,7 +68,10 @@ def recounted(
         counts=dict(counts),
         level_counts=dict(level_counts),
         tables={name: posterior_means(found, weights[name]) for name, found in counts.items()},
-        shares={n: level_shares(found, groupings[n](levels[n]), _weight(net, n)) for n, found in level_counts.items()},
+        shares={
+            n: level_shares(found, groupings[n](levels[n]), 1.0 if net.alpha == "auto" else weights[n])
+            for n, found in level_counts.items()
+        },
         bounds=dict(bounds),
         binnings={name: binning.stretched(*bounds[name]) for name, binning in net.binnings.items()},
         score=k2_sum(counts),
@@ -116,11 +118,6 @@ def _bounds(net: BayesNet, name: str, column: pd.Series) -> tuple[float, float]:
     return float(np.nanmin([low, *values])), float(np.nanmax([high, *values]))
 
 
-def _weight(net: BayesNet, name: str) -> float:
-    """The Dirichlet weight of each cell of a table, or of each level of a group."""
-    return 1.0 if net.alpha == "auto" else net.alphas.get(name, net.alpha)
-
-
 def _counts(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     """Counts of all families in new rows, expected ones where entries are missing."""
     if (codes == MISSING).any():
@@ -148,9 +145,8 @@ def _with_levels(net: BayesNet, frame: pd.DataFrame) -> BayesNet:
             level_counts[name] = _padded(level_counts[name], [(net.levels[name], levels[name])])
     if levels == net.levels:
         return net
-    states = {name: (net.levels[name], levels[name]) for name in levels if name not in groupings}
-    same = {name: (range(size), range(size)) for name, size in net.cardinalities.items()}
-    axes: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {**same, **states}
+    axes: dict[str, Any] = {name: (range(size), range(size)) for name, size in net.cardinalities.items()}
+    axes |= {name: (net.levels[name], levels[name]) for name in levels if name not in groupings}
     check_table_sizes(net.parents, {name: len(after) for name, (_, after) in axes.items()})
     counts = {name: _padded(net.counts[name], [axes[v] for v in (*found, name)]) for name, found in net.parents.items()}
     return recounted(net, counts, level_counts, net.bounds, net.n_rows, levels, groupings)
@@ -166,8 +162,7 @@ def _merged(name: str, known: tuple[Level, ...], new: Sequence[Level]) -> tuple[
 
 def _in_largest(grouping: Grouping, new: Sequence[Level]) -> Grouping:
     """New levels in the group of most levels, which is that of rare ones."""
-    sizes = [len(group) for group in grouping.groups]
-    largest = sizes.index(max(sizes))
+    largest = int(np.argmax([len(group) for group in grouping.groups]))
     groups = [(*group, *new) if i == largest else group for i, group in enumerate(grouping.groups)]
     return replace(grouping, groups=tuple(groups))
 
