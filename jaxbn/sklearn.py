@@ -144,8 +144,7 @@ class BayesNetClassifier(ClassifierMixin, NetworkEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row, [rows]."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def _network(self, table: Table) -> BayesNet:
         merged = [name for name in Columns().merged(table) if name != self.class_name_]
@@ -185,8 +184,7 @@ class BayesNetClassifier(ClassifierMixin, NetworkEstimator):
         options |= {"method": self.method, "draws": draws, "chains": min(draws, CHAINS), "seed": self.random_state}
         options |= {} if fixed is not None else self._limits(table)
         found = jaxbn.sample_posterior(completed_by(self.network_, table), fixed, **options)
-        drawn: Any = ((draw.parents, draw.codings) for draw in found.draws)
-        fitted = (fit(table, graph, codings, alpha=self.alpha, inside_bins=True) for graph, codings in drawn)
+        fitted = (fit(table, draw.parents, draw.codings, alpha=self.alpha, inside_bins=True) for draw in found.draws)
         return AverageNet(tuple(fitted))
 
 

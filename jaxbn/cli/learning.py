@@ -150,8 +150,7 @@ def discretize(asked: Asked, graph: str | None = None, out: Path | None = None, 
     asked, structure = asked.with_structure(graph)
     if structure is None:
         raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")
-    table = asked.table(keep_all=True)
-    found = jaxbn.discretize(table, structure, **asked.arguments())
+    found = jaxbn.discretize(asked.table(keep_all=True), structure, **asked.arguments())
     if out is not None:
         frame = asked.source.frame
         frame = frame.dropna(ignore_index=True) if asked.columns["missing"] == "drop" else frame
@@ -274,7 +273,6 @@ def evaluate(
     others = in_objects({key: value for key, value in asked.chosen.items() if key not in of_methods})
     found = jaxbn.compare(table, structure, methods, folds=folds, seed=seed, **of_methods, **others)
     if as_json:
-        document = {"data": asked.source.name, "folds": folds, "seed": seed, "methods": found.to_dict("index")}
-        output.put(document)
+        output.put({"data": asked.source.name, "folds": folds, "seed": seed, "methods": found.to_dict("index")})
     else:
         output.scores(found, published(asked.source) if graph is None else "")

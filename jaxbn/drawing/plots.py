@@ -53,8 +53,7 @@ def plot_resampled_cuts(found: CutBootstrap, name: str, ax: Axes | None = None) 
         ax.axvspan(lower, upper, color=ORANGE, alpha=0.15, linewidth=0)
     cuts = np.concatenate([binning.cuts for binning in found.binnings[name]])
     shade = float(np.clip(2 / np.sqrt(max(len(cuts), 1)), 0.05, 1))
-    strokes = ax.vlines(cuts, -0.12 * top, -0.02 * top, color="black", linewidth=0.8, alpha=shade)
-    strokes.set_label("resampled cuts")
+    ax.vlines(cuts, -0.12 * top, -0.02 * top, color="black", linewidth=0.8, alpha=shade, label="resampled cuts")
     ax.set_ylim(-0.14 * top, top)
     ax.legend(frameon=False, fontsize=8)
     return ax
@@ -110,8 +109,7 @@ def plot_pair(net: BayesNet, data: Any, x: str, y: str, ax: Axes | None = None) 
     mesh = ax.pcolormesh(across, up, density.T, cmap="Blues", vmin=0, edgecolors="white", linewidth=0.8)
     ax.figure.colorbar(mesh, ax=ax, label="density")
     ax.plot(*columns, "o", color="black", markersize=2.5, alpha=0.55, markeredgewidth=0)
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlabel=x, ylabel=y)
     return ax
 
 
@@ -206,9 +204,7 @@ def _draw_box(ax: Axes, box: Box, face: str) -> None:
 
 def _framed(ax: Axes, plan: Layout, more: float = 0) -> Axes:
     """The axes around a drawing, y downwards, with more room to the right for a legend."""
-    ax.set_xlim(-3, plan.width + 3 + more)
-    ax.set_ylim(plan.height + 3, -3)
-    ax.set_aspect("equal")
+    ax.set(xlim=(-3, plan.width + 3 + more), ylim=(plan.height + 3, -3), aspect="equal")
     ax.axis("off")
     return ax
 
@@ -242,8 +238,7 @@ def draw_variable(
         ax.stairs(density, edges, color=BLUE, linewidth=1.8, label=label)
     for i, cut in enumerate(cuts):
         ax.axvline(cut, color=ORANGE, linewidth=1, linestyle="--", label="cut" if i == 0 else None)
-    ax.set_ylim(0, 1.05 * figures.top_of_scale(density, bars))
-    ax.set_ylabel("density")
+    ax.set(ylim=(0, 1.05 * figures.top_of_scale(density, bars)), ylabel="density")
     ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

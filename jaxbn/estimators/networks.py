@@ -123,8 +123,7 @@ class BayesNetLearner(DensityMixin, NetworkEstimator):
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log density of each row in the units of the columns, [rows]."""
-        frame = self._new(X)
-        return self.network_.log_likelihood(frame, unknown="missing")
+        return self.network_.log_likelihood(self._new(X), unknown="missing")
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log density of the rows, for cross-validation."""
@@ -182,8 +181,7 @@ class BayesNetOutlierDetector(OutlierMixin, NetworkEstimator):
             raise ValueError(f"by must be one of {SCORES}, got {self.by!r}")
         # benchmarks/outliers.py was measured without lines
         frame = self._learn(X, method=self.method, restarts=self.restarts, lines=False)
-        drawn = self.network_.sample(DRAWS, self.random_state) if share == "auto" else frame
-        scores = self._scores(drawn)
+        scores = self._scores(self.network_.sample(DRAWS, self.random_state) if share == "auto" else frame)
         self.offset_ = float(np.quantile(scores, EXPECTED if share == "auto" else float(share)))
         return self
 

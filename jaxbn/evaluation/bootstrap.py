@@ -148,8 +148,7 @@ def bootstrap(
     with limits.within(seconds):
         settled = run_alone(passes.settle_best(parents), passes.solver)
         if table.holes:
-            filled = completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES]))
-            coded = coded.like(filled)
+            coded = coded.like(completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES])))
             settled = settled._replace(columns=coded.recoded(settled.binnings).columns)
     binnings, gaps = {}, {}
     left = None if seconds is None else max(began + seconds - time.monotonic(), 0.0)

@@ -277,8 +277,7 @@ def _move_cuts(
         stay = ~on_ruler.free | (moved <= gap.left) | (moved > gap.right)
         binnings[name] = replace(net.binnings[name], cuts=np.where(stay, gap.cuts, moved))
         first += len(gap.cuts) + 2  # and its last edge, and the first of the next variable
-    codings = {**net.codings, **binnings}
-    return fit(table, net.parents, codings, alpha=_alpha(net), bounds=net.bounds), likelihood
+    return fit(table, net.parents, {**net.codings, **binnings}, alpha=_alpha(net), bounds=net.bounds), likelihood
 
 
 def _climb(

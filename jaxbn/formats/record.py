@@ -204,10 +204,9 @@ def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
     return unique_labels(re.sub(r"^(?=[0-9])", "from_", text) for text in texts)
 
 
-def variable_labels(names: Iterable[str]) -> dict[str, str]:
+def variable_labels(names: Sequence[str]) -> dict[str, str]:
     """A label for each variable."""
-    originals = list(names)
-    return dict(zip(originals, unique_labels(originals), strict=True))
+    return dict(zip(names, unique_labels(names), strict=True))
 
 
 def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:

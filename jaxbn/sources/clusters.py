@@ -66,8 +66,7 @@ class SparkSource(Source):
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
         """The frames that a function makes of batches, as a PySpark DataFrame."""
-        head = function(self.frame.limit(5).toPandas())
-        schema = self.frame.sparkSession.createDataFrame(head).schema
+        schema = self.frame.sparkSession.createDataFrame(function(self.frame.limit(5).toPandas())).schema
         return self.frame.mapInPandas(lambda frames: map(function, frames), schema)
 
 

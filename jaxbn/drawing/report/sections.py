@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -254,11 +254,9 @@ def _section(title: str, body: str) -> str:
     return f"<section>\n<h2>{title}</h2>\n{body}\n</section>"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
-    right = set(numbers)
-
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int] = ()) -> str:
     def cells(row: Sequence[str], tag: str) -> str:
-        style = [' class="number"' if i in right else "" for i in range(len(row))]
+        style = [' class="number"' if i in numbers else "" for i in range(len(row))]
         return "".join(f"<{tag}{style[i]}>{escape(str(cell))}</{tag}>" for i, cell in enumerate(row))
 
     body = "\n".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
