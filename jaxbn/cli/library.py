@@ -302,10 +302,8 @@ def command(function: str = "") -> Callable[[Callable[..., None]], Callable[...,
         made: dict[str, Parameter] = {}
         for name, each in own.items():
             if name in ("asked", "source"):
-                data = each.replace(name="data", annotation=str if each.default is Parameter.empty else str | None)
-                parameters["data"] = _of_command(data, words)
-            else:
-                parameters[name] = _of_command(each, words)
+                each = each.replace(name="data", annotation=str if each.default is Parameter.empty else str | None)
+            parameters[each.name] = _of_command(each, words)
         checked = "out" in own and "force" not in own
         parameters |= {"force": common["force"]} if checked else {}
         if "source" in own:

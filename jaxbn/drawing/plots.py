@@ -168,10 +168,8 @@ def plot_comparison(found: Comparison, ax: Axes | None = None) -> Axes:
     plan = layered(parents, {name: 18 + max(figures.CHARACTER * len(short(name)), 44) for name in found.nodes})
     ax = new_axes(ax, (max(plan.width / 90, 3.5), max(plan.height / 90, 1.6)))
     kinds = {"in both": found.same, "added": found.added, "removed": found.removed, "turned": found.turned}
-    styles: dict[str, Any] = {
-        kind: {"color": color} for kind, color in zip(kinds, ("0.55", BLUE, ORANGE, "#7b3fa0"), strict=True)
-    }
-    styles["removed"]["linestyle"] = "--"
+    styles: dict[str, Any] = {"in both": {"color": "0.55"}, "added": {"color": BLUE}, "turned": {"color": "#7b3fa0"}}
+    styles["removed"] = {"color": ORANGE, "linestyle": "--"}
     for arc, points in plan.arcs.items():
         kind = next(kind for kind, arcs in kinds.items() if arc in arcs or arc[::-1] in arcs)
         up = (kind == "turned") != (arc not in kinds[kind])
@@ -254,6 +252,4 @@ def _column(net: BayesNet, data: Any, name: str) -> NDArray[np.float64]:
 
 def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes, or new ones of a size in inches if there are none."""
-    if ax is not None:
-        return ax
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax

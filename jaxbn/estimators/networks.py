@@ -199,9 +199,7 @@ class BayesNetOutlierDetector(OutlierMixin, NetworkEstimator):
 
     def _scores(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         density = self.network_.log_likelihood(frame, unknown="missing")
-        if self.by == "density":
-            return density
-        return TIES * density - misplacement(self.network_, frame, "missing")
+        return density if self.by == "density" else TIES * density - misplacement(self.network_, frame, "missing")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

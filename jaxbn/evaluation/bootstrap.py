@@ -171,10 +171,8 @@ def bootstrap(
                     (child.codes[ordered.order], [spouse.codes[ordered.order] for spouse in spouses])
                     for child, spouses in cut.children
                 ]
-                whole = Request(ordered, (), cut.rate)
-                if options.name == "evidence":
-                    width, most = options.narrowest(name, ordered), options.most_bins(name)
-                    whole = whole._replace(min_width=width, most_bins=most, shapes=coded.shapes_of(name))
+                width, most = options.narrowest(name, ordered), options.most_bins(name)
+                whole = Request(ordered, (), cut.rate, None, width, most, coded.shapes_of(name))
                 own = resampled_binnings(whole, around, children, here, options.name)
             else:
                 n_bins, kind = options.initial_bins or initial_bins(table, coded.grouped), f"equal_{options.start_kind}"

@@ -98,11 +98,10 @@ class Table:
         rows = [
             (n, "continuous" if n in self.values else "discrete", self.content(n), self.inferred[n]) for n in self.names
         ]
-        names, _, contents, reasons = (max(map(len, column)) for column in zip(*rows, strict=True))
+        names, _, room, reasons = (max(map(len, column)) for column in zip(*rows, strict=True))
         if width is not None:  # what a column holds is cut short first
-            contents = min(contents, max(width - names - reasons - 19, 24))
-        texts = [(r[0], r[1], _cut(r[2], contents), r[3]) for r in rows]
-        lines = ["  ".join([f"  {t[0]:<{names}}", f"{t[1]:<10}", f"{t[2]:<{contents}} ", t[3]]) for t in texts]
+            room = min(room, max(width - names - reasons - 19, 24))
+        lines = [f"  {n:<{names}}  {kind:<10}  {_cut(held, room):<{room}}   {why}" for n, kind, held, why in rows]
         lines = lines if width is None else [_cut(line, width) for line in lines]
         kinds = f"{len(self.values)} continuous, {len(self.codes)} discrete"
         columns = f"{len(self.names)} column{'s' * (len(self.names) != 1)}"

@@ -37,8 +37,7 @@ class DaskSource(Source):
         answers = [dask.delayed(_of_frame)(asked, i, part) for i, part in enumerate(self.frame.to_delayed())]
         while len(answers) > 1:
             answers = [dask.delayed(_merged)(asked, answers[i : i + FAN]) for i in range(0, len(answers), FAN)]
-        found: Answer = dask.compute(answers[0])[0]
-        return found
+        return dask.compute(answers[0])[0]
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
         """The frames that a function makes of the partitions, as a Dask DataFrame."""
