@@ -367,8 +367,7 @@ def _said_of_columns(
     cuts = {name: [reading.as_number(cut) for cut in row] for name, row in words.items()}
     numbers = [*reading.names_in(given["continuous"], "--continuous", columns), *cuts]
     levels = reading.names_in(given["discrete"], "--discrete", columns)
-    forms = [text for text in given["dates"] if "=" in text]
-    dates = dict(reading.named(text, "--dates", columns, "column=form") for text in forms)
+    dates = dict(reading.named(text, "--dates", columns, "column=form") for text in given["dates"] if "=" in text)
     dropped = reading.names_in(given["drop"], "--drop", columns)
     if len(set(dropped)) == len(columns):
         raise UsageError("--drop leaves no column; keep at least one")

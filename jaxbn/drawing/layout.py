@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, combinations, pairwise
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -114,9 +114,7 @@ def _crossings(rows: Sequence[Sequence[Node]], links: nx.DiGraph) -> int:
     by_row: dict[int, list[tuple[int, int]]] = {}
     for upper, lower in links.edges:
         by_row.setdefault(place[upper][0], []).append((place[upper][1], place[lower][1]))
-    return sum(
-        (a[0] - b[0]) * (a[1] - b[1]) < 0 for found in by_row.values() for k, a in enumerate(found) for b in found[:k]
-    )
+    return sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for found in by_row.values() for a, b in combinations(found, 2))
 
 
 def _straightened(rows: Sequence[Sequence[Node]], near: Near, size: Mapping[Node, float]) -> dict[Node, float]:

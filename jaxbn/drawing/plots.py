@@ -212,12 +212,11 @@ def _curve(points: Any, head: float) -> Any:
     from matplotlib.path import Path
 
     stops = [*points[:-1], (points[-1][0], points[-1][1] - head)]
-    vertices, codes = [stops[0]], [Path.MOVETO]
+    vertices = [stops[0]]
     for a, b in pairwise(stops):
         middle = (a[1] + b[1]) / 2
         vertices += [(a[0], middle), (b[0], middle), b]
-        codes += [Path.CURVE4] * 3
-    return Path(vertices, codes)
+    return Path(vertices, [Path.MOVETO, *[Path.CURVE4] * (len(vertices) - 1)])
 
 
 def draw_variable(

@@ -188,8 +188,7 @@ def bootstrap(
         limits.answered(f"these are the cuts of {', '.join(binnings)}")
     original = {
         name: binning.in_unit(table.units.get(name, NUMBER))
-        for name, binning in split_codings(settled.binnings, table.continuous)[0].items()
-        if name in binnings
+        for name, binning in split_codings(settled.binnings, [*binnings])[0].items()
     }
     ascending = {name: coded.ordered[name].values for name in binnings}
     return CutBootstrap(binnings, count, seed, gaps, original, ascending, share, tolerance)

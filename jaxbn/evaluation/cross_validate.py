@@ -177,8 +177,7 @@ def cross_validate(
     options: dict[str, Any] = {"alpha": alpha, "bounds": bounds, "lines": lines}
     scores = np.empty(table.n_rows)
     bins_of: dict[int, dict[str, int]] = {}
-    alone = plan.parents is None or n_workers(table.n_rows) > 1
-    step = 1 if alone else max(1, ROWS_SIDE_BY_SIDE // table.n_rows)
+    step = 1 if plan.parents is None or n_workers(table.n_rows) > 1 else max(1, ROWS_SIDE_BY_SIDE // table.n_rows)
     chunks = [numbers[first : first + step] for first in numbers[::step]]
     folding = _Folds(table, fold_of_row, plan, options, conditions)
     with (
@@ -226,9 +225,7 @@ def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.
     """Log density of each row, of the other variables given the conditions if there are any."""
     columns: dict[str, Any] = dict(rows.values)
     for name, codes in rows.codes.items():
-        levels = np.empty(len(rows.levels[name]) + 1, object)
-        levels[:-1] = rows.levels[name]  # a missing entry, of code -1, picks the last, None
-        columns[name] = levels[codes]
+        columns[name] = np.array([*rows.levels[name], None], object)[codes]  # a missing entry, of code -1, picks None
     total = net.log_likelihood(columns)
     if not conditions:
         return total
@@ -237,9 +234,7 @@ def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.
 
 
 def _conditions(given: str | Sequence[str], table: Table) -> tuple[str, ...]:
-    names = tuple(checks.listed(given))
-    for name in names:
-        checks.known_name("given", name, table.names)
+    names = tuple(checks.known_name("given", name, table.names) for name in checks.listed(given))
     if set(names) == set(table.names):
         raise checks.ArgumentError("given", "names every column, which leaves nothing to score; leave one out")
     return names

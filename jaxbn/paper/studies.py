@@ -131,14 +131,13 @@ def appendix_a(draws: int = 20) -> pd.DataFrame:
         except ValueError as error:  # astropy is not installed
             rows.append({"method": method, "cuts": str(error)})
             continue
-        target = "structure-aware" if aware else "bayesian_blocks"
         rows.append(
             {
                 "method": method,
                 "cuts": np.mean([len(edges) for edges in cuts]),
                 "farthest from 1": max((abs(edge - 1) for edges in cuts for edge in edges), default=np.nan),
                 "jaxbn": np.mean(scores),
-                "published": published.APPENDIX_A[target],
+                "published": published.APPENDIX_A["structure-aware" if aware else "bayesian_blocks"],
             }
         )
     return pd.DataFrame(rows)
