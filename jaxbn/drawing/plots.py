@@ -14,7 +14,6 @@ from jaxbn.drawing import svg as figures
 from jaxbn.drawing.layout import Box, Layout, layered
 from jaxbn.drawing.svg import BLUE, ORANGE, short
 from jaxbn.inputs import checks
-from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import as_floats
 from jaxbn.inputs.graph import to_networkx
 from jaxbn.inputs.later import nx, patches, plt
@@ -244,7 +243,7 @@ def draw_variable(
 def _column(net: BayesNet, data: Any, name: str) -> NDArray[np.float64]:
     frame = as_frame(data)
     if name not in frame.columns:
-        raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")
+        raise ValueError(f"the data has no column {name!r}; {checks.suggest(name, frame)}")
     values = as_floats(name, frame[name], net.binnings[name].unit)
     return checks.numbers(f"column {name!r}", values[~np.isnan(values)])
 

@@ -167,7 +167,9 @@ def cross_validate(
     learning = check_structure_options(cross_validate, learning, graph is not None)
     plan = Training.checked(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
     method = plan.method
-    conditions = _conditions(given, table)
+    conditions = tuple(checks.known_name("given", name, table.names) for name in checks.listed(given))
+    if set(conditions) == set(table.names):
+        raise checks.ArgumentError("given", "names every column, which leaves nothing to score; leave one out")
     if alpha is None:
         alpha = "auto" if method == "evidence" else 1.0
     fold_of_row = fold_numbers(folds, seed, table, data)
@@ -231,13 +233,6 @@ def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.
         return total
     unknown = np.full(rows.n_rows, np.nan)
     return total - net.log_likelihood({n: columns[n] if n in conditions else unknown for n in rows.names})
-
-
-def _conditions(given: str | Sequence[str], table: Table) -> tuple[str, ...]:
-    names = tuple(checks.known_name("given", name, table.names) for name in checks.listed(given))
-    if set(names) == set(table.names):
-        raise checks.ArgumentError("given", "names every column, which leaves nothing to score; leave one out")
-    return names
 
 
 # --- sources: the fold of a row follows from what it holds, so that no list of rows is needed

@@ -134,8 +134,7 @@ def _fold(setting: Setting, out: Mask) -> Folds:
     *cells, inside, right = map(np.concatenate, zip(*found, strict=True))
     unsure = (inside >= 0).any(axis=1)
     settled, unsettled = (Cells(*(part[mine] for part in cells)) for mine in (~unsure, unsure))
-    weight = np.ones(len(value))
-    return Folds(low, high, rows, value, edge, weight, settled, unsettled, inside[unsure], right[unsure])
+    return Folds(low, high, rows, value, edge, np.ones(len(value)), settled, unsettled, inside[unsure], right[unsure])
 
 
 def _column(setting: Setting, name: str, out: Mask) -> _Column:

@@ -171,8 +171,7 @@ def missing(net: BayesNet, table: Table | None) -> str:
         parts.append(_table(("column", "missing entries", "of all rows"), rows, numbers=(1, 2)))
         lacking = int(np.logical_or.reduce(list(where.values())).sum())
         parts.append(_note(f"{lacking:,} of {table.n_rows:,} rows lack an entry."))
-    found = dependences(net)
-    if found:
+    if found := dependences(net):
         depends = [
             (each.column, f"{each.share:.1%}", each.neighbour or "nothing", f"{each.least:.1%}", f"{each.most:.1%}")
             for each in found
