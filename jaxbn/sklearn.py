@@ -144,7 +144,8 @@ class BayesNetClassifier(ClassifierMixin, NetworkEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row, [rows]."""
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def _network(self, table: Table) -> BayesNet:
         merged = [name for name in Columns().merged(table) if name != self.class_name_]

@@ -150,7 +150,8 @@ def discretize(asked: Asked, graph: str | None = None, out: Path | None = None, 
     asked, structure = asked.with_structure(graph)
     if structure is None:
         raise UsageError("--graph is needed: the structure as a>b,b>c or a file; `jaxbn learn` finds one by itself")
-    found = jaxbn.discretize(asked.table(keep_all=True), structure, **asked.arguments())
+    table = asked.table(keep_all=True)
+    found = jaxbn.discretize(table, structure, **asked.arguments())
     if out is not None:
         frame = asked.source.frame
         frame = frame.dropna(ignore_index=True) if asked.columns["missing"] == "drop" else frame

@@ -123,7 +123,8 @@ class BayesNetLearner(DensityMixin, NetworkEstimator):
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log density of each row in the units of the columns, [rows]."""
-        return self.network_.log_likelihood(self._new(X), unknown="missing")
+        frame = self._new(X)
+        return self.network_.log_likelihood(frame, unknown="missing")
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log density of the rows, for cross-validation."""
