@@ -225,8 +225,7 @@ def _table(net: BayesNet, data: Any) -> Table:
             raise ValueError("this Table has other variables or levels than the network; pass the original data")
         return replace(data, names=net.names)
     frame = as_frame(data)
-    lacking = [name for name in net.names if name not in frame.columns]
-    if lacking:
+    if lacking := [name for name in net.names if name not in frame.columns]:
         raise ValueError(f"the data lacks column(s) {', '.join(map(repr, lacking))}; {suggest(lacking[0], frame)}")
     values = {name: as_floats(name, frame[name], binning.unit) for name, binning in net.binnings.items()}
     codes = {name: encode(frame[name], net.levels[name], name=name) for name in net.levels}

@@ -118,8 +118,7 @@ def report(
 
 def _table(net: BayesNet, data: Any) -> Table:
     table = data if isinstance(data, Table) else rows_of(net, as_frame(data))
-    absent = [name for name in net.names if name not in table.names]
-    if absent:
+    if absent := [name for name in net.names if name not in table.names]:
         raise ValueError(
             f"the data lacks column(s) {', '.join(map(repr, absent))} of the network; pass all its columns"
         )
