@@ -185,8 +185,7 @@ class BayesNetClassifier(ClassifierMixin, NetworkEstimator):
         options |= {"method": self.method, "draws": draws, "chains": min(draws, CHAINS), "seed": self.random_state}
         options |= {} if fixed is not None else self._limits(table)
         found = jaxbn.sample_posterior(completed_by(self.network_, table), fixed, **options)
-        drawn: Any = ((draw.parents, draw.codings) for draw in found.draws)
-        fitted = (fit(table, graph, codings, alpha=self.alpha, inside_bins=True) for graph, codings in drawn)
+        fitted = (fit(table, draw.parents, draw.codings, alpha=self.alpha, inside_bins=True) for draw in found.draws)
         return AverageNet(tuple(fitted))
 
 

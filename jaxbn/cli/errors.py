@@ -91,8 +91,7 @@ def _interrupted() -> None:
     """Say what there is after Ctrl-C, and exit."""
     from jaxbn.cli.output import written
 
-    done = f" after writing {', '.join(written)}" if written else "; there is no result"
-    tell(f"jaxbn: interrupted{done}")
+    tell("jaxbn: interrupted" + (f" after writing {', '.join(written)}" if written else "; there is no result"))
     code = KEPT if written else INTERRUPTED
     if limits.pressed_twice():  # a program may still run on a device, which would not end well
         sys.stdout.flush()

@@ -274,7 +274,6 @@ def evaluate(
     others = in_objects({key: value for key, value in asked.chosen.items() if key not in of_methods})
     found = jaxbn.compare(table, structure, methods, folds=folds, seed=seed, **of_methods, **others)
     if as_json:
-        document = {"data": asked.source.name, "folds": folds, "seed": seed, "methods": found.to_dict("index")}
-        output.put(document)
+        output.put({"data": asked.source.name, "folds": folds, "seed": seed, "methods": found.to_dict("index")})
     else:
         output.scores(found, published(asked.source) if graph is None else "")

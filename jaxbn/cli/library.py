@@ -302,10 +302,8 @@ def command(function: str = "") -> Callable[[Callable[..., None]], Callable[...,
         made: dict[str, Parameter] = {}
         for name, each in own.items():
             if name in ("asked", "source"):
-                data = each.replace(name="data", annotation=str if each.default is Parameter.empty else str | None)
-                parameters["data"] = _of_command(data, words)
-            else:
-                parameters[name] = _of_command(each, words)
+                each = each.replace(name="data", annotation=str if each.default is Parameter.empty else str | None)
+            parameters[each.name] = _of_command(each, words)
         checked = "out" in own and "force" not in own
         parameters |= {"force": common["force"]} if checked else {}
         if "source" in own:
@@ -369,8 +367,7 @@ def _said_of_columns(
     cuts = {name: [reading.as_number(cut) for cut in row] for name, row in words.items()}
     numbers = [*reading.names_in(given["continuous"], "--continuous", columns), *cuts]
     levels = reading.names_in(given["discrete"], "--discrete", columns)
-    forms = [text for text in given["dates"] if "=" in text]
-    dates = dict(reading.named(text, "--dates", columns, "column=form") for text in forms)
+    dates = dict(reading.named(text, "--dates", columns, "column=form") for text in given["dates"] if "=" in text)
     dropped = reading.names_in(given["drop"], "--drop", columns)
     if len(set(dropped)) == len(columns):
         raise UsageError("--drop leaves no column; keep at least one")

@@ -207,8 +207,7 @@ def score(
         simulations: Rows drawn by the network for the p-values.
     """
     net = read_model(model)
-    frame = source.frame
-    found = net.score_samples(frame, simulations=simulations, seed=seed, unknown=unknown)  # type: ignore[arg-type]
+    found = net.score_samples(source.frame, simulations=simulations, seed=seed, unknown=unknown)  # type: ignore[arg-type]
     columns = [found.log_density, found.p_values, found.reasons(), *([found.shares] if shares else ())]
     output.put(pd.concat(columns, axis=1), out, as_json=False)
 

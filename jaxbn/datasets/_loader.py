@@ -200,8 +200,7 @@ def _checked(text: str, origin: str) -> str:
             f"{origin} does not hold UCI's values of 'ilpd' ({len(rows)} rows read, checksum mismatch): "
             f"remove it, or replace it by UCI's file ({URLS[0]})"
         )
-    lines = [CATALOGUE["ilpd"].columns.split(), *rows]
-    return "".join(",".join(line) + "\n" for line in lines)
+    return "".join(",".join(line) + "\n" for line in [CATALOGUE["ilpd"].columns.split(), *rows])
 
 
 def _rows(text: str) -> list[list[str]]:

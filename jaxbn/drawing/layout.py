@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, combinations, pairwise
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from jaxbn.inputs.graph import Parents, children_of, topological_order
+from jaxbn.inputs.later import nx
 
 Node = str | tuple[str, str, int]  # a variable, or (parent, child, layer) where a long arc passes a layer
 Near = Mapping[Node, Sequence[Node]]
-Links = Sequence[tuple[Node, Node]]
 Arc = tuple[str, str]
 Point = tuple[float, float]
 SWEEPS = 8
@@ -60,15 +60,10 @@ def layered(parents: Parents, widths: Mapping[str, float]) -> Layout:
             routes[parent, child] = [parent, *between, child]
             for level, node in enumerate(between, layer[parent] + 1):
                 rows[level].append(node)
-    links = [link for route in routes.values() for link in pairwise(route)]
-    above: dict[Node, list[Node]] = {node: [] for row in rows for node in row}
-    below: dict[Node, list[Node]] = {node: [] for row in rows for node in row}
-    for upper, lower in links:
-        above[lower].append(upper)
-        below[upper].append(lower)
-    rows = _untangled(rows, links, above, below)
+    links = nx.DiGraph(link for route in routes.values() for link in pairwise(route))
+    rows = _untangled(rows, links)
     size = {node: float(widths[node]) if isinstance(node, str) else THREAD for row in rows for node in row}
-    x = _straightened(rows, {node: [*above[node], *below[node]] for node in above}, size)
+    x = _straightened(rows, {node: [*links.pred[node], *links.succ[node]] for node in links}, size)
     left = min((x[node] - size[node] / 2 for node in x), default=0.0)
     width = max((x[node] + size[node] / 2 for node in x), default=0.0) - left
     x = {node: x[node] - left for node in x}
@@ -99,11 +94,11 @@ def _layers(parents: Parents) -> dict[str, int]:
     return layer
 
 
-def _untangled(rows: list[list[Node]], links: Links, above: Near, below: Near) -> list[list[Node]]:
+def _untangled(rows: list[list[Node]], links: nx.DiGraph) -> list[list[Node]]:
     """The rows reordered by the mean position of their neighbours, down and up; the order with fewest crossings."""
     best, fewest = [list(row) for row in rows], _crossings(rows, links)
     for sweep in range(SWEEPS):
-        near, other = (above, -1) if sweep % 2 == 0 else (below, 1)
+        near, other = (links.pred, -1) if sweep % 2 == 0 else (links.succ, 1)
         for i in range(1, len(rows)) if sweep % 2 == 0 else reversed(range(len(rows) - 1)):
             place = {node: k for k, node in enumerate(rows[i + other])}
             own = {node: k for k, node in enumerate(rows[i])}
@@ -114,14 +109,12 @@ def _untangled(rows: list[list[Node]], links: Links, above: Near, below: Near) -
     return best
 
 
-def _crossings(rows: Sequence[Sequence[Node]], links: Links) -> int:
+def _crossings(rows: Sequence[Sequence[Node]], links: nx.DiGraph) -> int:
     place = {node: (i, k) for i, row in enumerate(rows) for k, node in enumerate(row)}
     by_row: dict[int, list[tuple[int, int]]] = {}
-    for upper, lower in links:
+    for upper, lower in links.edges:
         by_row.setdefault(place[upper][0], []).append((place[upper][1], place[lower][1]))
-    return sum(
-        (a[0] - b[0]) * (a[1] - b[1]) < 0 for found in by_row.values() for k, a in enumerate(found) for b in found[:k]
-    )
+    return sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for found in by_row.values() for a, b in combinations(found, 2))
 
 
 def _straightened(rows: Sequence[Sequence[Node]], near: Near, size: Mapping[Node, float]) -> dict[Node, float]:

@@ -14,7 +14,6 @@ from jaxbn.drawing import svg as figures
 from jaxbn.drawing.layout import Box, Layout, layered
 from jaxbn.drawing.svg import BLUE, ORANGE, short
 from jaxbn.inputs import checks
-from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import as_floats
 from jaxbn.inputs.graph import to_networkx
 from jaxbn.inputs.later import nx, patches, plt
@@ -53,8 +52,7 @@ def plot_resampled_cuts(found: CutBootstrap, name: str, ax: Axes | None = None) 
         ax.axvspan(lower, upper, color=ORANGE, alpha=0.15, linewidth=0)
     cuts = np.concatenate([binning.cuts for binning in found.binnings[name]])
     shade = float(np.clip(2 / np.sqrt(max(len(cuts), 1)), 0.05, 1))
-    strokes = ax.vlines(cuts, -0.12 * top, -0.02 * top, color="black", linewidth=0.8, alpha=shade)
-    strokes.set_label("resampled cuts")
+    ax.vlines(cuts, -0.12 * top, -0.02 * top, color="black", linewidth=0.8, alpha=shade, label="resampled cuts")
     ax.set_ylim(-0.14 * top, top)
     ax.legend(frameon=False, fontsize=8)
     return ax
@@ -110,8 +108,7 @@ def plot_pair(net: BayesNet, data: Any, x: str, y: str, ax: Axes | None = None) 
     mesh = ax.pcolormesh(across, up, density.T, cmap="Blues", vmin=0, edgecolors="white", linewidth=0.8)
     ax.figure.colorbar(mesh, ax=ax, label="density")
     ax.plot(*columns, "o", color="black", markersize=2.5, alpha=0.55, markeredgewidth=0)
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlabel=x, ylabel=y)
     return ax
 
 
@@ -170,10 +167,8 @@ def plot_comparison(found: Comparison, ax: Axes | None = None) -> Axes:
     plan = layered(parents, {name: 18 + max(figures.CHARACTER * len(short(name)), 44) for name in found.nodes})
     ax = new_axes(ax, (max(plan.width / 90, 3.5), max(plan.height / 90, 1.6)))
     kinds = {"in both": found.same, "added": found.added, "removed": found.removed, "turned": found.turned}
-    styles: dict[str, Any] = {
-        kind: {"color": color} for kind, color in zip(kinds, ("0.55", BLUE, ORANGE, "#7b3fa0"), strict=True)
-    }
-    styles["removed"]["linestyle"] = "--"
+    styles: dict[str, Any] = {"in both": {"color": "0.55"}, "added": {"color": BLUE}, "turned": {"color": "#7b3fa0"}}
+    styles["removed"] = {"color": ORANGE, "linestyle": "--"}
     for arc, points in plan.arcs.items():
         kind = next(kind for kind, arcs in kinds.items() if arc in arcs or arc[::-1] in arcs)
         up = (kind == "turned") != (arc not in kinds[kind])
@@ -206,9 +201,7 @@ def _draw_box(ax: Axes, box: Box, face: str) -> None:
 
 def _framed(ax: Axes, plan: Layout, more: float = 0) -> Axes:
     """The axes around a drawing, y downwards, with more room to the right for a legend."""
-    ax.set_xlim(-3, plan.width + 3 + more)
-    ax.set_ylim(plan.height + 3, -3)
-    ax.set_aspect("equal")
+    ax.set(xlim=(-3, plan.width + 3 + more), ylim=(plan.height + 3, -3), aspect="equal")
     ax.axis("off")
     return ax
 
@@ -218,12 +211,11 @@ def _curve(points: Any, head: float) -> Any:
     from matplotlib.path import Path
 
     stops = [*points[:-1], (points[-1][0], points[-1][1] - head)]
-    vertices, codes = [stops[0]], [Path.MOVETO]
+    vertices = [stops[0]]
     for a, b in pairwise(stops):
         middle = (a[1] + b[1]) / 2
         vertices += [(a[0], middle), (b[0], middle), b]
-        codes += [Path.CURVE4] * 3
-    return Path(vertices, codes)
+    return Path(vertices, [Path.MOVETO, *[Path.CURVE4] * (len(vertices) - 1)])
 
 
 def draw_variable(
@@ -242,8 +234,7 @@ def draw_variable(
         ax.stairs(density, edges, color=BLUE, linewidth=1.8, label=label)
     for i, cut in enumerate(cuts):
         ax.axvline(cut, color=ORANGE, linewidth=1, linestyle="--", label="cut" if i == 0 else None)
-    ax.set_ylim(0, 1.05 * figures.top_of_scale(density, bars))
-    ax.set_ylabel("density")
+    ax.set(ylim=(0, 1.05 * figures.top_of_scale(density, bars)), ylabel="density")
     ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
@@ -252,13 +243,11 @@ def draw_variable(
 def _column(net: BayesNet, data: Any, name: str) -> NDArray[np.float64]:
     frame = as_frame(data)
     if name not in frame.columns:
-        raise ValueError(f"the data has no column {name!r}; {suggest(name, frame)}")
+        raise ValueError(f"the data has no column {name!r}; {checks.suggest(name, frame)}")
     values = as_floats(name, frame[name], net.binnings[name].unit)
     return checks.numbers(f"column {name!r}", values[~np.isnan(values)])
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes, or new ones of a size in inches if there are none."""
-    if ax is not None:
-        return ax
-    return plt.subplots(figsize=size, layout="constrained")[1]
+    return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax

@@ -97,8 +97,7 @@ def plot_cuts(found: Posterior, name: str, ax: Axes | None = None) -> Axes:
     right = ax.twinx()
     own = found.cuts[found.cuts["variable"] == name]
     right.vlines(own["cut"], 0, own["probability"], color=ORANGE, linewidth=1.4, label="probability of a cut")
-    right.set_ylim(0, 1)
-    right.set_ylabel("probability of a cut")
+    right.set(ylim=(0, 1), ylabel="probability of a cut")
     right.spines["top"].set_visible(False)
     lines = [handle for axes in (ax, right) for handle in axes.get_legend_handles_labels()[0]]
     ax.legend(lines, [str(line.get_label()) for line in lines], frameon=False, fontsize=8)
@@ -110,8 +109,7 @@ def plot_trace(found: Posterior, ax: Axes | None = None) -> Axes:
     ax = new_axes(ax, (6, 3))
     for chain, own in found.trace.groupby("chain"):
         ax.plot(own["sweep"], own["evidence"], linewidth=1, marker=".", markersize=3, label=f"chain {chain}")
-    ax.set_xlabel("sweep")
-    ax.set_ylabel("F, log evidence of the table")
+    ax.set(xlabel="sweep", ylabel="F, log evidence of the table")
     ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

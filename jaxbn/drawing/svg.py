@@ -118,11 +118,8 @@ def variable_svg(
         for cut, text in zip(edges[1:-1], cut_texts(edges[1:-1].tolist(), (low, high), unit, step), strict=True)
     ]
     if density is not None:
-        steps = [
-            f"{across(e):.1f},{up(d):.1f}"
-            for d, a, b in zip(density[1], density[0][:-1], density[0][1:], strict=True)
-            for e in (a, b)
-        ]
+        ends, heights = (np.repeat(part, 2) for part in density)
+        steps = [f"{across(e):.1f},{up(d):.1f}" for e, d in zip(ends[1:-1], heights, strict=True)]
         line = " ".join([f"{across(low):.1f},{up(0)}", *steps, f"{across(high):.1f},{up(0)}"])
         parts.append(
             f'<polyline points="{line}" fill="none" stroke="{BLUE}" stroke-width="2" stroke-linejoin="round"/>'

@@ -88,9 +88,8 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         """Bins of new values, as ``encode`` says: [rows, features] or [rows, bins of all features]."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, ensure_all_finite="allow-nan")
-        codes = np.empty(X.shape, self._dtype(X))
-        for i, binning in enumerate(self.binnings_):
-            codes[:, i] = binning(X[:, i])
+        codes = np.column_stack([binning(column) for binning, column in zip(self.binnings_, X.T, strict=True)])
+        codes = codes.astype(self._dtype(X))
         codes[np.isnan(X)] = np.nan if self.encode == "ordinal" else -1
         return codes if self.encode == "ordinal" else self._encoder.transform(codes)
 

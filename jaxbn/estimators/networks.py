@@ -182,8 +182,7 @@ class BayesNetOutlierDetector(OutlierMixin, NetworkEstimator):
             raise ValueError(f"by must be one of {SCORES}, got {self.by!r}")
         # benchmarks/outliers.py was measured without lines
         frame = self._learn(X, method=self.method, restarts=self.restarts, lines=False)
-        drawn = self.network_.sample(DRAWS, self.random_state) if share == "auto" else frame
-        scores = self._scores(drawn)
+        scores = self._scores(self.network_.sample(DRAWS, self.random_state) if share == "auto" else frame)
         self.offset_ = float(np.quantile(scores, EXPECTED if share == "auto" else float(share)))
         return self
 
@@ -201,9 +200,7 @@ class BayesNetOutlierDetector(OutlierMixin, NetworkEstimator):
 
     def _scores(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         density = self.network_.log_likelihood(frame, unknown="missing")
-        if self.by == "density":
-            return density
-        return TIES * density - misplacement(self.network_, frame, "missing")
+        return density if self.by == "density" else TIES * density - misplacement(self.network_, frame, "missing")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -148,8 +148,7 @@ def bootstrap(
     with limits.within(seconds):
         settled = run_alone(passes.settle_best(parents), passes.solver)
         if table.holes:
-            filled = completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES]))
-            coded = coded.like(filled)
+            coded = coded.like(completed(coded, parents, settled.binnings, np.random.default_rng([seed, HOLES])))
             settled = settled._replace(columns=coded.recoded(settled.binnings).columns)
     binnings, gaps = {}, {}
     left = None if seconds is None else max(began + seconds - time.monotonic(), 0.0)
@@ -172,10 +171,8 @@ def bootstrap(
                     (child.codes[ordered.order], [spouse.codes[ordered.order] for spouse in spouses])
                     for child, spouses in cut.children
                 ]
-                whole = Request(ordered, (), cut.rate)
-                if options.name == "evidence":
-                    width, most = options.narrowest(name, ordered), options.most_bins(name)
-                    whole = whole._replace(min_width=width, most_bins=most, shapes=coded.shapes_of(name))
+                width, most = options.narrowest(name, ordered), options.most_bins(name)
+                whole = Request(ordered, (), cut.rate, None, width, most, coded.shapes_of(name))
                 own = resampled_binnings(whole, around, children, here, options.name)
             else:
                 n_bins, kind = options.initial_bins or initial_bins(table, coded.grouped), f"equal_{options.start_kind}"
@@ -191,8 +188,7 @@ def bootstrap(
         limits.answered(f"these are the cuts of {', '.join(binnings)}")
     original = {
         name: binning.in_unit(table.units.get(name, NUMBER))
-        for name, binning in split_codings(settled.binnings, table.continuous)[0].items()
-        if name in binnings
+        for name, binning in split_codings(settled.binnings, [*binnings])[0].items()
     }
     ascending = {name: coded.ordered[name].values for name in binnings}
     return CutBootstrap(binnings, count, seed, gaps, original, ascending, share, tolerance)

@@ -95,8 +95,7 @@ SCORES = ("method", "log-likelihood a row", "standard error", "mean bins")
 
 def scores_in_words(found: pd.DataFrame) -> list[tuple[str, str, str, str]]:
     """A row for each method, under the head `SCORES`."""
-    table = found.reindex(columns=["mean", "standard_error", "bins"]).itertuples()
     return [
         (str(method).replace("_", " "), f"{mean:.3f}", f"{error:.3f}", f"{bins:.1f}" if bins > 0 else "")
-        for method, mean, error, bins in table
+        for method, mean, error, bins in found.reindex(columns=["mean", "standard_error", "bins"]).itertuples()
     ]

@@ -167,7 +167,9 @@ def cross_validate(
     learning = check_structure_options(cross_validate, learning, graph is not None)
     plan = Training.checked(table, graph, method, columns, max_bins, shape, bins, {"seed": seed, **learning})
     method = plan.method
-    conditions = _conditions(given, table)
+    conditions = tuple(checks.known_name("given", name, table.names) for name in checks.listed(given))
+    if set(conditions) == set(table.names):
+        raise checks.ArgumentError("given", "names every column, which leaves nothing to score; leave one out")
     if alpha is None:
         alpha = "auto" if method == "evidence" else 1.0
     fold_of_row = fold_numbers(folds, seed, table, data)
@@ -177,8 +179,7 @@ def cross_validate(
     options: dict[str, Any] = {"alpha": alpha, "bounds": bounds, "lines": lines}
     scores = np.empty(table.n_rows)
     bins_of: dict[int, dict[str, int]] = {}
-    alone = plan.parents is None or n_workers(table.n_rows) > 1
-    step = 1 if alone else max(1, ROWS_SIDE_BY_SIDE // table.n_rows)
+    step = 1 if plan.parents is None or n_workers(table.n_rows) > 1 else max(1, ROWS_SIDE_BY_SIDE // table.n_rows)
     chunks = [numbers[first : first + step] for first in numbers[::step]]
     folding = _Folds(table, fold_of_row, plan, options, conditions)
     with (
@@ -226,23 +227,12 @@ def _score(net: BayesNet, rows: Table, conditions: Sequence[str]) -> NDArray[np.
     """Log density of each row, of the other variables given the conditions if there are any."""
     columns: dict[str, Any] = dict(rows.values)
     for name, codes in rows.codes.items():
-        levels = np.empty(len(rows.levels[name]) + 1, object)
-        levels[:-1] = rows.levels[name]  # a missing entry, of code -1, picks the last, None
-        columns[name] = levels[codes]
+        columns[name] = np.array([*rows.levels[name], None], object)[codes]  # a missing entry, of code -1, picks None
     total = net.log_likelihood(columns)
     if not conditions:
         return total
     unknown = np.full(rows.n_rows, np.nan)
     return total - net.log_likelihood({n: columns[n] if n in conditions else unknown for n in rows.names})
-
-
-def _conditions(given: str | Sequence[str], table: Table) -> tuple[str, ...]:
-    names = tuple(checks.listed(given))
-    for name in names:
-        checks.known_name("given", name, table.names)
-    if set(names) == set(table.names):
-        raise checks.ArgumentError("given", "names every column, which leaves nothing to score; leave one out")
-    return names
 
 
 # --- sources: the fold of a row follows from what it holds, so that no list of rows is needed

@@ -109,10 +109,9 @@ class Training:
 
     def structures(self, tables: Sequence[Table]) -> Iterator[tuple[Parents, Mapping[str, Coding]]]:
         """Structure and cuts from the training rows of each fold."""
-        has_shapes = self.parents is None and self.method == "evidence"  # those that ``learn`` has found
+        lacking = self.shaped and not (self.parents is None and self.method == "evidence")  # ``learn`` has found them
         for table, (parents, codings) in zip(tables, self._found(tables), strict=True):
-            wants = self.shaped and not has_shapes
-            yield parents, shaped(CodedTable(table, self.merged), codings) if wants else codings
+            yield parents, shaped(CodedTable(table, self.merged), codings) if lacking else codings
 
     def _found(self, tables: Sequence[Table]) -> Iterator[tuple[Parents, Mapping[str, Coding]]]:
         if self.parents is None:

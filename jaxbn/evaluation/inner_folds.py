@@ -134,8 +134,7 @@ def _fold(setting: Setting, out: Mask) -> Folds:
     *cells, inside, right = map(np.concatenate, zip(*found, strict=True))
     unsure = (inside >= 0).any(axis=1)
     settled, unsettled = (Cells(*(part[mine] for part in cells)) for mine in (~unsure, unsure))
-    weight = np.ones(len(value))
-    return Folds(low, high, rows, value, edge, weight, settled, unsettled, inside[unsure], right[unsure])
+    return Folds(low, high, rows, value, edge, np.ones(len(value)), settled, unsettled, inside[unsure], right[unsure])
 
 
 def _column(setting: Setting, name: str, out: Mask) -> _Column:
@@ -148,7 +147,6 @@ def _column(setting: Setting, name: str, out: Mask) -> _Column:
     low, high = _gaps_left(gaps, setting.values[name][~out])
     cut = np.searchsorted(high, values, side="right")  # the first cut whose gap ends above the value
     inside = np.append(low, np.inf)[cut] < values
-    number = np.where(inside, np.cumsum(inside) - 1, -1)
     return _Column(
         low=np.array([bounds[0], *low, bounds[1]]),
         high=np.array([bounds[0], *high, bounds[1]]),
@@ -156,7 +154,7 @@ def _column(setting: Setting, name: str, out: Mask) -> _Column:
         value=values[inside],
         edge=cut[inside] + 1,
         left=np.where(inside, cut, codes),
-        number=number,
+        number=np.where(inside, np.cumsum(inside) - 1, -1),
     )
 
 

@@ -225,8 +225,7 @@ def _table(net: BayesNet, data: Any) -> Table:
             raise ValueError("this Table has other variables or levels than the network; pass the original data")
         return replace(data, names=net.names)
     frame = as_frame(data)
-    lacking = [name for name in net.names if name not in frame.columns]
-    if lacking:
+    if lacking := [name for name in net.names if name not in frame.columns]:
         raise ValueError(f"the data lacks column(s) {', '.join(map(repr, lacking))}; {suggest(lacking[0], frame)}")
     values = {name: as_floats(name, frame[name], binning.unit) for name, binning in net.binnings.items()}
     codes = {name: encode(frame[name], net.levels[name], name=name) for name in net.levels}
@@ -277,8 +276,7 @@ def _move_cuts(
         stay = ~on_ruler.free | (moved <= gap.left) | (moved > gap.right)
         binnings[name] = replace(net.binnings[name], cuts=np.where(stay, gap.cuts, moved))
         first += len(gap.cuts) + 2  # and its last edge, and the first of the next variable
-    codings = {**net.codings, **binnings}
-    return fit(table, net.parents, codings, alpha=_alpha(net), bounds=net.bounds), likelihood
+    return fit(table, net.parents, {**net.codings, **binnings}, alpha=_alpha(net), bounds=net.bounds), likelihood
 
 
 def _climb(
@@ -315,11 +313,9 @@ def _by_edge(parts: Sequence[NDArray[Any]], n_edges: int) -> NDArray[np.float64]
 
 def _codes(net: BayesNet, table: Table) -> dict[str, NDArray[np.int32]]:
     """Every variable as the tables of the network count it."""
-    codes = {name: binning(table.values[name]) for name, binning in net.binnings.items()}
-    for name in net.levels:
-        own = table.codes[name]
-        codes[name] = net.group_codes[name][own].astype(np.int32) if name in net.groupings else own
-    return codes
+    bins = {name: binning(table.values[name]) for name, binning in net.binnings.items()}
+    groups = {name: net.group_codes[name][table.codes[name]] for name in net.groupings}
+    return bins | table.codes | groups
 
 
 def _alpha(net: BayesNet) -> Any:
@@ -332,13 +328,11 @@ def _learn_rate(
 ) -> tuple[BayesNet, tuple[float, float], tuple[float, float]]:
     """Rate and cuts in turns, the network cut with what they settle at, and the log-likelihood of a held-out row."""
     before = rate = float(max(net.cardinalities.values()))
-    codings, binnings = net.codings, net.binnings
+    found: Any = net
     for _ in range(RATE_ROUNDS):
-        rate = _rate_of(binnings, net, table, rate)
+        last, rate = found.binnings, _rate_of(found.binnings, net, table, rate)
         found = discretize(table, net.parents, method=Bayesian(rate=rate), columns=_merged(net))
-        settled = all(np.array_equal(found.binnings[name].cuts, binnings[name].cuts) for name in binnings)
-        codings, binnings = found.codings, found.binnings
-        if settled:
+        if all(np.array_equal(found.binnings[name].cuts, last[name].cuts) for name in last):
             break
     usual, learned = (
         float(cross_validate(table, net.parents, method=each, folds=fold, columns=_merged(net)).log_likelihood.mean())
@@ -346,7 +340,7 @@ def _learn_rate(
     )
     if not learned > usual:
         return net, (before, before), (usual, usual)
-    again = fit(table, net.parents, codings, alpha=_alpha(net), bounds=net.bounds)
+    again = fit(table, net.parents, found.codings, alpha=_alpha(net), bounds=net.bounds)
     return again, (before, rate), (usual, learned)
 
 

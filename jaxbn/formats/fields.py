@@ -99,8 +99,7 @@ class Field(NamedTuple):
         return array.astype(np.float64)
 
     def _mapping(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._if(isinstance(self.value, Mapping), "an object with fields")
-        return found
+        return self._if(isinstance(self.value, Mapping), "an object with fields")
 
     def _inside(self, key: str) -> str:
         return f"{self.place}.{key}" if self.place else key

@@ -151,9 +151,10 @@ def _network(document: Field) -> BayesNet:
         return {name: read(variable.get(key)) for name, variable in variables.items() if variable.has(key)}
 
     parents = {name: _parents(name, v.get("parents"), variables) for name, v in variables.items()}
+    binnings = each("policy", _binning)
     net = BayesNet(
         parents=parents,
-        binnings=each("policy", _binning),
+        binnings=binnings,
         levels=each("levels", _levels),
         tables={name: _read_table(v.get("table")) for name, v in variables.items()},
         bounds={name: _bounds(v.get("bounds")) for name, v in variables.items() if v.has("policy")},
@@ -164,11 +165,7 @@ def _network(document: Field) -> BayesNet:
         shares={name: v.get("shares").numbers() for name, v in variables.items() if v.has("grouping")},
         alphas={name: weight.positive() for name, weight in document.maybe("alphas", Field.entries, {}).items()},
         search=document.maybe("search", _read_search),
-        lines={
-            name: _read_line(v.get("line"), name, parents, [n for n, v in variables.items() if v.has("policy")])
-            for name, v in variables.items()
-            if v.has("line")
-        },
+        lines={n: _read_line(v.get("line"), n, parents, binnings) for n, v in variables.items() if v.has("line")},
         counts=each("counts", _read_table),
         level_counts=each("level_counts", Field.numbers),
     )

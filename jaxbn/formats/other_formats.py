@@ -153,8 +153,7 @@ def parse_net(text: str, source: str) -> Record:
         if word == "node" and len(head) == 1:
             states[head[0]] = [each.strip('"') for each in fields.get("states", ()) if each not in "()"]
         elif word == "potential":
-            family = [each for each in head if each not in "()"]
-            before, _, after = " ".join(family).partition("|")
+            before, _, after = " ".join(each for each in head if each not in "()").partition("|")
             name = before.strip()
             parents[name] = after.split()
             numbers[name] = [each for each in fields.get("data", ()) if each not in "()"]
@@ -178,8 +177,7 @@ def _fields(tokens: Iterator[str], source: str) -> dict[str, list[str]]:
     for name in tokens:
         if name == "}":
             return fields
-        values = list(itertools.takewhile(lambda token: token != ";", tokens))
-        fields[name] = values[1:]
+        fields[name] = list(itertools.takewhile(lambda token: token != ";", tokens))[1:]
     raise ValueError(f"{source}: expected '}}' at the end of a block, found the end of the file")
 
 

@@ -192,22 +192,19 @@ def _size(variable: Mapping[str, Any]) -> int:
 
 def state_labels(net: BayesNet, name: str) -> tuple[str, ...]:
     """Labels of a variable's states, see ``BayesNet.state_labels``."""
-    if name in net.groupings:
-        return unique_labels(label.replace(",", "") for label in net.groupings[name].labels)
-    if name not in net.binnings:
-        return unique_labels(map(str, net.levels[name]))
     texts = state_texts(net, name)
-    if net.binnings[name].labels:
+    if name in net.groupings:
+        return unique_labels(text.replace(",", "") for text in texts)
+    if name in net.levels or net.binnings[name].labels:
         return unique_labels(texts)
     if net.binnings[name].unit.kind == "number":  # 15.25 as 15_25, -3 as minus_3, 1e-05 as 1eminus_05
         texts = [text.replace("-", "minus_").replace("+", "").replace(".", "_") for text in texts]
     return unique_labels(re.sub(r"^(?=[0-9])", "from_", text) for text in texts)
 
 
-def variable_labels(names: Iterable[str]) -> dict[str, str]:
+def variable_labels(names: Sequence[str]) -> dict[str, str]:
     """A label for each variable."""
-    originals = list(names)
-    return dict(zip(originals, unique_labels(originals), strict=True))
+    return dict(zip(names, unique_labels(names), strict=True))
 
 
 def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:

@@ -95,8 +95,7 @@ def listed(names: Iterable[str] | None) -> list[str]:
 def suggest(name: object, known: Iterable[object]) -> str:
     """A hint that names the nearest known names, or all of them when none is near and they are few."""
     names = [str(k) for k in known]
-    near = difflib.get_close_matches(str(name), names, n=3)
-    if near:
+    if near := difflib.get_close_matches(str(name), names, n=3):
         return f"did you mean {' or '.join(repr(n) for n in near)}?"
     shown = ", ".join(repr(n) for n in names[:12]) + (", ..." if len(names) > 12 else "")
     return f"known: {shown}" if names else "there is none"

@@ -170,9 +170,8 @@ def as_levels(name: str, column: pd.Series) -> tuple[tuple[Level, ...], NDArray[
     if all(isinstance(v, float) and v.is_integer() for v in observed):
         observed = [int(v) for v in observed]
     order = sorted(range(len(observed)), key=lambda i: observed[i])
-    rank = np.empty(len(order) + 1, np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    rank[-1] = MISSING  # factorize codes a missing entry as -1, which indexes the last element
+    # factorize codes a missing entry as -1, which indexes the last element
+    rank = np.append(np.argsort(order), MISSING).astype(np.int32)
     return tuple(observed[i] for i in order), rank[raw]
 
 
@@ -200,8 +199,7 @@ def encode(
             f"holds {len(strangers)} unknown level(s): {shown}; {checks.suggest(strangers[0], levels)}",
             Mention("unknown", words=" (unknown='missing' treats them as missing where rows of data are passed)"),
         )
-    lookup = np.array([*(code.get(v, MISSING) for v in scalars), absent], np.int32)
-    return lookup[raw]
+    return np.array([*(code.get(v, MISSING) for v in scalars), absent], np.int32)[raw]
 
 
 def scalar(name: str, value: Any) -> Level:

@@ -23,11 +23,10 @@ def as_parents(graph: GraphLike, names: Iterable[str], argument: str = "graph") 
 
     Variables that the graph does not mention have no parents. Messages call the graph by `argument`.
     """
-    columns = [str(name) for name in names]
-    parents: dict[str, dict[str, None]] = {name: {} for name in columns}
+    parents: dict[str, dict[str, None]] = {str(name): {} for name in names}
     arcs, mentioned = arcs_and_names(graph, argument)
     for name in dict.fromkeys(mentioned):
-        known_name(argument, name, columns)
+        known_name(argument, name, parents)
     for parent, child in arcs:
         if parent == child:
             raise ArgumentError(argument, f"has an arc from {child!r} to itself; remove it")

@@ -82,9 +82,8 @@ def with_parts(frame: pd.DataFrame, parts: Iterable[str] | Mapping[str, Iterable
     """The frame with a discrete column for each part of each date, such as ``day (month)``."""
     found: dict[str, Any] = {}
     for name in parts if isinstance(parts, Mapping) else frame.columns:
-        wanted = listed(parts[name] if isinstance(parts, Mapping) else parts)
-        for part in wanted:
-            one_of("date_parts", part, list(PARTS))
+        asked = listed(parts[name] if isinstance(parts, Mapping) else parts)
+        wanted = [one_of("date_parts", part, list(PARTS)) for part in asked]
         unit = unit_of(name, frame[known_name("date_parts", name, frame.columns)], dates)
         if unit.kind in ("date", "datetime"):
             found |= {f"{name} ({part})": _part(name, frame[name], unit, part) for part in wanted}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong_data
-from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode, exceptions, kinds_of
+from jaxbn.inputs.columns import MISSING, Kind, Level, as_floats, as_levels, encode, exceptions, kinds_of
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, check_holes, settle, share_words
 from jaxbn.inputs.states import as_states, with_parts, without_empty, without_uninformative
@@ -81,8 +81,7 @@ class Table:
         """The table of the given rows (positions or a mask); levels stay as they are."""
         values = {name: column[rows] for name, column in self.values.items()}
         codes = {name: column[rows] for name, column in self.codes.items()}
-        n_rows = len(np.arange(self.n_rows)[rows])
-        return replace(self, values=values, codes=codes, n_rows=n_rows)
+        return replace(self, values=values, codes=codes, n_rows=len(np.arange(self.n_rows)[rows]))
 
     def describe(self, width: int | None = None) -> str:
         """A line for each column: what it was taken as, what it holds, and why.
@@ -99,11 +98,10 @@ class Table:
         rows = [
             (n, "continuous" if n in self.values else "discrete", self.content(n), self.inferred[n]) for n in self.names
         ]
-        names, _, contents, reasons = (max(map(len, column)) for column in zip(*rows, strict=True))
+        names, _, room, reasons = (max(map(len, column)) for column in zip(*rows, strict=True))
         if width is not None:  # what a column holds is cut short first
-            contents = min(contents, max(width - names - reasons - 19, 24))
-        texts = [(r[0], r[1], _cut(r[2], contents), r[3]) for r in rows]
-        lines = ["  ".join([f"  {t[0]:<{names}}", f"{t[1]:<10}", f"{t[2]:<{contents}} ", t[3]]) for t in texts]
+            room = min(room, max(width - names - reasons - 19, 24))
+        lines = [f"  {n:<{names}}  {kind:<10}  {_cut(held, room):<{room}}   {why}" for n, kind, held, why in rows]
         lines = lines if width is None else [_cut(line, width) for line in lines]
         kinds = f"{len(self.values)} continuous, {len(self.codes)} discrete"
         columns = f"{len(self.names)} column{'s' * (len(self.names) != 1)}"
@@ -179,8 +177,7 @@ def as_table(
     """
     one_of("missing", missing, MISSING_CHOICES)
     if isinstance(data, Table):
-        _check_kinds(data, continuous, discrete)
-        return _of_table(data, missing)
+        return _of_table(data, exceptions(continuous, discrete), missing)
     frame = as_frame(data, names=names)
     if frame.shape[0] == 0:
         raise wrong_data(f"has no rows (columns: {', '.join(map(repr, frame.columns))}); pass at least one row")
@@ -209,8 +206,13 @@ def as_table(
     return as_states(table) if missing == "state" and table.holes else table
 
 
-def _of_table(table: Table, missing: Missing) -> Table:
-    """A table that was made before, its holes treated as `missing` says."""
+def _of_table(table: Table, kinds: Mapping[str, Kind], missing: Missing) -> Table:
+    """A table that was made before, its holes treated as `missing` says; the kinds of its columns cannot be changed."""
+    for name, kind in kinds.items():
+        if name not in (table.values if kind == "continuous" else table.codes):
+            raise ArgumentError(
+                kind, f"names {name!r}, which this Table does not have as such; pass the original data to choose"
+            )
     if not table.holes:
         return table
     holed = table.holed_rows
@@ -218,15 +220,6 @@ def _of_table(table: Table, missing: Missing) -> Table:
     if missing == "state":
         return as_states(table)
     return table.take(~holed) if missing == "drop" else table
-
-
-def _check_kinds(table: Table, continuous: Iterable[str] | None, discrete: Iterable[str] | None) -> None:
-    """Refuse to change the kinds of a table that has been made."""
-    for name, kind in exceptions(continuous, discrete).items():
-        if name not in (table.continuous if kind == "continuous" else table.discrete):
-            raise ArgumentError(
-                kind, f"names {name!r}, which this Table does not have as such; pass the original data to choose"
-            )
 
 
 def _refuse_identifier(name: str, codes: NDArray[np.int32]) -> None:

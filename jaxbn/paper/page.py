@@ -155,8 +155,7 @@ def _curves(frame: pd.DataFrame) -> Figure:
             sizes, theirs = rows["training rows"], rows[f"published {column}"]
             axis.plot(sizes, rows[column], color=colour, label=method)
             axis.plot(sizes, theirs, "x", color=colour, label=f"{method}, published")
-        axis.set_xlabel("training rows")
-        axis.set_ylabel(column)
+        axis.set(xlabel="training rows", ylabel=column)
         axis.legend(frameon=False, fontsize=8)
     return figure
 

@@ -22,8 +22,7 @@ class Fixed(NamedTuple):
 
 def _cuts(text: str) -> dict[str, list[float]]:
     """Cuts of each variable, as in ``"A 1.5 2 | B"``."""
-    rows = [row.split() for row in text.split("|")]
-    return {letter: [float(cut) for cut in cuts] for letter, *cuts in rows}
+    return {letter: [float(cut) for cut in cuts] for letter, *cuts in map(str.split, text.split("|"))}
 
 
 _FIGURES = tomllib.loads(files("jaxbn.paper").joinpath("published.toml").read_text("utf-8"))

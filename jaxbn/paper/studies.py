@@ -70,8 +70,7 @@ def iris_accuracy(seed: int = 0) -> pd.DataFrame:
             train, test = data.frame[fold != number], data.frame[fold == number]
             net = jaxbn.fit(train, structure, jaxbn.discretize(train, structure, method=method).binnings)
             right += int((net.predict(test.drop(columns="class"), "class") == test["class"]).sum())
-        accuracy = right / len(data.frame)
-        rows.append({"method": method, "jaxbn": accuracy, "published": published.IRIS_ACCURACY})
+        rows.append({"method": method, "jaxbn": right / len(data.frame), "published": published.IRIS_ACCURACY})
     return pd.DataFrame(rows)
 
 
@@ -84,10 +83,9 @@ def synthetic(trials: int = 100, sizes: Sequence[int] = published.SYNTHETIC_SIZE
     tables = [jaxbn.as_table(datasets.table6(800, seed=seed)) for seed in range(trials)]
     rows = []
     for method in METHODS:
-        options = as_method(method)
         for size in sizes:
             training = [table.take(np.arange(size)) for table in tables]
-            found = settle_together(training, parents, options)
+            found = settle_together(training, parents, as_method(method))
             scores, edges = [], []
             for table, train, settled in zip(tables, training, found, strict=True):
                 binning = split_codings(settled.binnings, ["X"])[0]["X"]
@@ -133,14 +131,13 @@ def appendix_a(draws: int = 20) -> pd.DataFrame:
         except ValueError as error:  # astropy is not installed
             rows.append({"method": method, "cuts": str(error)})
             continue
-        target = "structure-aware" if aware else "bayesian_blocks"
         rows.append(
             {
                 "method": method,
                 "cuts": np.mean([len(edges) for edges in cuts]),
                 "farthest from 1": max((abs(edge - 1) for edges in cuts for edge in edges), default=np.nan),
                 "jaxbn": np.mean(scores),
-                "published": published.APPENDIX_A[target],
+                "published": published.APPENDIX_A["structure-aware" if aware else "bayesian_blocks"],
             }
         )
     return pd.DataFrame(rows)

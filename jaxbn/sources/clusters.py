@@ -37,8 +37,7 @@ class DaskSource(Source):
         answers = [dask.delayed(_of_frame)(asked, i, part) for i, part in enumerate(self.frame.to_delayed())]
         while len(answers) > 1:
             answers = [dask.delayed(_merged)(asked, answers[i : i + FAN]) for i in range(0, len(answers), FAN)]
-        found: Answer = dask.compute(answers[0])[0]
-        return found
+        return dask.compute(answers[0])[0]
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
         """The frames that a function makes of the partitions, as a Dask DataFrame."""
@@ -66,8 +65,7 @@ class SparkSource(Source):
 
     def mapped(self, function: Callable[[Any], Any]) -> Any:
         """The frames that a function makes of batches, as a PySpark DataFrame."""
-        head = function(self.frame.limit(5).toPandas())
-        schema = self.frame.sparkSession.createDataFrame(head).schema
+        schema = self.frame.sparkSession.createDataFrame(function(self.frame.limit(5).toPandas())).schema
         return self.frame.mapInPandas(lambda frames: map(function, frames), schema)
 
 

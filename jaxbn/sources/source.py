@@ -102,17 +102,13 @@ class ArrowSource(Source):
         release_unused()
         every, lock = self._numbered(watch), threading.Lock()
 
-        def shared() -> Iterator[tuple[int, Any]]:
-            while True:
-                with lock:
-                    pair = next(every, None)
-                if pair is None:
-                    return
-                yield pair
+        def taken() -> tuple[int, Any] | None:
+            with lock:
+                return next(every, None)
 
         threads = min(cpu_count() or 1, 8)
         with ThreadPoolExecutor(threads) as pool:  # each with a copy of the context, which holds the time limit
-            asked = [pool.submit(contextvars.copy_context().run, task.of, shared()) for _ in range(threads)]
+            asked = [pool.submit(contextvars.copy_context().run, task.of, iter(taken, None)) for _ in range(threads)]
             answers = [each.result() for each in asked]
         limits.check()
         release_unused()

@@ -128,19 +128,17 @@ class Survey:
 
 def _column(name: str, column: Any, known: Column) -> Column:
     """What a batch of a column holds; hashes that are not among the lowest of those known are left out."""
-    missing, low, high, hashes = column.null_count, math.inf, -math.inf, np.zeros(0, np.uint64)
-    unit = _unit(column)
-    if unit is not None:
-        values = floats(name, column, unit)
-        values = values[~np.isnan(values)]
-        missing = len(column) - len(values)
-        if len(values):
-            low, high = float(values.min()), float(values.max())
-            if math.isinf(low) or math.isinf(high):
-                raise wrong(name, "holds an infinite value; drop these rows, or replace the values by missing ones")
-            hashes = scattered((values + 0.0).view(np.uint64))  # -0.0 is 0.0
-            hashes = hashes if len(known.hashes) < KEPT else hashes[hashes < known.hashes[-1]]
-    return Column(missing, low, high, hashes, None if known.levels is None else _levels(column))
+    levels, unit = None if known.levels is None else _levels(column), _unit(column)
+    if unit is None:
+        return Column(column.null_count, levels=levels)
+    values = floats(name, column, unit)
+    values = values[~np.isnan(values)]
+    low, high = float(values.min(initial=math.inf)), float(values.max(initial=-math.inf))
+    if len(values) and (math.isinf(low) or math.isinf(high)):
+        raise wrong(name, "holds an infinite value; drop these rows, or replace the values by missing ones")
+    hashes = scattered((values + 0.0).view(np.uint64))  # -0.0 is 0.0
+    hashes = hashes if len(known.hashes) < KEPT else hashes[hashes < known.hashes[-1]]
+    return Column(len(column) - len(values), low, high, hashes, levels)
 
 
 def _unit(column: Any) -> Unit | None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from itertools import accumulate
 from string import Template
 from typing import Any, NamedTuple
 
@@ -117,8 +118,7 @@ def report(
 
 def _table(net: BayesNet, data: Any) -> Table:
     table = data if isinstance(data, Table) else rows_of(net, as_frame(data))
-    absent = [name for name in net.names if name not in table.names]
-    if absent:
+    if absent := [name for name in net.names if name not in table.names]:
         raise ValueError(
             f"the data lacks column(s) {', '.join(map(repr, absent))} of the network; pass all its columns"
         )
@@ -138,8 +138,7 @@ def strongest(net: BayesNet, chances_of: Chances) -> list[Link]:
     """The arcs of a network, `MOST_ARCS` at most, in descending order of mutual information."""
     found, arcs = [], list(net.arcs)
     if len(arcs) > MOST_ARCS:
-        gains = net.arc_gains
-        arcs = sorted(arcs, key=lambda arc: -gains.get(arc, 0.0))[:MOST_ARCS]
+        arcs = sorted(arcs, key=lambda arc: -net.arc_gains.get(arc, 0.0))[:MOST_ARCS]
     for parent, child in arcs:
         chances = chances_of([parent, child])
         found.append(Link(parent, child, mutual_information(chances), _words(net, parent, child, chances)))
@@ -246,12 +245,9 @@ def left_out(net: BayesNet, most_cells: int | None = None) -> list[str]:
         ['y']
     """
     most_cells = MOST_CELLS if most_cells is None else most_cells
-    total, dropped = 0, set()
-    for name in sorted(net.names, key=lambda name: net.tables[name].size):
-        total += net.tables[name].size
-        if total > most_cells:
-            dropped.add(name)
-    return [name for name in net.names if name in dropped]
+    ascending = sorted(net.names, key=lambda name: net.tables[name].size)
+    totals = dict(zip(ascending, accumulate(net.tables[name].size for name in ascending), strict=True))
+    return [name for name in net.names if totals[name] > most_cells]
 
 
 def _scale(net: BayesNet, name: str, table: Table | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -171,8 +171,7 @@ def missing(net: BayesNet, table: Table | None) -> str:
         parts.append(_table(("column", "missing entries", "of all rows"), rows, numbers=(1, 2)))
         lacking = int(np.logical_or.reduce(list(where.values())).sum())
         parts.append(_note(f"{lacking:,} of {table.n_rows:,} rows lack an entry."))
-    found = dependences(net)
-    if found:
+    if found := dependences(net):
         depends = [
             (each.column, f"{each.share:.1%}", each.neighbour or "nothing", f"{each.least:.1%}", f"{each.most:.1%}")
             for each in found
@@ -254,11 +253,9 @@ def _section(title: str, body: str) -> str:
     return f"<section>\n<h2>{title}</h2>\n{body}\n</section>"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
-    right = set(numbers)
-
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int] = ()) -> str:
     def cells(row: Sequence[str], tag: str) -> str:
-        style = [' class="number"' if i in right else "" for i in range(len(row))]
+        style = [' class="number"' if i in numbers else "" for i in range(len(row))]
         return "".join(f"<{tag}{style[i]}>{escape(str(cell))}</{tag}>" for i, cell in enumerate(row))
 
     body = "\n".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
