@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -59,13 +60,21 @@ def test_a_number_of_threads_that_is_none_is_refused(given: str, monkeypatch: py
         n_threads()
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen on this system")
 def test_threads_are_as_many_as_the_cores_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(THREADS, raising=False)
-    monkeypatch.setattr(threads.os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
-    monkeypatch.setattr(threads, "_granted", lambda: 2**31)
-    assert n_threads() == 6
-    monkeypatch.setattr(threads, "_granted", lambda: 3)
-    assert n_threads() == 3
+    cores = os.sched_getaffinity(0)
+    try:
+        for chosen in (cores, {min(cores)}):
+            os.sched_setaffinity(0, chosen)
+            threads._cores.cache_clear()
+            assert 1 <= n_threads() <= len(chosen)
+        threads._cores.cache_clear()
+        monkeypatch.setattr("loky.cpu_count", lambda: 3)  # as in a container that grants so many
+        assert n_threads() == 3
+    finally:
+        os.sched_setaffinity(0, cores)
+        threads._cores.cache_clear()
 
 
 def test_counters_answer_the_same(several: int, monkeypatch: pytest.MonkeyPatch) -> None:
