@@ -46,9 +46,9 @@ from jax.sharding import NamedSharding, PartitionSpec
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from jaxbn.counts import device, host  # noqa: E402
+from jaxbn.counts import device  # noqa: E402
 from jaxbn.counts.codes import Column  # noqa: E402
-from jaxbn.counts.host import Base, HostCounter  # noqa: E402
+from jaxbn.counts.host import Base, HostCounter, Indicators  # noqa: E402
 from jaxbn.cuts import on_accelerator, sorted_values  # noqa: E402
 from jaxbn.cuts.by_number import charged  # noqa: E402
 from jaxbn.cuts.grouped_rows import GroupedRows  # noqa: E402
@@ -285,7 +285,7 @@ class Recording:
     def __init__(self, n_rows: int, n_modelled: int) -> None:
         self.calls: Counter[Any] = Counter()
         self.shapes: dict[Any, Any] = {}
-        self.hosts: dict[Any, HostCounter] = {}
+        self.hosts: dict[Any, tuple[HostCounter, Indicators]] = {}
         self.answering = 0.0  # processor time of the thread that asks, spent on what the device would do and on notes
         tables = {bucket(n_rows + more, 4096): bucket(n_modelled + more, 4096) for more in (2048, 4096, 8192)}
         self.sizes = tables | {n_rows + 1: n_modelled + 1, padded_rows(n_rows): padded_rows(n_modelled)}
@@ -337,18 +337,20 @@ class Recording:
             if counter not in self.hosts:
                 codes = np.asarray(counter.codes)[:, : counter.rows.n].astype(np.int32)
                 columns = [Column(i, own, k) for i, (own, k) in enumerate(zip(codes, counter.sizes, strict=False))]
-                self.hosts = {counter: HostCounter(columns)}  # the last one only: they are large
-            columns, places = np.arange(len(counter.sizes)), np.cumsum([0, *counter.sizes])
+                one = HostCounter(columns)
+                # the last one only: they are large
+                self.hosts = {counter: (one, one._indicators(np.arange(len(columns))))}
+            (answering, indicators), every = self.hosts[counter], np.arange(len(counter.sizes))
             found: list[Any] = []
             for cell in np.asarray(joint)[:, : counter.rows.n]:
                 base = Base(np.where(cell < 0, n_cells, cell).astype(np.int32), n_cells + 1, 0)
-                counts = self.hosts[counter]._counts(base, columns)[:n_cells]
-                found.append([host._over_cells(counts, tables[: 1 if child else None], places)])
+                counts = answering._counts(base, indicators, every)[:n_cells]
+                found.append([answering._over_cells(counts, tables[: 1 if child else None], every)])
                 if child:
                     onto = np.arange(n_cells) // int(child[0][len(found) - 1])
                     without = np.zeros_like(counts)
                     np.add.at(without, onto, counts)
-                    found[-1].append(host._over_cells(without, tables, places))
+                    found[-1].append(answering._over_cells(without, tables, every))
             answers = [np.stack(each) for each in zip(*found, strict=True)]
             return answers if child else answers[0]
 

@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
 from jaxbn.counts.codes import Column, cells
-from jaxbn.counts.host import Counts, HostCounter, Tables, counts_of
+from jaxbn.counts.host import Counts, HostCounter, Places, Tables, counts_of
 from jaxbn.kernels.counting import (
     CHUNK,
     LAST,
@@ -117,19 +117,20 @@ class DeviceCounter:
         self._host = cache(partial(HostCounter, columns))  # for what has too many cells
         self._states = np.array([*self.sizes, 1], np.int32)
 
-    def sums(self, bases: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
+    def sums(self, asked: Sequence[tuple[tuple[int, ...], Places]], tables: Tables) -> list[NDArray[np.int64]]:
         """See `HostCounter`; all columns are counted, and those asked for returned."""
-        found = np.empty((len(bases), len(tables), len(columns)), np.int64)
-        many = [i for i, base in enumerate(bases) if self._n_cells(base) > MOST_PRODUCT]
+        found = dict[int, NDArray[np.int64]]()
+        many = [i for i, (base, _) in enumerate(asked) if self._n_cells(base) > MOST_PRODUCT]
         if many:
-            found[many] = self._host().sums([bases[i] for i in many], tables, columns)
+            found |= zip(many, self._host().sums([asked[i] for i in many], tables), strict=True)
         with double():
-            for bound, chosen, joint in self._joined(bases):
-                found[chosen] = self._answer(extension_sums, tables, bound, joint)[:, :, columns]
-        return found
+            for bound, chosen, joint in self._joined([base for base, _ in asked]):
+                sums = self._answer(extension_sums, tables, bound, joint)
+                found |= {i: own[:, asked[i][1]] for i, own in zip(chosen, sums, strict=False)}
+        return [found[i] for i in range(len(asked))]
 
     def family_sums(
-        self, parents: tuple[int, ...], child: int, tables: Tables, columns: NDArray[np.intp]
+        self, parents: tuple[int, ...], child: int, tables: Tables, columns: Places
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `HostCounter`."""
         family = (*parents, child)

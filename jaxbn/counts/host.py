@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +18,18 @@ from jaxbn.counts.codes import MOST_CELLS, Codes, Column, cells, compact, narrow
 from jaxbn.runtime import limits
 from jaxbn.runtime.threads import in_threads
 
+Places = NDArray[np.intp]
 Tables = Sequence[NDArray[np.int64]]
 """R tables by count, [n + 1] each and zero at a count of zero."""
 
 INDICATOR_BYTES = 2**28
-"""Indicators of the states of all columns are kept up to this size; beyond, columns are counted one by one."""
+"""Indicators of the states of columns are made up to this size; beyond, columns are counted one by one."""
+
+AS_LONG_AS = 5
+"""Indicators take as long to make as so many bases to count by them."""
+
+TOGETHER = 2**13
+"""Rows whose indicators are made at a time: these stay in the cache meanwhile."""
 
 MOST_COUNTED = 2**16 - 1
 """Rows that are counted at once: counts are of 16 bits, because half the memory is half the time."""
@@ -38,6 +47,13 @@ class Base(NamedTuple):
     cell: NDArray[np.int32]  # [n], negative where a row is left out
     n_cells: int
     n_single: int  # rows left out, each alone in its cell
+
+
+class Indicators(NamedTuple):
+    """Which states of some columns every row has."""
+
+    of_rows: NDArray[np.uint16]  # [n, states]
+    states: NDArray[np.intp]  # [states], which they are among those of all columns
 
 
 @dataclass(frozen=True)
@@ -106,40 +122,59 @@ class HostCounter:
         self.codes = [column.codes.astype(narrow(column.n_states), copy=False) for column in columns]
         self.n_rows = len(columns[0].codes)
         self._ones = np.ones(self.n_rows, np.uint16)
-        self._indicators: dict[bytes, NDArray[np.uint16]] = {}
+        self._first = np.cumsum([0, *self.sizes])  # where the states of each column begin among those of all
         self._own = threading.local()  # what threads change in place (`_product`), each has for itself
 
-    def sums(self, bases: Sequence[tuple[int, ...]], tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Sums of tables at the counts of each base with one further column, [bases, tables, columns].
+    def sums(self, asked: Sequence[tuple[tuple[int, ...], Places]], tables: Tables) -> list[NDArray[np.int64]]:
+        """Sums of tables at the counts of some bases, each with one further column of those asked for with it.
 
-        For a column already in the base: the sums of the base alone.
+        Of each base [tables, columns]. For a column already in the base: the sums of the base alone.
         """
-        places, alone = self._places(columns), np.array([[table[1]] for table in tables])
+        alike: dict[bytes, list[int]] = defaultdict(list)
+        for i, (_, columns) in enumerate(asked):
+            alike[columns.tobytes()].append(i)
+        found, others = dict[int, NDArray[np.int64]](), list[int]()
+        for some in alike.values():
+            columns = asked[some[0]][1]
+            if self._own_pay(columns, len(some)):
+                own = self._indicators(columns)
+                found |= zip(some, self._over_bases([asked[i] for i in some], tables, own), strict=True)
+            else:
+                others += some
+        every = self._every if others else None
+        found |= zip(others, self._over_bases([asked[i] for i in others], tables, every), strict=True)
+        return [found[i] for i in range(len(asked))]
 
-        def of_base(some: tuple[int, ...]) -> NDArray[np.int64]:
+    def _over_bases(
+        self, asked: Sequence[tuple[tuple[int, ...], Places]], tables: Tables, indicators: Indicators | None
+    ) -> list[NDArray[np.int64]]:
+        alone = np.array([[table[1]] for table in tables])
+
+        def of_base(question: tuple[tuple[int, ...], Places]) -> NDArray[np.int64]:
             limits.check()
-            base = self._base(some)
-            if places is None:
+            base, columns = self._base(question[0]), question[1]
+            if indicators is None:
                 return self._one_by_one(base, tables, columns) + alone * base.n_single
-            return _over_cells(self._counts(base, columns), tables, places) + alone * base.n_single
+            return self._over_cells(self._counts(base, indicators, columns), tables, columns) + alone * base.n_single
 
-        return np.stack(in_threads(of_base, bases, rows=self.n_rows))
+        return in_threads(of_base, asked, rows=self.n_rows)
 
     def family_sums(
-        self, parents: tuple[int, ...], child: int, tables: Tables, columns: NDArray[np.intp]
+        self, parents: tuple[int, ...], child: int, tables: Tables, columns: Places
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Sums of the first table over parents and child [columns], and of all over the parents [tables, columns].
 
         The table of the parents is that of the family, summed over the child.
         """
         limits.check()
-        base, places = self._base((*parents, child)), self._places(columns)
-        all_cells = base.n_cells == math.prod(self.sizes[i] for i in (*parents, child))  # empty ones may be left out
-        if places is None or not all_cells:
-            return self.sums([(*parents, child)], tables[:1], columns)[0, 0], self.sums([parents], tables, columns)[0]
-        counts = self._counts(base, columns)
+        family = (*parents, child)
+        base = self._base(family)
+        all_cells = base.n_cells == math.prod(self.sizes[i] for i in family)  # empty ones may be left out
+        if self._every is None or not all_cells:
+            return self.sums([(family, columns)], tables[:1])[0][0], self.sums([(parents, columns)], tables)[0]
+        counts = self._counts(base, self._every, columns)
         without = counts.reshape(-1, self.sizes[child], counts.shape[1]).sum(axis=1)
-        return _over_cells(counts, tables[:1], places)[0], _over_cells(without, tables, places)
+        return self._over_cells(counts, tables[:1], columns)[0], self._over_cells(without, tables, columns)
 
     def _base(self, some: Sequence[int]) -> Base:
         """The cell of some columns; with many cells only those that hold two rows or more are kept."""
@@ -155,41 +190,56 @@ class HostCounter:
         number = np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32)
         return Base(number[cell], max(int(shared.sum()), 1), int((counts == 1).sum()))
 
-    def _places(self, columns: NDArray[np.intp]) -> NDArray[np.intp] | None:
-        """Where the states of every column begin, and where the last ends; none if indicators would be too large."""
-        ends = np.cumsum([0] + [self.sizes[c] for c in columns])
-        return ends if 2 * self.n_rows * ends[-1] <= INDICATOR_BYTES else None
+    def _own_pay(self, columns: Places, n_bases: int) -> bool:
+        """Whether indicators of some columns alone are made for so many bases: to count by fewer takes less time."""
+        own, every = sum(self.sizes[c] for c in columns), sum(self.sizes)
+        if self._fits(every):
+            return n_bases * (every - own) > AS_LONG_AS * own
+        return n_bases > AS_LONG_AS and self._fits(own)
 
-    def _counts(self, base: Base, columns: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _fits(self, n_states: int) -> bool:
+        return 2 * self.n_rows * n_states <= INDICATOR_BYTES
+
+    @cached_property
+    def _every(self) -> Indicators | None:
+        """Those of all columns, if they are not too large."""
+        return self._indicators(np.arange(len(self.sizes))) if self._fits(sum(self.sizes)) else None
+
+    def _indicators(self, columns: Places) -> Indicators:
+        sizes = [self.sizes[c] for c in columns]
+        found, places = np.zeros((self.n_rows, sum(sizes)), np.uint16), np.cumsum([0, *sizes[:-1]])
+        of_row = np.arange(TOGETHER) * found.shape[1]
+
+        def of_rows(first: int) -> None:
+            rows = slice(first, first + TOGETHER)
+            flat = found[rows].reshape(-1)
+            for column, place in zip(columns, places, strict=True):
+                codes = self.codes[column][rows]
+                flat[of_row[: len(codes)] + place + codes] = 1
+
+        in_threads(of_rows, range(0, self.n_rows, TOGETHER), rows=self.n_rows)
+        return Indicators(found, self._states(columns))
+
+    def _states(self, columns: Places) -> Places:
+        """The states of some columns among those of all."""
+        return np.concatenate([np.arange(self._first[c], self._first[c + 1]) for c in columns])
+
+    def _counts(self, base: Base, indicators: Indicators, columns: Places) -> NDArray[np.intp]:
         """Rows in each cell of the base by state of each column, [cells, states]."""
-        indicator, cell, n_cells = self._indicator(columns), base.cell, base.n_cells
+        of_rows, cell, n_cells = indicators.of_rows, base.cell, base.n_cells
         if 2 * base.n_single > len(cell):
             kept = cell >= 0
-            indicator, cell = indicator[kept], cell[kept]
+            of_rows, cell = of_rows[kept], cell[kept]
         elif base.n_single:  # to copy the indicators of a row takes as long as to count it, in a cell of no use
             cell, n_cells = np.where(cell < 0, np.int32(n_cells), cell), n_cells + 1
-        counts = np.zeros((n_cells, indicator.shape[1]), np.intp)
+        counts = np.zeros((n_cells, of_rows.shape[1]), np.intp)
         # in 16 bits, and so in blocks of fewer rows than overflow them; the blocks are added in 64
         for first in range(0, len(cell), MOST_COUNTED):
             block = slice(first, first + MOST_COUNTED)
-            counts += self._product(cell[block], n_cells) @ indicator[block]
-        return counts[: base.n_cells]
-
-    def _indicator(self, columns: NDArray[np.intp]) -> NDArray[np.uint16]:
-        """Which states of some columns every row has, [n, states]."""
-        # shared by threads without a lock: it is never changed once it is there, and made twice at worst
-        key = columns.tobytes()
-        known = self._indicators.get(key)
-        if known is None:
-            place = np.cumsum([0] + [self.sizes[c] for c in columns])
-            known = np.zeros((self.n_rows, place[-1]), np.uint16)
-            flat, of_row = known.reshape(-1), np.arange(self.n_rows) * place[-1]
-            for column, first in zip(columns, place[:-1], strict=True):
-                flat[of_row + first + self.codes[column]] = 1
-            if len(self._indicators) > 1:
-                self._indicators.clear()
-            self._indicators[key] = known
-        return known
+            counts += self._product(cell[block], n_cells) @ of_rows[block]
+        states = self._states(columns)
+        same = np.array_equal(states, indicators.states)
+        return counts[: base.n_cells] if same else counts[: base.n_cells, states]
 
     def _product(self, cell: NDArray[np.int32], n_cells: int) -> csc_array:
         """Cells by rows. One is kept for each shape, as SciPy's checks of a new matrix take as long as counting."""
@@ -204,7 +254,7 @@ class HostCounter:
         known.indices = cell
         return known
 
-    def _one_by_one(self, base: Base, tables: Tables, columns: NDArray[np.intp]) -> NDArray[np.int64]:
+    def _one_by_one(self, base: Base, tables: Tables, columns: Places) -> NDArray[np.int64]:
         kept: slice | NDArray[np.bool_] = slice(None) if not base.n_single else base.cell >= 0
         cell = base.cell[kept].astype(np.int64)
         found = np.empty((len(tables), len(columns)), np.int64)
@@ -213,7 +263,7 @@ class HostCounter:
             found[:, i] = [table[counts].sum() for table in tables]
         return found
 
-
-def _over_cells(counts: NDArray[np.intp], tables: Tables, places: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Sums of every table over the cells of each column, [R, columns]."""
-    return np.stack([np.add.reduceat(np.take(table, counts).sum(axis=0), places[:-1]) for table in tables])
+    def _over_cells(self, counts: NDArray[np.intp], tables: Tables, columns: Places) -> NDArray[np.int64]:
+        """Sums of every table over the cells of each column, [tables, columns]."""
+        places = np.cumsum([0] + [self.sizes[c] for c in columns])[:-1]
+        return np.stack([np.add.reduceat(np.take(table, counts).sum(axis=0), places) for table in tables])

@@ -216,17 +216,12 @@ class SetScores:
             self._store_sets(bases, np.array(members, np.intp), r)
 
     def _count(self, asked: Sequence[tuple[tuple[int, ...], NDArray[np.intp]]], wanted: Sequence[int]) -> None:
-        """Count bases with some columns each; those with the same ones together."""
-        groups: dict[bytes, list[tuple[int, ...]]] = {}
+        """Count bases with some columns each."""
         counter, every = self._count_with(), np.arange(self.n_columns)
-        for base, columns in asked:
-            if len(columns):
-                groups.setdefault((every if counter.all_columns else columns).tobytes(), []).append(base)
-        for chosen, members in groups.items():
-            columns = np.frombuffer(chosen, np.intp)
-            found = counter.sums(members, [self._tables[r] for r in wanted], columns)
-            for base, sums in zip(members, found, strict=True):
-                self._store(base, wanted, sums, columns)
+        some = [(base, every if counter.all_columns else columns) for base, columns in asked if len(columns)]
+        found = counter.sums(some, [self._tables[r] for r in wanted])
+        for (base, columns), sums in zip(some, found, strict=True):
+            self._store(base, wanted, sums, columns)
 
     def _store_sets(self, bases: Sequence[tuple[int, ...]], members: NDArray[np.intp], r: int) -> None:
         """Complete the rows of all bases of one size, of which some columns are known (`_counted_with`)."""

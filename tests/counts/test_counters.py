@@ -7,14 +7,17 @@ import os
 import subprocess
 import sys
 from collections import Counter as Tally
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from jaxbn.counts import device
+from jaxbn.counts import device, host
 from jaxbn.counts.codes import Column, cells, compact, joint
 from jaxbn.counts.device import Deferred, DeviceCounter, counts_at, counts_of_sets, tables_of
 from jaxbn.counts.host import Counts, HostCounter, counts_of
@@ -63,17 +66,31 @@ def test_counts_are_those_of_the_definition(n_rows: int, holes: float) -> None:
         assert counts.cell.dtype == counts.count.dtype == np.int64
 
 
+def sums_of(counter: Any, bases: Sequence[tuple[int, ...]], columns: NDArray[np.intp]) -> list[NDArray[np.int64]]:
+    return counter.sums([(base, columns) for base in bases], TABLES)
+
+
 @pytest.mark.parametrize("kind", [HostCounter, DeviceCounter])
 def test_sums_are_those_over_the_counts(kind: type) -> None:
-    some = columns(40)
-    counter, asked = kind(some), np.array([5, 0, 2, 6])
-    for base, sums in zip(SETS, counter.sums(SETS, TABLES, asked), strict=True):
+    check_sums(kind(columns(40)), columns(40))
+
+
+@pytest.mark.parametrize(("limit", "value"), [("AS_LONG_AS", 0), ("AS_LONG_AS", 2**40), ("INDICATOR_BYTES", 0)])
+def test_sums_are_the_same_by_any_indicators(limit: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By those of the columns asked for, by those of all columns, and by none."""
+    monkeypatch.setattr(host, limit, value)
+    check_sums(HostCounter(columns(40)), columns(40))
+
+
+def check_sums(counter: Any, some: list[Column]) -> None:
+    asked = np.array([5, 0, 2, 6])
+    for base, sums in zip(SETS, sums_of(counter, SETS, asked), strict=True):
         for column, found in zip(asked.tolist(), sums.T, strict=True):
             counts = list(by_definition(some, tuple(dict.fromkeys((*base, column)))).values())
             assert found.tolist() == [table[counts].sum() for table in TABLES]
     family, without = counter.family_sums((0, 2), 1, TABLES, asked)
-    assert family.tolist() == counter.sums([(0, 2, 1)], TABLES[:1], asked)[0, 0].tolist()
-    assert without.tolist() == counter.sums([(0, 2)], TABLES, asked)[0].tolist()
+    assert family.tolist() == sums_of(counter, [(0, 2, 1)], asked)[0][0].tolist()
+    assert without.tolist() == sums_of(counter, [(0, 2)], asked)[0].tolist()
 
 
 @pytest.mark.parametrize(("distinct", "alone"), [(60, 0), (6000, 1000), (100_000, 4500)])
@@ -85,15 +102,15 @@ def test_rows_alone_in_their_cells_are_counted_apart(distinct: int, alone: int) 
     counter = HostCounter(columns)
     assert counter._base((0, 1)).n_single >= alone
     asked, sets = np.array([2, 1]), [(0,), (0, 1)]
-    assert counter.sums(sets, TABLES, asked).tolist() == DeviceCounter(columns).sums(sets, TABLES, asked).tolist()
+    on_host, on_device = sums_of(counter, sets, asked), sums_of(DeviceCounter(columns), sets, asked)
+    assert np.array_equal(on_host, on_device)
 
 
 def test_a_set_with_more_cells_than_can_be_numbered() -> None:
     rng = np.random.default_rng(0)
     wide = [Column(i, rng.integers(0, 60, 80).astype(np.int32) % 50, 50) for i in range(12)]
     base, asked = tuple(range(11)), np.arange(12)
-    host, device = HostCounter(wide), DeviceCounter(wide)
-    assert host.sums([base], TABLES, asked).tolist() == device.sums([base], TABLES, asked).tolist()
+    assert np.array_equal(sums_of(HostCounter(wide), [base], asked), sums_of(DeviceCounter(wide), [base], asked))
     with pytest.raises(ValueError, match=r"50 x 50 x .* states has 2\^62 cells or more; ask for fewer columns"):
         counted(wide, tuple(range(12)))
 
@@ -143,7 +160,7 @@ def at_positions(some: list[Column], *, by_device: bool) -> list:
 def answers(kind: type = DeviceCounter) -> list:
     """Everything that a counter answers, for a comparison across processes."""
     some = columns(700)
-    sums = kind(some).sums(SETS, TABLES, np.arange(len(STATES))).tolist()
+    sums = [own.tolist() for own in sums_of(kind(some), SETS, np.arange(len(STATES)))]
     by_device = kind is DeviceCounter
     sets = [members for members in SETS[1:] if np.prod([STATES[i] for i in members]) <= MOST_PRODUCT]
     tables = [counted(some, members).table for members in sets]

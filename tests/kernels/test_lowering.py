@@ -95,7 +95,7 @@ def work() -> None:
     jaxbn.refine(jaxbn.fit(short, graph, jaxbn.discretize(short, graph).binnings), short)
     columns, table = random_columns(rng, 4, 200, most_states=9), np.zeros((1, 201), np.int64)
     counter = DeviceCounter(columns)
-    counter.sums([(0,), (0, 1), (0, 1, 2)], table, np.arange(4))
+    counter.sums([(base, np.arange(4)) for base in [(0,), (0, 1), (0, 1, 2)]], table)
     counter.family_sums((0,), 1, table, np.arange(4))
     stable_order(x)
     (counts,) = tables_of([columns[:2]])

@@ -81,8 +81,9 @@ def test_counters_answer_the_same(several: int, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(threads, "MANY_ROWS", 0)
     columns = random_columns(np.random.default_rng(0), 6, 9000)
     bases, tables = [(0,), (1, 2), (0, 3, 4), (), (5, 2)], [np.arange(9001) ** 2]
-    expected = [HostCounter(columns).sums([base], tables, np.arange(6))[0].tolist() for base in bases]
-    assert HostCounter(columns).sums(bases, tables, np.arange(6)).tolist() == expected
+    asked = [(base, np.arange(6)) for base in bases]
+    expected = [HostCounter(columns).sums([each], tables)[0].tolist() for each in asked]
+    assert [found.tolist() for found in HostCounter(columns).sums(asked, tables)] == expected
 
 
 def test_a_network_is_the_same_whatever_the_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,9 +94,9 @@ def test_only_sets_with_a_changed_column_are_counted_again() -> None:
     counted: list[tuple[tuple[int, ...], int]] = []
 
     class Watched(HostCounter):
-        def sums(self, members, tables, columns):  # type: ignore[no-untyped-def]
-            counted.extend((some, len(columns)) for some in members)
-            return super().sums(members, tables, columns)
+        def sums(self, asked, tables):  # type: ignore[no-untyped-def]
+            counted.extend((base, len(columns)) for base, columns in asked)
+            return super().sums(asked, tables)
 
     scores = SetScores(columns, counter=Watched)
     bases = [base for k in range(3) for base in combinations(range(6), k)]
