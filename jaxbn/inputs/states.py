@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from jaxbn.inputs.columns import MISSING, written_numbers
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.missing import LOG, MISSING_LEVEL, Missing, share_words
 from jaxbn.inputs.units import NUMBER, Dates, Unit, from_numbers, to_numbers, unit_of
+from jaxbn.runtime.threads import in_threads
 
 if TYPE_CHECKING:
     from jaxbn.inputs.table import Table
@@ -113,6 +115,7 @@ def _part(name: str, column: pd.Series, unit: Unit, part: str) -> Any:
 
 # --- columns that say nothing, or everything, about their rows, and so nothing about other columns
 
+FIRST = 1000  # entries in which copies are looked for: columns that differ mostly do so there
 FEW_ROWS = 20  # in tables of up to this many rows nothing is left out: there, chance alone does it
 MOST_MISSING = 0.8  # a column with a larger share of missing entries is left out
 OWN_TEXT = 0.5  # so is text of which a larger share of the entries is different
@@ -175,16 +178,21 @@ def _tell(found: Mapping[str, str], for_good: Collection[str] = ()) -> None:
 
 def _reasons(table: Table, keep: Collection[str], infers: bool) -> Iterator[tuple[str, str]]:
     """Columns to be left out, each with the reason in words."""
-    seen: dict[bytes, str] = {}
-    for name in table.names:
-        if name not in keep and (reason := _alone(table, name, infers)):
+    alike: dict[Any, list[str]] = defaultdict(list)  # columns that begin alike
+    reasons = in_threads(
+        lambda name: None if name in keep else _alone(table, name, infers), table.names, rows=table.n_rows
+    )
+    for name, reason in zip(table.names, reasons, strict=True):
+        if reason:
             yield name, reason
             continue
-        content = _column(table, name).tobytes() + repr(table.levels.get(name)).encode()
-        if name not in keep and content in seen:
-            yield name, f"a copy of {seen[content]!r}"
+        column = _column(table, name)
+        others = alike[column[:FIRST].tobytes(), repr(table.levels.get(name))]
+        same = next((other for other in others if _column(table, other).tobytes() == column.tobytes()), None)
+        if same is not None and name not in keep:
+            yield name, f"a copy of {same!r}"
         else:
-            seen[content] = name
+            others.append(name)
 
 
 def _alone(table: Table, name: str, infers: bool) -> str | None:

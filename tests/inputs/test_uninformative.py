@@ -43,6 +43,15 @@ def test_what_says_little_is_left_out_and_kept_on_request(name: str, caplog: pyt
     assert "left out" not in caplog.text
 
 
+def test_columns_that_only_begin_alike_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+    """Columns are first compared by their first entries."""
+    one = np.random.default_rng(0).normal(size=1200)
+    other = np.where(np.arange(1200) < 1100, one, one + 1)
+    table = as_table(pd.DataFrame({"one": one, "other": other, "again": other}), missing="infer", keep=())
+    assert table.names == ("one", "other")
+    assert "left out: 'again', a copy of 'other'" in caplog.text
+
+
 def test_all_is_kept_in_short_tables_and_where_nothing_would_be_left() -> None:
     data = pd.DataFrame({name: column for name, (column, _) in LITTLE.items() if name != "nothing"} | {"a": "x"})
     assert as_table(data.iloc[:9], missing="infer", keep=()).names == tuple(data.columns)
