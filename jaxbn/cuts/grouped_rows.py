@@ -21,6 +21,7 @@ from jaxbn.kernels.arithmetic import TINY
 from jaxbn.kernels.dense_partitions import Counted
 from jaxbn.kernels.interval_costs import GROUPS, STARTS, Entries
 from jaxbn.runtime.shapes import MatrixShape
+from jaxbn.runtime.threads import in_threads
 
 
 class Pairs(NamedTuple):
@@ -127,11 +128,13 @@ class GroupedRows:
         """The pairs, and where those of each term begin and end."""
         of_row = np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.positions))
         terms: list[Term] = self._of_cells
-        found: list[Any] = []
         firsts = np.cumsum([0, *(term.n_cells for term in terms)])
-        for term, first in zip(terms, firsts[:-1], strict=True):
-            cell, group, weight = _weights(term, of_row, self.n, self.rows.weights)
-            found.append((cell + np.int32(first), group, weight))
+
+        def of_term(k: int) -> tuple[Any, Any, Any]:
+            cell, group, weight = _weights(terms[k], of_row, self.n, self.rows.weights)
+            return cell + np.int32(firsts[k]), group, weight
+
+        found: list[Any] = in_threads(of_term, range(len(terms)), rows=self.rows.n)
         cell, group, weight = map(np.concatenate, zip(*found or [[np.zeros(0, np.int32)] * 3], strict=True))
         sign = np.repeat([term.sign for term in terms], np.diff(firsts))
         names = np.concatenate([np.zeros(0), *(term.names for term in terms)])
@@ -147,6 +150,11 @@ class GroupedRows:
         begins = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
         pairs = Pairs(group, cell, weight, since_begin(running, begins), sign, names)
         return pairs, np.searchsorted(cell, firsts).tolist()
+
+    @property
+    def counted_as(self) -> tuple[int, bytes]:
+        """The same for problems that differ in their widths alone."""
+        return id(self.rows.terms), self.positions.tobytes()
 
     def count_as(self, other: GroupedRows) -> None:
         """Take over the counts of a problem that has the same rows, terms and positions."""

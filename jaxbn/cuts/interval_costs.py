@@ -107,7 +107,7 @@ def cost_matrices(problems: Sequence[GroupedRows]) -> Iterator[CostMatrix]:
 
     Neighbours that differ in their widths alone, shapes of one variable, are worked out together.
     """
-    for _, alike in groupby(problems, lambda problem: (id(problem.rows.terms), problem.positions.tobytes())):
+    for _, alike in groupby(problems, lambda problem: problem.counted_as):
         limits.check()
         first, *others = map(CostMatrix, alike)
         for other in others:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ from jaxbn.kernels.pruned.state import Problem, State, initial_state, with_more_
 from jaxbn.runtime import limits
 from jaxbn.runtime.devices import double, on_host
 from jaxbn.runtime.shapes import FEW_POSITIONS, SHARED_ROWS, PrunedShape, pruned_shape
+from jaxbn.runtime.threads import in_threads
 
 ROWS_AT_ONCE = 2**16
 """Rows that the pruned program settles before it may be stopped: a second or less."""
@@ -47,14 +49,19 @@ def over_positions(
 ) -> list[Solution]:
     """The best partition of each problem over its positions, given those that are known.
 
-    The others go to an accelerator together, or one by one to the costs of all their intervals.
+    The others go to an accelerator together, or in threads to the costs of all their intervals.
     """
     there = [i for i, one in enumerate(known) if one is None and goes_there(grouped[i], charges[i])]
     found = best_partitions([grouped[i] for i in there], [charges[i] for i in there])
     solutions = dict(enumerate(known)) | dict(zip(there, found, strict=True))
     here = [i for i, one in solutions.items() if one is None]
-    for i, matrix in zip(here, cost_matrices([grouped[i] for i in here]), strict=True):
-        solutions[i] = from_matrix(grouped[i], charges[i], matrix)
+
+    def work_out(alike: Sequence[int]) -> None:
+        for i, matrix in zip(alike, cost_matrices([grouped[i] for i in alike]), strict=True):
+            solutions[i] = from_matrix(grouped[i], charges[i], matrix)
+
+    together = [list(alike) for _, alike in groupby(here, lambda i: grouped[i].counted_as)]
+    in_threads(work_out, together, rows=max((grouped[i].rows.n for i in here), default=0))
     return list(solutions.values())  # type: ignore[arg-type]
 
 

@@ -18,10 +18,9 @@ from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.evidence import TOLERANCE
 from jaxbn.cuts.methods import NO_RATE, Method, Rate
 from jaxbn.cuts.sorted_values import midpoints
-from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological_order
 from jaxbn.learning.solver import Cut, Learner, Solver
-from jaxbn.runtime.threads import n_threads
+from jaxbn.runtime.threads import in_threads, n_threads
 from jaxbn.scores.coded_table import CodedTable, Coding, Columns, Start, initial_bins, same_coding
 from jaxbn.scores.evidence import EvidenceCache, density
 from jaxbn.scores.families import structure_score, tolerance
@@ -161,23 +160,29 @@ class Passes:
 
     def at_midpoints(self, start: Start) -> Start:
         """The same codes with the cuts halfway between neighbours, as F has them; one bin where some are too narrow."""
-        columns, codings = dict(start.columns), dict(start.binnings)
-        for name, coding in start.binnings.items():
-            if isinstance(coding, Grouping) or coding.method == "evidence" or name in self.data.given:
-                continue
-            ordered = self.data.ordered[name]
-            values, codes = ordered.values, columns[name].taken(ordered.order)
-            cuts = np.flatnonzero(codes[1:] != codes[:-1])
-            edges = midpoints(values[cuts], values[cuts + 1])
-            most = self.options.most_bins(name)
-            if most is not None and len(edges) >= most:
-                edges = edges[np.linspace(0, len(edges) - 1, most - 1).round().astype(np.intp)]
-            widths = np.diff([values[0], *edges, values[-1]])
-            if widths.min(initial=np.inf) < self.options.narrowest(name, ordered) * (1 - TOLERANCE):
-                edges = edges[:0]
-            codings[name] = Binning(edges, lower=float(values[0]), upper=float(values[-1]), method=NOT_CUT)
-            columns[name] = self.data.coded(name, codings[name])
-        return Start(columns, codings)
+        moved = [
+            name
+            for name, coding in start.binnings.items()
+            if isinstance(coding, Binning) and coding.method != "evidence" and name not in self.data.given
+        ]
+        own = in_threads(lambda name: self._at_midpoints(name, start.columns[name]), moved, rows=self.data.table.n_rows)
+        found = dict(zip(moved, own, strict=True))
+        columns = start.columns | {name: column for name, (column, _) in found.items()}
+        return Start(columns, start.binnings | {name: coding for name, (_, coding) in found.items()})
+
+    def _at_midpoints(self, name: str, column: Column) -> tuple[Column, Binning]:
+        ordered = self.data.ordered[name]
+        values, codes = ordered.values, column.taken(ordered.order)
+        cuts = np.flatnonzero(codes[1:] != codes[:-1])
+        edges = midpoints(values[cuts], values[cuts + 1])
+        most = self.options.most_bins(name)
+        if most is not None and len(edges) >= most:
+            edges = edges[np.linspace(0, len(edges) - 1, most - 1).round().astype(np.intp)]
+        widths = np.diff([values[0], *edges, values[-1]])
+        if widths.min(initial=np.inf) < self.options.narrowest(name, ordered) * (1 - TOLERANCE):
+            edges = edges[:0]
+        coding = Binning(edges, lower=float(values[0]), upper=float(values[-1]), method=NOT_CUT)
+        return self.data.coded(name, coding), coding
 
     def learned(self, parents: Parents, now: Settled, order: Sequence[str] | None = None) -> Learned:
         """A network with what runs are compared by: F, the density of the data, or the score alone."""

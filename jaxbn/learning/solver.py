@@ -141,7 +141,7 @@ class Solver:
         """The blanket of a variable in some rows, those that have it."""
         if not self.data.table.holes and n_rows <= MOST_CODES:  # these are all rows, in another order
             families = [(None, cut.parents), *cut.children]
-            return [self._factor(child, others, n_rows).at(rows) for child, others in families]
+            return in_threads(lambda family: self._factor(*family, n_rows).at(rows), families, rows=n_rows)
         return factors_of(
             [parent.taken(rows) for parent in cut.parents],
             [(child.taken(rows), [spouse.taken(rows) for spouse in spouses]) for child, spouses in cut.children],

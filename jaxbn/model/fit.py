@@ -29,6 +29,7 @@ from jaxbn.model.observations import bins_of
 from jaxbn.model.rows.updating import k2_sum, table_weights
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_keywords
+from jaxbn.runtime.threads import in_threads
 from jaxbn.scores.tables import family_counts, level_shares, posterior_means
 from jaxbn.sources.source import as_source
 
@@ -121,16 +122,20 @@ def fit(
     coded: dict[str, Binning | Grouping] = {**cuts, **groupings}
     cards = {n: coded[n].n_bins if n in coded else len(table.levels[n]) for n in table.names}
     check_table_sizes(parents, cards)
-    codes = {n: bins_of(cuts[n], table.values[n]) if n in cuts else table.codes[n] for n in table.names}
+    bins = in_threads(lambda name: bins_of(cuts[name], table.values[name]), cuts, rows=table.n_rows)
+    codes = {**table.codes, **dict(zip(cuts, bins, strict=True))}
     levels, level_counts, shares = dict(table.levels), {}, {}
     for name, grouping in groupings.items():
         codes[name] = np.append(grouping(table.levels[name], name=name), MISSING)[table.codes[name]]
         levels[name], level_counts[name] = _level_counts(grouping, table.levels[name], table.codes[name])
         shares[name] = level_shares(level_counts[name], grouping(levels[name]), alphas.get(name, general))
-    counts: dict[str, NDArray[Any]] = {  # over the rows that have all of a family
-        name: family_counts(codes[name], [codes[parent] for parent in found], [cards[v] for v in (*found, name)])
-        for name, found in parents.items()
-    }
+
+    def counted(name: str) -> NDArray[Any]:
+        found = parents[name]
+        return family_counts(codes[name], [codes[parent] for parent in found], [cards[v] for v in (*found, name)])
+
+    # over the rows that have all of a family
+    counts = dict(zip(parents, in_threads(counted, parents, rows=table.n_rows), strict=True))
     weights: dict[str, Weight] = table_weights(counts, alpha, alphas)
     if alpha == "auto":
         alphas = {name: float(np.mean(found)) for name, found in weights.items()}

@@ -96,7 +96,7 @@ class CodedTable:
             wide = dense.astype(np.int32, copy=False)  # so that products of codes fit
             known = self._keys[name, identity] = Column(_key(name, identity), wide, n_states, declared)
             if len(self._keys) * wide.nbytes > COLUMNS_KEPT:
-                del self._keys[next(iter(self._keys))]  # the oldest: made once more if it comes back
+                self._keys.pop(next(iter(self._keys)), None)  # the oldest: made once more if it comes back
         return known
 
     def coded(self, name: str, binning: Coding) -> Column:
@@ -133,8 +133,12 @@ class CodedTable:
 
         For a variable to be grouped, the most frequent levels stand alone and all others together.
         """
-        plain = {name: self.plain(name, STARTING_GROUPS) for name in self.grouped}
-        plain |= {name: self.plain(name, n_bins, kind) for name in self.table.values}
+
+        def coded(name: str) -> tuple[Column, Coding]:
+            return self.plain(name, STARTING_GROUPS) if name in self.grouped else self.plain(name, n_bins, kind)
+
+        coarse = [*self.grouped, *self.table.values]
+        plain = dict(zip(coarse, in_threads(coded, coarse, rows=self.table.n_rows), strict=True))
         columns = {name: plain[name][0] if name in plain else self._levels(name) for name in self.names}
         return Start(columns, {name: coding for name, (_, coding) in plain.items()})
 
