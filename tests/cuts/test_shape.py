@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -228,6 +229,18 @@ def test_cuts_on_the_ruler_of_a_shape_are_the_best_of_all(seed):
     expected = reference.enumerate_shaped(problem, lambda x: float(shape.below(x)), -1.5 * n, **limits)
     assert binning.cost == close(expected)
     assert binning.n_bins <= (limits["max_bins"] or 99)
+
+
+def test_a_shape_is_sent_without_its_tables():
+    """Answers that worker processes share have a shape each, and its tables are ten times as long as its fields."""
+    shape = column_shapes(sort_values(np.random.default_rng(0).normal(size=400)))[-1]
+    sent = pickle.dumps(shape)
+    below = shape.below(np.linspace(-1, 1, 5000))
+    assert pickle.dumps(shape) == sent
+    again = pickle.loads(sent)
+    assert again == shape
+    assert again.log_evidence == shape.log_evidence
+    assert np.array_equal(again.below(np.linspace(-1, 1, 5000)), below)
 
 
 def test_the_better_of_two_shapes_is_taken():

@@ -10,7 +10,7 @@ m is the base density and M(bin) its integral over the bin. A flat shape has the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -96,6 +96,10 @@ class Shape:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         object.__setattr__(self, "log_evidence", float(self.log_evidence))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What worker processes are sent: the fields, and not the tables that are made of them."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def is_flat(self) -> bool:
