@@ -141,54 +141,53 @@ class Rows(NamedTuple):
 
     def best_line(self) -> Line | None:
         """The line with the highest evidence, by ruler and by the numbers that it follows; None if there is none."""
-        n = len(self.codes)
-        few = self
+        few, n = self, len(self.codes)
         if n > COMPARED:
             few = self.take(np.arange(0, n, -(-n // COMPARED)))._replace(parts=self.few_parts)
-        _, line = max(few.by_rulers(), key=lambda each: each[0], default=(0.0, None))
-        if few is self or line is None:
-            return line
-        both = [self.line(line.ruler, further) for further in {(): None, line.further: None}]
-        return both[-1] and replace(both[-1][1], by_parents=both[0] and both[0][1] if line.further else None)
+        _, best = max(few.by_rulers(), key=lambda each: each[0], default=(0.0, None))
+        if best is None:
+            return None
+        family = self.family(best.ruler)
+        line = self.line(family, best.further, off=True)
+        by_parents = self.line(family, off=True) if best.further else None
+        return line and replace(line[1], by_parents=by_parents and by_parents[1])
 
     def by_rulers(self) -> list[tuple[float, Line]]:
         """The lines that gain something, by each ruler: following parents, and further numbers as well."""
         found = list[tuple[float, Line]]()
         known = [n for n in self.others if np.isnan(self.values[n]).mean() <= 1 - KNOWN]
         for kind in _kinds(self.net, (self.name, *self.parents)):
-            by_parents = self.line(kind)
-            found += [by_parents] if by_parents else []
+            family = self.family(kind)
             candidates = [n for n in known if kind in self.net.inside(n).rulers]
-            further = self.further(kind, candidates)
-            wide = self.line(kind, further) if further else None
-            if wide:
-                gain, line = wide
-                charge = len(further) * np.log(len(candidates))
-                found.append((gain - charge, replace(line, by_parents=by_parents and by_parents[1])))
+            further = self.further(family, candidates)
+            charge = len(further) * np.log(len(candidates)) if further else 0.0
+            tried = [(self.line(family), 0.0), (self.line(family, further) if further else None, charge)]
+            found += [(each[0] - less, each[1]) for each, less in tried if each]
         return found
 
-    def line(self, kind: Kind, further: tuple[str, ...] = ()) -> tuple[float, Line] | None:
+    def line(self, family: Family, further: tuple[str, ...] = (), *, off: bool = False) -> tuple[float, Line] | None:
         """The line by one ruler, after what it gains, from the rows that have all numbers."""
+        kind = family.ruler
         # numbers tell more than the states of children do, and those that are not known would only be spread
         children = () if kind in ("number", "logarithm") else self.children
         if not (self.parents or further or children):
             return None
         own = self.codes[:, self.net.names.index(self.name)]
         states, _ = scores_of_states(self.net, self.name, children, self.codes, own)
-        scores, family = [*self.scores(kind, (*self.parents, *further)), *states], self.family(kind)
+        scores = [*self.scores(kind, (*self.parents, *further)), *states]
         known = ~np.isnan(np.sum(scores, axis=0))
         if not known.all():
             scores, family = [score[known] for score in scores], family.take(known)
-        return fit_line(family, scores, self.parents, further, children)
+        return fit_line(family, scores, self.parents, further, children, off=off)
 
-    def further(self, kind: Kind, candidates: Sequence[str]) -> tuple[str, ...]:
+    def further(self, family: Family, candidates: Sequence[str]) -> tuple[str, ...]:
         """The numbers beside the parents that a line follows, none where too many rows lack one of the candidates."""
-        size, scores = len(self.parents), self.scores(kind, (*self.parents, *candidates))
+        size, scores = len(self.parents), self.scores(family.ruler, (*self.parents, *candidates))
         known = np.flatnonzero(~np.isnan(np.sum(scores, axis=0))) if candidates else np.arange(0)
         if len(known) <= len(self.codes) / 2:
             return ()
         some = known[:: -(-len(known) // SOME)]
-        chosen = choose_further(self.family(kind).take(some), [score[some] for score in scores], size)
+        chosen = choose_further(family.take(some), [score[some] for score in scores], size)
         return tuple(candidates[k - size] for k in chosen)
 
     def family(self, kind: Kind) -> Family:

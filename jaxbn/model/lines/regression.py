@@ -140,11 +140,12 @@ class Family(NamedTuple):
 
 def fit_line(
     family: Family, scores: Sequence[Floats], parents: tuple[str, ...], further: tuple[str, ...] = (),
-    children: tuple[str, ...] = (),
+    children: tuple[str, ...] = (), *, off: bool = True,
 ) -> tuple[float, Line] | None:  # fmt: skip
     """What the line of a family with the highest evidence raises it by, and the line; None if nothing is gained.
 
     Scores are those of all numbers that it follows, and of the states of children that it may use, 0 where missing.
+    The share of values off the line is only found with `off`: it does not decide between lines.
     """
     cells, part = family.cells, family.part
     if len(cells) == 0:
@@ -162,7 +163,9 @@ def fit_line(
     log_evidence, line = max(tried, key=lambda each: each[0])
     lean = line.lean(cells, scores[: size + len(line.children)], family.ends)
     gain = family.gain(log_evidence, lean)
-    return (gain, replace(line, off=_share_off(lean, part))) if gain > 0 else None
+    if gain <= 0:
+        return None
+    return gain, replace(line, off=_share_off(lean, part)) if off else line
 
 
 def choose_further(family: Family, scores: Sequence[Floats], n_parents: int) -> list[int]:
