@@ -64,7 +64,7 @@ class ManyRuns:
     deadline: float = math.inf  # by time.monotonic()
     found: dict[int, Learned] = field(default_factory=dict)
     unfinished: dict[int, tuple[Parents, Settled]] = field(default_factory=dict)
-    each: float | None = None  # seconds of a run
+    each: float = math.inf  # seconds of a run, as far as is known
     runs: Runs = field(init=False)  # of the table that is learned from now
 
     def begin(self, runs: Runs) -> None:
@@ -86,23 +86,25 @@ class ManyRuns:
         if job is None or self.mates.size > 1 or self.deadline < math.inf:  # a worker does not hand in unfinished runs
             self._do_here(todo, make)
             return
-        n_rows, left = job.data.table.n_rows, self.runs.n_runs - len(self.found)
-        count = min(workers.n_workers(n_rows), len(todo))
-        if count > 1 and self.each is None and not workers.are_there():
+        count = min(workers.n_workers(job.data.table.n_rows), len(todo))
+        if count > 1 and self.each == math.inf and not workers.are_there():
             self._do_here(todo[:1], make)
-            todo, left = todo[1:], left - 1
-        if count > 1 and (self.each is None or workers.are_worth_it(count, left * self.each)):
-            began, answers = time.monotonic(), self.runs.solver.binnings
-            questions = [(i, dict(self.found), answers.copy()) for i in todo]
-            for name in job.data.ordered:  # found once, and sent with the table
-                job.data.shapes_of(name)
-            with workers.in_workers(job, questions, n_rows, at_once=True) as found:
-                for number, learned, new in found:
-                    answers |= new
-                    self.keep(number, learned)
-            self.each = (time.monotonic() - began) * count / max(len(todo), 1)
+            todo = todo[1:]
+        if workers.are_worth_it(count, (self.runs.n_runs - len(self.found)) * self.each):
+            self._do_there(todo, job, count)
         else:
             self._do_here(todo, make)
+
+    def _do_there(self, todo: Sequence[int], job: OneRun, count: int) -> None:
+        began, answers = time.monotonic(), self.runs.solver.binnings
+        questions = [(i, dict(self.found), answers.copy()) for i in todo]
+        for name in job.data.ordered:  # found once, and sent with the table
+            job.data.shapes_of(name)
+        with workers.in_workers(job, questions, job.data.table.n_rows, at_once=True) as found:
+            for number, learned, new in found:
+                answers |= new
+                self.keep(number, learned)
+        self.each = (time.monotonic() - began) * count / max(len(todo), 1)
 
     def _do_here(self, todo: Sequence[int], make: Maker) -> None:
         began = time.monotonic()
@@ -120,8 +122,8 @@ class ManyRuns:
                 if i not in self.found:
                     self.keep(i, learned)
         # the first run may have compiled all that workers have to
-        known = time.monotonic() - began - (workers.START_UP if self.each is None and not workers.are_there() else 0.0)
-        self.each = max(known, 0.0) / max(len(todo), 1)
+        compiled = workers.START_UP if self.each == math.inf and not workers.are_there() else 0.0
+        self.each = max(time.monotonic() - began - compiled, 0.0) / max(len(todo), 1)
 
     def keep(self, number: int, learned: Learned) -> None:
         """A run is done."""
