@@ -3,7 +3,7 @@
 From the project's root: ``python -m benchmarks.parallel share|time [CASE ...]``. `share` answers one question after the
 other and sums up the time of those that are asked at the same time: cuts, shapes, sets of columns, families and, below
 8,192 rows, runs; over the time of the call that is the share that can go parallel. `time` runs each case in processes
-of their own with one, two and eight threads: the first call, the best of the next three, and F, the same for all.
+of their own with one, two and eight threads: the first call, the best of the next ones, and F, the same for all.
 """
 
 from __future__ import annotations
@@ -81,25 +81,14 @@ def share(case: str) -> None:
 
 
 def seconds_of(case: str) -> str:
-    """The first call, the best of the next ones, and the best one while workers wait, with F."""
-    from jaxbn.runtime import workers
-
+    """The first call and the best of the next ones, with F; more calls of a short case, until it has its workers."""
     call, taken = call_of(case), []
-    for _ in range(4):
+    for _ in range(10 if case == AUTO_MPG else 4):
         begin = time.perf_counter()
         net = call()
         taken.append(time.perf_counter() - begin)
-    text = f"first {taken[0]:.2f} s, then {min(taken[1:]):.2f} s"
-    if case == AUTO_MPG and workers.n_workers(392) > 1:
-        workers.START_UP = 0.0  # as after a call that was worth their start
-        call()
-        taken = []
-        for _ in range(3):
-            begin = time.perf_counter()
-            net = call()
-            taken.append(time.perf_counter() - begin)
-        text += f", with workers at hand {min(taken):.2f} s"
-    return f"{text}, F {net.search.criterion!r}"
+    each = " ".join(f"{seconds:.2f}" for seconds in taken)
+    return f"first {taken[0]:.2f} s, then {min(taken[1:]):.2f} s ({each}), F {net.search.criterion!r}"
 
 
 def main() -> None:

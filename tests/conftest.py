@@ -26,6 +26,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What workers would have saved in other tests does not count: functions that a test replaces stay replaced."""
+    from jaxbn.runtime import workers
+
+    monkeypatch.setattr(workers, "_missed", workers._Missed())
+
+
+@pytest.fixture(autouse=True)
 def _interrupts_raise() -> Iterator[None]:
     """As in a terminal: a shell that starts the tests in the background has them ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

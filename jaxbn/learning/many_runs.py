@@ -94,6 +94,7 @@ class ManyRuns:
             self._do_there(todo, job, count)
         else:
             self._do_here(todo, make)
+            workers.done_here(count, len(todo) * self.each)
 
     def _do_there(self, todo: Sequence[int], job: OneRun, count: int) -> None:
         began, answers = time.monotonic(), self.runs.solver.binnings

@@ -34,10 +34,10 @@ from jaxbn.runtime.threads import MANY_ROWS, THREADS, n_threads
 
 LOG = logging.getLogger("jaxbn")
 
-START_UP = 4.0
+START_UP = 2.0
 """Seconds that a new process takes to import JAX and to compile programs."""
 
-HAND_OVER = 0.3
+HAND_OVER = 0.05
 """Seconds until workers that are there have a task."""
 
 STAYS = 30.0
@@ -80,7 +80,15 @@ class _Kept(NamedTuple):
     n_jobs: int = 0  # so far
 
 
+class _Missed(NamedTuple):
+    """Seconds that workers would have saved so far, and until when that counts, by time.monotonic()."""
+
+    seconds: float = 0.0
+    until: float = 0.0
+
+
 _kept: _Kept | None = None
+_missed = _Missed()
 _one_pool = threading.Lock()
 
 
@@ -102,8 +110,23 @@ def n_workers(n_rows: int) -> int:
 
 
 def are_worth_it(count: int, seconds: float) -> bool:
-    """Whether so many workers save time where all tasks together take so many seconds."""
-    return count > 1 and seconds * (1 - 1 / count) > (HAND_OVER if are_there() else START_UP)
+    """Whether so many workers save time where all tasks together take so many seconds.
+
+    What they would have saved shortly before counts for their start: as the calls of a loop go on, they pay in the end.
+    """
+    saved = seconds * (1 - 1 / max(count, 1))
+    return saved > HAND_OVER and (are_there() or _missed_before() + saved > START_UP)
+
+
+def done_here(count: int, seconds: float) -> None:
+    """Tasks that so many workers could have shared took so many seconds in this process."""
+    global _missed
+    missed = max(seconds, 0.0) * (1 - 1 / max(count, 1))
+    _missed = _Missed(_missed_before() + missed, time.monotonic() + STAYS)
+
+
+def _missed_before() -> float:
+    return _missed.seconds if time.monotonic() < _missed.until else 0.0
 
 
 def are_there() -> bool:
@@ -145,6 +168,7 @@ def _answers(
         if rest is not None:
             waiting.append(rest)
         seconds = time.monotonic() - began - overhead  # the first step may have compiled all that workers have to
+        done_here(most, seconds)
         yield answer
         overhead, left, count = 0.0, sum(map(size, waiting)), min(most, len(waiting))
         expected = min(seconds * left / max(before - left, 1e-9), limits.seconds_left())

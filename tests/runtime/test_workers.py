@@ -59,6 +59,17 @@ def test_little_work_stays_here(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {each.process for each in answers(Steps(n_steps=3))} == {HOME}
 
 
+def test_many_calls_with_little_work_have_workers_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if each of two workers had saved half: eight calls of 0.3 seconds are worth a start of one, three are not."""
+    monkeypatch.setattr(workers, "START_UP", 1.0)
+    for n_calls, expected in ((3, False), (8, True)):
+        for _ in range(n_calls):
+            workers.done_here(2, 0.3)
+        assert workers.are_worth_it(2, 0.1) is expected
+    monkeypatch.setattr(workers, "_missed", workers._missed._replace(until=0.0))
+    assert not workers.are_worth_it(2, 0.1)  # it was long ago
+
+
 def test_so_does_the_last_task() -> None:
     assert [each.process for each in answers(Steps(), 1)] == [HOME]
 
