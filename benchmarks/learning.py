@@ -61,7 +61,7 @@ def learn_case(case: str) -> dict[str, Any]:
         frame, arcs = drawn.frame, drawn.arcs
         options = options | {"columns": dict.fromkeys(drawn.continuous, "continuous")}
         if options.get("search") == "k2":
-            options = options | {"order": drawn.order}
+            options = options | {"search": jaxbn.K2(order=drawn.order)}
     seconds, spent = [], []
     for _ in range(2):
         begin = time.perf_counter()
