@@ -35,7 +35,10 @@ FEW_POSITIONS = 2048
 """Up to this many groups of rows the costs of all intervals are one matrix."""
 
 FEW_PRICES = 4
-"""Prices of the pruned program where widths do not count, or few bins are allowed: fewer numbers are nearly best."""
+"""Prices of the pruned program where widths do not count: fewer numbers are nearly best."""
+
+TWO_PRICES = 2
+"""Those where few bins are allowed: one that leads to the best number, and one that rules out larger ones."""
 
 
 class MatrixShape(NamedTuple):

@@ -363,8 +363,11 @@ def test_cuts_that_no_price_settles_are_those_of_a_grid_with_a_bound(caplog, mon
     assert exact.cost - 1e-6 <= found.cost <= exact.cost + bound + 1e-6
 
 
-def test_one_price_is_enough_where_the_limit_of_bins_is_the_best_number():
-    variable = {**gauss(1, 2400), "max_bins": 4, "shape": "flat"}
+@pytest.mark.parametrize(("name", "n_prices"), [("gauss", 1), ("table6", 2), ("indep", 1)])
+def test_one_pass_is_enough_where_few_bins_are_allowed(name: str, n_prices: int) -> None:
+    """The best number is the limit, one in between, or one bin: a price for what is on either side of it."""
+    frame = getattr(jaxbn.datasets, name)(10_000)
+    variable = {"values": frame.X.to_numpy(), "parents": [2 * frame.P1.to_numpy() + frame.P2.to_numpy()]}
     asked = []
     solve_at = charged.solve_at_prices
 
@@ -375,9 +378,8 @@ def test_one_price_is_enough_where_the_limit_of_bins_is_the_best_number():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(charged, "solve_at_prices", counted)
         found = jaxbn.discretize_variable(**variable)
-        assert asked == [1]
+        assert asked == [n_prices]
         patch.setattr(charged, "guessed_prices", lambda *_: [0.1, 1.0, 10.0, 100.0])
         expected = jaxbn.discretize_variable(**variable)
-    assert found.n_bins == 4
     assert found.cost == close(expected.cost)
     assert found.cuts.tolist() == expected.cuts.tolist()

@@ -26,7 +26,7 @@ from jaxbn.cuts.interval_costs import CostMatrix
 from jaxbn.cuts.on_grid import FINE, FINE_GRID, solve_on_grid
 from jaxbn.cuts.problem import Rows, Solution
 from jaxbn.cuts.solve import over_positions, prefix_costs, solve_at_prices
-from jaxbn.runtime.shapes import FEW_POSITIONS, FEW_PRICES, PRICES
+from jaxbn.runtime.shapes import FEW_POSITIONS, FEW_PRICES, PRICES, TWO_PRICES
 
 LOG = logging.getLogger("jaxbn")
 
@@ -108,7 +108,7 @@ def _by_layers(
 def _from_rows(groups: GroupedRows, charge: NDArray[np.float64]) -> Solution:
     """Prices by the pruned program."""
     rows = groups.rows
-    at_once = FEW_PRICES if rows.spread is None or len(charge) <= FEW_LAYERS else PRICES
+    at_once = TWO_PRICES if len(charge) <= FEW_LAYERS else FEW_PRICES if rows.spread is None else PRICES
 
     def solve_at(prices: Sequence[float]) -> list[Solution]:
         return solve_at_prices(rows, _repeated(prices, at_once if len(prices) > 1 else 1))[: len(prices)]

@@ -15,14 +15,14 @@ Shapes: K numbers of intervals that are possible, from 1 on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jaxbn.cuts.grouped_rows import GroupedRows
 from jaxbn.cuts.interval_costs import CostMatrix
-from jaxbn.cuts.on_grid import closer
+from jaxbn.cuts.on_grid import Sweeps, closer
 from jaxbn.cuts.problem import Solution
 from jaxbn.runtime.shapes import PRICES
 
@@ -46,8 +46,8 @@ NEAR = 2
 FEW_NUMBERS = 64
 """Up to so many intervals the coarse copy is solved for every number of them."""
 
-CLEAR = 0.5
-"""One price will do if an interval beyond the limit would gain less than this share of what the last one gains."""
+SAFE = 0.01
+"""Share by which a price lies below what it must not exceed: at lower prices noise is worth many intervals."""
 
 FAR = 12
 """The coarse copy rules out up to this multiple of the best number of intervals; it has too few positions for more."""
@@ -202,7 +202,7 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
     some = positions[np.unique(np.linspace(0, len(positions) - 1, size).round().astype(np.intp))]
     limit = len(hull.charge)
     if limit <= FEW_NUMBERS:
-        return _with_gaps_filled(_prices_of_layers(groups, hull, some, size)[:most], most)
+        return _prices_of_layers(groups, hull, some, size)
     coarse = _coarse_hull(GroupedRows(rows, some), hull, np.geomspace(1, limit, NUMBERS))
     roomy = max(coarse.costs) <= size // 8  # positions enough for the best partition at every price
     for _ in range(REFINEMENTS):
@@ -219,41 +219,33 @@ def guessed_prices(groups: GroupedRows, hull: Hull, most: int) -> list[float]:
 
 
 def _prices_of_layers(groups: GroupedRows, hull: Hull, some: NDArray[np.integer], size: int) -> list[float]:
-    """The prices at which each number of intervals is the best of the coarse copy, first those around the best.
+    """A price that leads to the number of intervals that is best in the coarse copy; one that rules out larger numbers.
 
-    Where few intervals are allowed, these prices lie far above what the charge asks for one more.
+    Where few intervals are allowed, the last number is often the best. Its price then lies between what that interval
+    gains and what one more would, which may be close together: so the cuts of these numbers move to their best rows.
     """
-    limit = len(hull.charge)
+    charge, sweeps = hull.charge, Sweeps(groups.rows)
     for _ in range(REFINEMENTS + 1):
         with CostMatrix(GroupedRows(groups.rows, some)) as matrix:
-            costs = matrix.layers(limit + 1)[: limit + 1]
-            best = int(np.argmin(hull.charge[: len(costs)] + costs[:limit])) + 1
-            cuts = np.array([cut + 1 for cut in matrix.layer_cuts(best)], np.intp)
-        some = closer(groups.positions, some, cuts, size)
-    numbers = _hull_numbers(costs)
-    steps = {n: (costs[m - 1] - costs[n - 1]) / (n - m) for m, n in pairwise(numbers)}
-    slopes = list(steps.values())
-    prices = {n: (slopes[i - 1] + slopes[i]) / 2 for i, n in enumerate(numbers[1:-1], 1)}
-    if best == limit and best in prices:
-        before, after = slopes[numbers.index(best) - 1 : numbers.index(best) + 1]
-        if after < CLEAR * before and prices[best] > hull.charge[-1] - hull.charge[-2]:
-            # It lies above the charge of one more. Where it leads to the limit, it rules out all fewer intervals whose
-            # charge is not lower by more than the price for each; what it leaves in doubt is asked for afterwards.
-            return [prices[best]]
-    found = [prices[n] for n in sorted(prices, key=lambda n: abs(n - best))]
-    return [price for price in found if price > 0] or [max(hull.slope(best), 1e-3)]
-
-
-def _hull_numbers(costs: NDArray[np.float64]) -> list[int]:
-    """The numbers of intervals on the lower convex hull of their costs."""
-    kept: list[int] = []
-    for n in range(1, len(costs) + 1):
-        while len(kept) > 1 and (costs[kept[-1] - 1] - costs[kept[-2] - 1]) * (n - kept[-2]) >= (
-            costs[n - 1] - costs[kept[-2] - 1]
-        ) * (kept[-1] - kept[-2]):
-            kept.pop()
-        kept.append(n)
-    return kept
+            costs = matrix.layers(len(charge) + 1)[: len(charge) + 1]
+            best = int(np.argmin(charge[: len(costs)] + costs[: len(charge)])) + 1
+            near = {k: matrix.layer_cuts(k) for k in range(max(best - 1, 2), min(best + 1, len(costs)) + 1)}
+        some = closer(groups.positions, some, np.unique([cut + 1 for cuts in near.values() for cut in cuts]), size)
+    for k, cuts in near.items():
+        costs[k - 1] = sweeps.best_rows(Solution(float(costs[k - 1]), cuts, 0.0)).cost
+    before = costs[best - 2] - costs[best - 1] if best > 1 else np.inf
+    after = costs[best - 1] - costs[best] if best < len(costs) else 0.0
+    # at a price that leads to the best number, smaller ones are ruled out whose charge for each interval less is lower
+    # than it, and larger ones whose charge for each interval more is higher
+    numbers, prices = np.arange(1, len(charge) + 1), list[float]()
+    fewer, more = numbers < best, numbers > best
+    if fewer.any():
+        least = max(after, ((charge[best - 1] - charge[fewer]) / (best - numbers[fewer])).max())
+        prices.append(float(np.sqrt(least * before) if 0 < least < before else (after + before) / 2))
+    if more.any():
+        most = float(((charge[more] - charge[best - 1]) / (numbers[more] - best)).min())
+        prices.append(most - min(SAFE * most, (most - after) / 2))
+    return [price for price in prices if price > 0] or [max(hull.slope(best), 1e-3)]
 
 
 def _with_gaps_filled(prices: list[float], most: int) -> list[float]:
