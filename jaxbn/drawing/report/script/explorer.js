@@ -199,7 +199,9 @@
     if (!text) return;
     const i = [...found][0];
     if (i === undefined) {
-      find("status").textContent = `“${text}” is not understood. Write the name of a variable, or what is known: ${example()}.`;
+      const of = variables[Known.named(variables, text)[0]], levels = of && !of.edges ? of.states.slice(0, 12).join(", ") : "";
+      const hint = levels ? `; the levels are ${levels}${of.card > 12 ? " …" : ""}` : "";
+      find("status").textContent = `“${text}” is not understood. Write ${of ? "" : "the name of a variable, or "}what is known: ${example(of)}${hint}.`;
       return;
     }
     choose(i);
@@ -210,11 +212,13 @@
     go(new Map([...known, ...said.filter(([k]) => answerable[k])]));
   }
 
-  function example() {
-    const i = Math.max(variables.findIndex(v => v.cut), 0), v = variables[i];
-    const first = v.cut ? `${v.name} > ${v.marks[v.marks.length - 2]}` : `${v.name} = ${v.states[0]}`;
-    const other = variables.find((w, k) => k !== i && !w.edges && w.card > 1);
-    return other ? `${first} and ${other.name} = ${other.states[0]}` : first;
+  /* What may be written, of one variable or of two, in few letters. */
+  function example(of = null) {
+    const ask = v => (v.cut ? `${v.name} > ${v.marks[v.marks.length - 2]}` : `${v.name} = ${v.states[0]}`);
+    const shortest = wanted => variables.filter(wanted).map(ask).sort((a, b) => a.length - b.length)[0];
+    if (of) return ask(of);
+    const found = [shortest(v => v.cut), shortest(v => !v.edges && v.card > 1)].filter(Boolean);
+    return found.length ? found.join(" and ") : ask(variables[0]);
   }
 
   async function share() {
