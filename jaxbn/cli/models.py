@@ -132,6 +132,9 @@ def _levels(net: BayesNet, name: str, text: str) -> Any:
     if text in known:
         return known[text]
     numbers = {level: level for level in known.values() if type(level) in (int, float)}
+    ends = [as_number(end) if end.strip() else None for end in text.split(":")]
+    if len(ends) == 2 and len(numbers) == len(known) and not any(isinstance(end, str) for end in ends):
+        return tuple(ends)
     parts = [part.strip() for part in text.split(",")]
     found = [known.get(part, numbers.get(as_number(part))) for part in parts]  # 1.0 for the level 1
     for part, level in zip(parts, found, strict=True):

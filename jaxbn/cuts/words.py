@@ -68,19 +68,21 @@ def cut_texts(edges: Sequence[float], among: Sequence[float], unit: Unit = NUMBE
         ['13', '14.5']
     """
     firsts = _firsts(edges, unit, step)
-    return short_numbers(edges, among=among, unit=unit) if firsts is None else _on_grid(firsts, step)
+    return short_numbers(edges, among=among, unit=unit) if firsts is None else _on_grid(firsts, step, unit)
 
 
 def _firsts(edges: Sequence[float], unit: Unit, step: float) -> list[float] | None:
     """The first value of a grid in each bin but the first; None without a grid, or if a bin would have no value."""
-    if not step or unit.kind != "number":
+    if not step or unit.kind not in ("number", "date"):
         return None
     places = [math.ceil(edge / step - 1e-6) for edge in edges]
     return [place * step for place in places] if all(a < b for a, b in pairwise(places)) else None
 
 
-def _on_grid(values: Sequence[float], step: float) -> list[str]:
-    """Values of a grid, with the digits that its step has."""
+def _on_grid(values: Sequence[float], step: float, unit: Unit) -> list[str]:
+    """Values of a grid, with the digits that its step has, or days."""
+    if unit.kind == "date":
+        return texts(values, unit)
     places = max(0, 1 - math.floor(math.log10(step)))
     return [np.format_float_positional(round(value, places) + 0.0, trim="-") for value in values]
 
@@ -98,22 +100,28 @@ def bin_words(edges: Sequence[float], low: float, high: float, unit: Unit = NUMB
         ['0', '1 to 2', '3', '4 or more']
     """
     if firsts := _firsts(edges, unit, step):
-        return _grid_words(firsts, low, high, step)
+        return _grid_words(firsts, low, high, step, unit)
     words = short_numbers(edges, among=(low, high), unit=unit)
     if not words:
         return ["all"]
-    below, more = ("before", "and later") if unit.kind.startswith("date") else ("below", "or more")
+    below, more = _beyond(unit)
     return [f"{below} {words[0]}", *(f"{a} to {b}" for a, b in pairwise(words)), f"{words[-1]} {more}"]
 
 
-def _grid_words(firsts: Sequence[float], low: float, high: float, step: float) -> list[str]:
+def _beyond(unit: Unit) -> tuple[str, str]:
+    """The words for the outer bins, before and after a number."""
+    return ("before", "and later") if unit.kind.startswith("date") else ("below", "or more")
+
+
+def _grid_words(firsts: Sequence[float], low: float, high: float, step: float, unit: Unit) -> list[str]:
     """Bins by the first and last value that each may hold."""
     near = 1e-6 * step
     lasts = [first - step for first in firsts]
-    texts, ends = _on_grid(firsts, step), _on_grid(lasts, step)
-    first = ends[0] if abs(low - lasts[0]) < near else f"below {texts[0]}"
-    last = texts[-1] if abs(high - firsts[-1]) < near else f"{texts[-1]} or more"
-    return [first, *(a if a == b else f"{a} to {b}" for a, b in zip(texts, ends[1:], strict=False)), last]
+    below, more = _beyond(unit)
+    begins, ends = _on_grid(firsts, step, unit), _on_grid(lasts, step, unit)
+    first = ends[0] if abs(low - lasts[0]) < near else f"{below} {begins[0]}"
+    last = begins[-1] if abs(high - firsts[-1]) < near else f"{begins[-1]} {more}"
+    return [first, *(a if a == b else f"{a} to {b}" for a, b in zip(begins, ends[1:], strict=False)), last]
 
 
 def _room(x: float, known: np.ndarray) -> float:

@@ -5,8 +5,9 @@ Layers by longest path, crossings reduced by barycentres, positions by least squ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, combinations, pairwise
 
 import numpy as np
@@ -24,6 +25,7 @@ GAP = 22.0  # between boxes of a layer
 HEIGHT = 40.0  # of every box
 RISE = 44.0  # between two layers
 THREAD = 8.0  # width kept free for an arc that passes a layer
+SPREAD = 1.8  # how wide rows of parts are, in sides of a square of their area
 PORT = 14.0  # between the arcs that enter or leave a box
 
 
@@ -48,9 +50,33 @@ class Layout:
 
 
 def layered(parents: Parents, widths: Mapping[str, float]) -> Layout:
-    """Lay a network out, parents above their children; variables without neighbours stand in rows below."""
+    """Lay a network out, parents above their children; parts without arcs between them in rows, tall ones first."""
+    graph = nx.Graph((parent, child) for child, found in parents.items() for parent in found)
+    graph.add_nodes_from(parents)
+    parts = [
+        _connected({name: parents[name] for name in parents if name in part}, widths)
+        for part in nx.connected_components(graph)
+    ]
+    parts.sort(key=lambda part: (-part.height, min(map([*parents].index, part.boxes))))
+    area = sum(part.width * part.height for part in parts)
+    limit = max([480.0, SPREAD * math.sqrt(area), *(part.width for part in parts)])
+    left, top, width, tall = 0.0, 0.0, 0.0, 0.0  # of the row
+    boxes: dict[str, Box] = {}
+    arcs: dict[Arc, tuple[Point, ...]] = {}
+    for part in parts:
+        if left and (left + part.width > limit or part.height < tall / 2):
+            left, top, tall = 0.0, top + tall + (RISE if tall > HEIGHT else GAP / 2), 0.0
+        boxes |= {name: replace(box, x=box.x + left, y=box.y + top) for name, box in part.boxes.items()}
+        arcs |= {arc: tuple((x + left, y + top) for x, y in points) for arc, points in part.arcs.items()}
+        width, tall = max(width, left + part.width), max(tall, part.height)
+        left += part.width + GAP
+    return Layout(width, top + tall, {name: boxes[name] for name in parents}, arcs)
+
+
+def _connected(parents: Parents, widths: Mapping[str, float]) -> Layout:
+    """The drawing of variables that hang together."""
     layer = _layers(parents)
-    rows: list[list[Node]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    rows: list[list[Node]] = [[] for _ in range(max(layer.values()) + 1)]
     for name, level in layer.items():
         rows[level].append(name)
     routes: dict[Arc, list[Node]] = {}  # long arcs pass every layer between their ends
@@ -61,35 +87,26 @@ def layered(parents: Parents, widths: Mapping[str, float]) -> Layout:
             for level, node in enumerate(between, layer[parent] + 1):
                 rows[level].append(node)
     links = nx.DiGraph(link for route in routes.values() for link in pairwise(route))
+    links.add_nodes_from(layer)
     rows = _untangled(rows, links)
     size = {node: float(widths[node]) if isinstance(node, str) else THREAD for row in rows for node in row}
     x = _straightened(rows, {node: [*links.pred[node], *links.succ[node]] for node in links}, size)
-    left = min((x[node] - size[node] / 2 for node in x), default=0.0)
-    width = max((x[node] + size[node] / 2 for node in x), default=0.0) - left
+    left = min(x[node] - size[node] / 2 for node in x)
     x = {node: x[node] - left for node in x}
     step = HEIGHT + RISE
     boxes = {name: Box(x[name], HEIGHT / 2 + i * step, size[name], HEIGHT) for name, i in layer.items()}
-    arcs = _arcs(routes, boxes, x, step)
-    place, top = 0.0, len(rows) * step  # of variables without neighbours
-    lone = [name for name in parents if name not in layer]
-    limit = max(width, 480.0)
-    for name in lone:
-        if place and place + widths[name] > limit:
-            place, top = 0.0, top + HEIGHT + GAP / 2
-        boxes[name] = Box(place + widths[name] / 2, top + HEIGHT / 2, float(widths[name]), HEIGHT)
-        place, width = place + widths[name] + GAP, max(width, place + widths[name])
-    return Layout(width, top + HEIGHT if lone else top - RISE, {name: boxes[name] for name in parents}, arcs)
+    width = max(x[node] + size[node] / 2 for node in x)
+    return Layout(width, len(rows) * step - RISE, boxes, _arcs(routes, boxes, x, step))
 
 
 def _layers(parents: Parents) -> dict[str, int]:
-    """Layer of every variable that has a neighbour: below all its parents, roots just above their first child."""
+    """Layer of every variable: below all its parents, roots just above their first child."""
     children = children_of(parents)
     layer: dict[str, int] = {}
     for name in topological_order(parents):
-        if parents[name] or children[name]:
-            layer[name] = max((layer[parent] + 1 for parent in parents[name]), default=0)
+        layer[name] = max((layer[parent] + 1 for parent in parents[name]), default=0)
     for name in layer:
-        if not parents[name]:
+        if children[name] and not parents[name]:
             layer[name] = min(layer[child] for child in children[name]) - 1
     return layer
 

@@ -150,11 +150,12 @@ class BayesNet(Fitted, InFiles):
 
         Args:
             targets: a variable, or several for their joint distribution.
-            given: what is known, in original units: a value or level; a set or list of them; for a continuous
-                variable also an interval ``(low, high)`` (None: open) or a ``pandas.Interval``, weighed by the share of
-                each bin that it covers, by its line where it has one. What lies outside the fitted range falls into
-                the outer bin. What is known only in part is a mapping of values, levels or intervals to likelihoods,
-                P(what was seen | state) up to a factor, or a Series like the answer of a query.
+            given: what is known, in original units: a value or level; a set or list of them; of numbers also an
+                interval ``(low, high)`` (None: open) or a ``pandas.Interval``. Bins are weighed by the share that it
+                covers, by their line where they have one; of levels that are numbers, a pair takes both ends in. What
+                lies outside the fitted range falls into the outer bin. What is known only in part is a mapping of
+                values, levels or intervals to likelihoods, P(what was seen | state) up to a factor, or a Series like
+                the answer of a query.
             do: variables that are set from outside, whatever their parents say: a value or level each. It tells what
                 would happen only as far as the arcs are causes.
             max_memory: refuse with a MemoryError when one array would take more bytes than this.

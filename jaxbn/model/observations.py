@@ -19,7 +19,7 @@ from jaxbn.inputs.columns import MISSING, as_floats, encode
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.states import with_signs
 from jaxbn.inputs.table import as_frame
-from jaxbn.inputs.units import Unit, in_words, to_number
+from jaxbn.inputs.units import NUMBER, Unit, in_words, to_number
 from jaxbn.model.fitted import Fitted
 
 Unknown = Literal["error", "missing"]
@@ -145,10 +145,7 @@ def as_range(net: Fitted, name: str, value: Any) -> tuple[float, float] | None:
     if not (isinstance(value, pd.Interval) or (isinstance(value, tuple) and len(value) == 2)):
         return None
     low, high = _ends(net, name, value) if isinstance(value, pd.Interval) else value
-    low = -math.inf if low is None else _number(name, low, net.binnings[name].unit, finite=False)
-    high = math.inf if high is None else _number(name, high, net.binnings[name].unit, finite=False)
-    if low > high:
-        raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
+    low, high = _in_order(name, low, high, net.binnings[name].unit)
     return (low, high) if low < high else None
 
 
@@ -177,8 +174,9 @@ def level_weights(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
     if isinstance(value, str | int | float) and value in levels:
         weights[levels.index(value)] = 1.0
         return weights
-    if isinstance(value, pd.Interval):
-        members = [v for v in levels if isinstance(v, int | float) and v in value]
+    span = _span_of_levels(name, levels, value)
+    if span is not None:
+        members = [v for v in levels if isinstance(v, int | float) and v in span]
         if not members:
             raise ValueError(f"the value given for {name!r}: no level lies in {value}; {suggest(value, levels)}")
     else:
@@ -188,6 +186,25 @@ def level_weights(net: Fitted, name: str, value: Any) -> NDArray[np.float64]:
         raise ValueError(f"the value given for {name!r} is missing ({value!r}); leave the name out")
     weights[codes] = 1.0
     return weights
+
+
+def _span_of_levels(name: str, levels: Sequence[Any], value: Any) -> pd.Interval | None:
+    """The interval that is given, if it is one: a pair is where all levels are numbers, and both ends belong to it."""
+    pair = isinstance(value, tuple) and len(value) == 2 and all(v is None or isinstance(v, numbers.Real) for v in value)
+    if not pair or not all(type(v) in (int, float) for v in levels):
+        return value if isinstance(value, pd.Interval) else None
+    return pd.Interval(*_in_order(name, value[0], value[1], NUMBER), closed="both")
+
+
+def _in_order(name: str, low: Any, high: Any, unit: Unit) -> tuple[float, float]:
+    """The ends of an interval as numbers, infinite where it is open."""
+    ends = (
+        -math.inf if low is None else _number(name, low, unit, finite=False),
+        math.inf if high is None else _number(name, high, unit, finite=False),
+    )
+    if ends[0] > ends[1]:
+        raise ValueError(f"the value given for {name!r} is ({low!r}, {high!r}), whose ends are swapped")
+    return ends
 
 
 def _members(name: str, value: Any, *, tuples: bool = False) -> list[Any]:

@@ -213,6 +213,16 @@ def test_unknown_columns_come_with_the_nearest_names(command: Command) -> None:
     command.fails("discretize", data, "--graph", "kind>sise", says="--graph names 'sise'", code=2)
 
 
+def test_levels_that_are_numbers_have_ranges(command: Command) -> None:
+    net = jaxbn.fit({"year": [70, 71, 72, 73] * 3, "kind": list("aabb") * 3}, {"kind": ["year"]})
+    net.save(command.folder / "years.json")
+    for given, expected in (("71:72", {71, 72}), ("72:", {72, 73}), (":70", 70)):
+        answer = json.loads(command("query", "years.json", "kind", "--given", f"year={given}", "--json").stdout)
+        np.testing.assert_allclose(
+            [state["probability"] for state in answer["posterior"]], net.query("kind", {"year": expected})
+        )
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from jaxbn.cuts.binning import Binning
-from jaxbn.cuts.words import CLOSE, bin_words, cut_words, rounded, short_numbers
+from jaxbn.cuts.words import CLOSE, bin_words, cut_texts, cut_words, rounded, short_numbers
+from jaxbn.inputs.units import Unit
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -35,6 +36,16 @@ def test_bins_in_words() -> None:
     assert short_numbers([2.0], among=[0.0, 2.0]) == ["2"]  # a cut at the largest value
     assert short_numbers([0.0, 1e-300, 1e300]) == ["0", "1e-300", "1e300"]
     assert short_numbers([-1.7e308, 1.7e308]) == ["-1.7e308", "1.7e308"]  # whose difference is no float
+
+
+def test_a_day_is_in_one_bin() -> None:
+    """Bins were "2020-01-14 to 2020-04-07" and "2020-04-07 to 2020-05-26"; of which was the 7th of April?"""
+    cuts, unit = [18275.0, 18358.5, 18407.5], Unit("date")
+    assert bin_words(cuts, 18200.0, 18500.0, unit, 1.0) == [
+        "before 2020-01-14", "2020-01-14 to 2020-04-06", "2020-04-07 to 2020-05-25", "2020-05-26 and later"
+    ]  # fmt: skip
+    assert bin_words([18275.5], 18275.0, 18276.0, unit, 1.0) == ["2020-01-14", "2020-01-15"]
+    assert cut_texts(cuts, (18200.0, 18500.0), unit, 1.0) == ["2020-01-14", "2020-04-07", "2020-05-26"]
 
 
 def test_numbers_of_an_answer_lose_only_the_last_digits() -> None:

@@ -179,6 +179,15 @@ await wait(); await settled();
 found.typed = [location.hash, field.value];
 document.querySelector("#known .badge").click();
 await wait(); await settled();
+await type("mpg = 999");
+document.getElementById("ask-form").requestSubmit();
+await wait(); await settled();
+found.beyond = status();
+document.getElementById("clear").click();
+await wait(); await settled();
+await type("origin > 3");
+document.getElementById("ask-form").requestSubmit();
+found.misread = status();
 await type("mp");
 found.searched = [...document.querySelectorAll(".node.found")].map(n => n.dataset.name);
 found.shown = [...document.querySelectorAll("#variables article:not([hidden]) h3")].map(h => h.textContent);
@@ -217,7 +226,7 @@ return found;
 def test_the_page_is_used_by_mouse_keyboard_and_address(tmp_path: Path) -> None:
     found = run_in_pages(tmp_path, {"cars": (jaxbn.report(CARS), USE)})["cars"]
     assert isinstance(found, dict), found
-    assert found["start"].startswith("Nothing is said to be known")
+    assert found["start"].startswith("Nothing is known yet")
     assert (found["panel"], found["blanket"]) == ("mpg", ["origin"])
     assert found["bin"][0] == "#mpg=bin4"
     assert "Given mpg 35 or more" in found["bin"][1]
@@ -231,6 +240,9 @@ def test_the_page_is_used_by_mouse_keyboard_and_address(tmp_path: Path) -> None:
     assert found["cleared"][0] == ""
     np.testing.assert_allclose(found["cleared"][1], CARS.query("origin"), atol=1e-12)
     assert found["typed"] == ["#origin=japan", ""]
+    assert "what lies outside counts as the outer bin" in found["beyond"]
+    assert "not understood" in found["misread"]
+    assert "the levels are" in found["misread"]
     assert found["searched"] == found["shown"] == ["mpg"]
     assert found["arrow"] == "origin"
     assert found["entered"] == ["state", "origin"]

@@ -129,7 +129,7 @@ process.stdout.write(JSON.stringify(said));
 def test_sentences_are_understood() -> None:
     import jaxbn
 
-    data = {"mpg": [1.0, 2.0, 3.0], "mpg 2": [1.0, 2.0, 3.0], "origin": ["usa", "new york", "usa"]}
+    data = {"mpg": [1.0, 2.0, 3.0], "mpg 2": [1.0, 2.0, 3.0], "origin": ["usa", "new york", "usa"], "doors": [2, 3, 5]}
     net = jaxbn.fit(data, {}, {"mpg": [1.5], "mpg 2": [1.5]})
     sentences = {
         "mpg > 2": "mpg=2:", "mpg>=2.5": "mpg=2.5:", "MPG < 2": "mpg=:2", "mpg between 1 and 2": "mpg=1:2",
@@ -140,6 +140,8 @@ def test_sentences_are_understood() -> None:
         "origin = usa, new york": "origin=new%20york,usa", "origin = usa, mpg 2 < 3": "origin=usa&mpg%202=:3",
         "set mpg = 2; origin = usa": "do:mpg=2&origin=usa", "do(origin = usa)": "do:origin=usa", "set mpg > 2": None,
         "mpg > 2 and": None, "mpg > 2 and origin = mars": None, "origin = mars": None, "mpg": None,
+        "doors > 2": "doors=3,5", "doors <= 3": "doors=2,3", "doors 3 to 5 and mpg > 2": "doors=3,5&mpg=2:",
+        "set doors >= 5": "do:doors=5", "doors > 5": None, "origin > 2": None, "doors > many": None,
         "weight > 3": None, "mpg > soon": None, "mpg = 3:1": None,
     }  # fmt: skip
     found = run(PARSE, {**json.loads(payload(net, None)), "sentences": list(sentences)})

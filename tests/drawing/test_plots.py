@@ -70,6 +70,15 @@ def test_a_layout_of_nothing_but_lone_variables_wraps() -> None:
     assert len({box.y for box in plan.boxes.values()}) > 1
 
 
+def test_parts_without_an_arc_between_them_stand_in_rows() -> None:
+    """Of 40 columns in ten parts all stood side by side, too small to read."""
+    parents = {f"v{i}": (f"v{i - i % 4}",) if i % 4 else () for i in range(40)} | {"lone": ()}
+    plan = layered(parents, dict.fromkeys(parents, 100.0))
+    assert_sound(plan, parents)
+    assert plan.height < plan.width < 4 * plan.height
+    assert all(plan.boxes[f"v{i}"].y < plan.boxes["lone"].y for i in range(40))
+
+
 def test_a_network_is_drawn_with_its_bins(net: jaxbn.BayesNet) -> None:
     words = {text.get_text() for text in net.plot().texts}
     assert {"class", "3 levels", "petal_width", "3 bins"} <= words

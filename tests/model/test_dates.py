@@ -38,7 +38,8 @@ def test_cuts_are_dates(net: jaxbn.BayesNet, frame: pd.DataFrame) -> None:
     changes = frame["day"][frame["warm"] != frame["warm"].shift(fill_value=False)]
     assert (pd.to_datetime([first, last]) <= changes).all()
     assert (pd.to_datetime([first, last]) > frame["day"][changes.index - 1]).all()
-    assert state_texts(net, "day") == [f"before {first}", f"{first} to {last}", f"{last} and later"]
+    before = f"{pd.Timestamp(last) - pd.Timedelta(days=1):%Y-%m-%d}"
+    assert state_texts(net, "day") == [f"before {first}", f"{first} to {before}", f"{last} and later"]
     assert net.query("day", {"warm": True}).index.tolist() == state_texts(net, "day")
 
 

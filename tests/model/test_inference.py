@@ -242,6 +242,8 @@ def small() -> BayesNet:
         ("weight", {"cut": set()}, "empty", ValueError),
         ("weight", {"cut": None}, "missing", ValueError),
         ("weight", {"year": pd.Interval(1, 2)}, "no level lies in", ValueError),
+        ("weight", {"year": (75, None)}, "no level lies in", ValueError),
+        ("weight", {"year": (72, 70)}, "swapped", ValueError),
         ("cut", {"weight": "heavy"}, "must be a number", TypeError),
         ("cut", {"weight": True}, "must be a number", TypeError),
         ("cut", {"weight": float("nan")}, "leave the name out", ValueError),
@@ -263,6 +265,8 @@ def test_ways_to_write_evidence() -> None:
     np.testing.assert_allclose(net.query("cut", {"weight": (None, None)}), net.query("cut"))
     np.testing.assert_allclose(net.query("cut", {"year": pd.Interval(70, 72)}), net.query("cut", {"year": [71, 72]}))
     np.testing.assert_allclose(net.query("cut", {"year": np.array([71, 72])}), net.query("cut", {"year": (71.0, 72)}))
+    np.testing.assert_allclose(net.query("cut", {"year": (71, 73)}), net.query("cut", {"year": {71, 72, 73}}))
+    np.testing.assert_allclose(net.query("cut", {"year": (72.5, None)}), net.query("cut", {"year": [73, 74]}))
     with pytest.raises(ValueError, match="not a continuous variable"):
         net.density("cut")
 

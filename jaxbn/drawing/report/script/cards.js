@@ -96,6 +96,9 @@ const Cards = (() => {
 
   const mean = parts => parts.reduce((sum, {left, right, chance}) => sum + (chance * (left + right)) / 2, 0);
 
+  /* A long name without its middle: names often begin alike. */
+  const shortened = text => (text.length > 36 ? `${text.slice(0, 18)}…${text.slice(-17)}` : text);
+
   /* A state: its name, a bar, and the chance; a button that says it is known. */
   function row(variable, text, k, say) {
     const bar = html("span", {className: "bar-now"}), mark = html("span", {className: "bar-before"});
@@ -103,7 +106,7 @@ const Cards = (() => {
     const button = html(
       "button",
       {type: "button", className: "state", onclick: event => say(undefined, k, event.shiftKey || event.ctrlKey || event.metaKey)},
-      html("span", {className: "state-name", title: variable.groups ? variable.groups[k].join(", ") : text}, text),
+      html("span", {className: "state-name", title: variable.groups ? variable.groups[k].join(", ") : text}, shortened(text)),
       html("span", {className: "track", "aria-hidden": "true"}, bar, mark), chance, change,
     );
     function update(before, now, words, weight) {

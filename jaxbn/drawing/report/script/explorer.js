@@ -101,7 +101,7 @@
 
   function whyNot(i) {
     if (!answerable[i]) return "Not answered here: its table, or that of an ancestor, is too large for this page.";
-    if (answer.impossible) return "No answer: what is said to be known cannot happen.";
+    if (answer.impossible) return "No answer: what is known cannot happen.";
     if (rows && [...known.values()].some(what => what.set)) return "Not answered here where something is set: a table is too large for this page.";
     if (answer.fitting === 0) return "No answer: none of the rows drawn from the network has what is known.";
     return "No answer: the question is too large for this page.";
@@ -123,8 +123,8 @@
       return `Too large a question for this page: ${names}${more} would need more than ${Inference.MOST_CELLS / 1e6} million numbers. ` +
         "Say more that is known, or ask net.query in Python.";
     }
-    if (!known.size) return "Nothing is said to be known: every variable is shown as it is in general." + about();
-    if (answer.impossible) return "What is said to be known cannot happen under this network; take one of it back.";
+    if (!known.size) return "Nothing is known yet: every variable is shown as it is in general." + about();
+    if (answer.impossible) return "What is known cannot happen under this network; take some of it back.";
     const said = wanted => [...known].filter(([, what]) => Boolean(what.set) === wanted).map(([i, what]) =>
       `${variables[i].name}${variables[i].edges && what.value === undefined ? "" : " ="} ${Known.words(variables[i], what)}`).join(", ");
     const chance = Math.exp(answer.logProbability), acted = said(true), seen = said(false);
@@ -132,7 +132,16 @@
     const begin = (acted ? `If ${acted} is set from outside` : "") + (acted && seen ? ", and given" : acted ? "" : "Given") + (seen ? ` ${seen} (probability ${rare})` : "");
     const causes = acted ? " This tells what would happen only as far as the arrows are causes." : "";
     const most = byChange().slice(0, 3).map(i => variables[i].name);
-    return `${begin}. ` + (most.length ? `Most changed: ${most.join(", ")}.` : "Nothing else changes.") + causes + about();
+    return `${begin}. ` + (most.length ? `Most changed: ${most.join(", ")}.` : "Nothing else changes.") + beyond() + causes + about();
+  }
+
+  /* What is known that no row comes near. */
+  function beyond() {
+    const outside = [...known].filter(([i, {value, range = [value, value]}]) => range[0] > variables[i].edges?.at(-1) || range[1] < variables[i].edges?.[0]);
+    return outside.map(([i]) => {
+      const {name, marks} = variables[i];
+      return ` In the data, ${name} is from ${marks[0]} to ${marks.at(-1)}; what lies outside counts as the outer bin.`;
+    }).join("");
   }
 
   /* Which answers are not exact. */
@@ -199,7 +208,9 @@
     if (!text) return;
     const i = [...found][0];
     if (i === undefined) {
-      find("status").textContent = `“${text}” is not understood. Write the name of a variable, or what is known: ${example()}.`;
+      const of = variables[Known.named(variables, text)[0]], levels = of && !of.edges ? of.states.slice(0, 12).join(", ") : "";
+      const hint = levels ? `; the levels are ${levels}${of.card > 12 ? " …" : ""}` : "";
+      find("status").textContent = `“${text}” is not understood. Write ${of ? "" : "the name of a variable, or "}what is known: ${example(of)}${hint}.`;
       return;
     }
     choose(i);
@@ -210,11 +221,13 @@
     go(new Map([...known, ...said.filter(([k]) => answerable[k])]));
   }
 
-  function example() {
-    const i = Math.max(variables.findIndex(v => v.cut), 0), v = variables[i];
-    const first = v.cut ? `${v.name} > ${v.marks[v.marks.length - 2]}` : `${v.name} = ${v.states[0]}`;
-    const other = variables.find((w, k) => k !== i && !w.edges && w.card > 1);
-    return other ? `${first} and ${other.name} = ${other.states[0]}` : first;
+  /* What may be written, of one variable or of two, in few letters. */
+  function example(of = null) {
+    const ask = v => (v.cut ? `${v.name} > ${v.marks[v.marks.length - 2]}` : `${v.name} = ${v.states[0]}`);
+    const shortest = wanted => variables.filter(wanted).map(ask).sort((a, b) => a.length - b.length)[0];
+    if (of) return ask(of);
+    const found = [shortest(v => v.cut), shortest(v => !v.edges && v.card > 1)].filter(Boolean);
+    return found.length ? found.join(" and ") : ask(variables[0]);
   }
 
   async function share() {

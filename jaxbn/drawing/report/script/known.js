@@ -65,6 +65,13 @@ const Known = (() => {
     return ends && (low > -Infinity || high < Infinity) ? {range: [low, high]} : null;
   }
 
+  /* The levels in a range, where levels are numbers; without its ends if it is `open`. */
+  function levels(variable, low, high, open = false) {
+    const values = variable.states.map(text => Number(text.trim() || NaN));
+    const found = values.flatMap((value, k) => (value >= low && value <= high && !(open && (value === low || value === high)) ? [k] : []));
+    return found.length && !values.some(Number.isNaN) ? {states: found} : null;
+  }
+
   /* The state that a word means: a level, a group by its name or a member, a bin by its number, or a value. */
   function stateOf(variable, word) {
     const same = text => text.toLowerCase() === word.toLowerCase();
@@ -86,13 +93,17 @@ const Known = (() => {
     return k;
   }
 
-  /* "mpg > 30", "origin = europe", "weight 2000 to 3000": [index, what is known], or null where it is no such sentence. */
-  function parse(variables, text) {
+  /* The variables with whose names a text begins, that with the longest name first. */
+  function named(variables, text) {
     const typed = text.trim().toLowerCase();
-    const found = [...variables.keys()]
+    return [...variables.keys()]
       .filter(i => typed.startsWith(variables[i].name.toLowerCase()))
       .sort((a, b) => variables[b].name.length - variables[a].name.length);
-    for (const i of found) {
+  }
+
+  /* "mpg > 30", "origin = europe", "weight 2000 to 3000": [index, what is known], or null where it is no such sentence. */
+  function parse(variables, text) {
+    for (const i of named(variables, text)) {
       const what = sentence(variables[i], text.trim().slice(variables[i].name.length).trim());
       if (what) return [i, what];
     }
@@ -115,11 +126,12 @@ const Known = (() => {
 
   function sentence(variable, rest) {
     const compared = /^(>=|<=|>|<|≥|≤)\s*(\S.*)$/.exec(rest), value = compared && Numbers.read(variable, compared[2]);
-    if (compared && variable.edges && !Number.isNaN(value)) {
-      return /[>≥]/.test(compared[1]) ? range(value, Infinity) : range(-Infinity, value);
+    if (compared && !Number.isNaN(value)) {
+      const up = /[>≥]/.test(compared[1]), ends = up ? [value, Infinity] : [-Infinity, value];
+      return variable.edges ? range(...ends) : levels(variable, ...ends, /^[<>]$/.test(compared[1]));
     }
     const between = /^(?:between|from|=|is|in)?\s*(-?[\d.e+-]+)\s*(?:to|and|:|\.\.)\s*(-?[\d.e+-]+)$/i.exec(rest);
-    if (between && variable.edges) return range(Numbers.read(variable, between[1]), Numbers.read(variable, between[2]));
+    if (between) return (variable.edges ? range : levels.bind(null, variable))(...between.slice(1).map(end => Numbers.read(variable, end)));
     const equal = /^(?:=|is\b|:)\s*(.+)$/i.exec(rest);
     if (!equal) return null;
     const word = equal[1].trim(), whole = stateOf(variable, word);
@@ -139,5 +151,5 @@ const Known = (() => {
     try { return decodeURIComponent(text); } catch { return text; }
   }
 
-  return {weights, words, isOne, toFragment, fromFragment, parseAll, range, toggled, binOf};
+  return {weights, words, isOne, toFragment, fromFragment, parseAll, named, range, toggled, binOf};
 })();
