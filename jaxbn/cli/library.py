@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, cleandoc, signature
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -239,12 +240,12 @@ class Asked:
         source, found = reading.structure(self.source, graph)
         return replace(self, source=source), found
 
-    def arguments(self, *functions: str) -> dict[str, Any]:
-        """The options that were given, as the library takes them; if functions are named, theirs alone."""
+    def arguments(self, function: str | None = None) -> dict[str, Any]:
+        """The options that were given, as the library takes them; if a function is named, its own alone."""
         from jaxbn.learning.options import in_objects
 
-        known = {option for function in functions for option in library_options(function)}
-        given = {name: value for name, value in self.chosen.items() if not functions or name in known}
+        known = self.chosen if function is None else library_options(function)
+        given = {name: value for name, value in self.chosen.items() if name in known}
         if given.get("time_limit", 0) > 0:  # of the whole command, but for at least half of it there is work to do
             spent = max(time.monotonic() - STARTED[0], 0.0)
             given["time_limit"] = max(given["time_limit"] - spent, given["time_limit"] / 2)
@@ -252,10 +253,9 @@ class Asked:
 
     def _named(self) -> list[str]:
         said = self.chosen
-        arcs = [*said.get("required", ()), *said.get("forbidden", ()), *said.get("links", ())]
-        lists = [said.get(option, ()) for option in ("order", "merge_levels", "roots", "leaves")]
-        names = [name for each in (*lists, *said.get("tiers", ()), *arcs) for name in each]
-        return [*self.keep, *names, *said.get("cuts", ()), *filter(None, [said.get("target")])]
+        lists = [said.get(option, ()) for option in ("order", "merge_levels", "roots", "leaves", "cuts")]
+        lists += [each for option in ("required", "forbidden", "links", "tiers") for each in said.get(option, ())]
+        return [*self.keep, *chain.from_iterable(lists), *filter(None, [said.get("target")])]
 
 
 @dataclass(frozen=True)
