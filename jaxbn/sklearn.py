@@ -23,6 +23,7 @@ from jaxbn.estimators.networks import (
     frame_of,
     table_of,
 )
+from jaxbn.inputs.checks import one_of
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.table import Missing, Table
 from jaxbn.learning.columns import Columns
@@ -91,8 +92,7 @@ class BayesNetClassifier(ClassifierMixin, NetworkEstimator):
         return self._fit(X, y, None)
 
     def _fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None) -> BayesNetClassifier:
-        if self.structure not in STRUCTURES:
-            raise ValueError(f"structure must be one of {STRUCTURES}, got {self.structure!r}")
+        one_of("structure", self.structure, STRUCTURES)
         method = as_method(self.method)
         if self.average is not None and method.name != "evidence":
             raise ValueError(f"average is for method='evidence', got method={method.name!r}; leave one of them out")

@@ -32,7 +32,6 @@ REMEDIES = {
 }
 """Remedies at the command line, in place of those for Python users."""
 
-
 REPEATED = {
     "merge_levels": "group", "tiers": "tier", "roots": "root", "leaves": "leaf", "links": "known", "as_json": "json",
 }  # fmt: skip

@@ -263,8 +263,6 @@ def evaluate(
             output.say(f"{len(logs)} rows, mean log-likelihood {logs.mean():.4f}, standard error {error:.4f}")
         return
     asked, structure = asked.with_structure(graph)
-    if folds < 2:
-        raise UsageError(f"--folds must be at least 2, got {folds}")
     table = asked.table(keep_all=True)
     from jaxbn.cuts.methods import users_of
     from jaxbn.learning.options import in_objects

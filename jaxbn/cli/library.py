@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature, cleandoc, signature
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -118,19 +119,18 @@ def arguments(name: str) -> dict[str, Argument]:
     found = next(node for node in tree.body if getattr(node, "name", None) == name)
     assert isinstance(found, ast.FunctionDef | ast.ClassDef)
     words = {n: _sentence(text) for n, text in _described(ast.get_docstring(found) or "").items()}
+    fields: list[tuple[str, Any, Any]]
     if isinstance(found, ast.FunctionDef):
         pairs = zip(found.args.kwonlyargs, found.args.kw_defaults, strict=True)
         fields = [(each.arg, each.annotation, default) for each, default in pairs]
-        if found.args.kwarg is not None:
-            fields += [(option, None, None) for option in HANDED_ON]
     else:
         bases = [n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Method"]
         bodies = [*found.body, *(each for base in bases for each in base.body)]
         fields = [(n.target.id, n.annotation, n.value) for n in bodies if isinstance(n, ast.AnnAssign)]  # type: ignore
-    texts = [(n, "" if a is None else ast.unparse(a), "" if d is None else ast.unparse(d)) for n, a, d in fields]
-    return {n: Argument(n, a, d, words.get(n, "")) for n, a, d in texts if a and "ClassVar" not in a} | {
-        n: arguments("learn")[n] for n, a, _ in texts if not a and name != "learn"
-    }
+    texts = [(n, ast.unparse(a), ast.unparse(d) if d else "") for n, a, d in fields]
+    own = {n: Argument(n, a, d, words.get(n, "")) for n, a, d in texts if "ClassVar" not in a}
+    takes_others = isinstance(found, ast.FunctionDef) and found.args.kwarg is not None
+    return own | {n: arguments("learn")[n] for n in HANDED_ON if takes_others}
 
 
 def _described(docstring: str) -> dict[str, str]:
@@ -182,18 +182,17 @@ def _of_library(argument: Argument) -> Parameter:
     return _parameter(name, kind, False if kind is bool else None, words, panel, **more)
 
 
-def _of_command(parameter: Parameter, words: dict[str, str]) -> Parameter:
-    """The option, or the argument, of an argument of a command."""
-    name, kind = parameter.name, parameter.annotation
+def _parameter(
+    name: str, kind: Any, default: Any, words: str | None = None, panel: str | None = None, **more: Any
+) -> Parameter:
+    """An option, or an argument, of a command."""
+    words = words or SHARED[name]
     kind = list[str] if kind == Sequence[str] else kind
-    return _parameter(name, kind, parameter.default, words.get(name) or SHARED[name], PANELS.get(name))
-
-
-def _parameter(name: str, kind: Any, default: Any, words: str, panel: str | None, **more: Any) -> Parameter:
     flags = (flag_of(name), *([SHORT[name]] if name in SHORT else ()))
     is_option = name not in POSITIONAL or (name in ("model", "target") and default is None)
     more |= {"envvar": "JAXBN_NO_CACHE"} if name == "no_cache" else {}
-    made = typer.Option(*flags, help=words, rich_help_panel=panel, **more) if is_option else typer.Argument(help=words)
+    more |= {"rich_help_panel": PANELS.get(name, panel)}
+    made = typer.Option(*flags, help=words, **more) if is_option else typer.Argument(help=words)
     default = [] if kind == list[str] and default in (None, ()) else default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, made])
 
@@ -241,12 +240,12 @@ class Asked:
         source, found = reading.structure(self.source, graph)
         return replace(self, source=source), found
 
-    def arguments(self, *functions: str) -> dict[str, Any]:
-        """The options that were given, as the library takes them; if functions are named, theirs alone."""
+    def arguments(self, function: str | None = None) -> dict[str, Any]:
+        """The options that were given, as the library takes them; if a function is named, its own alone."""
         from jaxbn.learning.options import in_objects
 
-        known = {option for function in functions for option in library_options(function)}
-        given = {name: value for name, value in self.chosen.items() if not functions or name in known}
+        known = self.chosen if function is None else library_options(function)
+        given = {name: value for name, value in self.chosen.items() if name in known}
         if given.get("time_limit", 0) > 0:  # of the whole command, but for at least half of it there is work to do
             spent = max(time.monotonic() - STARTED[0], 0.0)
             given["time_limit"] = max(given["time_limit"] - spent, given["time_limit"] / 2)
@@ -254,10 +253,9 @@ class Asked:
 
     def _named(self) -> list[str]:
         said = self.chosen
-        arcs = [*said.get("required", ()), *said.get("forbidden", ()), *said.get("links", ())]
-        lists = [said.get(option, ()) for option in ("order", "merge_levels", "roots", "leaves")]
-        names = [name for each in (*lists, *said.get("tiers", ()), *arcs) for name in each]
-        return [*self.keep, *names, *said.get("cuts", ()), *filter(None, [said.get("target")])]
+        lists = [said.get(option, ()) for option in ("order", "merge_levels", "roots", "leaves", "cuts")]
+        lists += [each for option in ("required", "forbidden", "links", "tiers") for each in said.get(option, ())]
+        return [*self.keep, *chain.from_iterable(lists), *filter(None, [said.get("target")])]
 
 
 @dataclass(frozen=True)
@@ -297,13 +295,13 @@ def command(function: str = "") -> Callable[[Callable[..., None]], Callable[...,
         if gathered := "wanted" in own:
             del own["wanted"]
             own |= signature(Consensus, eval_str=True).parameters
-        common = {n: _parameter(n, kind, default, SHARED[n], PANELS.get(n)) for n, (kind, default) in COMMON.items()}
+        common = {n: _parameter(n, kind, default) for n, (kind, default) in COMMON.items()}
         parameters: dict[str, Parameter] = {}
         made: dict[str, Parameter] = {}
         for name, each in own.items():
             if name in ("asked", "source"):
                 each = each.replace(name="data", annotation=str if each.default is Parameter.empty else str | None)
-            parameters[each.name] = _of_command(each, words)
+            parameters[each.name] = _parameter(each.name, each.annotation, each.default, words.get(each.name))
         checked = "out" in own and "force" not in own
         parameters |= {"force": common["force"]} if checked else {}
         if "source" in own:

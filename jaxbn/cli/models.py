@@ -339,6 +339,7 @@ def report(
     if compare and (source is None or folds < 2):
         raise UsageError("--compare needs the rows as a second argument, and --folds of at least 2")
     net = read_model(model)
+    made: dict[str, Any] = {"model": path.name, "data": source and source.name}
     table, scores, notes = None, None, ""
     if source is not None:
         from jaxbn.drawing.missing import rows_of
@@ -352,10 +353,6 @@ def report(
         table = rows_of(net, source.frame)
         if compare:
             start_compiler(no_cache)
+            made |= {"folds": folds, "seed": seed}
             scores, notes = held_out(net, table, folds, seed, True, {"method": "evidence"}), published(source)
-    made = {
-        "model": Path(model).name,
-        "data": source and source.name,
-        **({"folds": folds, "seed": seed} if compare else {}),
-    }
     output.write(out, jaxbn.report(net, table, title=stem, scores=scores, notes=notes, options=made))

@@ -83,10 +83,9 @@ def read_any_model(path: str) -> BayesNet | AverageNet:
 
 def as_number(text: str) -> float | str:
     """The number that a text stands for, or else the text."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    from jaxbn.inputs.checks import is_number
+
+    return float(text) if is_number(text) else text
 
 
 def names_in(given: Sequence[str], option: str, known: Iterable[Any], kind: str = "column") -> list[str]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from urllib.request import urlopen
 
+from jaxbn.inputs.checks import is_number
 from jaxbn.inputs.later import pd
 from jaxbn.inputs.table_files import Format, read_bytes
 from jaxbn.runtime.files import write_text
@@ -210,10 +211,7 @@ def _rows(text: str) -> list[list[str]]:
 
 
 def _plain(cell: str) -> str:
-    try:
-        return f"{float(cell):.12g}".replace("nan", "")
-    except ValueError:
-        return cell
+    return f"{float(cell):.12g}".replace("nan", "") if is_number(cell) else cell
 
 
 def _digest(rows: list[list[str]]) -> str:

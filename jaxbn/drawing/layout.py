@@ -17,7 +17,6 @@ from jaxbn.inputs.graph import Parents, children_of, topological_order
 from jaxbn.inputs.later import nx
 
 Node = str | tuple[str, str, int]  # a variable, or (parent, child, layer) where a long arc passes a layer
-Near = Mapping[Node, Sequence[Node]]
 Arc = tuple[str, str]
 Point = tuple[float, float]
 SWEEPS = 8
@@ -90,7 +89,7 @@ def _connected(parents: Parents, widths: Mapping[str, float]) -> Layout:
     links.add_nodes_from(layer)
     rows = _untangled(rows, links)
     size = {node: float(widths[node]) if isinstance(node, str) else THREAD for row in rows for node in row}
-    x = _straightened(rows, {node: [*links.pred[node], *links.succ[node]] for node in links}, size)
+    x = _straightened(rows, links, size)
     left = min(x[node] - size[node] / 2 for node in x)
     x = {node: x[node] - left for node in x}
     step = HEIGHT + RISE
@@ -113,17 +112,15 @@ def _layers(parents: Parents) -> dict[str, int]:
 
 def _untangled(rows: list[list[Node]], links: nx.DiGraph) -> list[list[Node]]:
     """The rows reordered by the mean position of their neighbours, down and up; the order with fewest crossings."""
-    best, fewest = [list(row) for row in rows], _crossings(rows, links)
+    tried = [[*map(list, rows)]]
     for sweep in range(SWEEPS):
         near, other = (links.pred, -1) if sweep % 2 == 0 else (links.succ, 1)
         for i in range(1, len(rows)) if sweep % 2 == 0 else reversed(range(len(rows) - 1)):
             place = {node: k for k, node in enumerate(rows[i + other])}
             own = {node: k for k, node in enumerate(rows[i])}
             rows[i].sort(key=lambda node: _mean([place[n] for n in near[node]], own[node]))
-        crossings = _crossings(rows, links)
-        if crossings < fewest:
-            best, fewest = [list(row) for row in rows], crossings
-    return best
+        tried.append([*map(list, rows)])
+    return min(tried, key=lambda each: _crossings(each, links))
 
 
 def _crossings(rows: Sequence[Sequence[Node]], links: nx.DiGraph) -> int:
@@ -134,14 +131,14 @@ def _crossings(rows: Sequence[Sequence[Node]], links: nx.DiGraph) -> int:
     return sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for found in by_row.values() for a, b in combinations(found, 2))
 
 
-def _straightened(rows: Sequence[Sequence[Node]], near: Near, size: Mapping[Node, float]) -> dict[Node, float]:
+def _straightened(rows: Sequence[Sequence[Node]], links: nx.DiGraph, size: Mapping[Node, float]) -> dict[Node, float]:
     """Position of every node: as near to its neighbours as the order and the widths of its row allow."""
     x: dict[Node, float] = {}
     for row in rows:
         x.update(zip(row, _spread([0.0] * len(row), row, size), strict=True))
     for sweep in range(4 * SWEEPS):
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            wanted = [_mean([x[n] for n in near[node]], x[node]) for node in row]
+            wanted = [_mean([x[n] for n in nx.all_neighbors(links, node)], x[node]) for node in row]
             x.update(zip(row, _spread(wanted, row, size), strict=True))
     return x
 

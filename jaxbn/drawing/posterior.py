@@ -11,14 +11,12 @@ from jaxbn.drawing.notebook import html_table
 from jaxbn.drawing.plots import draw_variable, new_axes, plot_network
 from jaxbn.drawing.svg import ORANGE, network_svg
 from jaxbn.inputs.checks import suggest
+from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
-from jaxbn.posterior.results import group_counts
+from jaxbn.posterior.results import Posterior, group_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from jaxbn.model.bayesnet import BayesNet
-    from jaxbn.posterior.results import Posterior
 
 CERTAIN = 0.5  # arcs above this probability are drawn
 MOST_CUTS = 6  # cuts of a variable that are named

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, column_or_1d, validate_data
 
 from jaxbn.cuts.methods import Bayesian, Evidence, Method, as_method
+from jaxbn.inputs.checks import one_of
 
 ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
@@ -55,8 +56,7 @@ class BayesianDiscretizer(TransformerMixin, BaseEstimator):
         """Find the cuts of each feature. X: numbers [rows, features]; y: classes [rows]."""
         import jaxbn
 
-        if self.encode not in ENCODINGS:
-            raise ValueError(f"encode must be one of {ENCODINGS}, got {self.encode!r}")
+        one_of("encode", self.encode, ENCODINGS)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y), return_inverse=True)

@@ -178,8 +178,7 @@ class BayesNetOutlierDetector(OutlierMixin, NetworkEstimator):
         share = self.contamination
         if share != "auto" and not (isinstance(share, int | float | np.number) and 0 < share <= 0.5):
             raise ValueError(f"contamination must be 'auto' or a number above 0 and up to 0.5, got {share!r}")
-        if self.by not in SCORES:
-            raise ValueError(f"by must be one of {SCORES}, got {self.by!r}")
+        one_of("by", self.by, SCORES)
         # benchmarks/outliers.py was measured without lines
         frame = self._learn(X, method=self.method, restarts=self.restarts, lines=False)
         scores = self._scores(self.network_.sample(DRAWS, self.random_state) if share == "auto" else frame)

@@ -29,7 +29,6 @@ from jaxbn.evaluation.cross_validate import cross_validate
 from jaxbn.evaluation.folds import fold_numbers
 from jaxbn.evaluation.inner_folds import Gaps, Setting, gaps_of, hold_out, setting_of
 from jaxbn.inputs import checks
-from jaxbn.inputs.checks import suggest
 from jaxbn.inputs.columns import as_floats, encode
 from jaxbn.inputs.graph import markov_blanket
 from jaxbn.inputs.later import pd
@@ -204,7 +203,7 @@ def refine(
 def _check(net: BayesNet, cuts: bool, alpha: str | None, rate: bool) -> None:
     if alpha is not None:
         checks.one_of("alpha", alpha, ("one", "family"))
-    if not (cuts or rate or alpha is not None):
+    elif not (cuts or rate):
         raise ValueError("there is nothing to learn: cuts and rate are False and alpha is None; ask for one of them")
     if not net.binnings and (cuts or rate):
         asked = "cuts" if cuts else "rate"
@@ -226,7 +225,9 @@ def _table(net: BayesNet, data: Any) -> Table:
         return replace(data, names=net.names)
     frame = as_frame(data)
     if lacking := [name for name in net.names if name not in frame.columns]:
-        raise ValueError(f"the data lacks column(s) {', '.join(map(repr, lacking))}; {suggest(lacking[0], frame)}")
+        raise ValueError(
+            f"the data lacks column(s) {', '.join(map(repr, lacking))}; {checks.suggest(lacking[0], frame)}"
+        )
     values = {name: as_floats(name, frame[name], binning.unit) for name, binning in net.binnings.items()}
     codes = {name: encode(frame[name], net.levels[name], name=name) for name in net.levels}
     return Table(net.names, values, codes, dict(net.levels), len(frame), dict.fromkeys(net.names, "as in the network"))

@@ -188,8 +188,7 @@ class _Parser:
         """The states of the parents before a row of probabilities, as codes."""
         found = self._list(")", "a state", "states of the parents", len(states))
         for token, known in zip(found, states, strict=True):
-            if token.text not in known:
-                self._fail(token, f"one of the states {', '.join(known)}")
+            self._check(token.text in known, token, f"one of the states {', '.join(known)}")
         return tuple(known.index(token.text) for token, known in zip(found, states, strict=True))
 
     def _numbers(self, count: int) -> NDArray[np.float64]:

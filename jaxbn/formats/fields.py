@@ -49,34 +49,34 @@ class Field(NamedTuple):
 
     def items(self) -> list[Field]:
         """The items of a list."""
-        found = self._if(isinstance(self.value, list), "a list")
+        found = self.check(isinstance(self.value, list), "a list")
         return [Field(value, f"{self.place}[{i}]") for i, value in enumerate(found)]
 
     def text(self) -> str:
         """A text."""
-        return str(self._if(isinstance(self.value, str), "a text"))
+        return str(self.check(isinstance(self.value, str), "a text"))
 
     def level(self) -> Level:
         """A level: a text, a finite number, or true or false."""
-        value: Level = self._if(isinstance(self.value, bool | int | float | str), "a text, a number, or true or false")
-        self._if(not isinstance(value, float) or math.isfinite(value), "a finite number")
+        value = self.check(isinstance(self.value, bool | int | float | str), "a text, a number, or true or false")
+        self.check(not isinstance(value, float) or math.isfinite(value), "a finite number")
         large = isinstance(value, int) and abs(value) > sys.float_info.max  # some versions of pandas fail at these
-        self._if(not large, "a number of at most 308 digits")
+        self.check(not large, "a number of at most 308 digits")
         return value
 
     def whole(self) -> int:
         """A whole number, not negative."""
         is_whole = isinstance(self.value, int) and not isinstance(self.value, bool) and self.value >= 0
-        return int(self._if(is_whole, "a whole number"))
+        return int(self.check(is_whole, "a whole number"))
 
     def truth(self) -> bool:
         """True or false."""
-        return bool(self._if(isinstance(self.value, bool), "true or false"))
+        return bool(self.check(isinstance(self.value, bool), "true or false"))
 
     def number(self) -> float:
         """A number; those that JSON lacks are written as texts."""
         is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
-        self._if(is_number or self.value in ("nan", "inf", "-inf"), "a number")
+        self.check(is_number or self.value in ("nan", "inf", "-inf"), "a number")
         try:
             return float(self.value)
         except OverflowError:  # an int beyond all floats
@@ -85,7 +85,7 @@ class Field(NamedTuple):
     def positive(self) -> float:
         """A finite number above zero."""
         number = self.number()
-        self._if(math.isfinite(number) and number > 0, "a finite number above zero")
+        self.check(math.isfinite(number) and number > 0, "a finite number above zero")
         return number
 
     def numbers(self) -> NDArray[np.float64]:
@@ -94,17 +94,17 @@ class Field(NamedTuple):
             array = np.array(self.value)
         except ValueError:
             self._wrong("lists of equal length")
-        self._if(isinstance(self.value, list | np.ndarray) and array.dtype.kind in "fi", "a list of numbers")
-        self._if(bool(np.isfinite(array).all()), "finite numbers")
+        self.check(isinstance(self.value, list | np.ndarray) and array.dtype.kind in "fi", "a list of numbers")
+        self.check(bool(np.isfinite(array).all()), "finite numbers")
         return array.astype(np.float64)
 
     def _mapping(self) -> Mapping[str, Any]:
-        return self._if(isinstance(self.value, Mapping), "an object with fields")
+        return self.check(isinstance(self.value, Mapping), "an object with fields")
 
     def _inside(self, key: str) -> str:
         return f"{self.place}.{key}" if self.place else key
 
-    def _if(self, right: bool, wanted: str) -> Any:
+    def check(self, right: bool, wanted: str) -> Any:
         """The value, if it is right."""
         return self.value if right else self._wrong(wanted)
 

@@ -218,8 +218,7 @@ def _levels(field: Field) -> tuple[Level, ...]:
 
 def _bounds(field: Field) -> tuple[float, float]:
     found = field.numbers()
-    if found.shape != (2,):
-        raise ValueError(f"{field.place!r} must be two numbers, got {found.tolist()}")
+    field.check(found.shape == (2,), "two numbers")
     return float(found[0]), float(found[1])
 
 
@@ -306,11 +305,9 @@ def _read_line(field: Field, name: str, parents: Mapping[str, tuple[str, ...]], 
 
 
 def _arcs(field: Field) -> tuple[tuple[str, ...], ...]:
-    arcs = tuple(tuple(name.text() for name in arc.items()) for arc in field.items())
-    for i, arc in enumerate(arcs):
-        if len(arc) != 2:
-            raise ValueError(f"{f'{field.place}[{i}]'!r} must be the two names of an arc, got {list(arc)}")
-    return arcs
+    for arc in field.items():
+        arc.check(len(arc.items()) == 2, "the two names of an arc")
+    return tuple(tuple(name.text() for name in arc.items()) for arc in field.items())
 
 
 def _read_search(field: Field) -> SearchReport:

@@ -196,7 +196,7 @@ def parse_uai(text: str, source: str) -> Record:
     words = iter(re.sub(r"#[^\n]*", " ", text).split())
     try:
         if (kind := next(words)) != "BAYES":
-            raise ValueError(f"{source}: expected 'BAYES' as its first word, found {kind!r}")
+            raise ValueError(f"expected 'BAYES' as its first word, found {kind!r}")
         sizes = [int(next(words)) for _ in range(int(next(words)))]
         if max(sizes, default=1) > MAX_TABLE_CELLS:
             raise ValueError(f"a variable has {max(sizes):,} states, more than {MAX_TABLE_CELLS:,}")
@@ -205,7 +205,7 @@ def parse_uai(text: str, source: str) -> Record:
     except StopIteration:
         raise ValueError(f"{source}: expected more numbers, or smaller ones, of variables and tables") from None
     except ValueError as error:
-        raise ValueError(str(error) if str(error).startswith(source) else f"{source}: {error}") from None
+        raise ValueError(f"{source}: {error}") from None
     states = {str(i): [str(k) for k in range(size)] for i, size in enumerate(sizes)}
     families = [[str(i) for i in scope] for scope in scopes]
     parents = {family[-1]: family[:-1] for family in families if family}

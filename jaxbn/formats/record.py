@@ -214,12 +214,10 @@ def unique_labels(texts: Iterable[str]) -> tuple[str, ...]:
     """
     cleaned = [re.sub(r"^(?![A-Za-z])", "x", re.sub(r"[^A-Za-z0-9_]", "_", text)) for text in texts]
     cleaned = [f"{label}_" if label.lower() in RESERVED else label for label in cleaned]
-    taken: set[str] = set()
-    result = []
+    taken: dict[str, None] = {}
     for label in cleaned:
         candidate, number = label, 2
         while candidate in taken or (candidate != label and candidate in cleaned):
             candidate, number = f"{label}_{number}", number + 1
-        taken.add(candidate)
-        result.append(candidate)
-    return tuple(result)
+        taken[candidate] = None
+    return tuple(taken)

@@ -50,13 +50,8 @@ def exceptions(continuous: Iterable[str] | None, discrete: Iterable[str] | None)
     named: dict[str, Kind] = dict.fromkeys(checks.listed(continuous), "continuous")
     for name in checks.listed(discrete):
         if named.get(name) == "continuous":
-            raise checks.ArgumentError(
-                "discrete",
-                f"names {name!r}, and so does ",
-                Mention("continuous"),
-                "; leave it in one of them",
-                value=name,
-            )
+            both = f"names {name!r}, and so does ", Mention("continuous"), "; leave it in one of them"
+            raise checks.ArgumentError("discrete", *both, value=name)
         named[name] = "discrete"
     return named
 
@@ -103,14 +98,9 @@ def refuse_type(name: str, column: pd.Series) -> None:
             kind = "an array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
             text = " ".join(repr(value).split())
             shown = text if len(text) <= 40 else f"{text[:40]}…"
-            split = f"pandas.DataFrame(data[{name!r}].tolist())"
-            raise wrong_type(
-                name,
-                f"holds {kind} in row {row} ({shown}), where each entry has to be one value; ",
-                Mention("convert", words=f"make a column of each part, for example with {split}"),
-                ", or ",
-                DROP,
-            )
+            split = f"make a column of each part, for example with pandas.DataFrame(data[{name!r}].tolist())"
+            found = f"holds {kind} in row {row} ({shown}), where each entry has to be one value; "
+            raise wrong_type(name, found, Mention("convert", words=split), ", or ", DROP)
 
 
 def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.float64]:
@@ -129,14 +119,9 @@ def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.f
         floats = written_numbers(column).to_numpy(np.float64)
         if (np.isnan(floats) & column.notna().to_numpy()).any():
             culprit = next((v for v in column.dropna() if not checks.is_number(v)), None)
-            raise wrong_type(
-                name,
-                f"cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), which is not a number; leave "
-                "it out of ",
-                Mention("continuous"),
-                ", or ",
-                Mention("convert", words="convert it with pandas.to_numeric"),
-            ) from None
+            found = f"cannot be continuous: it holds {culprit!r} ({type(culprit).__name__}), which is not a number; "
+            convert = Mention("convert", words="convert it with pandas.to_numeric")
+            raise wrong_type(name, found, "leave it out of ", Mention("continuous"), ", or ", convert) from None
     if types.is_integer_dtype(column.dtype) and len(floats) and np.nanmax(np.abs(floats)) >= 2.0**53:
         known = floats[~np.isnan(floats)]
         if len(np.unique(known)) < column.nunique():
@@ -145,11 +130,8 @@ def as_floats(name: str, column: pd.Series, unit: Unit = NUMBER) -> NDArray[np.f
             )
     infinite = np.flatnonzero(np.isinf(floats))
     if len(infinite):
-        raise wrong(
-            name,
-            f"holds {len(infinite)} infinite value(s), the first in row {infinite[0]}; drop these rows, or replace the "
-            "values by NaN",
-        )
+        found = f"holds {len(infinite)} infinite value(s), the first in row {infinite[0]}; "
+        raise wrong(name, f"{found}drop these rows, or replace the values by NaN")
     return floats
 
 
@@ -194,11 +176,9 @@ def encode(
     strangers = [v for v in scalars if v not in code]
     if strangers and unknown == "error":
         shown = ", ".join(repr(v) for v in strangers[:5]) + (", ..." if len(strangers) > 5 else "")
-        raise wrong(
-            name,
-            f"holds {len(strangers)} unknown level(s): {shown}; {checks.suggest(strangers[0], levels)}",
-            Mention("unknown", words=" (unknown='missing' treats them as missing where rows of data are passed)"),
-        )
+        remedy = Mention("unknown", words=" (unknown='missing' treats them as missing where rows of data are passed)")
+        found = f"holds {len(strangers)} unknown level(s): {shown}; {checks.suggest(strangers[0], levels)}"
+        raise wrong(name, found, remedy)
     return np.array([*(code.get(v, MISSING) for v in scalars), absent], np.int32)[raw]
 
 

@@ -106,11 +106,9 @@ def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
 def _series(name: str, column: Any) -> pd.Series:
     shape = getattr(column, "shape", ())
     if len(shape) > 1:
-        raise wrong_type(
-            name,
-            f"has {len(shape)} dimensions, shape {tuple(shape)}, where a column has one; ",
-            Mention("convert", words=f"make a column of each part, for example with pandas.DataFrame(data[{name!r}])"),
-        )
+        split = f"make a column of each part, for example with pandas.DataFrame(data[{name!r}])"
+        found = f"has {len(shape)} dimensions, shape {tuple(shape)}, where a column has one; "
+        raise wrong_type(name, found, Mention("convert", words=split))
     return pd.Series(column).reset_index(drop=True)
 
 

@@ -93,11 +93,8 @@ def check_table_sizes(parents: Parents, cardinalities: Mapping[str, int], limit:
         if cells > limit:
             given = f" given {', '.join(map(repr, found))}" if found else ""
             remedy = "give it fewer parents, or its variables fewer levels" if found else "merge its levels"
-            raise ArgumentError(
-                "graph",
-                f"would have {cells:,} cells, more than the limit of {limit:,}; {remedy}",
-                subject=f"the table of {child!r}{given}",
-            )
+            size = f"would have {cells:,} cells, more than the limit of {limit:,}; {remedy}"
+            raise ArgumentError("graph", size, subject=f"the table of {child!r}{given}")
 
 
 def arcs_and_names(graph: Any, argument: str = "graph") -> tuple[list[tuple[str, str]], list[str]]:
@@ -107,8 +104,7 @@ def arcs_and_names(graph: Any, argument: str = "graph") -> tuple[list[tuple[str,
     elif hasattr(graph, "edges") and hasattr(graph, "nodes"):
         if not graph.is_directed():
             raise ArgumentTypeError(argument, "is undirected; pass a networkx.DiGraph")
-        arcs = [(str(parent), str(child)) for child in graph.nodes for parent in graph.predecessors(child)]
-        return arcs, [str(node) for node in graph.nodes]
+        graph = {child: list(graph.predecessors(child)) for child in graph.nodes}
     if isinstance(graph, Mapping):
         for child, found in graph.items():
             if isinstance(found, str) or not isinstance(found, Iterable):

@@ -15,13 +15,10 @@ from jaxbn.inputs.checks import DROP, ArgumentError, Mention, one_of, wrong_data
 from jaxbn.inputs.columns import MISSING, Kind, Level, as_floats, as_levels, encode, exceptions, kinds_of
 from jaxbn.inputs.frames import DataLike, as_frame
 from jaxbn.inputs.missing import LOG, MISSING_CHOICES, Missing, check_holes, settle, share_words
-from jaxbn.inputs.states import as_states, with_parts, without_empty, without_uninformative
+from jaxbn.inputs.states import FEW_ROWS, as_states, with_parts, without_empty, without_uninformative
 from jaxbn.inputs.units import NUMBER, Dates, Unit, in_words
 
 __all__ = ["DataLike", "Missing", "Table", "as_frame", "as_table", "encode"]
-
-MIN_ROWS_FOR_ID_CHECK = 20  # with more rows than this, a discrete column without a repeated value is an identifier
-
 
 CONTENT = 50  # characters of the levels that a description lists
 
@@ -95,9 +92,7 @@ class Table:
               size  continuous  1.5 to 2.5, 2 distinct   float column
               kind  discrete    2 levels: 'a', 'b'       string column
         """
-        rows = [
-            (n, "continuous" if n in self.values else "discrete", self.content(n), self.inferred[n]) for n in self.names
-        ]
+        rows = [self.words(name) for name in self.names]
         names, _, room, reasons = (max(map(len, column)) for column in zip(*rows, strict=True))
         if width is not None:  # what a column holds is cut short first
             room = min(room, max(width - names - reasons - 19, 24))
@@ -109,6 +104,10 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<Table {self.describe()}>"
+
+    def words(self, name: str) -> tuple[str, str, str, str]:
+        """A column in words: its name, what it was taken as, what it holds, and why."""
+        return name, "continuous" if name in self.values else "discrete", self.content(name), self.inferred[name]
 
     def content(self, name: str) -> str:
         """What a column holds, in a few words."""
@@ -224,12 +223,7 @@ def _of_table(table: Table, kinds: Mapping[str, Kind], missing: Missing) -> Tabl
 
 def _refuse_identifier(name: str, codes: NDArray[np.int32]) -> None:
     known = codes[codes != MISSING]
-    if len(known) > MIN_ROWS_FOR_ID_CHECK and len(np.unique(known)) == len(known):
-        raise ArgumentError(
-            "data",
-            f"has a different value in each of its {len(known)} rows, so nothing can be learned from it; ",
-            DROP,
-            ", or, if it is a quantity, take it as one with ",
-            Mention("continuous"),
-            subject=f"discrete column {name!r}",
-        )
+    if len(known) > FEW_ROWS and len(np.unique(known)) == len(known):
+        found = f"has a different value in each of its {len(known)} rows, so nothing can be learned from it; "
+        remedies = DROP, ", or, if it is a quantity, take it as one with ", Mention("continuous")
+        raise ArgumentError("data", found, *remedies, subject=f"discrete column {name!r}")

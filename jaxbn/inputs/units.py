@@ -174,19 +174,19 @@ def _read(column: pd.Series, unit: Unit) -> pd.Series | None:
 def _unit_of_text(name: str, column: pd.Series, form: str | None, must: bool) -> Unit:
     known = column.dropna()
     if form is not None:
-        times = _read(known, Unit("date", form))
-        if times is not None and times.notna().all():
+        times = pd.to_datetime(known, format=form, errors="coerce")
+        if times.notna().all():
             return _unit(times, form)
         if must:
-            culprit = known[times.isna()].iloc[0] if times is not None else known.iloc[0]
+            culprit = known[times.isna()].iloc[0]
             raise ArgumentError("dates", f"has the form {form!r} for {name!r}, which holds {culprit!r}")
     sample = known.drop_duplicates().iloc[:SAMPLE]
     if not len(sample):
         return NUMBER
     if sample.str.fullmatch(CLOCK).all() and known.str.fullmatch(CLOCK).all():
         return Unit("duration")
-    read = [(each, _read(known, Unit("date", each))) for each in _forms(sample)]
-    found = [(each, times) for each, times in read if times is not None and times.notna().all()]
+    read = [(each, pd.to_datetime(known, format=each, errors="coerce")) for each in _forms(sample)]
+    found = [(each, times) for each, times in read if times.notna().all()]
     if not found:
         return NUMBER
     if any(not times.equals(found[0][1]) for _, times in found[1:]):

@@ -185,10 +185,7 @@ def columns(net: BayesNet, table: Table | None) -> str:
     """What each column was taken as, and why."""
     if table is None:
         return ""
-    rows = []
-    for name in net.names:
-        kind = "continuous" if name in table.values else "discrete"
-        rows.append((name, kind, table.content(name), table.inferred[name]))
+    rows = [table.words(name) for name in net.names]
     return _section("Columns", _table(("column", "taken as", "holds", "because"), rows))
 
 
