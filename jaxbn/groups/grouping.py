@@ -11,7 +11,6 @@ levels. It is deterministic, not exhaustive.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,9 +25,8 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention, suggest
 from jaxbn.inputs.columns import MISSING, Level, as_levels, encode
 from jaxbn.inputs.later import pd
+from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import Table
-
-LOG = logging.getLogger("jaxbn")
 
 MANY_LEVELS = 50  # by default, columns with more levels than this are grouped
 SHOWN = 3  # number of levels that the label of a group names

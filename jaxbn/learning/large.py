@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from jaxbn.cuts.methods import Method, as_method
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MAX_INTEGER_LEVELS
 from jaxbn.inputs.graph import Parents, markov_blanket, topological_order
-from jaxbn.inputs.missing import Missing, check_holes
+from jaxbn.inputs.missing import LOG, Missing, check_holes
 from jaxbn.inputs.table import Table, as_table
 from jaxbn.learning.all_rows import ENOUGH, AllRows, Moves, Standing, Structure, complete, families_with
 from jaxbn.learning.checkpoint import open_checkpoint
@@ -40,8 +39,6 @@ from jaxbn.sources.counting import Batches, Coded, Counting
 from jaxbn.sources.source import Source, as_source
 from jaxbn.sources.survey import Facts, Survey, threshold
 from jaxbn.structure.constraints import Constraints
-
-LOG = logging.getLogger("jaxbn")
 
 SAMPLE = 5 * 10**5  # rows of the sample that a network is searched on; no more are read into memory
 ROUNDS = 4  # passes after the first one, at most; the last of them only counts
