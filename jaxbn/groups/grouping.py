@@ -11,7 +11,6 @@ levels. It is deterministic, not exhaustive.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,9 +25,8 @@ from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention, suggest
 from jaxbn.inputs.columns import MISSING, Level, as_levels, encode
 from jaxbn.inputs.later import pd
+from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import Table
-
-LOG = logging.getLogger("jaxbn")
 
 MANY_LEVELS = 50  # by default, columns with more levels than this are grouped
 SHOWN = 3  # number of levels that the label of a group names
@@ -154,25 +152,20 @@ def group_levels(
     from jaxbn.cuts.evidence import WEIGHT
     from jaxbn.groups.levels import best_grouping
 
-    levels, codes = _levels(values)
-    n = len(codes)
+    column = pd.Series(values)
+    n = len(column)
+    if n == 0:
+        raise ValueError("values is empty; pass at least one row")
+    levels, codes = as_levels("values", column)
+    absent = np.flatnonzero(codes == MISSING)
+    if len(absent):
+        raise ValueError(f"values has {len(absent)} missing entries, the first in row {absent[0]}; drop them")
     parent_codes = [checks.integers(f"parents[{i}]", column, n) for i, column in enumerate(parents)]
     families = [checked_child(i, child, n) for i, child in enumerate(children)]
     counts = checks.row_weights(weights, n)
     kept = np.arange(n) if counts is None else np.flatnonzero(counts)
     factors = factors_at(parent_codes, families, kept)
     return best_grouping(levels, codes[kept], factors, None if counts is None else counts[kept], weight=WEIGHT)
-
-
-def _levels(values: Any) -> tuple[tuple[Level, ...], NDArray[np.int32]]:
-    column = values if isinstance(values, pd.Series) else pd.Series(values)
-    if len(column) == 0:
-        raise ValueError("values is empty; pass at least one row")
-    levels, codes = as_levels("values", column)
-    absent = np.flatnonzero(codes == MISSING)
-    if len(absent):
-        raise ValueError(f"values has {len(absent)} missing entries, the first in row {absent[0]}; drop them")
-    return levels, codes
 
 
 def frequency_grouping(levels: Sequence[Level], codes: NDArray[np.int32], n_groups: int) -> Grouping:

@@ -36,13 +36,14 @@ def best_grouping(
     observed, unit = np.unique(codes, return_inverse=True)
     row_weights = np.ones(len(unit), np.int64) if weights is None else weights
     problem, class_of = _every_level(unit, factors, row_weights, weight), np.arange(len(observed))
+    rows = problem.totals  # of each observed level
     if len(observed) > most_groups(len(observed), len(problem.sign)):
         problem, class_of = _without_repeats(problem)
     start = most_groups(len(problem.sizes), len(problem.sign))
     problem = _charged(problem, factors, row_weights, min(len(observed), start), weight)
     where = search(problem, start, most)
-    constant = float(problem.log_gamma[2 * (np.bincount(unit, weights).astype(np.int64) + 1)].sum())
-    groups = _groups_of(levels, observed, where[class_of], np.bincount(unit, weights))
+    constant = float(problem.log_gamma[2 * (rows + 1)].sum())
+    groups = _groups_of(levels, observed, where[class_of], rows)
     return Grouping(groups, -(score(problem, where) + constant), "evidence")
 
 

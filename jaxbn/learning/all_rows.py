@@ -23,7 +23,6 @@ from jaxbn.cuts.from_counts import Counted, best_cuts
 from jaxbn.cuts.methods import Method
 from jaxbn.cuts.on_grid import beside
 from jaxbn.cuts.shapes.shape import Shape
-from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.groups.grouping import Grouping
 from jaxbn.groups.levels import log_inside
 from jaxbn.inputs.graph import Parents, children_of
@@ -102,16 +101,16 @@ class AllRows:
 
     def places(self, name: str, standing: Standing) -> Places:
         """Candidate places close to the cuts of a variable and some anywhere, each between two values of the sample."""
-        binning, values = standing.codings[name], self.data.ordered[name].values
+        binning, ordered = standing.codings[name], self.data.ordered[name]
         assert isinstance(binning, Binning)
-        every = self.data.ordered[name].positions
+        values, every = ordered.values, ordered.positions
         most = min(POSITIONS, max(SPREAD, MOST_CELLS // self._largest(name, standing)))
         cuts = np.searchsorted(values, binning.cuts)
         if len(every) - 1 > most:
             spread = every[np.linspace(0, len(every) - 1, SPREAD).round().astype(np.intp)]
             every = beside(every, cuts, most, SPREAD) if len(cuts) else spread
         inner = every[1:-1]
-        edges = midpoints(values[inner - 1], values[inner])
+        edges = ordered.edges(inner - 1)
         now = np.searchsorted(inner, cuts)
         edges[now] = binning.cuts  # so that the present cuts are among the candidates, and the result is no worse
         first, last = values[every[:-1]], values[every[1:] - 1]

@@ -153,13 +153,13 @@ def _shown(order: Sequence[str]) -> str:
 
 def _coding_to_json(p: Coding) -> dict[str, Any]:
     if isinstance(p, Grouping):
-        return {"groups": [list(group) for group in p.groups], "cost": repr(p.cost), "method": p.method}
+        return {"groups": p.groups, "cost": repr(p.cost), "method": p.method}
     return {"edges": p.cuts.tolist(), "cost": repr(p.cost), "lower": p.lower, "upper": p.upper, "method": p.method}
 
 
 def _coding_from_json(p: dict[str, Any]) -> Coding:
     if "groups" in p:
-        return Grouping(tuple(map(tuple, p["groups"])), float(p["cost"]), p["method"])
+        return Grouping(p["groups"], float(p["cost"]), p["method"])
     return Binning(np.array(p["edges"]), float(p["cost"]), p["lower"], p["upper"], p["method"])
 
 
@@ -175,8 +175,7 @@ def exchanged(found: Mapping[int, Learned], mates: Team) -> dict[int, Learned]:
 def to_json(learned: Learned) -> dict[str, Any]:
     """A learned structure as JSON can hold it, to the last bit."""
     binnings = {name: _coding_to_json(p) for name, p in learned.binnings.items()}
-    parents = {name: list(found) for name, found in learned.parents.items()}
-    return {**learned._asdict(), "order": list(learned.order), "parents": parents, "binnings": binnings}
+    return {**learned._asdict(), "binnings": binnings}
 
 
 def from_json(found: dict[str, Any]) -> Learned:

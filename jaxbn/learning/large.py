@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +16,8 @@ from jaxbn.cuts.methods import Method, as_method
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MAX_INTEGER_LEVELS
 from jaxbn.inputs.graph import Parents, markov_blanket, topological_order
-from jaxbn.inputs.missing import Missing, check_holes
-from jaxbn.inputs.states import with_signs
-from jaxbn.inputs.table import Table, as_frame, as_table
+from jaxbn.inputs.missing import LOG, Missing, check_holes
+from jaxbn.inputs.table import Table, as_table
 from jaxbn.learning.all_rows import ENOUGH, AllRows, Moves, Standing, Structure, complete, families_with
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns
@@ -28,9 +26,8 @@ from jaxbn.learning.plan import Plan
 from jaxbn.model.bayesnet import BayesNet
 from jaxbn.model.fit import fit
 from jaxbn.model.inference.em import expected_counts, tell_left_out
-from jaxbn.model.observations import encode_frame
+from jaxbn.model.observations import encode_frame, frame_of
 from jaxbn.model.rows.updating import recounted
-from jaxbn.model.search_report import SearchReport
 from jaxbn.runtime import limits
 from jaxbn.runtime.files import PathLike
 from jaxbn.runtime.memory import in_words
@@ -42,8 +39,6 @@ from jaxbn.sources.counting import Batches, Coded, Counting
 from jaxbn.sources.source import Source, as_source
 from jaxbn.sources.survey import Facts, Survey, threshold
 from jaxbn.structure.constraints import Constraints
-
-LOG = logging.getLogger("jaxbn")
 
 SAMPLE = 5 * 10**5  # rows of the sample that a network is searched on; no more are read into memory
 ROUNDS = 4  # passes after the first one, at most; the last of them only counts
@@ -123,7 +118,7 @@ def on_all_rows(
     # families have different rows because of holes. Those of K2 keep to its order.
     fixed = not evidence or bool(data.table.holes) or plan.search == "k2"
     rows = AllRows(large, data, plan.options, plan.rules, plan.arc_charge(data.table, large.facts.n_rows), fixed)
-    found = Standing({n: tuple(p) for n, p in net.parents.items()}, {**net.binnings, **net.groupings})
+    found = Standing(net.parents, net.codings)
     trace: list[float] = []
     first, alone = 0, False
     with ExitStack() as stack, limits.ending_early() as ending:
@@ -145,14 +140,15 @@ def on_all_rows(
                 saved.add(number, _learned(now, trace))
 
         found = refined(rows, found, keep, first=first, alone=alone)
+    assert net.search is not None
     report = replace(
-        net.search or SearchReport(plan.options.name, plan.search, 0, 0.0, math.nan),
+        net.search,
         seconds=time.monotonic() - began,
         criterion=found.value if trace else math.nan,
         proved=False,
         gap=None,
         cuts_proved=False,
-        finished=not ending.early and (net.search is None or net.search.finished),
+        finished=not ending.early and net.search.finished,
         sample=large.facts.n_sampled,
         rows=large.facts.n_rows,
         passes=large.passes,
@@ -227,8 +223,8 @@ def fit_source(
     if not large.is_sampled:
         return net
     rows = large.all_rows(CodedTable(table), as_method("evidence", "auto", table.continuous))
-    standing = Standing({n: tuple(p) for n, p in net.parents.items()}, dict(net.codings))
-    return counted(large, rows, net, rows.looked_at(standing, last=True)[0])
+    standing, *_ = rows.looked_at(Standing(net.parents, net.codings), last=True)
+    return counted(large, rows, net, standing)
 
 
 def _learned(standing: Standing, trace: Sequence[float]) -> Learned:
@@ -258,8 +254,7 @@ class _Expected:
     def of(self, batches: Batches) -> list[NDArray[Any]]:
         total: list[NDArray[Any]] = [*(np.zeros(table.shape) for table in self.net.tables.values()), np.zeros((), int)]
         for _, batch in batches:
-            frame = with_signs(as_frame(batch.to_pandas()), self.net.names)
-            codes = encode_frame(self.net, frame, "missing", ())
+            codes = encode_frame(self.net, frame_of(self.net, batch.to_pandas()), "missing")
             found = expected_counts(self.net.network, codes)
             total = self.merge(total, [*found.counts, np.array(found.left_out)])
         return total

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 import time
 import warnings
@@ -20,6 +19,7 @@ from jaxbn.cuts.on_grid import FINE_GRID
 from jaxbn.inputs import checks
 from jaxbn.inputs.checks import ArgumentError, Mention
 from jaxbn.inputs.graph import MAX_TABLE_CELLS, topological_order
+from jaxbn.inputs.missing import LOG
 from jaxbn.inputs.table import DataLike, Missing, Table
 from jaxbn.learning.checkpoint import open_checkpoint
 from jaxbn.learning.columns import Columns, as_columns
@@ -45,8 +45,6 @@ from jaxbn.runtime.processes import team
 from jaxbn.runtime.progress import Progress
 from jaxbn.scores.coded_table import CodedTable
 from jaxbn.structure.constraints import Constraints, as_constraints
-
-LOG = logging.getLogger("jaxbn")
 
 SIDE_BY_SIDE = 64
 """Runs in progress at once: their simultaneous questions are computed as one batch."""

@@ -17,7 +17,6 @@ from jaxbn.counts.codes import Column
 from jaxbn.cuts.binning import NOT_CUT, Binning
 from jaxbn.cuts.evidence import TOLERANCE
 from jaxbn.cuts.methods import NO_RATE, Method, Rate
-from jaxbn.cuts.sorted_values import midpoints
 from jaxbn.inputs.graph import Parents, children_of, markov_blanket, topological_order
 from jaxbn.learning.solver import Cut, Learner, Solver
 from jaxbn.runtime.threads import in_threads, n_threads
@@ -173,8 +172,7 @@ class Passes:
     def _at_midpoints(self, name: str, column: Column) -> tuple[Column, Binning]:
         ordered = self.data.ordered[name]
         values, codes = ordered.values, column.taken(ordered.order)
-        cuts = np.flatnonzero(codes[1:] != codes[:-1])
-        edges = midpoints(values[cuts], values[cuts + 1])
+        edges = ordered.edges(np.flatnonzero(codes[1:] != codes[:-1]))
         most = self.options.most_bins(name)
         if most is not None and len(edges) >= most:
             edges = edges[np.linspace(0, len(edges) - 1, most - 1).round().astype(np.intp)]

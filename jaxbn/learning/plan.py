@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,17 +114,15 @@ class Plan(NamedTuple):
         parents = {name: list(learned.parents[name]) for name in data.names}
         codings = {**learned.binnings, **data.given}
         with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as shaping:
-            binnings = shaped(data, codings)
-        if shaping.early:  # no time to find shapes
-            data.flat = True
-            binnings = shaped(data, codings)
+            codings = shaped(data, codings)
+        data.flat = data.flat or shaping.early  # no time to find shapes
         alpha: Alpha = "auto" if self.options.name == "evidence" else 1.0
-        options: Any = {"alpha": alpha, "inside_bins": True, "lines": self.lines}
+        fitted = partial(fit, data.table, parents, codings, alpha=alpha, inside_bins=True, lines=self.lines)
         with limits.grace() if limits.over() else nullcontext(), limits.ending_early() as ending:
-            net = fit(data.table, parents, binnings, **options)
+            net = fitted()
         if ending.early:
             with limits.grace():
-                net = fit(data.table, parents, binnings, **options)
+                net = fitted()
         if data.table.holes:  # score and trace are those of a completion; `net.em_trace` is that of what was observed
             return net
         score = net.score if math.isnan(learned.score) else learned.score

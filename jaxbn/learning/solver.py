@@ -220,9 +220,8 @@ def run_each(
 ) -> Iterator[tuple[int, Result]]:
     """Run learners side by side, at most `at_once` of them; yields (number, result) as each one ends.
 
-    `check` is called between questions and may raise to end it all.
-
-    Each has its own solver, or shares one with others on the same table; it is made when its turn comes.
+    Each has its own solver, or shares one with others on the same table; it is made when its turn comes. `check` is
+    called between questions and may raise to end it all.
     """
     waiting = list(enumerate(makers))[::-1]
     running: dict[int, tuple[Solver, Learner[Result], Question | None]] = {}

@@ -102,14 +102,13 @@ def begin_at(net: BayesNet, data: CodedTable, rules: Rules) -> Learned:
         elif name in net.groupings and set(net.levels[name]) == set(data.table.levels[name]):
             binnings[name] = net.groupings[name]
     parents = rules.start
-    for child in net.parents:
-        for parent in net.parents[child] if child in parents else ():
+    for parent, child in net.arcs:
+        new = {parent, child} <= parents.keys() and parent not in parents[child]
+        if new and (parent, child) not in rules.forbidden and len(parents[child]) < rules.max_parents:
             more = {**parents, child: (*parents[child], parent)}
-            allowed = parent in parents and parent not in parents[child] and (parent, child) not in rules.forbidden
-            if allowed and len(more[child]) <= rules.max_parents:
-                with contextlib.suppress(ValueError):  # which a required arc the other way round would be
-                    topological_order(more)
-                    parents = more
+            with contextlib.suppress(ValueError):  # which a required arc the other way round would be
+                topological_order(more)
+                parents = more
     return Learned(topological_order(parents), parents, binnings, math.nan, math.nan)
 
 

@@ -7,7 +7,7 @@ variable are over the bins between the cuts of all. Shapes: M networks, B rows, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.memory import MAX_MEMORY, within_memory
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class AverageNet(InFiles):
     """Many networks over the same variables, each with the same weight: their average density.
 
@@ -55,7 +55,7 @@ class AverageNet(InFiles):
     """
 
     networks: tuple[BayesNet, ...]
-    never: frozenset[tuple[str, str]] | None = None
+    never: frozenset[tuple[str, str]] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "networks", tuple(self.networks))
@@ -242,12 +242,6 @@ class AverageNet(InFiles):
         # rows are there network by network: the rank of each choice is the place of its row among them
         order = np.argsort(np.argsort(chosen, kind="stable"), kind="stable")
         return rows.iloc[order].reset_index(drop=True)
-
-    def __eq__(self, other: object) -> bool:
-        return self.networks == other.networks if isinstance(other, AverageNet) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.networks)
 
     def __repr__(self) -> str:
         first = self.networks[0]

@@ -26,11 +26,11 @@ from jaxbn.model.inference.network import Structure, positions
 from jaxbn.model.lines.fit_lines import fit_lines
 from jaxbn.model.lines.line import Lines, check_lines
 from jaxbn.model.observations import bins_of
-from jaxbn.model.rows.updating import k2_sum, table_weights
+from jaxbn.model.rows.updating import counts_of_families, k2_sum, table_weights
 from jaxbn.runtime import limits
 from jaxbn.runtime.deprecated import old_keywords
 from jaxbn.runtime.threads import in_threads
-from jaxbn.scores.tables import family_counts, level_shares, posterior_means
+from jaxbn.scores.tables import level_shares, posterior_means
 from jaxbn.sources.source import as_source
 
 Columns = Mapping[str, NDArray[np.float64]]
@@ -129,13 +129,7 @@ def fit(
         codes[name] = np.append(grouping(table.levels[name], name=name), MISSING)[table.codes[name]]
         levels[name], level_counts[name] = _level_counts(grouping, table.levels[name], table.codes[name])
         shares[name] = level_shares(level_counts[name], grouping(levels[name]), alphas.get(name, general))
-
-    def counted(name: str) -> NDArray[Any]:
-        found = parents[name]
-        return family_counts(codes[name], [codes[parent] for parent in found], [cards[v] for v in (*found, name)])
-
-    # over the rows that have all of a family
-    counts = dict(zip(parents, in_threads(counted, parents, rows=table.n_rows), strict=True))
+    counts = counts_of_families(parents, codes, cards)
     weights: dict[str, Weight] = table_weights(counts, alpha, alphas)
     if alpha == "auto":
         alphas = {name: float(np.mean(found)) for name, found in weights.items()}
@@ -153,10 +147,11 @@ def fit(
             LOG.warning("no time for EM: each table is that of the rows that have all of its columns")
     ends = {name: _bounds(name, table.values[name], cuts[name], bounds or {}) for name in cuts}
     cuts = {name: binning.stretched(*ends[name]) for name, binning in cuts.items()}
-    net = BayesNet(parents, cuts, levels, tables, ends, k2_sum(counts), table.n_rows, alpha, groupings, shares, alphas)
-    if lines == "auto":
-        net = replace(net, lines=fit_lines(net, codes, table.values))
-    return replace(net, em_trace=trace, counts=counts, level_counts=level_counts)
+    net = BayesNet(
+        parents, cuts, levels, tables, ends, k2_sum(counts), table.n_rows, alpha, groupings, shares, alphas,
+        em_trace=trace, counts=counts, level_counts=level_counts,
+    )  # fmt: skip
+    return replace(net, lines=fit_lines(net, codes, table.values)) if lines == "auto" else net
 
 
 def _fitted_by_em(

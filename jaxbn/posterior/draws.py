@@ -101,7 +101,7 @@ def _state_to_json(state: State) -> tuple[list[int], dict[str, list[float]], dic
 
 
 def _groupings(found: Mapping[str, Any]) -> dict[str, Grouping]:
-    return {name: Grouping(tuple(map(tuple, groups)), method="draw") for name, groups in found.items()}
+    return {name: Grouping(groups, method="draw") for name, groups in found.items()}
 
 
 def _draw_to_json(draw: Draw) -> list[Any]:

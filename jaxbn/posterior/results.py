@@ -180,9 +180,7 @@ class Posterior(Agreement):
         for name in self.draws[0].groupings:
             levels = self.table.levels[name]
             codes = [draw.groupings[name](levels) for draw in self.draws]
-            together = np.zeros((len(levels), len(levels)))
-            for own in codes:
-                together += np.equal.outer(own, own) / len(codes)
+            together: Any = sum(np.equal.outer(own, own) / len(codes) for own in codes)
             pairs = combinations(range(len(levels)), 2)
             rows += [(name, levels[i], levels[j], float(together[i, j])) for i, j in pairs]
         return pd.DataFrame(rows, columns=["variable", "level", "other", "probability"])

@@ -190,17 +190,12 @@ class _Ascent:
 def shortest_cycle(column: int, parents: Sequence[int]) -> int:
     """The shortest cycle through a column along parents, as a mask; nothing if there is none."""
     levels, seen = [1 << column], 1 << column
-    while levels[-1]:
-        following = union_of(parents, levels[-1])
-        if following >> column & 1:
-            return _path(column, levels, parents)
+    while not (following := union_of(parents, levels[-1])) >> column & 1:
         levels.append(following & ~seen)
         seen |= following
-    return 0
-
-
-def _path(column: int, levels: Sequence[int], parents: Sequence[int]) -> int:
-    """One column of each level, from the last one back, each with the one before among its parents."""
+        if not levels[-1]:
+            return 0
+    # one column of each level, from the last one back, each with the one before among its parents
     found, child = 1 << column, column
     for level in levels[:0:-1]:
         child = next(some for some in bits(level) if parents[some] >> child & 1)

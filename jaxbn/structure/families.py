@@ -61,15 +61,13 @@ class FamilyPool:
         if self._rules.permits(self.child, parents):
             self.values.setdefault(parents, self._value(parents))
 
-    def refine(self, parents: int) -> bool:
-        """Score the families with one parent dropped or replaced; returns whether any joined the pool."""
-        before = len(self.values)
+    def refine(self, parents: int) -> None:
+        """Score the families with one parent dropped or replaced."""
         for parent in bits(parents & ~self._required):
             fewer = parents & ~(1 << parent)
             value = self._value(fewer)
             self.values.setdefault(fewer, value)
             self.grow(fewer, value)
-        return len(self.values) > before
 
     def grow_freely(self) -> None:
         """Grow the best family regardless of any order, until no extension is better."""
@@ -133,15 +131,15 @@ class FamilyTable:
         self.members = np.zeros((most, 0), np.intp)
         self.update()
 
-    def update(self) -> None:
-        """Add the families that joined the pools."""
+    def update(self) -> bool:
+        """Add the families that joined the pools; returns whether any did, after which families are renumbered."""
         new = [
             (pool.child, mask, value)
             for pool, known in zip(self.pools, self._known, strict=True)
             for mask, value in islice(pool.values.items(), known, None)
         ]
         if not new:
-            return
+            return False
         self._known = [len(pool.values) for pool in self.pools]
         parents = [bits(mask) for _, mask, _ in new]
         padded = [some + [self.n_columns] * (len(self.members) - len(some)) for some in parents]
@@ -160,6 +158,7 @@ class FamilyTable:
         # whose families fit is worth less than with any of them
         room = 2**60 // (self.n_columns + 2)
         self.worth = np.append(below >> max((-int(below.min()) // room).bit_length(), 0), -2 * room)
+        return True
 
     def part(self, column: int) -> slice:
         """The families of a column."""
@@ -193,13 +192,13 @@ class FamilyTable:
         return self.numbers[part][~inside[self.members[:, part]].any(axis=0)]
 
     def grow(self, families: NDArray[np.intp]) -> bool:
-        """Grow some families in their pools; returns whether any joined, after which families are renumbered."""
-        found = [self.pools[self.child[f]].grow(self.masks[f], int(self.values[f])) for f in families.tolist()]
-        self.update()
-        return any(found)
+        """Grow some families in their pools, see `update`."""
+        for f in families.tolist():
+            self.pools[self.child[f]].grow(self.masks[f], int(self.values[f]))
+        return self.update()
 
     def refine(self, families: NDArray[np.intp]) -> bool:
-        """Score families with one parent dropped or replaced; returns whether any joined."""
-        found = [self.pools[self.child[f]].refine(self.masks[f]) for f in families.tolist()]
-        self.update()
-        return any(found)
+        """Score families with one parent dropped or replaced, see `update`."""
+        for f in families.tolist():
+            self.pools[self.child[f]].refine(self.masks[f])
+        return self.update()

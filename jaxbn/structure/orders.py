@@ -88,7 +88,9 @@ class _Search:
         value = None
         while patience and value != self.best_value and not self.stopped:
             value = self.best_value
-            if self._look_around():
+            # families close to those of the best order: with a parent dropped or replaced, or the best after one move
+            swapped = self.table.refine(self.table.stand(self.best).best)
+            if self.table.grow(rivals(self.table, self.table.stand(self.best))) or swapped:
                 self._improve(self.best, patience)
 
     def _look_wide(self, further: bool) -> None:
@@ -103,11 +105,6 @@ class _Search:
             self.table.update()
             if further and not self.is_over():
                 self.table.grow(self.table.numbers)
-
-    def _look_around(self) -> bool:
-        """Score families close to those of the best order; returns whether any helps."""
-        swapped = self.table.refine(self.table.stand(self.best).best)
-        return self.table.grow(rivals(self.table, self.table.stand(self.best))) or swapped
 
     def _improve(self, order: Sequence[int], patience: int) -> None:
         """Improve an order until `patience` blocks in a row bring no gain; keep it if it is the best."""

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from jaxbn.groups.grouping import Grouping
 from jaxbn.inputs.columns import MISSING, Level, as_floats, as_levels, encode
-from jaxbn.inputs.graph import check_table_sizes
+from jaxbn.inputs.graph import Parents, check_table_sizes
 from jaxbn.inputs.later import pd
 from jaxbn.model.inference.em import expected_counts, tell_left_out
 from jaxbn.model.observations import encode_frame, frame_of, warn_caller
 from jaxbn.model.rows.scores import score_samples
+from jaxbn.runtime.threads import in_threads
 from jaxbn.scores.tables import family_counts, k2_score, level_shares, posterior_means, shrunken_weights
 
 if TYPE_CHECKING:
@@ -81,6 +82,19 @@ def recounted(
     )
 
 
+def counts_of_families(
+    parents: Parents, codes: Mapping[str, NDArray[np.int32]], cards: Mapping[str, int]
+) -> dict[str, NDArray[Any]]:
+    """Counts of all families [*parents, child], each over the rows that have all of it."""
+
+    def counted(name: str) -> NDArray[Any]:
+        found = parents[name]
+        return family_counts(codes[name], [codes[parent] for parent in found], [cards[v] for v in (*found, name)])
+
+    n_rows = max(map(len, codes.values()), default=0)
+    return dict(zip(parents, in_threads(counted, parents, rows=n_rows), strict=True))
+
+
 def table_weights(counts: Mapping[str, NDArray[Any]], alpha: Any, alphas: Mapping[str, float]) -> dict[str, Any]:
     """Dirichlet weights of each table: those that were given, or, with ``"auto"``, those that its counts ask for."""
     return {n: shrunken_weights(c) if alpha == "auto" else alphas.get(n, alpha) for n, c in counts.items()}
@@ -124,11 +138,7 @@ def _counts(net: BayesNet, codes: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
         found = expected_counts(net.network, codes)
         tell_left_out(found.left_out)
         return dict(zip(net.names, found.counts, strict=True))
-    columns, cards = dict(zip(net.names, codes.T, strict=True)), net.cardinalities
-    return {
-        name: family_counts(columns[name], [columns[p] for p in found], [cards[v] for v in (*found, name)])
-        for name, found in net.parents.items()
-    }
+    return counts_of_families(net.parents, dict(zip(net.names, codes.T, strict=True)), net.cardinalities)
 
 
 def _with_levels(net: BayesNet, frame: pd.DataFrame) -> BayesNet:
