@@ -26,10 +26,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What workers would have saved in other tests does not count: functions that a test replaces stay replaced."""
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without workers, which know nothing of the functions that a test replaces; tests of workers set their own."""
     from jaxbn.runtime import workers
 
+    monkeypatch.setattr(workers, "START_UP", 1e9)
     monkeypatch.setattr(workers, "_missed", workers._Missed())
 
 
