@@ -14,6 +14,7 @@ Shapes: P cells between neighbouring positions, K numbers of bins.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
 from jaxbn.cuts.evidence import choice_cost, own_charge
-from jaxbn.cuts.shapes.recording import NEAR, Recording, recorded
+from jaxbn.cuts.shapes.recording import NEAR, Recording, finest_step, recorded
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
@@ -66,7 +67,9 @@ def column_shapes(ordered: Ordered, weights: NDArray[np.integer] | None = None) 
         tried.append((found, 0.5 * (len(set(found.weights)) - 1) * float(np.log(column.counts.sum()))))
     flat = [flat_shape(column, *each) for each in tried]
     shaped = [histograms_mean(column, *each) for each in tried]
-    shaped += [histograms_mean(column, *each, atoms=True) for each in tried if stand_alone(column, found.step)]
+    step = found.step or finest_step(column.values)  # zeros and caps of a column without a grid stand alone too
+    if stand_alone(column, step):
+        shaped += [histograms_mean(column, replace(each, step=step), charge, atoms=True) for each, charge in tried]
     return tuple(max(shapes, key=lambda shape: shape.log_evidence) for shapes in (flat, shaped))
 
 
