@@ -61,6 +61,8 @@ def test_zeros_and_caps_of_a_column_without_a_grid_stand_alone():
     assert np.mean(drawn == 0) == pytest.approx(300 / 700, abs=0.03)
     assert np.mean(np.isclose(drawn, np.e**4)) == pytest.approx(np.mean(values == np.e**4), abs=0.03)
     assert len(np.unique(drawn)) > 500
+    by_chance = column_shapes(sort_values(np.append(values[300:], [1.5, 1.5])))[1]
+    assert by_chance.density(1.5) < 10 * by_chance.density(1.6)
 
 
 def test_the_mean_of_all_histograms_to_the_last_digits():

@@ -23,7 +23,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
 from jaxbn.cuts.evidence import choice_cost, own_charge
-from jaxbn.cuts.shapes.recording import NEAR, Recording, finest_step, recorded
+from jaxbn.cuts.shapes.recording import FEWEST_ROWS, NEAR, Recording, finest_of, finest_step, recorded
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
@@ -101,7 +101,7 @@ def histograms_mean(column: ValueCounts, recording: Recording, charge: float = 0
     knots, counts = cells(column, recording)
     if atoms:
         knots, counts = with_atoms(knots, column, recording.step)
-        m, a = len(column.values), int(repeated(column).sum())
+        m, a = len(column.values), int(repeated(column, recording.step).sum())
         log_weight -= float(gammaln(m + 1) - gammaln(a + 1) - gammaln(m - a + 1))  # which values they are
     ends = recording.length(knots)
     heights, evidence = mean_heights(counts, ends)
@@ -136,16 +136,20 @@ def cells(column: ValueCounts, recording: Recording) -> tuple[NDArray[np.float64
     return knots, np.diff(running).astype(np.int64)
 
 
-def repeated(column: ValueCounts) -> NDArray[np.bool_]:
-    """Values that may have bins of their own: of many distinct ones those that would fill a quantile."""
+def repeated(column: ValueCounts, step: float) -> NDArray[np.bool_]:
+    """Values that may have bins of their own: of many distinct ones those that would fill a quantile.
+
+    A step that nobody would choose makes such bins so narrow that two equal values would look like a law.
+    """
     fewest = column.counts.sum() / QUANTILES if len(column.values) > EVERY_VALUE else 2
-    return column.counts >= max(fewest, 2)
+    chosen = step >= finest_of(float(np.abs(column.values[[0, -1]]).max()))
+    return column.counts >= max(fewest, 2 if chosen else FEWEST_ROWS)
 
 
 def stand_alone(column: ValueCounts, step: float) -> bool:
     """Whether a repeated value on a grid has a neighbour that is further away than a step."""
     far = np.diff(column.values) > (1 + NEAR) * step
-    return step > 0 and bool((repeated(column) & (np.append(far, False) | np.append(False, far))).any())
+    return step > 0 and bool((repeated(column, step) & (np.append(far, False) | np.append(False, far))).any())
 
 
 def with_atoms(
@@ -156,7 +160,7 @@ def with_atoms(
     Between midpoints alone a value that stands by itself is spread over the gaps on both of its sides.
     """
     values, counts = column
-    often = values[repeated(column)]
+    often = values[repeated(column, step)]
     ends = np.concatenate([often - step / 2, often + step / 2])
     found = np.union1d(knots, ends[(ends > knots[0]) & (ends < knots[-1])])
     # of two that mean the same the first; the last is the end of the column
