@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from jaxbn.cuts.binning import Binning
+from jaxbn.cuts.shapes.recording import finest_of
 from jaxbn.inputs.units import NUMBER, Unit, texts
 
 CLOSE = 1e-3
@@ -67,13 +68,14 @@ def cut_texts(edges: Sequence[float], among: Sequence[float], unit: Unit = NUMBE
         >>> cut_texts([12.95, 14.45], (8, 25), step=0.1)
         ['13', '14.5']
     """
-    firsts = _firsts(edges, unit, step)
+    firsts = _firsts(edges, among, unit, step)
     return short_numbers(edges, among=among, unit=unit) if firsts is None else _on_grid(firsts, step, unit)
 
 
-def _firsts(edges: Sequence[float], unit: Unit, step: float) -> list[float] | None:
+def _firsts(edges: Sequence[float], among: Sequence[float], unit: Unit, step: float) -> list[float] | None:
     """The first value of a grid in each bin but the first; None without a grid, or if a bin would have no value."""
-    if not step or unit.kind not in ("number", "date"):
+    largest = max((abs(x) for x in (*edges, *among) if math.isfinite(x)), default=0.0)
+    if not step or step < finest_of(largest) or unit.kind not in ("number", "date"):
         return None
     places = [math.ceil(edge / step - 1e-6) for edge in edges]
     return [place * step for place in places] if all(a < b for a, b in pairwise(places)) else None
@@ -99,7 +101,7 @@ def bin_words(edges: Sequence[float], low: float, high: float, unit: Unit = NUMB
         >>> bin_words([0.5, 2.5, 3.5], 0.0, 9.0, step=1.0)
         ['0', '1 to 2', '3', '4 or more']
     """
-    if firsts := _firsts(edges, unit, step):
+    if firsts := _firsts(edges, (low, high), unit, step):
         return _grid_words(firsts, low, high, step, unit)
     words = short_numbers(edges, among=(low, high), unit=unit)
     if not words:

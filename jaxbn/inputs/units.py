@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -22,12 +23,17 @@ from jaxbn.inputs.missing import LOG
 DAY = 86400  # seconds
 SAMPLE = 200  # different texts that are looked at before all of a column are read as dates
 
-_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%m/%d/%y", "%d/%m/%y")
+_YEAR_FIRST = ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d")
+_YEAR_LAST = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y", "%m/%d/%y", "%d/%m/%y")
 _NAMED = ("%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%y")
-_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", "T%H:%M:%S.%f", "T%H:%M:%SZ", " %I:%M %p")
-FORMS = tuple(day + time for day in (*_DAYS, *_NAMED) for time in _TIMES)
+_SPACED = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+_JOINED = ("T%H:%M:%SZ", "T%H:%M:%S.%fZ", "T%H:%M", "T%H:%M:%S", "T%H:%M:%S.%f")
+FORMS = tuple(day + time for day in (*_YEAR_FIRST, *_YEAR_LAST, *_NAMED) for time in (*_SPACED, *_JOINED))
 """How dates are written in text; where two forms read all of a column, and not alike, none is taken."""
 
+_ZONE = re.compile(r"(:\d\d(\.\d+)?) ?(Z|UTC|[+-]\d\d:?\d\d)$")  # after a time of day
+_FRACTION = re.compile(r":\d\d\.\d")
+_WHOLE = re.compile(r"(:\d\d:\d\d)(Z?)$")  # seconds without a fraction
 CLOCK = r"-?(\d+ days? )?-?\d+:\d\d(:\d\d(\.\d+)?)?"  # how durations and times of day are written in text
 Dates = str | Mapping[str, str] | None  # the form of dates in text, or ``{column: form}``
 LARGE = 1e12  # whole numbers below are written with all their digits
@@ -168,7 +174,13 @@ def _read(column: pd.Series, unit: Unit) -> pd.Series | None:
         short = column.str.fullmatch(r"-?\d+:\d\d", na=False)  # hours and minutes
         return pd.to_timedelta(column.where(~short, column + ":00"), errors="coerce")
     form = unit.form or next(_forms(column.dropna().drop_duplicates().iloc[:SAMPLE]), None)
-    return None if form is None else pd.to_datetime(column, format=form, errors="coerce")
+    if form is None:
+        return None
+    times = pd.to_datetime(column, format=form, errors="coerce")
+    if (times.isna() & column.notna()).any():
+        rewritten = column.map(lambda text: _in_form(text, form), na_action="ignore")
+        times = pd.to_datetime(rewritten, format=form, errors="coerce")
+    return times.dt.as_unit("us")
 
 
 def _unit_of_text(name: str, column: pd.Series, form: str | None, must: bool) -> Unit:
@@ -202,10 +214,18 @@ def _forms(sample: pd.Series) -> Iterator[str]:
     for form in FORMS:
         try:
             for text in sample:
-                datetime.datetime.strptime(text, form)
+                datetime.datetime.strptime(_in_form(text, form), form)
         except ValueError:
             continue
-        yield form
+        if "%f" not in form or sample.str.contains(_FRACTION).any():
+            yield form
+
+
+def _in_form(text: str, form: str) -> str:
+    """A moment as a form has it: of a time zone the time on the clock there, and a fraction even if it is zero."""
+    if not form.endswith(("Z", "%z")):
+        text = _ZONE.sub(r"\1", text)
+    return _WHOLE.sub(r"\1.0\2", text) if "%f" in form else text
 
 
 def _date(seconds: float) -> datetime.datetime:

@@ -53,6 +53,18 @@ def test_a_value_that_stands_by_itself_is_not_spread_over_the_gaps_around_it():
     np.testing.assert_allclose(shape.below(np.unique(values) + 0.25), below, atol=0.02)
 
 
+def test_zeros_and_caps_of_a_column_without_a_grid_stand_alone():
+    rng = np.random.default_rng(0)
+    values = np.concatenate([np.zeros(300), rng.lognormal(3, 1, 400).clip(max=np.e**4)])
+    shape = column_shapes(sort_values(values))[1]
+    drawn = shape.recording.rounded(shape.quantile(rng.random(4000)))
+    assert np.mean(drawn == 0) == pytest.approx(300 / 700, abs=0.03)
+    assert np.mean(np.isclose(drawn, np.e**4)) == pytest.approx(np.mean(values == np.e**4), abs=0.03)
+    assert len(np.unique(drawn)) > 500
+    by_chance = column_shapes(sort_values(np.append(values[300:], [1.5, 1.5])))[1]
+    assert by_chance.density(1.5) < 10 * by_chance.density(1.6)
+
+
 def test_the_mean_of_all_histograms_to_the_last_digits():
     from jaxbn.cuts.shapes.base_density import mean_heights
 
@@ -137,6 +149,7 @@ def test_the_length_of_recorded_digits_is_that_of_the_cells():
     [
         ([1.0, 2.0, 7.0], 1.0), ([0.1, 0.3, 0.7], 0.1), ([0.5, 2.0, 9.5], 0.5), ([0.25, 1.0, 2.5], 0.25),
         ([100.0, 350.0, 900.0], 50.0), ([0.01, 9.899999, 3.3], 0.01), ([np.pi, np.e, 1.0], 0.0), ([-3.0, 4.0], 1.0),
+        ([1.0, 2.0, 5.0, 99999.0], 1.0), ([60.0, 180.0, 360.0, 999999.375], 0.0),
         ([1577836800.0, 1577854800.0, 1577872800.0, 1577898000.0], 3600.0),  # whole hours: drawn were times as 6:13:20
         ([1577836860.0, 1577854920.0, 1577872800.0], 60.0), ([60011.0, 78207985.0, 1318683096.0], 1.0),  # people
     ],

@@ -29,6 +29,12 @@ def test_texts_tell_the_numbers_apart_and_no_shorter_ones_do(seed: int) -> None:
 
 def test_bins_in_words() -> None:
     assert bin_words([15.249999999999998, 20.75], 9.0, 46.6) == ["below 15.25", "15.25 to 20.75", "20.75 or more"]
+    # a step that keeps floats apart is no grid that a reader knows
+    assert bin_words([15.249999999999998, 20.75], 9.0, 46.6, step=1e-7) == [
+        "below 15.25",
+        "15.25 to 20.75",
+        "20.75 or more",
+    ]
     assert bin_words([], 9.0, 46.6) == ["all"]
     assert bin_words([1e6 + 0.25, 1e6 + 0.5], 1e6, 1e6 + 1) == [
         "below 1000000.25", "1000000.25 to 1000000.5", "1000000.5 or more"

@@ -48,6 +48,28 @@ def test_text_that_is_a_date_is_known(form: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["2024-01-01 07:20:42", "2024-01-01 07:20:42.25"], "%Y-%m-%d %H:%M:%S.%f"),
+        (["2024-01-01 07:20:42+01:00", "2024-07-01 07:20:42+02:00"], "%Y-%m-%d %H:%M:%S"),
+        (["2024-01-01 07:20:42.5+00:00", "2024-01-01 07:20:43+00:00"], "%Y-%m-%d %H:%M:%S.%f"),
+        (["2024-01-01T07:20:42.337Z", "2024-01-01T07:20:43Z"], "%Y-%m-%dT%H:%M:%S.%fZ"),
+        (["2024-01-01 07:20:42 UTC", "2024-01-01 07:20:43 UTC"], "%Y-%m-%d %H:%M:%S"),
+        (["2024-01-01T07:20", "2024-01-01T19:20"], "%Y-%m-%dT%H:%M"),
+        (["01/31/2024 07:20:42 AM", "01/31/2024 07:20:42 PM"], "%m/%d/%Y %I:%M:%S %p"),
+        (["2024.01.31", "2024.02.01"], "%Y.%m.%d"),
+    ],
+)
+def test_moments_as_other_programs_write_them(texts: list[str], form: str) -> None:
+    """With a fraction that is left out where it is zero, and in a time zone: the time on the clock there."""
+    column = pd.Series([*texts, None])
+    unit = unit_of("x", column)
+    assert unit.form == form
+    clock = pd.Series([pd.Timestamp(text).tz_localize(None) for text in texts] + [pd.NaT])
+    np.testing.assert_array_equal(to_numbers("x", column, unit), to_numbers("x", clock, Unit(unit.kind)))
+
+
+@pytest.mark.parametrize(
     "column", [["a", "b"], ["1.5", "2"], ["2020", "2021"], ["2020-01-01", "never"], ["12-13", "5"]]
 )
 def test_other_text_is_not(column: list[str]) -> None:

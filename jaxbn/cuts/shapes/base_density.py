@@ -14,6 +14,7 @@ Shapes: P cells between neighbouring positions, K numbers of bins.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
 from jaxbn.cuts.evidence import choice_cost, own_charge
-from jaxbn.cuts.shapes.recording import NEAR, Recording, recorded
+from jaxbn.cuts.shapes.recording import FEWEST_ROWS, NEAR, Recording, finest_of, finest_step, recorded
 from jaxbn.cuts.shapes.shape import Shape
 from jaxbn.cuts.sorted_values import Ordered, midpoints
 
@@ -66,7 +67,9 @@ def column_shapes(ordered: Ordered, weights: NDArray[np.integer] | None = None) 
         tried.append((found, 0.5 * (len(set(found.weights)) - 1) * float(np.log(column.counts.sum()))))
     flat = [flat_shape(column, *each) for each in tried]
     shaped = [histograms_mean(column, *each) for each in tried]
-    shaped += [histograms_mean(column, *each, atoms=True) for each in tried if stand_alone(column, found.step)]
+    step = found.step or finest_step(column.values)  # zeros and caps of a column without a grid stand alone too
+    if stand_alone(column, step):
+        shaped += [histograms_mean(column, replace(each, step=step), charge, atoms=True) for each, charge in tried]
     return tuple(max(shapes, key=lambda shape: shape.log_evidence) for shapes in (flat, shaped))
 
 
@@ -98,7 +101,7 @@ def histograms_mean(column: ValueCounts, recording: Recording, charge: float = 0
     knots, counts = cells(column, recording)
     if atoms:
         knots, counts = with_atoms(knots, column, recording.step)
-        m, a = len(column.values), int(repeated(column).sum())
+        m, a = len(column.values), int(repeated(column, recording.step).sum())
         log_weight -= float(gammaln(m + 1) - gammaln(a + 1) - gammaln(m - a + 1))  # which values they are
     ends = recording.length(knots)
     heights, evidence = mean_heights(counts, ends)
@@ -133,16 +136,20 @@ def cells(column: ValueCounts, recording: Recording) -> tuple[NDArray[np.float64
     return knots, np.diff(running).astype(np.int64)
 
 
-def repeated(column: ValueCounts) -> NDArray[np.bool_]:
-    """Values that may have bins of their own: of many distinct ones those that would fill a quantile."""
+def repeated(column: ValueCounts, step: float) -> NDArray[np.bool_]:
+    """Values that may have bins of their own: of many distinct ones those that would fill a quantile.
+
+    A step that nobody would choose makes such bins so narrow that two equal values would look like a law.
+    """
     fewest = column.counts.sum() / QUANTILES if len(column.values) > EVERY_VALUE else 2
-    return column.counts >= max(fewest, 2)
+    chosen = step >= finest_of(float(np.abs(column.values[[0, -1]]).max()))
+    return column.counts >= max(fewest, 2 if chosen else FEWEST_ROWS)
 
 
 def stand_alone(column: ValueCounts, step: float) -> bool:
     """Whether a repeated value on a grid has a neighbour that is further away than a step."""
     far = np.diff(column.values) > (1 + NEAR) * step
-    return step > 0 and bool((repeated(column) & (np.append(far, False) | np.append(False, far))).any())
+    return step > 0 and bool((repeated(column, step) & (np.append(far, False) | np.append(False, far))).any())
 
 
 def with_atoms(
@@ -153,7 +160,7 @@ def with_atoms(
     Between midpoints alone a value that stands by itself is spread over the gaps on both of its sides.
     """
     values, counts = column
-    often = values[repeated(column)]
+    often = values[repeated(column, step)]
     ends = np.concatenate([often - step / 2, often + step / 2])
     found = np.union1d(knots, ends[(ends > knots[0]) & (ends < knots[-1])])
     # of two that mean the same the first; the last is the end of the column

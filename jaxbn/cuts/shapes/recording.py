@@ -138,16 +138,36 @@ def recording_step(values: NDArray[np.float64]) -> float:
     for power in range(coarsest, min(coarsest - 8, -1), -1):
         for multiple in (*MULTIPLES, 1.0):
             step = multiple * 10.0**power if power >= 0 else multiple / 10.0**-power
-            if step < min(FINEST * largest, 1.0):
+            if step < finest_of(largest):
                 return 0.0
             if _on_grid(few, step) and _on_grid(values, step):
                 return step
     return 0.0
 
 
+def finest_of(largest: float) -> float:
+    """The finest step that somebody would choose for numbers up to `largest`."""
+    return min(FINEST * largest, 1.0)
+
+
+def finest_step(values: NDArray[np.float64]) -> float:
+    """A power of ten that nobody would choose, and that keeps ascending values on no grid apart."""
+    largest = max(abs(float(values[0])), abs(float(values[-1])))
+    gap = np.clip(np.diff(values).min(), FINEST**1.5 * largest, finest_of(largest))
+    return float(10.0 ** (np.ceil(np.log10(gap)) - 1))
+
+
 def _on_grid(values: NDArray[np.float64], step: float) -> bool:
+    """Whether ascending values are near a grid, and those at one place of it apart by their float format alone.
+
+    Without the second, a code such as 99999 would put small numbers on a grid of 100,000, all of them at 0.
+    """
     place = values / step
-    return bool((np.abs(place - np.round(place)) <= NEAR).all())
+    near = np.round(place)
+    if not (np.abs(place - near) <= NEAR).all():
+        return False
+    noise = 4 * FINEST * max(abs(float(values[0])), abs(float(values[-1])))
+    return bool((np.diff(values)[np.diff(near) == 0] <= noise).all())
 
 
 class _Preferred(NamedTuple):
